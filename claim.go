@@ -2,6 +2,7 @@ package shardq
 
 import (
 	"context"
+	"iter"
 	"time"
 	"unsafe"
 
@@ -17,7 +18,7 @@ import (
 // nothing is ready. It returns ctx.Err() or [ErrShutDown], as
 // [Queue.GetContext] does.
 func (q *Queue[T]) Claim(ctx context.Context) (claim worker.Claim[T], err error) {
-	item, priority, h, err := q.shards.Take(ctx)
+	item, priority, h, err := q.set().Take(ctx)
 	if err == nil {
 		q.make(&claim, item, priority, h)
 	}
@@ -27,32 +28,16 @@ func (q *Queue[T]) Claim(ctx context.Context) (claim worker.Claim[T], err error)
 // TryClaim is [Queue.Claim] without blocking. It returns false if no item is
 // ready.
 func (q *Queue[T]) TryClaim() (claim worker.Claim[T], ok bool) {
-	item, priority, h, ok := q.shards.TryTake()
+	item, priority, h, ok := q.set().TryTake()
 	if ok {
 		q.make(&claim, item, priority, h)
 	}
 	return claim, ok
 }
 
-// ClaimOf returns the claim to the processing that item is in, for a consumer
-// that got the item by a Get. It returns false if item is not in processing.
-// Call it before the Done that the consumer owes: later, the claim may be that
-// of another consumer.
-//
-// The queue does not remember with which priority the item was ready. The
-// claim's Priority is 0, and may be set.
-func (q *Queue[T]) ClaimOf(item T) (claim worker.Claim[T], ok bool) {
-	h := q.shards.HandleOf(item)
-	if h == (shard.Handle{}) {
-		return claim, false
-	}
-	q.make(&claim, item, 0, h)
-	return claim, true
-}
-
 // make makes a claim in place. A copy would cost as much as the rest.
 func (q *Queue[T]) make(claim *worker.Claim[T], item T, priority int, h shard.Handle) {
-	claim.Reset(item, priority, q.claims(), q.token(h))
+	claim.Reset(item, priority, q.claims(), q.tokens.Of(h))
 }
 
 // claimsAtOnce is how many claims ClaimBatch and DoneClaims process at a time.
@@ -66,13 +51,14 @@ const claimsAtOnce = 64
 // With an error n is 0. If dst is empty, ClaimBatch returns 0 and nil at once.
 func (q *Queue[T]) ClaimBatch(ctx context.Context, dst []worker.Claim[T]) (n int, err error) {
 	if len(dst) == 1 {
-		item, priority, h, err := q.shards.Take(ctx)
+		item, priority, h, err := q.set().Take(ctx)
 		if err != nil {
 			return 0, err
 		}
 		q.make(&dst[0], item, priority, h)
 		return 1, nil
 	}
+	q.mustBeMade()
 	for n < len(dst) {
 		got, most := 0, 1
 		if unsafe.Sizeof(dst[0].Item) > largeItem {
@@ -101,11 +87,7 @@ func (q *Queue[T]) claimSome(ctx context.Context, dst []worker.Claim[T], first b
 	var items [claimsAtOnce]T
 	var priorities [claimsAtOnce]int
 	var handles [claimsAtOnce]shard.Handle
-	if first {
-		n, err = q.shards.TakeBatch(ctx, items[:len(dst)], priorities[:], handles[:])
-	} else {
-		n = q.shards.TakeMore(items[:len(dst)], priorities[:], handles[:])
-	}
+	n, err = q.takeSome(ctx, items[:len(dst)], priorities[:], handles[:], first)
 	for i := range n {
 		q.make(&dst[i], items[i], priorities[i], handles[i])
 	}
@@ -117,23 +99,24 @@ func (q *Queue[T]) claimSome(ctx context.Context, dst []worker.Claim[T], first b
 func (q *Queue[T]) claimLarge(ctx context.Context, dst *worker.Claim[T], first bool) (n int, err error) {
 	var priority [1]int
 	var handle [1]shard.Handle
-	item := unsafe.Slice(&dst.Item, 1)
-	if first {
-		n, err = q.shards.TakeBatch(ctx, item, priority[:], handle[:])
-	} else {
-		n = q.shards.TakeMore(item, priority[:], handle[:])
-	}
-	if n > 0 {
+	if n, err = q.takeSome(ctx, unsafe.Slice(&dst.Item, 1), priority[:], handle[:], first); n > 0 {
 		q.make(dst, dst.Item, priority[0], handle[0])
 	}
 	return n, err
 }
 
-// DoneClaims is Done of each of the claims. They need not have come from one
-// ClaimBatch. It costs as much as [Queue.DoneBatch]. It returns
+func (q *Queue[T]) takeSome(ctx context.Context, items []T, priorities []int, handles []shard.Handle, first bool) (int, error) {
+	if first {
+		return q.shards.TakeBatch(ctx, items, priorities, handles)
+	}
+	return q.shards.TakeMore(items, priorities, handles), nil
+}
+
+// DoneClaims is Done of each of the claims, at a lower cost. It returns
 // [worker.ErrClaimEnded] if some of them had ended or are of another queue. The
 // others end, also if the limiter, the clock or a hook panics.
 func (q *Queue[T]) DoneClaims(claims []worker.Claim[T]) error {
+	q.mustBeMade()
 	allEnded := true
 	defer func() { q.doneEach(claims) }() // beside a panic; otherwise none are left
 	for len(claims) > 0 {
@@ -215,34 +198,21 @@ func (q *Queue[T]) claims() *queueClaims[T] { return (*queueClaims[T])(q) }
 func (o *queueClaims[T]) queue() *Queue[T]  { return (*Queue[T])(o) }
 func (o *queueClaims[T]) Name() string      { return o.name }
 
-func (q *Queue[T]) token(h shard.Handle) worker.Token {
-	return worker.Token{ID: h.Place(), Fence: q.firstFence + h.Fence()}
-}
-
-// handle returns the handle of a token, or the zero Handle if the queue has not
-// made the token.
-func (q *Queue[T]) handle(token worker.Token) shard.Handle {
-	if token.ID>>32 >= uint64(q.configuration.Shards) {
-		return shard.Handle{}
-	}
-	return shard.HandleAt(token.ID, token.Fence-q.firstFence)
-}
-
 // handleIn returns the handle of a claim of the queue, or else the zero Handle.
 func (q *Queue[T]) handleIn(c *worker.Claim[T]) shard.Handle {
 	if owner, is := c.Owner().(*queueClaims[T]); !is || owner != q.claims() {
 		return shard.Handle{}
 	}
-	return q.handle(c.Token())
+	return q.tokens.Handle(c.Token())
 }
 
 // DoneClaim implements [worker.Owner].
 func (o *queueClaims[T]) DoneClaim(item T, token worker.Token) error {
 	q := o.queue()
 	if q.mayHaveFailed(item) {
-		return q.forgetAndEnd(item, q.handle(token))
+		return q.forgetAndEnd(item, q.tokens.Handle(token))
 	}
-	return claimError(q.shards.End(q.handle(token)))
+	return claimError(q.shards.End(q.tokens.Handle(token)))
 }
 
 func (q *Queue[T]) forgetAndEnd(item T, h shard.Handle) error {
@@ -258,7 +228,7 @@ func (q *Queue[T]) forgetAndEnd(item T, h shard.Handle) error {
 // ReturnClaim implements [worker.Owner].
 func (o *queueClaims[T]) ReturnClaim(item T, token worker.Token, how worker.Return) error {
 	q := o.queue()
-	h := q.handle(token)
+	h := q.tokens.Handle(token)
 	if how.Reason == worker.ReturnRelease && how.Refused == nil {
 		return claimError(q.shards.Release(h, how.Priority))
 	}
@@ -275,7 +245,7 @@ func (o *queueClaims[T]) ReturnClaim(item T, token worker.Token, how worker.Retu
 
 // ClaimValid implements [worker.Owner].
 func (o *queueClaims[T]) ClaimValid(token worker.Token) bool {
-	return o.shards.Valid(o.queue().handle(token))
+	return o.shards.Valid(o.tokens.Handle(token))
 }
 
 // ClaimFailures implements [worker.Owner].
@@ -382,4 +352,35 @@ func (r *queueReturn[T]) refuse() error {
 		r.how.Refused()
 	}
 	return ErrShutDown
+}
+
+// Items returns an iterator over the items that [Queue.GetContext] returns. The
+// iterator calls Done for each item when the loop's body ends, also by break,
+// return, a panic or runtime.Goexit. It ends when the queue is shut down and
+// nothing is ready, or when ctx has ended. ctx.Err() tells which.
+//
+//	for item := range q.Items(ctx) {
+//		process(item)
+//	}
+//
+// Several goroutines may iterate at once. Each item goes to one of them.
+func (q *Queue[T]) Items(ctx context.Context) iter.Seq[T] {
+	q.mustBeMade()
+	return func(yield func(T) bool) {
+		for more := true; more; {
+			item, _, at, err := q.shards.Take(ctx)
+			if err != nil {
+				return
+			}
+			more = q.yield(item, at, yield)
+		}
+	}
+}
+
+// yield runs the body of the loop. It ends the processing by the handle,
+// because Done would call Hash, which may panic, and the item would stay in
+// processing.
+func (q *Queue[T]) yield(item T, at shard.Handle, body func(T) bool) (more bool) {
+	defer q.shards.DoneAt(item, at)
+	return body(item)
 }

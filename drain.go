@@ -19,16 +19,13 @@ type DrainOptions struct {
 	Delayed DelayedPolicy
 
 	// Retries says whether items in processing may be added again until the
-	// drain is over, by whichever method. Their delays run, whatever Delayed
-	// says. Defaults to [RefuseRetries] in Drain, and to [AcceptRetries] in
-	// [Queue.DrainWith].
+	// drain is over. Their delays run, whatever Delayed says. Defaults to
+	// [RefuseRetries] in Drain, and to [AcceptRetries] in [Queue.DrainWith].
 	Retries RetryPolicy
 }
 
-// A RetryPolicy says whether a drain accepts adds of items in processing, which
-// as a rule have failed. An item that always fails keeps such a drain going
-// unless there is a limit, such as MaxAttempts or DrainTimeout of package
-// worker.
+// A RetryPolicy says whether a drain accepts adds of items in processing. An
+// item that always fails keeps such a drain going unless there is a limit.
 type RetryPolicy uint8
 
 const (
@@ -45,25 +42,23 @@ const (
 )
 
 // A DelayedPolicy says what a [Queue.Drain] does with delayed items.
-type DelayedPolicy uint8
+type DelayedPolicy = shard.DelayedPolicy
 
+// The policies: [shard.DelayedPolicy] describes them.
 const (
-	// DropDelayed drops them. Drain returns them.
-	DropDelayed DelayedPolicy = iota
-	// RunDelayed makes them ready at once.
-	RunDelayed
-	// AwaitDelayed lets their delays run, and waits for them.
-	AwaitDelayed
+	DropDelayed  = shard.DropDelayed
+	RunDelayed   = shard.RunDelayed
+	AwaitDelayed = shard.AwaitDelayed
 )
 
 func (o DrainOptions) draining() shard.Draining {
-	return shard.Draining{Delayed: shard.DelayedPolicy(o.Delayed), Retries: o.Retries == AcceptRetries}
+	return shard.Draining{Delayed: o.Delayed, Retries: o.Retries == AcceptRetries}
 }
 
 // Validate returns an error that names every fault of the options, or nil.
 func (o DrainOptions) Validate() error {
 	var faults []string
-	if !shard.DelayedPolicy(o.Delayed).Valid() {
+	if !o.Delayed.Valid() {
 		faults = append(faults, fmt.Sprintf("DrainOptions.Delayed is %d: want DropDelayed, RunDelayed or AwaitDelayed", o.Delayed))
 	}
 	if o.Retries >= retryPolicies {
@@ -81,37 +76,31 @@ func (o DrainOptions) mustBeValid() {
 	}
 }
 
-// Drain shuts the queue down in good order. Later adds are dropped and counted,
-// as after ShutDown. Delayed items are treated as the options say. Drain blocks
-// until nothing is ready, in processing or delayed. Then it returns nil, and
-// the queue is shut down: every Get returns true. Workers must go on with Get
-// and Done meanwhile. A worker that owes a Done must not call Drain.
+// Drain shuts the queue down in good order: later adds are dropped and counted,
+// delayed items are treated as the options say, and Drain blocks until nothing
+// is ready, in processing or delayed. Then it returns nil, and every Get returns
+// true. Workers must go on meanwhile. A worker that owes a Done must not call
+// Drain. With [AcceptRetries], an item in processing can be added as long as
+// its Done is owed, and Drain waits for it as well.
 //
-// Adds by workers during a drain, such as of an item that failed, are dropped
-// and counted in Stats.Dropped, too. With [AcceptRetries], an item in
-// processing can be added as long as its Done is owed, and Drain waits for it
-// as well.
+// Drain returns a [*DrainError] that lists what is left if ctx ends first, or
+// if another call is ShutDown. It reverts nothing: workers may go on, another
+// Drain may wait on, and ShutDown may drop what is delayed. After an
+// [AwaitDelayed] drain that ended early, call one of these, because until then
+// Gets that find nothing block.
 //
-// Drain returns a [*DrainError] that lists what is left if ctx ends first, if
-// another call is ShutDown, or if a ShutDownWithDrain drops what this Drain
-// waits for. It reverts nothing: workers may go on, another Drain may wait on,
-// and ShutDown may drop what is delayed. After an [AwaitDelayed] drain that
-// ended early, one of these is needed, because until then Gets that find
-// nothing block as before.
-//
-// Drain returns the items that it dropped when it began, and those that it
-// waited for and a shutdown dropped, with an error or without.
-//
-// A nil ctx and an unknown policy panic before anything is changed.
+// Drain returns the items that were dropped, with an error or without. A nil
+// ctx and an unknown policy panic before anything is changed.
 func (q *Queue[T]) Drain(ctx context.Context, options DrainOptions) (dropped []T, err error) {
 	options.mustBeValid()
 	_ = ctx.Done() // a nil context panics before anything is changed
-	return q.drainUntil(ctx, options, q.shards.Released(), q.drained)
+	return q.drainUntil(ctx, options.draining(), q.set().Released(), q.drained)
 }
 
 // DrainWith returns [Queue.Drain] with these options, for worker.Options.Drain.
 // There, Retries defaults to [AcceptRetries]. An unknown policy panics.
 func (q *Queue[T]) DrainWith(options DrainOptions) func(context.Context) (dropped []T, err error) {
+	q.mustBeMade()
 	options.mustBeValid()
 	if options.Retries == DefaultRetries {
 		options.Retries = AcceptRetries
@@ -121,7 +110,7 @@ func (q *Queue[T]) DrainWith(options DrainOptions) func(context.Context) (droppe
 
 // drainUntil is Drain, except that finish logs its end. If user code panics,
 // the next Drain returns what this one has dropped.
-func (q *Queue[T]) drainUntil(ctx context.Context, options DrainOptions, released <-chan struct{},
+func (q *Queue[T]) drainUntil(ctx context.Context, how shard.Draining, released <-chan struct{},
 	finish func(ctx context.Context, cause error) error) (dropped []T, err error) {
 	returned := false
 	defer func() {
@@ -129,7 +118,7 @@ func (q *Queue[T]) drainUntil(ctx context.Context, options DrainOptions, release
 			q.shards.ReturnLater(dropped)
 		}
 	}()
-	err = finish(ctx, q.shards.DrainUntil(ctx, options.draining(), released, &dropped))
+	err = finish(ctx, q.shards.DrainUntil(ctx, how, released, &dropped))
 	returned = true
 	return dropped, err
 }
@@ -144,8 +133,8 @@ func (q *Queue[T]) drained(ctx context.Context, cause error) error {
 }
 
 // drainEndedEarly lists what is left, and logs how much that is.
-func (q *Queue[T]) drainEndedEarly(ctx context.Context, cause error) *DrainError[T] {
-	e := newDrainError(q.name, cause, func() []stats.Item[T] { return q.withAttempts(q.shards.Left()) })
+func (q *Queue[T]) drainEndedEarly(ctx context.Context, cause error) error {
+	e := newDrainError(q.name, cause, func() []stats.Item[T] { return q.countAttempts(q.shards.Left()) })
 	if q.log != nil {
 		q.log.drainEndedEarly(ctx, e.Processing, e.Ready, e.Delayed, cause)
 	}
@@ -191,8 +180,7 @@ func newDrainError[T comparable](queue string, cause error, list func() []stats.
 
 // Left returns the items that were left, each once: first those in processing,
 // with [Options].Ages the longest first, then the ready ones, then the delayed
-// ones. They are still in the queue, and workers may go on with them. Each call
-// returns the same slice, which the caller may read.
+// ones. They are still in the queue. Each call returns the same slice.
 func (e *DrainError[T]) Left() []stats.Item[T] { return e.left }
 
 // Refresh returns the error with what is left of the queue now. A worker.Pool
@@ -217,43 +205,32 @@ func (e *DrainError[T]) Unwrap() error { return e.Cause }
 
 // ShutDown shuts the queue down: delayed items and later adds are dropped and
 // counted, and every Get that finds nothing ready returns true. Ready items are
-// still handed out, and dirty items still run once more. While the queue or a
-// group is paused, its items stay ready, and Get returns true beside them.
+// still handed out, and dirty items still run once more. Paused items stay
+// ready, and Get returns true beside them.
 //
-// It does not wait for workers. When it returns, the timer is stopped, and the
-// function that makes expired items ready has returned. For that it waits for a
-// call of the queue's clock that is in progress, so a [clock.Clock] must not
-// call ShutDown from its own methods. The time that it takes grows with the
-// number of delayed items.
+// It does not wait for workers, nor for [Options].OnStuck. When it returns, the
+// timer is stopped. For that it waits for a call of the queue's clock that is
+// in progress, so a [clock.Clock] must not call ShutDown from its own methods.
 //
-// It does not wait for [Options].OnStuck, which may call ShutDown. The queue
-// starts no further call of OnStuck. One that is in progress, or about to
-// begin, goes on after ShutDown has returned.
-//
-// ShutDown may be called again and concurrently. Later calls return at once,
-// perhaps before the first. Each ends the wait of every ShutDownWithDrain and
-// Drain.
+// ShutDown may be called again and concurrently. Each call ends the wait of
+// every ShutDownWithDrain and Drain.
 func (q *Queue[T]) ShutDown() {
-	q.shards.ShutDown()
+	q.set().ShutDown()
 	q.logShutDown()
 }
 
 // ShutDownWithDrain is ShutDown that blocks until no item is ready and none is
-// in processing, so that all accepted work is done. (client-go's waits only for
-// those in processing.) Delayed items are dropped.
-//
-// Workers must go on with Get and Done meanwhile. A worker that owes a Done
-// must not call it, because it would wait for itself. A later ShutDown ends the
-// wait. ShutDownWithDrain may be called again and concurrently. Each call
-// waits.
+// in processing. (client-go's waits only for those in processing.) Workers must
+// go on meanwhile. A worker that owes a Done must not call it. A later ShutDown
+// ends the wait.
 func (q *Queue[T]) ShutDownWithDrain() {
-	q.shards.ShutDownWithDrain()
+	q.set().ShutDownWithDrain()
 	q.logShutDown()
 }
 
 // ShuttingDown reports whether a shutdown has begun. It never becomes false
 // again.
-func (q *Queue[T]) ShuttingDown() bool { return q.shards.ShuttingDown() }
+func (q *Queue[T]) ShuttingDown() bool { return q.set().ShuttingDown() }
 
 // logShutDown logs the first end of the queue.
 func (q *Queue[T]) logShutDown() {
@@ -264,10 +241,6 @@ func (q *Queue[T]) logShutDown() {
 
 // WaitIdle blocks until the queue holds nothing: nothing is ready, in
 // processing or delayed. It returns nil once there was such a moment during the
-// call, or ctx.Err() if ctx ends first. Adds may go on meanwhile, so the queue
-// may hold something again when WaitIdle returns. It works after a shutdown as
-// well.
-//
-// It misses no item while that changes its state, and none that a handler adds
-// before the Done of another one.
-func (q *Queue[T]) WaitIdle(ctx context.Context) error { return q.shards.WaitIdle(ctx, nil) }
+// call, or ctx.Err() if ctx ends first. Adds may go on meanwhile. It misses no
+// item that changes its state, and works after a shutdown as well.
+func (q *Queue[T]) WaitIdle(ctx context.Context) error { return q.set().WaitIdle(ctx, nil) }

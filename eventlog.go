@@ -10,7 +10,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/shardq/shardq/internal/keytext"
-	"github.com/shardq/shardq/shard"
+	"github.com/shardq/shardq/stats"
 	"github.com/shardq/shardq/worker"
 )
 
@@ -118,7 +118,7 @@ func (i loggedItem) LogValue() slog.Value {
 	return slog.StringValue(keytext.Of(i.item, longestLogged).String())
 }
 
-func (l *eventLog) misuse(kind MisuseKind, item any) {
+func (l *eventLog) misuse(kind stats.MisuseKind, item any) {
 	l.write(context.Background(), eventMisuse, "a call that breaks the rules was ignored",
 		slog.String("rule", kind.String()), l.item(item))
 }
@@ -146,7 +146,7 @@ func (l *eventLog) discarded(ctx context.Context, item any, attempt int, err err
 	l.write(ctx, eventDiscard, "an item was discarded", slog.Any("error", err), slog.Int("attempt", attempt), l.item(item))
 }
 
-func (l *eventLog) shutDown(st shard.Stats) {
+func (l *eventLog) shutDown(st Stats) {
 	l.write(context.Background(), eventShutDown, "the queue is shut down", slog.Int("ready", st.Ready),
 		slog.Int("processing", st.Processing), slog.Uint64("dropped", st.Dropped))
 }

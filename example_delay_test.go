@@ -81,22 +81,3 @@ func ExampleQueue_Cancel() {
 	// {Ready:false Dirty:true Delayed:false}
 	// left: 0
 }
-
-// CancelDelayOnAdd decides whether an Add cancels the delay of its item. By
-// default the delay keeps running and adds the item once more, as in client-go.
-func Example_cancelDelayOnAdd() {
-	for _, cancel := range []bool{false, true} {
-		fake := clock.NewFake(time.Now())
-		q := shardq.MustNew(shardq.Options[string]{Clock: fake, CancelDelayOnAdd: cancel})
-		q.AddAfter("item", time.Minute)
-		q.Add("item")
-		item, _ := q.Get()
-		q.Done(item)
-
-		fake.Step(2 * time.Minute)
-		fmt.Printf("CancelDelayOnAdd: %t, ready again: %d\n", cancel, q.Len())
-	}
-	// Output:
-	// CancelDelayOnAdd: false, ready again: 1
-	// CancelDelayOnAdd: true, ready again: 0
-}

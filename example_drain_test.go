@@ -18,11 +18,11 @@ import (
 // that it has, for 20 seconds at most, and ends. A second signal ends it at
 // once.
 func Example_drainOnSIGTERM() {
-	q := shardq.MustNew(shardq.Options[int]{})
-	workers, err := worker.New(q, worker.Options[int]{
+	q := shardq.MustNew(shardq.Options[string]{})
+	workers, err := worker.New(q, worker.Options[string]{
 		Workers: 4,
-		Handle: func(ctx context.Context, item int) error {
-			if item == 10 { // for this example: the platform stops the program
+		Handle: func(ctx context.Context, item string) error {
+			if item == "10" { // for this example: the platform stops the program
 				return syscall.Kill(os.Getpid(), syscall.SIGTERM)
 			}
 			return nil
@@ -34,7 +34,7 @@ func Example_drainOnSIGTERM() {
 		panic(err)
 	}
 	for item := range 1000 {
-		q.Add(item)
+		q.Add(fmt.Sprint(item))
 	}
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -42,7 +42,7 @@ func Example_drainOnSIGTERM() {
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 	err = workers.Run(ctx)       // or a *shardq.DrainError: what was left after 20 seconds
 
-	q.Add(1000) // too late: dropped, and counted
+	q.Add("late") // too late: dropped, and counted
 	stats := q.Stats()
 	fmt.Println("left:", stats.Ready+stats.Processing, "dropped:", stats.Dropped, "error:", err)
 	// Output: left: 0 dropped: 1 error: <nil>

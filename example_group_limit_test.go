@@ -10,20 +10,19 @@ import (
 
 // A tenant of the large plan may have three items in flight, and all others
 // one. A tenant that changes its plan does not wait for its next item.
-func ExampleOptions_groupLimitOf() {
-	var upgraded atomic.Bool // several goroutines may ask for limits at once
+func ExampleOptions_groupPolicy() {
+	var upgraded atomic.Bool // several goroutines may ask for policies at once
 	queue := shardq.MustNew(shardq.Options[string]{
 		Shards: 1,
 		Group: func(key string) string {
 			tenant, _, _ := strings.Cut(key, "/")
 			return tenant
 		},
-		GroupLimit: 1,
-		GroupLimitOf: func(tenant string) int {
+		GroupPolicy: func(tenant string) shardq.GroupPolicy {
 			if tenant == "acme" && upgraded.Load() {
-				return 3
+				return shardq.GroupPolicy{Limit: 3}
 			}
-			return 0 // GroupLimit counts
+			return shardq.GroupPolicy{Limit: 1}
 		},
 	})
 	handOut := func() {
@@ -31,7 +30,7 @@ func ExampleOptions_groupLimitOf() {
 			fmt.Println(claim.Item, "is in flight")
 		}
 	}
-	queue.AddBatch([]string{"acme/1", "acme/2", "acme/3", "acme/4", "other/1", "other/2"})
+	queue.AddBatch([]string{"acme/1", "acme/2", "acme/3", "acme/4", "other/1", "other/2"}, shardq.AddOptions{})
 	handOut()
 	fmt.Println("acme takes the large plan")
 	upgraded.Store(true)

@@ -19,8 +19,8 @@ func ExampleQueue_PauseGroup() {
 			tenant, _, _ := strings.Cut(key, "/")
 			return tenant
 		},
-		GroupRate: func(tenant string) shardq.Rate {
-			return shardq.Rate{PerSecond: 10, Burst: 2}
+		GroupPolicy: func(tenant string) shardq.GroupPolicy {
+			return shardq.GroupPolicy{Rate: shardq.Rate{PerSecond: 10, Burst: 2}}
 		},
 	})
 	handOut := func() {

@@ -49,67 +49,11 @@ func Example_observing() {
 	// ready: 0 longest: 5m0s
 }
 
-// Snapshot lists the items: those longest in processing first, and when delayed
-// ones will be ready.
-func ExampleQueue_Snapshot() {
-	fake := clock.NewFake(time.Unix(0, 0)) // for this example: it shows since when
-	q := shardq.MustNew(shardq.Options[string]{Shards: 1, Clock: fake, Ages: true})
-	for _, item := range []string{"slow", "quick"} {
-		q.Add(item)
-		_, _ = q.Get()
-		fake.Step(30 * time.Second)
-	}
-	q.AddRateLimited("failed")
-
-	s := q.Snapshot(10)
-	for _, i := range s.Processing {
-		fmt.Println(i.Item, "in processing for", s.Time.Sub(i.Since))
-	}
-	for _, i := range s.Delayed {
-		fmt.Println(i.Item, "is delayed by", i.Deadline.Sub(s.Time), "after", i.Attempts, "failure")
-	}
-	// Output:
-	// slow in processing for 1m0s
-	// quick in processing for 30s
-	// failed is delayed by 5ms after 1 failure
-}
-
-// All iterates over all items in a state. The loop may be slow, because no lock
-// is held.
-func ExampleQueue_All() {
-	q := shardq.MustNew(shardq.Options[string]{Shards: 1})
-	q.AddBatch([]string{"b", "a", "c"})
-	for i := range q.All(stats.Ready) {
-		fmt.Println(i.Item, i.State, "in shard", i.Shard)
-	}
-	// Output:
-	// b ready in shard 0
-	// a ready in shard 0
-	// c ready in shard 0
-}
-
-// The queue reports an item whose worker does not call Done.
-func ExampleOptions_onStuck() {
-	fake := clock.NewFake(time.Unix(0, 0)) // for this example: time passes at once
-	q := shardq.MustNew(shardq.Options[string]{
-		Clock:      fake,
-		StuckAfter: time.Minute,
-		OnStuck: func(i stats.Item[string]) {
-			fmt.Println(i.Item, "has been in processing for a minute")
-		},
-	})
-	q.Add("endless")
-	_, _ = q.Get()
-	fake.Step(time.Hour)
-	fake.Step(time.Hour) // it is reported once
-	// Output: endless has been in processing for a minute
-}
-
 // A queue keeps the last failures of its workers, and with Metrics it counts
 // all attempts by their results.
 func ExampleQueue_RecentFailures() {
 	q := shardq.MustNew(shardq.Options[string]{Shards: 1, Metrics: true})
-	q.AddBatch([]string{"invoice/17", "invoice/18"})
+	q.AddBatch([]string{"invoice/17", "invoice/18"}, shardq.AddOptions{})
 	q.ShutDown()
 	_ = q.Run(context.Background(), 1, func(_ context.Context, item string) error {
 		if item == "invoice/18" {

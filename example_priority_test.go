@@ -8,7 +8,7 @@ import (
 
 // A controller starts and adds all objects. Meanwhile a user changes one of
 // them: that object goes first, and runs once.
-func ExampleQueue_GetWithPriority() {
+func ExampleQueue_AddWith_priority() {
 	const initial, live = -100, 0
 	queue := shardq.MustNew(shardq.Options[string]{Shards: 1})
 	for _, key := range []string{"a", "b", "c", "d"} {
@@ -16,14 +16,13 @@ func ExampleQueue_GetWithPriority() {
 	}
 	queue.AddWith("c", shardq.AddOptions{Priority: live}) // a user changes it
 
-	queue.ShutDown() // for this example: ready keys are still handed out
 	for {
-		key, priority, shutdown := queue.GetWithPriority()
-		if shutdown {
+		claim, ok := queue.TryClaim()
+		if !ok {
 			break
 		}
-		fmt.Println(key, priority)
-		queue.Done(key)
+		fmt.Println(claim.Item, claim.Priority)
+		claim.Done()
 	}
 	// Output:
 	// c 0

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/shardq/shardq"
-	"github.com/shardq/shardq/clock"
 )
 
 // A test of a handler adds items, waits until the queue holds nothing, and then
@@ -30,7 +29,7 @@ func Example_waitIdle() {
 	workers, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- queue.Run(workers, 4, handle) }()
-	queue.AddBatch([]int{1, 2, 3, 2, 1})
+	queue.AddBatch([]int{1, 2, 3, 2, 1}, shardq.AddOptions{})
 	if err := queue.WaitIdle(context.Background()); err != nil {
 		log.Fatal(err)
 	}
@@ -64,19 +63,4 @@ func TestBackoffInABubble(t *testing.T) {
 			t.Errorf("%d attempts in %v", attempts, time.Since(start))
 		}
 	})
-}
-
-// A test steps through the delays of a queue, without sleeping.
-func Example_fakeClock() {
-	fake := clock.NewFake(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
-	queue := shardq.MustNew(shardq.Options[string]{Clock: fake})
-
-	queue.AddAfter("renew", 24*time.Hour)
-	fake.Step(23 * time.Hour)
-	fmt.Println("after 23 hours, ready:", queue.Len(), "delayed:", queue.Stats().Delayed)
-	fake.Step(time.Hour)
-	fmt.Println("after 24 hours, ready:", queue.Len(), "delayed:", queue.Stats().Delayed)
-	// Output:
-	// after 23 hours, ready: 0 delayed: 1
-	// after 24 hours, ready: 1 delayed: 0
 }

@@ -1,7 +1,6 @@
 package shardq_test
 
 import (
-	"errors"
 	"fmt"
 	"time"
 
@@ -31,32 +30,4 @@ func ExampleQueue_AddWith_notAgainWithin() {
 	// 0s alice
 	// 1h15m0s alice
 	// refused: 3
-}
-
-// A nightly job adds its items at a low priority, spread behind what is urgent.
-func ExampleQueue_AddBatchWith() {
-	queue := shardq.MustNew(shardq.Options[string]{Shards: 1})
-	queue.AddBatchWith([]string{"report/1", "report/2"}, shardq.AddOptions{Priority: -1})
-	queue.AddBatch([]string{"order/7"})
-	for queue.Len() > 0 {
-		item, _ := queue.Get()
-		fmt.Println(item)
-		queue.Done(item)
-	}
-	// Output:
-	// order/7
-	// report/1
-	// report/2
-}
-
-// A full queue refuses work. A delayed item takes room as well.
-func ExampleQueue_TryAddWith() {
-	queue := shardq.MustNew(shardq.Options[string]{Capacity: 1})
-	fmt.Println(queue.TryAddWith("tomorrow", shardq.AddOptions{After: 24 * time.Hour}))
-	err := queue.TryAddWith("urgent", shardq.AddOptions{Priority: 9})
-	fmt.Println(errors.Is(err, shardq.ErrFull))
-	queue.ShutDown()
-	// Output:
-	// <nil>
-	// true
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
+	"reflect"
 	"time"
 
 	"github.com/shardq/shardq/clock"
@@ -16,15 +17,18 @@ import (
 // MaxShards is the largest number of shards that a queue can have.
 const MaxShards = 4096
 
-// MaxGroupWeight is the greatest weight of a group: see [Options].GroupWeight.
-const MaxGroupWeight = 1 << 20
-
 // DefaultTick is the resolution of delays when [Options].Tick is zero.
 const DefaultTick = time.Millisecond
 
 // Options configure a [Queue]. The zero Options is a complete queue. [New]
 // reads them once, keeps no reference to the struct, and does not modify it.
+//
+// Functions and hooks are called with no lock held, may use the queue, and must
+// be safe for concurrent use. Most calls that take an item call Hash or Group
+// once. [New] says when the queue calls no hooks any more.
 type Options[T comparable] struct {
+	// # Everyday
+
 	// Name labels the queue in logs, metrics, hooks and pages. It need not be
 	// unique.
 	Name string
@@ -34,9 +38,8 @@ type Options[T comparable] struct {
 	// client-go does. More shards relax the order between items, never the
 	// promises, and let goroutines work side by side.
 	//
-	// If zero, it grows with GOMAXPROCS: 16 shards for one processor, and 32
-	// for two to eight. For more it is four for each processor, rounded up to a
-	// power of two, and at most 256.
+	// If zero, it grows with GOMAXPROCS: 16 shards for one processor, 32 for
+	// two to eight, and at most 256.
 	Shards int
 
 	// RateLimiter computes the delays of AddRateLimited.
@@ -53,172 +56,10 @@ type Options[T comparable] struct {
 
 	// Tick is the resolution of delays. A delay expires at the first tick at or
 	// after its deadline, so never early, and delays expire in the order of
-	// their ticks. Finer ticks cost more wake-ups. The Go runtime does not keep
-	// sleeps much below a millisecond.
+	// their ticks. Finer ticks cost more wake-ups.
 	//
 	// If zero, it is [DefaultTick].
 	Tick time.Duration
-
-	// Hash chooses an item's shard, in place of the queue's own seeded hash.
-	// Items with the same hash share a shard. Equal items must have equal
-	// hashes. Look-ups within a shard always use a seeded hash, so a poor Hash
-	// makes the load uneven, but no operation slow. Most calls that take an
-	// item call Hash once, with no lock held.
-	Hash func(item T) uint64
-
-	// StableRouting chooses an item's shard by an unseeded xxhash of the item's
-	// value. Then an item has the same shard number in every process with the
-	// same number of shards. T must consist of strings, booleans, integers, and
-	// arrays and structs of them, unless there is a Group. A party that chooses
-	// the items can then choose their shard.
-	StableRouting bool
-
-	// Group returns the group of an item, such as its tenant:
-	//
-	//	Group: func(item Key) string { return item.Tenant }
-	//
-	// Groups take turns by a weighted round robin: each hands out as many ready
-	// items in its turn as its GroupWeight says. Within a group, items come by
-	// priority and then in order.
-	//
-	// The group must be part of the item: equal items must have equal groups at
-	// all times. If a group is looked up elsewhere and changes, the item is in
-	// two shards at once. It may be handed out twice, and its Dones miss it, so
-	// that a drain waits forever.
-	//
-	// All items of a group share a shard, which the group's name chooses. So
-	// Hash must be nil, and StableRouting works with any T. One group has at
-	// most the throughput of one shard. A group costs memory while it has
-	// items, and nothing afterwards: see docs/reference/benchmarks.md. Most
-	// calls that take an item call Group once, with no lock held.
-	//
-	// With one shard, an item with i ready items before it in its group is
-	// handed out within (i/weight+1) × W Gets, where W is the total weight of
-	// the groups with ready items. With more shards the bound is eight times as
-	// large.
-	Group func(item T) string
-
-	// GroupLimit limits the items of one group that are in processing at once,
-	// in the whole queue. A group at its limit is throttled: its ready items
-	// stay ready and count in Len, but no Get returns them. When a Done makes
-	// room, the group moves to the end of the round robin. A group that reaches
-	// its limit ends its turn, so a weight above the limit has no effect.
-	//
-	// A Get waits for throttled items, also after a shutdown has begun. So if
-	// the limit is 1, a Done that is never called stops its whole group, and
-	// then a drain and every Get after a shutdown. A worker that gets a second
-	// item before the Done of the first may wait for itself.
-	//
-	// If zero, there is no limit.
-	GroupLimit int
-
-	// GroupLimitOf returns the limit of a group, in place of GroupLimit. Each
-	// call that adds an item calls it, with no lock held. The latest result
-	// counts. If it is greater than before, a throttled group notices at its
-	// next Done, or at [Queue.RefreshGroup].
-	//
-	// If nil, or if it returns 0 or less, GroupLimit counts.
-	GroupLimitOf func(group string) int
-
-	// GroupRate returns the rate at which the items of a group are handed out,
-	// in the whole queue. While its rate allows no item, a group is throttled,
-	// as at its GroupLimit: its ready items stay ready, no Get returns them,
-	// and no worker is held. The queue does not poll: its timer frees the group
-	// at the first tick at which an item is allowed.
-	//
-	// Each call that adds an item calls GroupRate, with no lock held. The
-	// latest result counts from the next item on that is handed out. The tokens
-	// that are left stay, up to the new Burst, and a greater Burst fills at the
-	// new rate.
-	// A group that waits already waits as long as the old rate says, unless
-	// [Queue.RefreshGroup] is called. A result with a fault, such as a negative
-	// PerSecond, panics in the caller before anything has changed.
-	//
-	// Gets wait for throttled groups, also after a shutdown has begun. A group
-	// without items is remembered until its rate allows a whole Burst again. A
-	// Get reads the clock. If the clock is set back, rates wait for it, as
-	// delays do.
-	//
-	// If nil, there are no rates.
-	GroupRate func(group string) Rate
-
-	// Rate is the rate at which the queue hands out items, those of all groups
-	// together. [Queue.SetRate] changes it. A Get that the rate does not allow
-	// yet parks, also after a shutdown has begun, and the queue's timer wakes
-	// one consumer when it does. The items stay ready meanwhile.
-	//
-	// If zero, there is no limit.
-	Rate Rate
-
-	// GroupWeight returns how many items of a group are handed out in its turn.
-	// Values below 1 count as 1. Values above [MaxGroupWeight] are reduced to
-	// [MaxGroupWeight]. Each call that adds an item calls it, with no lock
-	// held. The latest result counts.
-	//
-	// If nil, every weight is 1.
-	GroupWeight func(group string) int
-
-	// PrioritiesBeforeTurns makes the groups of a shard take turns within the
-	// highest priority that is ready there. The cost of an add or a Get that
-	// changes a group's highest priority then grows with the number of
-	// priorities in use. The option has no effect without Group.
-	//
-	// If false, groups take turns whatever the priorities of their items, so
-	// that no group gets ahead by requesting a high priority.
-	PrioritiesBeforeTurns bool
-
-	// LowPriorityInterval makes every n-th Get serve the priority that has
-	// waited longest, so that low priorities make progress however many items
-	// of higher ones are added. With Group, it counts the Gets of each group,
-	// and with PrioritiesBeforeTurns those of the shard as well.
-	//
-	// With one shard, an item with i items of its priority before it, and L
-	// priorities in use, is handed out within (i+1) × L × LowPriorityInterval
-	// Gets. With more shards the bound is larger: see
-	// docs/reference/semantics.md and [AddOptions].Priority.
-	//
-	// If zero, priorities are strict and low ones may starve.
-	LowPriorityInterval int
-
-	// CancelDelayOnAdd makes an Add of a delayed item cancel the delay, as
-	// controller-runtime's priority queue does. If false, the delay keeps
-	// running and adds the item again when it expires, as in client-go.
-	CancelDelayOnAdd bool
-
-	// DropDelayIfReady drops a delay that is requested for an item that is
-	// ready or dirty, as controller-runtime's priority queue does: the run to
-	// come serves the call, and gets its priority at once. If false, the delay
-	// runs beside, and adds the item again when it expires.
-	DropDelayIfReady bool
-
-	// KeepPlaces gives an item the place of the add that asked for its run, not
-	// that of the moment at which it became ready, as controller-runtime's
-	// priority queue does. So an item that was added while it was in processing
-	// goes before items that were added after that. So does an item that was
-	// added with a delay, if an add without one made it ready, with no higher
-	// priority. An item whose delay has expired, or whose priority is raised,
-	// gets a new place, the last.
-	//
-	// It makes an add that is not the last of its priority cost the logarithm
-	// of the number of such items, and takes 16 bytes for each item.
-	KeepPlaces bool
-
-	// DiscardOnShutDown makes [Queue.ShutDown] drop what is ready or dirty as
-	// well, and count it in Stats.Dropped, so that workers stop at once, as
-	// with controller-runtime's priority queue. A drain still waits for these
-	// items, until ShutDown is called.
-	DiscardOnShutDown bool
-
-	// The queue calls OnAdd for each call, and each delay that expires, that
-	// puts an item in line for a run, or raises its priority there, or takes it
-	// out of the line without a Get: see [stats.Add]. It does not for adds that
-	// a run to come serves anyway. OnAdd runs with no lock held,
-	// in the goroutine of the call, of another call at the same time, or of
-	// the clock's timer. It may use the queue. By then a consumer may have the
-	// item. It must be safe for concurrent use, and must not panic: in the
-	// goroutine of the timer that ends the program. [New] says when the queue
-	// calls no hooks any more.
-	OnAdd func(stats.Add[T])
 
 	// Capacity limits the number of distinct items held, in any state. Only
 	// [Queue.TryAdd] and [Queue.AddContext] honor it. Other adds always
@@ -228,93 +69,126 @@ type Options[T comparable] struct {
 	// If zero, there is no limit.
 	Capacity int
 
-	// The queue calls OnWatermark when it holds HighWatermark items, and again
-	// when it is down to LowWatermark. Calls alternate and never overlap. A
-	// crossing that reverses during a call may be skipped. OnWatermark runs in
-	// the goroutine of the call that changed the number, with no lock held, so
-	// it may use the queue. Other calls do not wait for it.
-	//
-	// The Logger logs both marks as well, also without OnWatermark. Without
-	// OnWatermark and Logger the marks have no effect. Either both are 0, or 0
-	// <= LowWatermark < HighWatermark.
-	OnWatermark                 func(Watermark)
-	HighWatermark, LowWatermark int
+	// Watermarks report when the queue is filling, and when it has emptied.
+	Watermarks Watermarks
 
-	// Ages makes the queue record since when each item is ready or in
-	// processing, to the tick, for [Queue.Snapshot] and the like. An age may be
-	// too long by the lateness of the clock's timer. The queue then keeps the
-	// items in processing in the order in which they were handed out.
-	//
-	// Ages costs 8 bytes for each item, and a wake-up for each tick in which
-	// the queue was used. Metrics, OnStuck, and a StuckAfter with a Logger
-	// include it.
-	Ages bool
+	// # Order and groups
 
-	// Metrics makes the queue count retries, and measure how long items wait to
-	// be handed out and how long they are in processing: see [Stats].Metrics.
-	// It includes Ages. It costs 8 bytes more for each dirty item, and one or
-	// two KiB for each shard, at most nine.
+	// Hash chooses an item's shard, in place of the queue's own seeded hash.
+	// Items with the same hash share a shard. Equal items must have equal
+	// hashes. A poor Hash makes the load uneven, but no operation slow.
+	Hash func(item T) uint64
+
+	// StableRouting chooses an item's shard by an unseeded xxhash of the item's
+	// value, so that it is the same in every process with the same number of
+	// shards. T must consist of strings, booleans, integers, and arrays and
+	// structs of them, unless there is a Group. A party that chooses the items
+	// can then choose their shard.
+	StableRouting bool
+
+	// Group returns the group of an item, such as its tenant:
 	//
-	// It also makes the queue count the attempts of workers by their results,
-	// and with Group by group: see [Queue.GroupAttempts]. Then the queue calls
-	// Group once more for each attempt.
+	//	Group: func(item Key) string { return item.Tenant }
 	//
-	// While there are fewer than about 250 calls in a millisecond, each reads
-	// the clock, and durations are exact. With more calls several share a
-	// reading of a coarse clock: first the adds, then all. As a rule a reading
-	// is some dozen microseconds old, and never older than a tick plus the
-	// delay of the clock's timer. A duration may be wrong by as much. A mean is
-	// accurate for durations well above a tick.
-	Metrics bool
+	// Groups take turns by a weighted round robin. Within a group, items come
+	// by priority and then in order. All items of a group share a shard, which
+	// the group's name chooses, so that Hash must be nil. A group costs memory
+	// while it has items, and nothing afterwards.
+	//
+	// Equal items must have equal groups at all times, or one may be handed out
+	// twice, and a drain may wait forever.
+	Group func(item T) string
+
+	// GroupPolicy returns the weight, the limit and the rate of a group. Each
+	// call that adds an item asks it. The latest result counts from the next
+	// item on. [Queue.RefreshGroup] applies a change at once.
+	//
+	// A group at its limit, or whose rate allows no item, is throttled: its
+	// ready items count in Len, but no Get returns them, and no worker is held.
+	// Gets and drains wait for throttled items, also after a shutdown has
+	// begun. So a Done that is never called may stop its whole group. A fault
+	// of the rate panics in the caller, before anything has changed.
+	//
+	// If nil, groups have the weight 1, and neither limits nor rates.
+	GroupPolicy func(group string) GroupPolicy
+
+	// Rate is the rate at which the queue hands out items, those of all groups
+	// together. [Queue.SetRate] changes it. A Get that the rate does not allow
+	// yet parks, also after a shutdown has begun.
+	//
+	// If zero, there is no limit.
+	Rate Rate
+
+	// LowPriorityInterval makes every n-th Get serve the priority that has
+	// waited longest, so that low priorities make progress however many items
+	// of higher ones are added. With Group, it counts the Gets of each group.
+	//
+	// If zero, priorities are strict and low ones may starve.
+	LowPriorityInterval int
+
+	// # Hooks
+
+	// The queue calls OnAdd when an item is in line for a run, has its priority
+	// raised there, or leaves the line without a Get: see [stats.Add]. OnAdd
+	// runs in the goroutine of the call, of another call at the same time, or of
+	// the clock's timer, where a panic ends the program.
+	OnAdd func(stats.Add[T])
+
+	// The queue calls OnMisuse for each call that breaks the rules and was
+	// ignored, such as a second Done, in the goroutine of that call.
+	//
+	// If nil, misuse is only counted.
+	OnMisuse func(Misuse[T])
 
 	// The queue calls OnStuck for each item that has been in processing for
-	// StuckAfter, once for each processing, unless the queue is shut down. (A
-	// Drain that waits for delays has not shut it down yet.) OnStuck runs in
-	// the goroutine of the clock's timer, or in one of its own, with no lock
-	// held. It may use the queue, and shut it down. It must be safe for
-	// concurrent use, and must not panic. [Queue.ShutDown] does not wait for a
-	// call that is in progress. [New] says when the queue calls no hooks any
-	// more.
+	// StuckAfter, once for each processing, unless the queue is shut down.
+	// OnStuck runs in the goroutine of the clock's timer, or in one of its own,
+	// and must not panic. [Queue.ShutDown] does not wait for a call that is in
+	// progress.
 	//
 	// With StuckAfter, the Logger logs the same items, also without OnStuck.
-	// Without OnStuck and Logger, only the live page uses StuckAfter.
 	OnStuck    func(stats.Item[T])
 	StuckAfter time.Duration
 
-	// Logger gets the events that an operator may want to look into. Errors are
-	// items that workers discard, and handlers that panic. Warnings are misuse,
-	// stuck items (with StuckAfter), failed attempts, and drains that ended
-	// early. Infos are watermarks and the end of the queue.
-	//
-	// Five failed attempts without a success between them are an outage: see
-	// [Stats].Outages. It has one warning at its beginning, others in pauses of
-	// 10 seconds, a minute, ten minutes and from then on an hour by Clock, and
-	// an info at its end. Its other failed attempts are not logged, except
-	// panics. A success counts if an attempt of the same [worker.Pool] has
-	// failed before.
-	//
-	// At most ten lines of each kind are written at once, and then one a
-	// second, with the number of the lines left out as "suppressed".
-	//
-	// A line names no item unless LogItems is set. Then it has at most 200
-	// bytes of the item, and does not follow pointers. Errors of handlers are
-	// written as they are. Logger is called in the goroutine of the call that
-	// the event is about, or in that of OnStuck, with no lock held.
+	// Logger gets the events that an operator may want to look into: discards
+	// and panics as errors; misuse, stuck items, failed attempts and drains that
+	// ended early as warnings; watermarks and the end of the queue as infos. An
+	// outage has a few lines in place of one for each failure. At most ten lines
+	// of each kind are written at once, and then one a second. A line names no
+	// item unless LogItems is set. Errors of handlers are written as they are.
 	//
 	// If nil, nothing is logged.
 	Logger   *slog.Logger
 	LogItems bool
 
-	// The queue calls OnMisuse for each call that breaks the rules and was
-	// ignored, such as a second Done. OnMisuse runs in the goroutine of that
-	// call, with no lock held, so it may use the queue. It must be safe for
-	// concurrent use.
-	//
-	// If nil, misuse is only counted.
-	OnMisuse func(Misuse[T])
+	// # Metrics
+
+	// Ages makes the queue record since when each item is ready or in
+	// processing, to the tick, for [Queue.Snapshot] and the like. It costs 8
+	// bytes for each item, and a wake-up for each tick in which the queue was
+	// used. Metrics, OnStuck, and a StuckAfter with a Logger include it.
+	Ages bool
+
+	// Metrics makes the queue count retries and the attempts of workers, and
+	// measure how long items wait and how long they are in processing: see
+	// [stats.Metrics]. It includes Ages, and costs up to nine KiB for each
+	// shard. docs/guide/observing.md says how exact durations are.
+	Metrics bool
 }
 
-// A Watermark is the argument of [Options].OnWatermark.
+// Watermarks report the number of items held: see [Options].Watermarks. Either
+// High and Low are both 0, or 0 <= Low < High.
+type Watermarks struct {
+	High, Low int
+	// The queue calls On when it holds High items, and again when it is down to
+	// Low. Calls alternate and never overlap. A crossing that reverses during a
+	// call may be skipped. On runs in the goroutine of the call that changed
+	// the number. Other calls do not wait for it. The Logger logs both marks as
+	// well, also without On.
+	On func(Watermark)
+}
+
+// A Watermark is the argument of [Watermarks].On.
 type Watermark struct {
 	// Queue is the name of the queue.
 	Queue string
@@ -324,29 +198,25 @@ type Watermark struct {
 }
 
 // Misuse describes a call that the queue ignored because it breaks the rules.
-type Misuse[T comparable] struct {
-	// Queue is the name of the queue.
-	Queue string
-	// Kind says which rule was broken.
-	Kind MisuseKind
-	// Item is the argument of the call.
-	Item T
-}
+type Misuse[T comparable] = stats.Misuse[T]
 
-// A MisuseKind names the rule that a call broke.
-type MisuseKind uint8
-
+// The kinds of misuse: [stats.MisuseKind] describes them.
 const (
-	// DoneWithoutGet is a Done of an item that is not in processing: it was
-	// never handed out, or its Done was called already.
-	DoneWithoutGet MisuseKind = MisuseKind(shard.DoneWithoutGet)
-	// ItemNotEqualToItself is an item such as NaN, which no look-up could find
-	// again. The queue rejects it.
-	ItemNotEqualToItself MisuseKind = MisuseKind(shard.ItemNotEqualToItself)
+	DoneWithoutGet       = stats.DoneWithoutGet
+	ItemNotEqualToItself = stats.ItemNotEqualToItself
 )
 
-// String returns the name of the rule, for logs.
-func (k MisuseKind) String() string { return shard.Misuse(k).String() }
+// engine returns the options as the shards take them.
+func (o Options[T]) engine(log *eventLog) shard.Config[T] {
+	return shard.Config[T]{
+		Shards: o.Shards, Clock: o.Clock, Tick: o.Tick, Capacity: o.Capacity,
+		HighWatermark: o.Watermarks.High, LowWatermark: o.Watermarks.Low, OnWatermark: o.watermarkHook(log),
+		Route: o.route(), StableRouting: o.StableRouting,
+		Group: o.Group, GroupPolicy: o.GroupPolicy, Rate: o.Rate, LowPriorityInterval: o.LowPriorityInterval,
+		OnAdd: o.OnAdd, OnMisuse: o.misuseHook(log), StuckAfter: o.StuckAfter, OnStuck: o.stuckHook(log),
+		Ages: o.keepsAges(), Metrics: o.Metrics,
+	}
+}
 
 // withDefaults returns the options with every zero field replaced.
 func (o Options[T]) withDefaults() Options[T] {
@@ -379,9 +249,9 @@ func (o Options[T]) route() func(item T) uint64 {
 	return route
 }
 
-// watermarkHook returns OnWatermark as the shards call it, or nil.
+// watermarkHook returns Watermarks.On as the shards call it, or nil.
 func (o Options[T]) watermarkHook(log *eventLog) func(high bool) {
-	name, hook := o.Name, o.OnWatermark
+	name, hook := o.Name, o.Watermarks.On
 	if !o.watchesWatermarks() {
 		return nil
 	}
@@ -394,7 +264,7 @@ func (o Options[T]) watermarkHook(log *eventLog) func(high bool) {
 }
 
 func (o Options[T]) watchesWatermarks() bool {
-	return o.OnWatermark != nil || o.Logger != nil && o.HighWatermark != 0
+	return o.Watermarks.On != nil || o.Logger != nil && o.Watermarks.High != 0
 }
 
 func (o Options[T]) watchesForStuck() bool {
@@ -419,17 +289,17 @@ func (o Options[T]) stuckHook(log *eventLog) func(stats.Item[T]) {
 }
 
 // misuseHook returns OnMisuse as the shards call it, or nil.
-func (o Options[T]) misuseHook(log *eventLog) func(kind shard.Misuse, item T) {
+func (o Options[T]) misuseHook(log *eventLog) func(kind stats.MisuseKind, item T) {
 	name, hook := o.Name, o.OnMisuse
 	if hook == nil && log == nil {
 		return nil
 	}
-	return func(kind shard.Misuse, item T) {
+	return func(kind stats.MisuseKind, item T) {
 		if log != nil {
-			log.misuse(MisuseKind(kind), item)
+			log.misuse(kind, item)
 		}
 		if hook != nil {
-			hook(Misuse[T]{Queue: name, Kind: MisuseKind(kind), Item: item})
+			hook(Misuse[T]{Queue: name, Kind: kind, Item: item})
 		}
 	}
 }
@@ -452,20 +322,8 @@ func (o Options[T]) validate() error {
 	if o.Hash != nil && o.Group != nil {
 		fault("Options.Hash and Options.Group are both set: want at most one, because an item's group chooses its shard")
 	}
-	if o.GroupLimit < 0 {
-		fault("Options.GroupLimit is %d: want 0 (no limit) or more", o.GroupLimit)
-	}
-	if o.Group == nil && o.GroupLimit > 0 {
-		fault("Options.GroupLimit is %d: want 0 without Group", o.GroupLimit)
-	}
-	if o.Group == nil && o.GroupWeight != nil {
-		fault("Options.GroupWeight is set: want it with Group")
-	}
-	if o.Group == nil && o.GroupLimitOf != nil {
-		fault("Options.GroupLimitOf is set: want it with Group")
-	}
-	if o.Group == nil && o.GroupRate != nil {
-		fault("Options.GroupRate is set: want it with Group")
+	if o.Group == nil && o.GroupPolicy != nil {
+		fault("Options.GroupPolicy is set: want it with Group")
 	}
 	if err := o.Rate.Validate(); err != nil {
 		fault("Options.Rate: %w", err)
@@ -476,9 +334,8 @@ func (o Options[T]) validate() error {
 	if o.Capacity < 0 {
 		fault("Options.Capacity is %d: want 0 (no limit) or more", o.Capacity)
 	}
-	marked := o.HighWatermark != 0 || o.LowWatermark != 0
-	if (marked || o.OnWatermark != nil) && !(0 <= o.LowWatermark && o.LowWatermark < o.HighWatermark) {
-		fault("Options.LowWatermark is %d and HighWatermark %d: want 0 <= low < high", o.LowWatermark, o.HighWatermark)
+	if m := o.Watermarks; (m.High != 0 || m.Low != 0 || m.On != nil) && !(0 <= m.Low && m.Low < m.High) {
+		fault("Options.Watermarks has Low %d and High %d: want 0 <= Low < High", m.Low, m.High)
 	}
 	switch {
 	case o.OnStuck != nil && o.StuckAfter <= 0:
@@ -492,4 +349,28 @@ func (o Options[T]) validate() error {
 		}
 	}
 	return errors.Join(faults...)
+}
+
+// configuration describes options whose defaults are filled in.
+func (o Options[T]) configuration() stats.Configuration {
+	routing := "seeded hash"
+	switch {
+	case o.Group != nil:
+		routing = "group"
+	case o.StableRouting:
+		routing = "stable hash"
+	case o.Hash != nil:
+		routing = "hash function"
+	}
+	clockType := fmt.Sprintf("%T", o.Clock)
+	if o.Clock == clock.Real() {
+		clockType = "real"
+	}
+	return stats.Configuration{
+		Name: o.Name, Item: reflect.TypeFor[T]().String(),
+		Shards: o.Shards, Capacity: o.Capacity, LowPriorityInterval: o.LowPriorityInterval,
+		Tick: o.Tick, StuckAfter: o.StuckAfter, Routing: routing,
+		Groups: o.Group != nil, Ages: o.keepsAges(), Metrics: o.Metrics,
+		Limiter: fmt.Sprintf("%T", o.RateLimiter), Clock: clockType, Created: time.Now(),
+	}
 }

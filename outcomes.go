@@ -113,22 +113,14 @@ func messageOf(err error) (text string) {
 
 // RecentFailures returns the last failures of workers, at most limit of each
 // kind, the newest first. Failed are attempts after which the item runs again.
-// Discarded are the dead letters: attempts after which the worker discarded the
-// item. What a shutdown keeps from running again is not among these.
-//
-// The queue keeps 64 of each kind, with their items. It keeps them whatever the
-// options are. It knows only of the attempts of a [worker.Pool], not of those
-// of consumers that call Get or Claim themselves.
+// Discarded are the dead letters. The queue keeps 64 of each kind, with their
+// items. It knows only of the attempts of a [worker.Pool], and not of what a
+// shutdown keeps from running again.
 //
 // The texts of errors are those of the handlers, and may have secrets.
 func (q *Queue[T]) RecentFailures(limit int) (failed, discarded []stats.Failure[T]) {
+	q.mustBeMade()
 	return q.outcomes.failed.Last(limit), q.outcomes.discarded.Last(limit)
-}
-
-// InspectFailures is [Queue.RecentFailures] with items of any type.
-func (q *Queue[T]) InspectFailures(limit int) (failed, discarded []stats.Failure[any]) {
-	failedItems, discardedItems := q.RecentFailures(limit)
-	return anyFailures(failedItems), anyFailures(discardedItems)
 }
 
 func anyFailures[T comparable](rows []stats.Failure[T]) []stats.Failure[any] {
@@ -138,32 +130,3 @@ func anyFailures[T comparable](rows []stats.Failure[T]) []stats.Failure[any] {
 	}
 	return failures
 }
-
-// GroupAttempts returns at most limit groups, those with the most attempts of
-// workers, the most first, and counts the attempts by their results. It is
-// empty without [Options].Metrics or [Options].Group.
-//
-// The memory is bounded, so the queue counts about a thousand groups: 64 for
-// each of 16 hashes. Of more, it counts at least those with more than a 64th of
-// the attempts of their hash, which is about a thousandth of all. A group that
-// it begins to count takes the place of the one with the fewest attempts, and
-// starts at zero: see [stats.GroupAttempts].Missed.
-func (q *Queue[T]) GroupAttempts(limit int) []stats.GroupAttempts {
-	if q.outcomes.attempts == nil {
-		return nil
-	}
-	return q.outcomes.attempts.Groups(limit)
-}
-
-// RecentFailures is [Queue.RecentFailures].
-func (v View[T]) RecentFailures(limit int) (failed, discarded []stats.Failure[T]) {
-	return v.queue.RecentFailures(limit)
-}
-
-// InspectFailures is [Queue.InspectFailures].
-func (v View[T]) InspectFailures(limit int) (failed, discarded []stats.Failure[any]) {
-	return v.queue.InspectFailures(limit)
-}
-
-// GroupAttempts is [Queue.GroupAttempts].
-func (v View[T]) GroupAttempts(limit int) []stats.GroupAttempts { return v.queue.GroupAttempts(limit) }

@@ -11,9 +11,7 @@ import (
 
 // Run processes the queue's items in that many workers. It blocks until ctx
 // ends, or until the queue is shut down and nothing is ready except what is
-// paused, and then until all workers have finished their items. Then it returns
-// nil. What is paused at a [Queue.ShutDown] stays ready, and nothing reports
-// it.
+// paused, and then until all workers have finished their items.
 //
 // One worker at a time calls handle for any one item. The error of handle says
 // what happens to the item:
@@ -24,38 +22,20 @@ import (
 //   - any other error, a panic, or a runtime.Goexit: it failed, and is added
 //     again after the limiter's backoff, as by [Queue.AddRateLimited].
 //
-// An item that is added again keeps its priority. A panic or a Goexit of handle
-// ends neither the program nor a worker. When ctx ends, so does the context
-// that handle gets. What is queued stays queued.
+// An item that is added again keeps its priority. When ctx ends, so does the
+// context that handle gets. What is queued stays queued.
 //
-// The middleware wraps handle. The first is the outermost.
-//
-// Run returns an error at once if workers is less than 1, or handle or a
-// middleware is nil. Without middleware it allocates nothing for each item. It
-// is [worker.New] with Workers, Handle and Use alone: [worker.Options] has
-// reports of failures, a limit of attempts, timeouts, batches and drains.
-// [worker.Pool.Run] says what happens if the queue's limiter or clock panics.
+// The middleware wraps handle. The first is the outermost. Run returns an error
+// at once if workers is less than 1, or handle or a middleware is nil. It is
+// [worker.New] with Workers, Handle and Use alone: [worker.Options] has reports
+// of failures, a limit of attempts, timeouts, batches and drains.
 func (q *Queue[T]) Run(ctx context.Context, workers int, handle worker.Handler[T], use ...worker.Middleware[T]) error {
+	q.mustBeMade()
 	pool, err := worker.New(q, worker.Options[T]{Workers: workers, Handle: handle, Use: use})
 	if err != nil {
 		return err
 	}
 	return pool.Run(ctx)
-}
-
-// OpenSlot registers a worker, so that Stats counts it and Snapshot shows which
-// worker has which item. A [worker.Pool] calls it.
-//
-// It returns the worker's number and two functions. The worker calls show with
-// the items that it is about to process, and with none when it has finished
-// them. Show is nil unless the queue keeps [Options].Metrics. The worker calls
-// closeSlot when it leaves.
-func (q *Queue[T]) OpenSlot() (number int, show func(items []T), closeSlot func()) {
-	s := q.slots.add()
-	if q.configuration.Metrics {
-		show = s.show
-	}
-	return s.number, show, s.close
 }
 
 // slots are the open slots of a queue.

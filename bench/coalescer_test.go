@@ -4,174 +4,179 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/shardq/shardq"
-	"github.com/shardq/shardq/bench/suite"
 	"github.com/shardq/shardq/bench/workload"
 	"github.com/shardq/shardq/coalesce"
+	"github.com/shardq/shardq/worker"
 )
 
-// A pipe takes counts of keys from producers to workers.
-type pipe interface {
-	put(key string)
-	// take takes a key and its count, and ends it. It reports false when the
-	// pipe is shut down and empty.
-	take() (count int, ok bool)
-	shutDown()
-}
-
-// coalescing is a pipe with a coalescer.
-type coalescing struct {
-	c *coalesce.Coalescer[string, int]
-}
+type (
+	coalescer   = coalesce.Coalescer[string, int]
+	coalescing  = coalesce.Options[string, int]
+	putOptions  = coalesce.PutOptions
+	entry       = coalesce.Entry[string, int]
+	mapAndQueue struct {
+		mu     sync.Mutex
+		values map[string]int
+		q      *queue
+	}
+)
 
 func sum(pending, next int) int { return pending + next }
 
-func newCoalescing(capacity int) pipe {
-	return coalescing{coalesce.MustNew(coalesce.Options[string, int]{Merge: sum, Capacity: capacity})}
+func newCoalescer(o coalescing) *coalescer {
+	o.Merge = sum
+	return coalesce.MustNew(o)
 }
 
-func (p coalescing) put(key string) { _ = p.c.Put(key, 1) }
-func (p coalescing) shutDown()      { p.c.ShutDown() }
+func take(c *coalescer) {
+	key, _, _ := c.Take(context.Background())
+	c.Done(key)
+}
 
-func (p coalescing) take() (int, bool) {
-	key, n, err := p.c.Take(context.Background())
-	if err != nil {
-		return 0, false
+// BenchmarkCoalescer measures puts and takes with each feature, in one
+// goroutine over 1k keys, beside a map with a lock and a queue.
+func BenchmarkCoalescer(b *testing.B) {
+	put := func(c *coalescer, key string) { _ = c.Put(key, 1) }
+	with := func(o putOptions) func(c *coalescer, key string) {
+		return func(c *coalescer, key string) { _ = c.PutWith(key, 1, o) }
 	}
-	p.c.Done(key)
-	return n, true
+	twice := func(c *coalescer, key string) { put(c, key); put(c, key) }
+	peeked := func(c *coalescer, key string) { put(c, key); _, _ = c.Peek(key) }
+	for _, way := range []struct {
+		feature string
+		options coalescing
+		late    bool // the values are taken when all were put
+		put     func(c *coalescer, key string)
+	}{
+		{"none", coalescing{}, false, put},
+		{"Capacity", coalescing{Capacity: 1 << 20}, false, put},
+		{"Readable,Peek", coalescing{Readable: true}, false, peeked},
+		{"PutWith,Priority", coalescing{}, false, with(putOptions{Priority: 1})},
+		{"two puts", coalescing{}, false, twice},
+		{"two puts,LingerValues", coalescing{Linger: time.Hour, LingerValues: 2}, false, twice},
+		{"late", coalescing{}, true, put},
+		{"late,Linger", coalescing{Linger: time.Millisecond}, true, put},
+		{"late,Delay", coalescing{}, true, with(putOptions{Delay: time.Millisecond})},
+	} {
+		b.Run("feature="+way.feature, func(b *testing.B) {
+			c := newCoalescer(way.options)
+			defer c.ShutDown()
+			inRounds(b, func(keys []string) {
+				for _, key := range keys {
+					way.put(c, key)
+					if !way.late {
+						take(c)
+					}
+				}
+				if way.late {
+					for range keys {
+						take(c)
+					}
+				}
+			})
+		})
+	}
+	b.Run("by=map+mutex+queue", func(b *testing.B) {
+		p := &mapAndQueue{values: map[string]int{}, q: shardq.MustNew(options{})}
+		inRounds(b, func(keys []string) {
+			for _, key := range keys {
+				p.put(key)
+				p.take()
+			}
+		})
+	})
 }
 
-// byHand is a pipe without a coalescer: a map with a lock beside a queue. It
-// has no bound and no retries, and merges under its lock.
-type byHand struct {
-	mu     sync.Mutex
-	values map[string]int
-	q      *shardq.Queue[string]
-}
-
-func newByHand() pipe {
-	return &byHand{values: map[string]int{}, q: shardq.MustNew(shardq.Options[string]{})}
-}
-
-func (p *byHand) put(key string) {
+func (p *mapAndQueue) put(key string) {
 	p.mu.Lock()
 	p.values[key]++
 	p.mu.Unlock()
 	p.q.Add(key)
 }
 
-func (p *byHand) take() (int, bool) {
-	key, shutdown := p.q.Get()
-	if shutdown {
-		return 0, false
-	}
+func (p *mapAndQueue) take() {
+	key, _ := p.q.Get()
 	p.mu.Lock()
-	n := p.values[key]
 	delete(p.values, key)
 	p.mu.Unlock()
 	p.q.Done(key)
-	return n, true
 }
 
-func (p *byHand) shutDown() { p.q.ShutDown() }
-
-// keysAlone is a queue without values.
-type keysAlone struct{ q *shardq.Queue[string] }
-
-func newKeysAlone() pipe { return keysAlone{shardq.MustNew(shardq.Options[string]{})} }
-
-func (p keysAlone) put(key string) { p.q.Add(key) }
-func (p keysAlone) shutDown()      { p.q.ShutDown() }
-
-func (p keysAlone) take() (int, bool) {
-	key, shutdown := p.q.Get()
-	if !shutdown {
-		p.q.Done(key)
-	}
-	return 1, !shutdown
-}
-
-var pipes = []struct {
-	name string
-	make func() pipe
-}{
-	{"coalescer", func() pipe { return newCoalescing(0) }},
-	{"coalescer,capacity", func() pipe { return newCoalescing(1 << 20) }},
-	{"map+mutex+queue", newByHand},
-	{"queue,no values", newKeysAlone},
-}
-
-// BenchmarkCoalescerPut measures a Put beside a worker that takes the values:
-// with 1 and 8 producers, of one key and of 64k keys.
+// BenchmarkCoalescerPut measures a Put beside a worker that takes the values,
+// of one key and of 64k keys.
 func BenchmarkCoalescerPut(b *testing.B) {
 	for _, producers := range []int{1, 8} {
 		for _, n := range []int{1, 64_000} {
-			keys := workload.Strings(n)
-			for _, way := range pipes {
-				b.Run(fmt.Sprintf("producers=%d/keys=%s/way=%s", producers, suite.Count(n), way.name), func(b *testing.B) {
-					b.ReportAllocs()
-					putAll(b, way.make(), keys, producers)
+			b.Run(fmt.Sprintf("producers=%d/keys=%d", producers, n), func(b *testing.B) {
+				keys, c := workload.Strings(n), newCoalescer(coalescing{})
+				var all, worker sync.WaitGroup
+				taken := 0
+				worker.Go(func() {
+					for {
+						key, value, err := c.Take(context.Background())
+						if err != nil {
+							return
+						}
+						taken += value
+						c.Done(key)
+					}
 				})
-			}
+				b.ReportAllocs()
+				b.ResetTimer()
+				for p := range producers {
+					all.Go(func() {
+						for i := p; i < b.N; i += producers {
+							_ = c.Put(keys[i%n], 1)
+						}
+					})
+				}
+				all.Wait()
+				c.ShutDown()
+				worker.Wait()
+				if taken != b.N {
+					b.Fatalf("%d were taken of %d", taken, b.N)
+				}
+			})
 		}
 	}
 }
 
-// putAll puts b.N times, and returns when all values were taken.
-func putAll(b *testing.B, p pipe, keys []string, producers int) {
-	var worker, all sync.WaitGroup
-	taken := 0
-	worker.Go(func() {
-		for n, ok := p.take(); ok; n, ok = p.take() {
-			taken += n
+// BenchmarkCoalescerRun measures a value through workers. While one processes
+// the value of a key, it puts the next value of the key.
+func BenchmarkCoalescerRun(b *testing.B) {
+	for _, workers := range []int{1, 8} {
+		for _, batch := range []int{1, 64} {
+			b.Run(fmt.Sprintf("workers=%d/batch=%d", workers, batch), func(b *testing.B) {
+				c := newCoalescer(coalescing{})
+				for _, key := range workload.Strings(1000) {
+					must(c.Put(key, 1))
+				}
+				var left atomic.Int64
+				left.Store(int64(b.N))
+				pool, err := worker.New(c, worker.Options[entry]{
+					Workers: workers, BatchSize: batch,
+					HandleBatch: func(_ context.Context, taken []entry) []error {
+						for _, one := range taken {
+							switch left := left.Add(-1); {
+							case left > 0:
+								_ = c.Put(one.Key, one.Value)
+							case left == 0:
+								c.ShutDown()
+							}
+						}
+						return nil
+					},
+				})
+				must(err)
+				b.ReportAllocs()
+				b.ResetTimer()
+				must(pool.Run(context.Background()))
+			})
 		}
-	})
-	b.ResetTimer()
-	for i := range producers {
-		all.Go(func() {
-			for n := i; n < b.N; n += producers {
-				p.put(keys[n%len(keys)])
-			}
-		})
-	}
-	all.Wait()
-	p.shutDown()
-	worker.Wait()
-	if _, counts := p.(keysAlone); !counts && taken != b.N {
-		b.Fatalf("%d were taken of %d", taken, b.N)
-	}
-}
-
-// BenchmarkCoalescerCycle puts and takes one value after the other, in one
-// goroutine.
-func BenchmarkCoalescerCycle(b *testing.B) {
-	keys := workload.Strings(1000)
-	for _, way := range pipes {
-		b.Run("way="+way.name, func(b *testing.B) {
-			p := way.make()
-			b.ReportAllocs()
-			i := 0
-			for b.Loop() {
-				p.put(keys[i%len(keys)])
-				p.take()
-				i++
-			}
-		})
-	}
-}
-
-// BenchmarkCoalescerMerge puts a value for a key that has a pending value.
-func BenchmarkCoalescerMerge(b *testing.B) {
-	for _, way := range pipes {
-		b.Run("way="+way.name, func(b *testing.B) {
-			p := way.make()
-			b.ReportAllocs()
-			for b.Loop() {
-				p.put("key")
-			}
-		})
 	}
 }

@@ -2,25 +2,124 @@ package bench_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"testing"
 	"time"
 
 	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/bench/workload"
-	"github.com/shardq/shardq/coalesce"
-	"github.com/shardq/shardq/limiter"
+	"github.com/shardq/shardq/stats"
 	"github.com/shardq/shardq/worker"
 )
 
-// brief is the length of a delay or a window that ends before the round of its
-// key does.
-const brief = time.Millisecond
+type (
+	queue   = shardq.Queue[string]
+	options = shardq.Options[string]
+)
 
-// inRounds calls round with all keys, or with the first of them, until b.N keys
+// plain takes each key through Add, Get and Done.
+func plain(q *queue, keys []string) {
+	for _, key := range keys {
+		q.Add(key)
+		key, _ = q.Get()
+		q.Done(key)
+	}
+}
+
+// each calls add for each key, and takes it if it was added.
+func each(add func(q *queue, key string) error) func(q *queue, keys []string) {
+	return func(q *queue, keys []string) {
+		for _, key := range keys {
+			if add(q, key) == nil {
+				key, _ = q.Get()
+				q.Done(key)
+			}
+		}
+	}
+}
+
+// only calls do for each key.
+func only(do func(q *queue, key string)) func(q *queue, keys []string) {
+	return func(q *queue, keys []string) {
+		for _, key := range keys {
+			do(q, key)
+		}
+	}
+}
+
+// inBatches adds all keys at once, and takes them by claims in batches of 64.
+func inBatches(with shardq.AddOptions) func(q *queue, keys []string) {
+	claims := make([]worker.Claim[string], 64)
+	return func(q *queue, keys []string) {
+		q.AddBatch(keys, with)
+		for left := len(keys); left > 0; {
+			n, _ := q.ClaimBatch(context.Background(), claims)
+			_ = q.DoneClaims(claims[:n])
+			left -= n
+		}
+	}
+}
+
+// BenchmarkFeatures measures each feature of a queue beside the plain cycle, in
+// one goroutine over 1k keys.
+func BenchmarkFeatures(b *testing.B) {
+	ctx, cancel := context.WithCancel(context.Background()) // a context that can end
+	defer cancel()
+	bounded := options{Capacity: 1 << 20}
+	window := func(length time.Duration) func(q *queue, keys []string) {
+		return each(func(q *queue, key string) error {
+			return q.TryAdd(key, shardq.AddOptions{NotAgainWithin: length})
+		})
+	}
+	for _, way := range []struct {
+		feature string
+		options options
+		cycle   func(q *queue, keys []string)
+	}{
+		{"none", options{}, plain},
+		{"AddWith", options{}, each(func(q *queue, key string) error { q.AddWith(key, shardq.AddOptions{}); return nil })},
+		{"GetContext", options{}, func(q *queue, keys []string) {
+			for _, key := range keys {
+				q.Add(key)
+				key, _ = q.GetContext(ctx)
+				q.Done(key)
+			}
+		}},
+		{"Claim", options{}, func(q *queue, keys []string) {
+			for _, key := range keys {
+				q.Add(key)
+				claim, _ := q.Claim(ctx)
+				_ = claim.Done()
+			}
+		}},
+		{"batches", options{}, inBatches(shardq.AddOptions{})},
+		{"batches,Priority", options{}, inBatches(shardq.AddOptions{Priority: 1})},
+		{"window", options{}, window(time.Millisecond)},
+		{"window,refused", options{}, window(time.Hour)},
+		{"AddAfter", options{}, only(func(q *queue, key string) { q.AddAfter(key, time.Hour) })},
+		{"debounce", options{}, only(func(q *queue, key string) {
+			q.AddWith(key, shardq.AddOptions{After: time.Hour, Policy: shardq.KeepLatest, MaxWait: 2 * time.Hour})
+		})},
+		{"Cancel", options{}, only(func(q *queue, key string) { q.Add(key); q.Cancel(key) })},
+		{"Capacity", bounded, plain},
+		{"TryAdd", bounded, each(func(q *queue, key string) error { return q.TryAdd(key, shardq.AddOptions{}) })},
+		{"AddContext", bounded, each(func(q *queue, key string) error { return q.AddContext(ctx, key, shardq.AddOptions{}) })},
+		{"Ages", options{Ages: true}, plain},
+		{"Metrics", options{Metrics: true}, plain},
+		{"OnStuck", options{StuckAfter: time.Hour, OnStuck: func(stats.Item[string]) {}}, plain},
+	} {
+		b.Run("feature="+way.feature, func(b *testing.B) {
+			q := shardq.MustNew(way.options)
+			defer q.ShutDown()
+			inRounds(b, func(keys []string) { way.cycle(q, keys) })
+		})
+	}
+}
+
+// inRounds calls round with 1k keys, or with the first of them, until b.N keys
 // have passed. It calls round once before the measurement.
-func inRounds(b *testing.B, keys []string, round func(keys []string)) {
+func inRounds(b *testing.B, round func(keys []string)) {
+	keys := workload.Shuffled(workload.Strings(1000))
 	round(keys)
 	b.ReportAllocs()
 	b.ResetTimer()
@@ -29,226 +128,33 @@ func inRounds(b *testing.B, keys []string, round func(keys []string)) {
 	}
 }
 
-// BenchmarkQueueFeatures measures windows, and batches with options, beside not
-// using them, in one goroutine. The first feature of each kind of work is none.
-func BenchmarkQueueFeatures(b *testing.B) {
-	ctx := context.Background()
-	inWindows := func(length time.Duration) func(q *shardq.Queue[string], keys []string) {
-		return func(q *shardq.Queue[string], keys []string) {
-			for _, key := range keys {
-				if q.TryAddWith(key, shardq.AddOptions{NotAgainWithin: length}) == nil {
-					item, _ := q.Get()
-					q.Done(item)
+// BenchmarkPriorities measures the cycle by the number of priorities in use.
+// The queue is otherwise empty, or has 10k ready items.
+func BenchmarkPriorities(b *testing.B) {
+	others := workload.Strings(11_000)[1000:]
+	for _, ready := range []int{0, 10_000} {
+		for _, levels := range []int{1, 1000} {
+			b.Run(fmt.Sprintf("ready=%d/levels=%d", ready, levels), func(b *testing.B) {
+				q := shardq.MustNew(options{})
+				defer q.ShutDown()
+				for i, key := range others[:ready] {
+					q.AddWith(key, shardq.AddOptions{Priority: i % levels})
 				}
-			}
-		}
-	}
-	taken := make([]string, 64)
-	takeAll := func(q *shardq.Queue[string], n int) {
-		for n > 0 {
-			got, _ := q.GetBatch(ctx, taken)
-			q.DoneBatch(taken[:got])
-			n -= got
-		}
-	}
-	nothing := func(*shardq.Queue[string], []string) {}
-	addReady := func(q *shardq.Queue[string], keys []string) { q.AddBatch(keys) }
-	for _, way := range []struct {
-		work, feature string
-		keys          int
-		prepare       func(q *shardq.Queue[string], keys []string)
-		round         func(q *shardq.Queue[string], keys []string)
-	}{
-		{"cycle", "none", 64_000, nothing, plain},
-		{"cycle", "window", 64_000, nothing, inWindows(brief)},
-		{"cycle", "open window,ignored", 64_000, inWindows(time.Hour), plain},
-		{"add without effect", "none", 1000, addReady, func(q *shardq.Queue[string], keys []string) {
-			for _, key := range keys {
-				q.Add(key)
-			}
-		}},
-		{"add without effect", "window", 1000, inWindows(time.Hour), inWindows(time.Hour)},
-		{"batches", "none", 1000, nothing, func(q *shardq.Queue[string], keys []string) {
-			q.AddBatch(keys)
-			takeAll(q, len(keys))
-		}},
-		{"batches", "AddBatchWith", 1000, nothing, func(q *shardq.Queue[string], keys []string) {
-			q.AddBatchWith(keys, shardq.AddOptions{})
-			takeAll(q, len(keys))
-		}},
-		{"batches", "AddBatchWith,Priority", 1000, nothing, func(q *shardq.Queue[string], keys []string) {
-			q.AddBatchWith(keys, shardq.AddOptions{Priority: 1})
-			takeAll(q, len(keys))
-		}},
-	} {
-		b.Run(fmt.Sprintf("work=%s/feature=%s", way.work, way.feature), func(b *testing.B) {
-			q := shardq.MustNew(shardq.Options[string]{})
-			defer q.ShutDown()
-			keys := workload.Shuffled(workload.Strings(way.keys))
-			way.prepare(q, keys)
-			inRounds(b, keys, func(keys []string) { way.round(q, keys) })
-		})
-	}
-}
-
-// BenchmarkCoalescerFeatures measures values with each feature of a Coalescer
-// beside not using it, in one goroutine. The first feature of each kind of work
-// is none.
-func BenchmarkCoalescerFeatures(b *testing.B) {
-	type values = coalesce.Coalescer[string, int]
-	ctx := context.Background()
-	take := func(c *values) {
-		key, _, _ := c.Take(ctx)
-		c.Done(key)
-	}
-	put := func(c *values, key string) { _ = c.Put(key, 1) }
-	putWith := func(options coalesce.PutOptions) func(c *values, key string) {
-		return func(c *values, key string) { _ = c.PutWith(key, 1, options) }
-	}
-	// one takes the values one after the other, and late takes them when all
-	// were put.
-	one := func(put func(c *values, key string)) func(c *values, keys []string) {
-		return func(c *values, keys []string) {
-			for _, key := range keys {
-				put(c, key)
-				take(c)
-			}
-		}
-	}
-	late := func(put func(c *values, key string)) func(c *values, keys []string) {
-		return func(c *values, keys []string) {
-			for _, key := range keys {
-				put(c, key)
-			}
-			for range keys {
-				take(c)
-			}
-		}
-	}
-	twice := func(c *values, key string) { put(c, key); put(c, key) }
-	peeked := func(c *values, key string) { put(c, key); _, _ = c.Peek(key) }
-	type options = coalesce.Options[string, int]
-	for _, way := range []struct {
-		work, feature string
-		keys          int
-		options       options
-		round         func(c *values, keys []string)
-	}{
-		{"cycle", "none", 1000, options{}, one(put)},
-		{"cycle", "Readable", 1000, options{Readable: true}, one(put)},
-		{"cycle", "Readable,Peek", 1000, options{Readable: true}, one(peeked)},
-		{"cycle", "PutWith", 1000, options{}, one(putWith(coalesce.PutOptions{}))},
-		{"cycle", "PutWith,Priority", 1000, options{}, one(putWith(coalesce.PutOptions{Priority: 1}))},
-		{"two puts", "none", 1000, options{}, one(twice)},
-		{"two puts", "LingerValues", 1000, options{Linger: time.Hour, LingerValues: 2}, one(twice)},
-		{"taken late", "none", 16_000, options{}, late(put)},
-		{"taken late", "Linger", 16_000, options{Linger: brief}, late(put)},
-		{"taken late", "PutWith,Delay", 16_000, options{}, late(putWith(coalesce.PutOptions{Delay: brief}))},
-	} {
-		b.Run(fmt.Sprintf("work=%s/feature=%s", way.work, way.feature), func(b *testing.B) {
-			way.options.Merge = sum
-			c := coalesce.MustNew(way.options)
-			defer c.ShutDown()
-			keys := workload.Shuffled(workload.Strings(way.keys))
-			inRounds(b, keys, func(keys []string) { way.round(c, keys) })
-		})
-	}
-}
-
-var errAttempt = errors.New("the attempt has failed")
-
-// runFailing runs attempts that fail, each of which makes its key ready again
-// without a delay.
-func runFailing(t *traffic, workers int) {
-	w, err := worker.New(t.queue, worker.Options[string]{
-		Workers: workers,
-		Handle: func(context.Context, string) error {
-			if t.left.Add(-1) == 0 {
-				t.queue.ShutDown()
-			}
-			return errAttempt
-		},
-	})
-	if err == nil {
-		err = w.Run(context.Background())
-	}
-	if err != nil {
-		panic(err)
-	}
-}
-
-// withoutDelay returns the options of a queue that retries at once.
-func withoutDelay() shardq.Options[string] {
-	return shardq.Options[string]{RateLimiter: limiter.NewExponential[string](0, 0)}
-}
-
-// BenchmarkRunFailing measures an attempt that fails, which the queue keeps for
-// RecentFailures.
-func BenchmarkRunFailing(b *testing.B) {
-	for _, workers := range []int{1, 8} {
-		b.Run(fmt.Sprintf("workers=%d", workers), func(b *testing.B) {
-			t := newTraffic(b.N, withoutDelay())
-			b.ReportAllocs()
-			b.ResetTimer()
-			runFailing(t, workers)
-		})
-	}
-}
-
-// BenchmarkRecentFailures reads the failures that a queue keeps.
-func BenchmarkRecentFailures(b *testing.B) {
-	t := newTraffic(1000, withoutDelay())
-	runFailing(t, 1)
-	b.ReportAllocs()
-	for b.Loop() {
-		t.queue.RecentFailures(64)
-	}
-}
-
-// BenchmarkAutoscaler measures an item through the workers of a pool, beside an
-// Autoscaler that takes a sample each millisecond, and the sample's Load alone.
-func BenchmarkAutoscaler(b *testing.B) {
-	const workers = 8
-	for _, use := range []string{"no", "yes"} {
-		b.Run("call=Run/use="+use, func(b *testing.B) {
-			t := newTraffic(b.N, shardq.Options[string]{})
-			pool, err := worker.New(t.queue, worker.Options[string]{
-				Workers: workers,
-				Handle:  func(_ context.Context, key string) error { t.process(key); return nil },
+				n := 0
+				inRounds(b, func(keys []string) {
+					for _, key := range keys {
+						n++
+						q.AddWith(key, shardq.AddOptions{Priority: n % levels})
+						key, _ = q.Get()
+						q.Done(key)
+						if ready > 0 { // the key is one of the others
+							q.AddWith(key, shardq.AddOptions{Priority: n % levels})
+							key, _ = q.Get()
+							q.Done(key)
+						}
+					}
+				})
 			})
-			if err != nil {
-				b.Fatal(err)
-			}
-			scaler, err := worker.NewAutoscaler(pool, worker.AutoscaleOptions{
-				Min: workers, Max: workers, Interval: time.Millisecond,
-			})
-			if err != nil {
-				b.Fatal(err)
-			}
-			ctx, cancel := context.WithCancel(context.Background())
-			ended := make(chan struct{})
-			b.ReportAllocs()
-			b.ResetTimer()
-			go func() {
-				defer close(ended)
-				if use == "yes" {
-					scaler.Run(ctx)
-				}
-			}()
-			if err := pool.Run(ctx); err != nil {
-				b.Fatal(err)
-			}
-			cancel()
-			<-ended
-		})
-	}
-	b.Run("call=Load", func(b *testing.B) {
-		q := shardq.MustNew(shardq.Options[string]{})
-		defer q.ShutDown()
-		q.AddBatch(workload.Strings(1000))
-		b.ReportAllocs()
-		for b.Loop() {
-			q.Load()
 		}
-	})
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -12,76 +13,43 @@ import (
 	"github.com/shardq/shardq/bench/workload"
 )
 
-// tenanted is an item that belongs to a tenant.
-type tenanted struct {
-	tenant string
-	object int
-}
-
-func tenantOf(item tenanted) string { return item.tenant }
-
-// BenchmarkGroups measures the cycle of an item, Add, Get and Done, in one
-// goroutine over 1k items, by the number of their groups, beside a queue
-// without groups. The queue is otherwise empty, or has 10k ready items of the
-// same groups.
-func BenchmarkGroups(b *testing.B) {
-	for _, shards := range []int{1, 32} {
-		for _, ready := range []int{0, 10_000} {
-			for _, groups := range []int{0, 1, 10, 1000} {
-				b.Run(fmt.Sprintf("shards=%d/ready=%d/groups=%d", shards, ready, groups), func(b *testing.B) {
-					options := shardq.Options[tenanted]{Shards: shards}
-					if groups > 0 {
-						options.Group, options.GroupLimit = tenantOf, 4
-					}
-					q := shardq.MustNew(options)
-					defer q.ShutDown()
-					items := workload.Shuffled(tenantedItems(1000, max(1, groups)))
-					for _, item := range tenantedItems(1000+ready, max(1, groups))[1000:] {
-						q.Add(item)
-					}
-					b.ReportAllocs()
-					for n := 0; b.Loop(); n++ {
-						q.Add(items[n%len(items)])
-						item, _ := q.Get()
-						q.Done(item)
-						if ready > 0 { // the item is one of the others
-							q.Add(item)
-							item, _ = q.Get()
-							q.Done(item)
-						}
-					}
-				})
-			}
-		}
+// tenanted returns n keys of so many tenants.
+func tenanted(n, tenants int) []string {
+	keys, names := make([]string, n), workload.Strings(tenants)
+	for i := range keys {
+		keys[i] = fmt.Sprintf("%s:%d", names[i%tenants], i)
 	}
+	return keys
 }
 
-// BenchmarkGroupRates measures the cycle of BenchmarkGroups over 10 and 1000
-// groups that have no rate, or one that is never reached, or a queue that has
-// such a rate.
-func BenchmarkGroupRates(b *testing.B) {
-	plenty := shardq.Rate{PerSecond: 1e9, Burst: 1000}
-	for _, groups := range []int{10, 1000} {
-		for _, rate := range []string{"none", "group", "queue"} {
-			b.Run(fmt.Sprintf("groups=%d/rate=%s", groups, rate), func(b *testing.B) {
-				options := shardq.Options[tenanted]{Shards: 32, Group: tenantOf}
-				switch rate {
-				case "group":
-					options.GroupRate = func(string) shardq.Rate { return plenty }
-				case "queue":
-					options.Rate = plenty
-				}
-				q := shardq.MustNew(options)
-				defer q.ShutDown()
-				items := workload.Shuffled(tenantedItems(1000, groups))
-				b.ReportAllocs()
-				for n := 0; b.Loop(); n++ {
-					q.Add(items[n%len(items)])
-					item, _ := q.Get()
-					q.Done(item)
-				}
-			})
-		}
+func tenantOf(key string) string {
+	tenant, _, _ := strings.Cut(key, ":")
+	return tenant
+}
+
+var plenty = shardq.Rate{PerSecond: 1e9, Burst: 1000}
+
+// BenchmarkGroups measures the cycle of an item by the number of groups, beside
+// a queue without groups, and with rates that are never reached.
+func BenchmarkGroups(b *testing.B) {
+	limit := options{Group: tenantOf, GroupPolicy: func(string) shardq.GroupPolicy { return shardq.GroupPolicy{Limit: 4} }}
+	for _, way := range []struct {
+		name    string
+		groups  int
+		options options
+	}{
+		{"none", 1, options{}},
+		{"one", 1, limit},
+		{"1k", 1000, limit},
+		{"1k,rates", 1000, options{Group: tenantOf, GroupPolicy: func(string) shardq.GroupPolicy { return shardq.GroupPolicy{Rate: plenty} }}},
+		{"1k,queue's rate", 1000, options{Group: tenantOf, Rate: plenty}},
+	} {
+		b.Run("groups="+way.name, func(b *testing.B) {
+			q := shardq.MustNew(way.options)
+			defer q.ShutDown()
+			keys := tenanted(1000, way.groups)
+			inRounds(b, func(round []string) { plain(q, keys[:len(round)]) })
+		})
 	}
 }
 
@@ -91,18 +59,18 @@ func BenchmarkGroupRates(b *testing.B) {
 func BenchmarkRateReached(b *testing.B) {
 	for _, perSecond := range []float64{500, 5000, 20_000} {
 		rate := shardq.Rate{PerSecond: perSecond}
-		for name, options := range map[string]shardq.Options[tenanted]{
-			"group": {Group: tenantOf, GroupRate: func(string) shardq.Rate { return rate }},
+		for name, with := range map[string]options{
+			"group": {Group: tenantOf, GroupPolicy: func(string) shardq.GroupPolicy { return shardq.GroupPolicy{Rate: rate} }},
 			"queue": {Rate: rate},
 		} {
-			b.Run(fmt.Sprintf("rate=%v/%s", perSecond, name), func(b *testing.B) {
-				q := shardq.MustNew(options)
+			b.Run(fmt.Sprintf("rate=%v/of=%s", perSecond, name), func(b *testing.B) {
+				q := shardq.MustNew(with)
 				defer q.ShutDown()
-				q.AddBatch(tenantedItems(b.N+1, 1))
+				q.AddBatch(tenanted(b.N+1, 1), shardq.AddOptions{})
 				q.Get() // the Burst
 				for b.ResetTimer(); q.Len() > 0; {
-					item, _ := q.Get()
-					q.Done(item)
+					key, _ := q.Get()
+					q.Done(key)
 				}
 				b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "items/s")
 			})
@@ -111,57 +79,38 @@ func BenchmarkRateReached(b *testing.B) {
 }
 
 // BenchmarkGroupMemory measures the memory of a group: what a queue takes for
-// 100k items that have a group each, less what it takes without groups. The
-// items have one priority, or seven.
+// 100k items that have a group each, less what it takes without groups.
 func BenchmarkGroupMemory(b *testing.B) {
 	const n = 100_000
-	items := tenantedItems(n, n)
-	for _, levels := range []int{1, 7} {
-		b.Run(fmt.Sprintf("levels=%d", levels), func(b *testing.B) {
-			fill := func(group func(tenanted) string) uint64 {
-				q := shardq.MustNew(shardq.Options[tenanted]{Group: group})
-				before := liveBytes()
-				for i, item := range items {
-					q.AddWith(item, shardq.AddOptions{Priority: i % levels})
-				}
-				held := liveBytes() - before
-				runtime.KeepAlive(q)
-				return held
-			}
-			for b.Loop() {
-				with, without := fill(tenantOf), fill(nil)
-				b.ReportMetric((float64(with)-float64(without))/n, "B/group")
-			}
-		})
+	keys := tenanted(n, n)
+	fill := func(group func(string) string) float64 {
+		before := workload.LiveHeap()
+		q := shardq.MustNew(options{Group: group})
+		workload.AddAll(q, keys)
+		held := workload.LiveHeap() - before
+		runtime.KeepAlive(q)
+		return held
 	}
-	runtime.KeepAlive(items)
-}
-
-func liveBytes() uint64 {
-	runtime.GC()
-	runtime.GC()
-	var stats runtime.MemStats
-	runtime.ReadMemStats(&stats)
-	return stats.HeapAlloc
-}
-
-func tenantedItems(n, groups int) (items []tenanted) {
-	names := workload.Strings(groups)
-	for i := range n {
-		items = append(items, tenanted{names[i%groups], i})
+	for b.Loop() {
+		b.ReportMetric((fill(tenantOf)-fill(nil))/n, "B/group")
 	}
-	return items
+	runtime.KeepAlive(keys)
 }
 
-// BenchmarkFlood measures how many items of other tenants are handed out
-// between the add of a tenant's only item and its Get. There is a worker for
-// each processor. Of ten tenants, one always has 100k ready items. The others
-// have one item in all, which a worker adds now and then.
-func BenchmarkFlood(b *testing.B) {
+// BenchmarkOvertaking measures how many items are handed out between the add of
+// a rare item and its Get, while a backlog is never empty. There is a worker
+// for each processor. The rare item is urgent by its priority, or of a tenant
+// that has no other, or neither.
+func BenchmarkOvertaking(b *testing.B) {
 	for _, shards := range []int{1, 32} {
-		for _, fair := range []bool{false, true} {
-			b.Run(fmt.Sprintf("shards=%d/groups=%v", shards, fair), func(b *testing.B) {
-				passed := flood(shards, fair, b.N)
+		for _, way := range []struct {
+			rare     string
+			priority int
+			group    func(string) string
+		}{{"plain", 0, nil}, {"urgent", 1, nil}, {"another tenant's", 0, tenantOf}} {
+			b.Run(fmt.Sprintf("shards=%d/item=%s", shards, way.rare), func(b *testing.B) {
+				q := shardq.MustNew(options{Shards: shards, Group: way.group})
+				passed := overtaking(q, shardq.AddOptions{Priority: way.priority}, b.N)
 				for name, place := range map[string]int{"p50": len(passed) / 2, "p99": len(passed) * 99 / 100, "max": len(passed) - 1} {
 					b.ReportMetric(float64(passed[place]), name+"-before")
 				}
@@ -170,43 +119,35 @@ func BenchmarkFlood(b *testing.B) {
 	}
 }
 
-// flood returns, n times, the number of items that were handed out before an
-// item of a small tenant, in increasing order.
-func flood(shards int, fair bool, n int) (passed []int64) {
-	options := shardq.Options[tenanted]{Shards: shards}
-	if fair {
-		options.Group = tenantOf
-	}
-	q := shardq.MustNew(options)
-	const big = "a tenant who has it all"
-	for i := range 100_000 {
-		q.Add(tenanted{big, i})
-	}
-	small := workload.Strings(9)
-	var handed, since atomic.Int64 // since is the value of handed at the add; 0: there is no such item
+// overtaking returns, n times, how many items were handed out before the rare
+// one, in increasing order.
+func overtaking(q *queue, with shardq.AddOptions, n int) (passed []int64) {
+	const rare = "rare:0"
+	q.AddBatch(tenanted(100_000, 1), shardq.AddOptions{})
+	var handed, since atomic.Int64 // since is the value of handed at the add; 0: there is no rare item
 	var workers sync.WaitGroup
-	work := func() {
-		for turn := 1; ; turn++ {
-			item, shutdown := q.Get()
-			if shutdown {
-				return
-			}
-			if item.tenant != big {
-				if passed = append(passed, handed.Load()-since.Swap(0)); len(passed) == n { // there is one such item at a time
-					q.ShutDown()
-				}
-			} else {
-				handed.Add(1)
-				q.Add(item) // the flood continues
-				if turn%100 == 0 && since.CompareAndSwap(0, handed.Load()) {
-					q.Add(tenanted{small[turn/100%len(small)], 0})
-				}
-			}
-			q.Done(item)
-		}
-	}
 	for range runtime.GOMAXPROCS(0) {
-		workers.Go(work)
+		workers.Go(func() {
+			for turn := 1; ; turn++ {
+				key, shutdown := q.Get()
+				if shutdown {
+					return
+				}
+				if key == rare {
+					passed = append(passed, handed.Load()-since.Swap(0)) // there is one rare item at a time
+					if len(passed) == n {
+						q.ShutDown()
+					}
+				} else {
+					handed.Add(1)
+					q.Add(key) // the backlog stays
+					if turn%100 == 0 && since.CompareAndSwap(0, handed.Load()) {
+						q.AddWith(rare, with)
+					}
+				}
+				q.Done(key)
+			}
+		})
 	}
 	workers.Wait()
 	slices.Sort(passed)

@@ -2,6 +2,7 @@ package bench_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -10,20 +11,23 @@ import (
 
 	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/bench/workload"
+	"github.com/shardq/shardq/limiter"
 	"github.com/shardq/shardq/worker"
 )
 
 // traffic is a number of runs of 1k keys, each of which is added again while it
 // is processed.
 type traffic struct {
-	queue *shardq.Queue[string]
+	queue *queue
 	left  atomic.Int64
 }
 
-func newTraffic(runs int, o shardq.Options[string]) *traffic {
+func newTraffic(b *testing.B, runs int, o options) *traffic {
 	t := &traffic{queue: shardq.MustNew(o)}
 	t.left.Store(int64(runs))
-	t.queue.AddBatch(workload.Shuffled(workload.Strings(1000)))
+	t.queue.AddBatch(workload.Shuffled(workload.Strings(1000)), shardq.AddOptions{})
+	b.ReportAllocs()
+	b.ResetTimer()
 	return t
 }
 
@@ -37,16 +41,12 @@ func (t *traffic) process(key string) {
 	}
 }
 
-// handWritten is the usual loop, written by hand.
-func handWritten(t *traffic, workers int) {
+// byLoop is the usual loop, written by hand.
+func byLoop(t *traffic, workers int) {
 	var all sync.WaitGroup
 	for range workers {
 		all.Go(func() {
-			for {
-				key, shutdown := t.queue.Get()
-				if shutdown {
-					return
-				}
+			for key, shutdown := t.queue.Get(); !shutdown; key, shutdown = t.queue.Get() {
 				t.process(key)
 				t.queue.Forget(key)
 				t.queue.Done(key)
@@ -56,148 +56,77 @@ func handWritten(t *traffic, workers int) {
 	all.Wait()
 }
 
-// handWrittenDeferred is the loop that is needed if the work may panic.
-func handWrittenDeferred(t *traffic, workers int) {
-	turn := func(key string) {
-		defer t.queue.Done(key)
-		t.process(key)
-		t.queue.Forget(key)
-	}
-	var all sync.WaitGroup
-	for range workers {
-		all.Go(func() {
-			for key, shutdown := t.queue.Get(); !shutdown; key, shutdown = t.queue.Get() {
-				turn(key)
-			}
-		})
-	}
-	all.Wait()
-}
-
-// byRun returns [worker.Pool.Run] with some options.
-func byRun(o worker.Options[string]) func(t *traffic, workers int) {
+// byPool returns [worker.Pool.Run] with some options.
+func byPool(o worker.Options[string]) func(t *traffic, workers int) {
 	return func(t *traffic, workers int) {
+		o := o
 		o.Workers = workers
-		if o.BatchSize > 0 {
+		switch {
+		case o.Handle != nil:
+		case o.BatchSize > 0:
 			o.HandleBatch = func(_ context.Context, keys []string) []error {
 				for _, key := range keys {
 					t.process(key)
 				}
 				return nil
 			}
-		} else {
+		default:
 			o.Handle = func(_ context.Context, key string) error { t.process(key); return nil }
 		}
-		w, err := worker.New(t.queue, o)
-		if err == nil {
-			err = w.Run(context.Background())
-		}
-		if err != nil {
-			panic(err)
-		}
+		pool, err := worker.New(t.queue, o)
+		must(err)
+		must(pool.Run(context.Background()))
 	}
 }
 
-// BenchmarkRun measures an item through Run beside a hand-written loop, and
-// what features cost that are on.
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
+
+// BenchmarkRun measures an item through a pool beside a hand-written loop, and
+// the cost of features that are on.
 func BenchmarkRun(b *testing.B) {
-	metrics := shardq.Options[string]{Metrics: true}
+	metrics := options{Metrics: true}
 	passing := worker.Middleware[string](func(next worker.Handler[string]) worker.Handler[string] { return next })
 	for _, workers := range []int{1, 8} {
 		for _, by := range []struct {
 			name  string
 			run   func(t *traffic, workers int)
-			queue shardq.Options[string]
+			queue options
 		}{
-			{name: "loop", run: handWritten},
-			{name: "loop,defer", run: handWrittenDeferred},
-			{name: "loop,Metrics", run: handWritten, queue: metrics},
-			{name: "Run", run: byRun(worker.Options[string]{})},
-			{name: "Run,Metrics", run: byRun(worker.Options[string]{}), queue: metrics},
-			{name: "Run,Attempts", run: byRun(worker.Options[string]{Attempts: true})},
-			{name: "Run,Use", run: byRun(worker.Options[string]{Use: []worker.Middleware[string]{passing}})},
-			{name: "Run,CancelIfAddedAgain", run: byRun(worker.Options[string]{CancelIfAddedAgain: true})},
-			{name: "Run,Timeout", run: byRun(worker.Options[string]{Timeout: time.Hour})},
-			{name: "Run,BatchSize=64", run: byRun(worker.Options[string]{BatchSize: 64})},
+			{"loop", byLoop, options{}},
+			{"loop,Metrics", byLoop, metrics},
+			{"Run", byPool(worker.Options[string]{}), options{}},
+			{"Run,Metrics", byPool(worker.Options[string]{}), metrics},
+			{"Run,Attempts", byPool(worker.Options[string]{Attempts: true}), options{}},
+			{"Run,Use", byPool(worker.Options[string]{Use: []worker.Middleware[string]{passing}}), options{}},
+			{"Run,CancelIfAddedAgain", byPool(worker.Options[string]{CancelIfAddedAgain: true}), options{}},
+			{"Run,Timeout", byPool(worker.Options[string]{Timeout: time.Hour}), options{}},
+			{"Run,BatchSize=64", byPool(worker.Options[string]{BatchSize: 64}), options{}},
 		} {
 			b.Run(fmt.Sprintf("workers=%d/by=%s", workers, by.name), func(b *testing.B) {
-				t := newTraffic(b.N, by.queue)
-				b.ReportAllocs()
-				b.ResetTimer()
-				by.run(t, workers)
+				by.run(newTraffic(b, b.N, by.queue), workers)
 			})
 		}
 	}
 }
 
-// spin does some work.
-func spin(rounds int) (sum uint64) {
-	for i := range rounds {
-		sum = sum*31 + uint64(i)
-	}
-	return sum
-}
+var errAttempt = errors.New("the attempt has failed")
 
-// BenchmarkParallelize measures 10k pieces, beside goroutines that receive them
-// from a channel, as client-go's ParallelizeUntil does without chunks, and
-// beside one part for each goroutine.
-func BenchmarkParallelize(b *testing.B) {
-	const workers, pieces = 8, 10_000
-	var sums [workers]atomic.Uint64
-	uneven := func(piece int) int { return piece / 10 } // the last are the slowest
-	for _, work := range []struct {
-		name   string
-		rounds func(piece int) int
-	}{
-		{"none", func(int) int { return 0 }},
-		{"even", func(int) int { return 500 }},
-		{"uneven", uneven},
-	} {
-		do := func(piece int) { sums[piece%workers].Store(spin(work.rounds(piece))) }
-		measure := func(by string, run func()) {
-			b.Run(fmt.Sprintf("work=%s/by=%s", work.name, by), func(b *testing.B) {
-				b.ReportAllocs()
-				for b.Loop() {
-					run()
+// BenchmarkRunFailing measures an attempt that fails and is made again without
+// a delay.
+func BenchmarkRunFailing(b *testing.B) {
+	for _, workers := range []int{1, 8} {
+		b.Run(fmt.Sprintf("workers=%d", workers), func(b *testing.B) {
+			t := newTraffic(b, b.N, options{RateLimiter: limiter.NewExponential[string](0, 0)})
+			byPool(worker.Options[string]{Handle: func(context.Context, string) error {
+				if t.left.Add(-1) == 0 {
+					t.queue.ShutDown()
 				}
-			})
-		}
-		measure("Parallelize", func() {
-			_ = worker.Parallelize(context.Background(), workers, pieces, func(_ context.Context, piece int) error {
-				do(piece)
-				return nil
-			})
-		})
-		measure("channel", func() { overChannel(workers, pieces, do) })
-		measure("parts", func() { inParts(workers, pieces, do) })
-	}
-}
-
-func overChannel(workers, pieces int, do func(piece int)) {
-	todo := make(chan int, pieces)
-	for piece := range pieces {
-		todo <- piece
-	}
-	close(todo)
-	var all sync.WaitGroup
-	for range workers {
-		all.Go(func() {
-			for piece := range todo {
-				do(piece)
-			}
+				return errAttempt
+			}})(t, workers)
 		})
 	}
-	all.Wait()
-}
-
-func inParts(workers, pieces int, do func(piece int)) {
-	var all sync.WaitGroup
-	for n := range workers {
-		all.Go(func() {
-			for piece := n * pieces / workers; piece < (n+1)*pieces/workers; piece++ {
-				do(piece)
-			}
-		})
-	}
-	all.Wait()
 }

@@ -1,9 +1,6 @@
-// Package clock defines the source of time of shardq's packages. All code that
-// waits or measures takes a [Clock]. So a test can step through hours in
-// microseconds, and a program can use its own time source.
-//
-// Production code uses [Real]. Tests either pass a [Fake], or use the real
-// clock inside a testing/synctest bubble.
+// Package clock defines the source of time of shardq's packages. Production
+// code uses [Real]. Tests either pass a [Fake], or use the real clock inside a
+// testing/synctest bubble.
 package clock
 
 import "time"
@@ -11,13 +8,11 @@ import "time"
 // A Clock returns the time and calls functions later. Implementations must be
 // safe for concurrent use. shardq never calls a Clock while it holds a lock.
 //
-// A Clock may jump backward or forward. Deadlines are points on the Clock's own
-// axis: a deadline of 12:00 passes when the Clock reads 12:00, however it got
-// there.
+// A Clock may jump backward or forward: a deadline of 12:00 passes when the
+// Clock reads 12:00, however it got there.
 //
-// The ShutDown of a queue waits for calls of its Clock that have not returned.
-// So no method of a Clock or of a [Timer] may call ShutDown, or wait for a
-// goroutine that does.
+// The ShutDown of a queue waits for calls of its Clock. So no method of a Clock
+// or of a [Timer] may call ShutDown, or wait for a goroutine that does.
 type Clock interface {
 	// Now returns the current time.
 	Now() time.Time

@@ -3,23 +3,14 @@ package cluster
 import (
 	"context"
 	"errors"
-	"fmt"
-	"strconv"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/nats-io/nuid"
 
 	"github.com/shardq/shardq/cluster/internal/names"
-)
-
-// The headers of messages.
-const (
-	priorityHeader = "Shardq-Priority"
-	// scheduleHeader has the time of a schedule. The client's own option for it
-	// rounds down to a second.
-	scheduleHeader = "Nats-Schedule"
-	targetHeader   = "Nats-Schedule-Target"
 )
 
 // AddOptions say how AddWith adds a key.
@@ -36,34 +27,35 @@ type AddOptions struct {
 // pending is stored once, however often it is added. A key that is in flight
 // runs once more.
 //
-// Add returns [ErrFull] if the queue is full, an error that wraps [ErrKey] if
-// the key cannot be stored, or nats.ErrMaxPayload if its headers are too large,
-// [ErrClosed] after Close, and the error of ctx if it ends first. Add waits at
-// most 20 seconds for servers that elect a leader. After another error the key
-// may have been stored or not. Adding it again is harmless.
+// Add returns [ErrFull], [ErrClosed], an error that wraps [ErrKey],
+// nats.ErrMaxPayload if the headers are too large, and the error of ctx if it
+// ends first. It waits at most 20 seconds for servers that elect a leader.
+// After another error the key may have been stored or not. Adding it again is
+// harmless.
 func (n *Node[K]) Add(ctx context.Context, key K) error {
 	return n.AddWith(ctx, key, AddOptions{})
 }
 
-// AddAfter adds a key after a delay, which the servers keep. It returns as Add
-// does. The delay is counted by the node's clock, Options.Queue.Clock: the
-// servers get the time of its end. They look for ends up to four times a
-// second.
+// AddAfter adds a key after a delay, and returns as Add does. The node's clock,
+// Options.Queue.Clock, says when the delay ends. The servers look for ends up
+// to four times a second.
 func (n *Node[K]) AddAfter(ctx context.Context, key K, delay time.Duration) error {
 	return n.AddWith(ctx, key, AddOptions{After: delay})
 }
 
 // AddWith adds a key as the options say. It returns as Add does.
 func (n *Node[K]) AddWith(ctx context.Context, key K, options AddOptions) error {
-	if n.options.Values {
-		return ErrValues
-	}
-	partition, token, err := n.destination(key)
+	partition, token, err := n.destination(key, false)
 	if err != nil {
 		return err
 	}
 	if options.After > 0 {
-		return n.addAfter(ctx, partition, token, options)
+		at := n.now().Add(options.After)
+		m := n.scheduleMessage(partition, token, at, options.Priority)
+		if err := n.fillDelayed(ctx, m, nil); err != nil {
+			return err
+		}
+		return n.added(1, n.schedule(ctx, m, at))
 	}
 	m := n.workMessage(partition, token, options.Priority)
 	if err := n.fill(ctx, m, nil); err != nil {
@@ -72,29 +64,13 @@ func (n *Node[K]) AddWith(ctx context.Context, key K, options AddOptions) error 
 	return n.added(1, n.publish(ctx, m))
 }
 
-func (n *Node[K]) addAfter(ctx context.Context, partition int, token string, options AddOptions) error {
-	at := n.now().Add(options.After)
-	m := n.scheduleMessage(partition, token, at, options.Priority)
-	err := n.fill(ctx, m, nil)
-	if err == nil {
-		err = n.delayed.admit(ctx, n.streams.delayed, n.options.MaxDelayed)
-	}
-	if err != nil {
-		return err
-	}
-	return n.added(1, n.schedule(ctx, m, at))
-}
-
 // AddAll adds many keys, in the time of a few: it does not wait for the servers
-// between them. It returns nil when all are stored, and errors as Add does.
-// Then some may have been stored.
+// between them. It returns as Add does, when all are stored. After an error
+// some may have been stored.
 func (n *Node[K]) AddAll(ctx context.Context, keys ...K) error {
-	if n.options.Values {
-		return ErrValues
-	}
 	sent := make([]sending, 0, len(keys))
 	for _, key := range keys {
-		partition, token, err := n.destination(key)
+		partition, token, err := n.destination(key, false)
 		if err == nil {
 			err = ctx.Err()
 		}
@@ -145,14 +121,19 @@ func (n *Node[K]) arrive(ctx context.Context, s sending) error {
 	}
 }
 
-// Put adds a value of a key. It returns as Add does, and an error that wraps
-// nats.ErrMaxPayload if the value is larger than the servers take, less about
-// 1 KiB and six times the size of the key. A run of the key gets the
-// values that are pending, in the order in which the servers have stored them.
-// After an error of another kind than those of Add, the value may have been
+// Put adds a value of a key. A run of the key gets the values that are pending,
+// in the order in which the servers have stored them.
+//
+// Put returns as Add does, and an error that wraps nats.ErrMaxPayload if the
+// value is larger than the servers take, less about 1 KiB and six times the
+// size of the key. After an error of another kind, the value may have been
 // stored, and a Put again stores it twice: see [Node.PutOnce].
 func (n *Node[K]) Put(ctx context.Context, key K, value []byte) error {
-	return n.put(ctx, key, value, "")
+	m, _, err := n.valueMessage(ctx, key, value)
+	if err != nil {
+		return err
+	}
+	return n.added(1, n.publishOnce(ctx, m))
 }
 
 // PutOnce is Put of a value that has an id. If the servers have stored a value
@@ -162,190 +143,75 @@ func (n *Node[K]) PutOnce(ctx context.Context, key K, value []byte, id string) e
 	if id == "" {
 		return errors.New("cluster: PutOnce wants an id")
 	}
-	return n.put(ctx, key, value, id)
-}
-
-// put stores a value. With an id it can be repeated.
-func (n *Node[K]) put(ctx context.Context, key K, value []byte, id string) error {
-	if !n.options.Values {
-		return ErrValues
-	}
-	partition, token, err := n.destination(key)
+	m, token, err := n.valueMessage(ctx, key, value)
 	if err != nil {
 		return err
-	}
-	m := n.workMessage(partition, token, 0)
-	if err = n.fill(ctx, m, value); err != nil {
-		return err
-	}
-	if id == "" {
-		return n.added(1, n.publishOnce(ctx, m))
 	}
 	return n.added(1, n.publish(ctx, m, jetstream.WithMsgID(names.WithID(token, id))))
 }
 
-// publishAsync publishes without waiting for the answer. If too many answers
-// are outstanding, it waits for some.
-func publishAsync(js jetstream.JetStream, m *nats.Msg, options ...jetstream.PublishOpt) (jetstream.PubAckFuture, error) {
-	return js.PublishMsgAsync(m, append(options, jetstream.WithStallWait(5*time.Second))...)
-}
-
-// workMessage returns the message that makes a key pending.
-func (n *Node[K]) workMessage(partition int, token string, priority int) *nats.Msg {
-	m := nats.NewMsg(n.names.Key(names.Work, partition, token))
-	setPriority(m, priority)
-	return m
-}
-
-func setPriority(m *nats.Msg, priority int) {
-	if priority != 0 {
-		m.Header.Set(priorityHeader, strconv.Itoa(priority))
-	}
-}
-
-// priorityOf returns the priority of a message's header, 0 without one.
-func priorityOf(header nats.Header) int {
-	text := header.Get(priorityHeader)
-	if text == "" {
-		return 0
-	}
-	priority, _ := strconv.Atoi(text)
-	return priority
-}
-
-// schedule stores the message of a schedule, which is due then. If the key is
-// delayed already, the earlier time counts. Of concurrent writers one is first,
-// and the others read again.
-func (n *Node[K]) schedule(ctx context.Context, m *nats.Msg, at time.Time) error {
-	ctx, cancel := context.WithTimeout(ctx, electionTime)
-	defer cancel()
-	var before uint64 // the message that this one replaces
-	for {
-		err := n.publish(ctx, m, jetstream.WithExpectLastSequencePerSubject(before))
-		if isBusy(err) {
-			if err = pause(ctx, busyTime); err != nil {
-				return err
-			}
-			continue
-		}
-		if !isConflict(err) {
-			return err
-		}
-		last, err := n.streams.delayed.GetLastMsgForSubject(ctx, m.Subject)
-		switch {
-		case errors.Is(err, jetstream.ErrMsgNotFound): // its delay has ended meanwhile
-			before = 0
-			if err = pause(ctx, busyTime); err != nil {
-				return err
-			}
-			continue
-		case err != nil:
-			return err
-		}
-		if until, err := scheduledFor(last.Header); err == nil && !until.After(at) {
-			return nil
-		}
-		before = last.Sequence
-	}
-}
-
-// scheduledFor returns when a delayed key is due.
-func scheduledFor(header nats.Header) (time.Time, error) {
-	at := header.Get(scheduleHeader)
-	return time.Parse("@at "+time.RFC3339Nano, at)
-}
-
-// isConflict reports whether another message came before.
-func isConflict(err error) bool {
-	var api *jetstream.APIError
-	return errors.As(err, &api) && api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence
-}
-
-// codeBusy is the error of a server that is storing another message of the same
-// subject. That one may fail yet.
-const codeBusy = 10164
-
-// busyTime is how long an add waits then.
-const busyTime = 20 * time.Millisecond
-
-func isBusy(err error) bool {
-	var api *jetstream.APIError
-	return errors.As(err, &api) && api.ErrorCode == codeBusy
-}
-
-// pause waits, unless the context ends.
-func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-// now returns the time of day, by the queue's clock.
-func (n *Node[K]) now() time.Time {
-	if c := n.options.Queue.Clock; c != nil {
-		return c.Now()
-	}
-	return time.Now()
-}
-
-// destination returns where an add stores a key, or ErrClosed.
-func (n *Node[K]) destination(key K) (partition int, token string, err error) {
-	if n.closed.Load() {
-		return 0, "", ErrClosed
-	}
-	return n.place(key)
-}
-
-// place returns where a key is stored.
-func (n *Node[K]) place(key K) (partition int, token string, err error) {
-	data, err := n.options.Codec.Encode(key)
+func (n *Node[K]) valueMessage(ctx context.Context, key K, value []byte) (m *nats.Msg, token string, err error) {
+	partition, token, err := n.destination(key, true)
 	if err != nil {
-		return 0, "", fmt.Errorf("%w: %w", ErrKey, err)
+		return nil, "", err
 	}
-	if token, err = names.Token(data); err != nil {
-		return 0, "", err
+	m = n.workMessage(partition, token, 0)
+	return m, token, n.fill(ctx, m, value)
+}
+
+// PutAfter adds a value of a key after a delay, as AddAfter does. Each value
+// has its own delay, and its place in the order of the key is that of its
+// arrival: values whose delays end at nearly the same time may come in either
+// order.
+//
+// If all nodes end after a value has arrived, and before they know, and stay
+// away for more than two minutes, the value may arrive twice.
+func (n *Node[K]) PutAfter(ctx context.Context, key K, value []byte, delay time.Duration) error {
+	if delay <= 0 {
+		return n.Put(ctx, key, value)
 	}
-	return names.Partition(data, n.options.Partitions), token, nil
-}
-
-// decode returns the key of its encoding. A panic of the codec, in a goroutine
-// of the connection, would end the program each time it starts.
-func (n *Node[K]) decode(data []byte) (key K, err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("%w: the codec panicked: %v", ErrKey, r)
-		}
-	}()
-	return n.options.Codec.Decode(data)
-}
-
-// codeStoreFailed is the server's error for a message that exceeds a limit.
-const codeStoreFailed = 10077
-
-func isFull(err error) bool {
-	var api *jetstream.APIError
-	return errors.As(err, &api) && api.ErrorCode == codeStoreFailed
-}
-
-// added counts adds, and returns their error as users see it.
-func (n *Node[K]) added(count int, err error) error {
-	switch {
-	case err == nil:
-		n.counts.added.Add(uint64(count))
-		return nil
-	case isFull(err):
-		return ErrFull
-	case errors.Is(err, nats.ErrConnectionClosed), errors.Is(err, jetstream.ErrJetStreamPublisherClosed):
-		return ErrClosed
-	case errors.Is(err, ErrStore):
+	partition, token, err := n.destination(key, true)
+	if err != nil {
 		return err
-	case errors.Is(err, nats.ErrNoResponders), errors.Is(err, jetstream.ErrNoStreamResponse):
-		return fmt.Errorf("cluster: add: no server leads the stream: are they running, with room on their disks? %w", err)
 	}
-	return fmt.Errorf("cluster: add: %w", err)
+	id := nuid.Next() // a message of its own, which no other replaces
+	m := n.scheduleMessage(partition, names.WithID(token, id), n.now().Add(delay), 0)
+	if err = n.fillDelayed(ctx, m, value); err != nil {
+		return err
+	}
+	return n.added(1, n.publish(ctx, m, jetstream.WithMsgID(id)))
+}
+
+// delayedCount is what a node knows of the number of delayed messages. The
+// server cannot refuse one: a stream with schedules cannot discard what is new.
+type delayedCount struct {
+	mu    sync.Mutex
+	asked time.Time
+	count uint64
+}
+
+// countedFor is how long a node counts by itself before it asks again.
+const countedFor = time.Second
+
+// admit returns ErrFull if the stream has as many messages as the limit.
+func (d *delayedCount) admit(ctx context.Context, stream jetstream.Stream, limit int64) error {
+	if limit == 0 {
+		return nil
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if time.Since(d.asked) >= countedFor {
+		d.asked = time.Now()
+		d.mu.Unlock()
+		info, err := stream.Info(ctx) // after an error, the add itself will tell
+		d.mu.Lock()
+		if err == nil {
+			d.count = info.State.Msgs
+		}
+	}
+	if d.count >= uint64(limit) {
+		return ErrFull
+	}
+	d.count++
+	return nil
 }

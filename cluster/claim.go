@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/shardq/shardq/cluster/internal/hold"
@@ -13,18 +14,15 @@ import (
 // A Claim is a handler's right to work on a key. It is valid until the handler
 // returns.
 type Claim[K comparable] struct {
-	// Key is the key.
 	Key K
-
 	run *run[K]
 }
 
-// A Fence names a partition and the epoch of its owner. Each owner of a
-// partition has a greater epoch than those before. A sink that keeps the
-// greatest epoch of each partition, and refuses a write with a lesser one,
-// accepts nothing from a node that has lost the partition and does not know it
-// yet. This is a fencing token (M. Kleppmann, "How to do distributed locking",
-// 2016).
+// A Fence names a partition and the epoch of its owner. Each owner has a
+// greater epoch than those before. A sink that keeps the greatest epoch of each
+// partition, and refuses a write with a lesser one, accepts nothing from a node
+// that has lost the partition. This is a fencing token (M. Kleppmann, "How to
+// do distributed locking", 2016).
 type Fence struct {
 	Partition int
 	Epoch     uint64
@@ -45,33 +43,42 @@ func (c Claim[K]) Sequence() uint64 {
 
 // A Value is a value of a key.
 type Value struct {
-	// Sequence is its place in the stream. Later values have greater ones.
-	Sequence uint64
+	Sequence uint64 // its place in the stream: later values have greater ones
 	Data     []byte
 }
 
-// Values returns the values of the key that the run serves, oldest first. A run
-// that is repeated, because the one before did not end well, may have values
-// that the sink has. A sink that keeps the Sequence of the last value for each
-// key can skip those. [Values] decodes and merges them.
-//
-// Without [Options].Values there are none.
+// Values returns the values of the key that the run serves, oldest first, if
+// the queue has [Options].Values. A run that is repeated may have values that
+// the sink has. A sink that keeps the Sequence of the last value for each key
+// can skip those. [Values] decodes and merges them.
 func (c Claim[K]) Values() []Value { return c.run.values() }
 
 // A run is the processing of a key.
 type run[K comparable] struct {
-	key K
-	// claim is that of the node's queue.
-	claim     worker.Claim[K]
+	key       K
+	claim     worker.Claim[K] // of the node's queue
 	partition *partition[K]
-	// messages are those that the run serves, oldest first.
-	messages []hold.Message[jetstream.Msg]
-	began    time.Time
+	messages  []hold.Message[jetstream.Msg] // that the run serves, oldest first
+	began     time.Time
 	// cancel ends the context of the handler. The node's mu guards it.
 	cancel context.CancelCauseFunc
-	// keep reports that the messages must stay although the run is done: what
-	// has to be written before could not be.
+	// keep reports that the messages must stay although the run is done: its
+	// dead letter could not be written.
 	keep bool
+}
+
+// Headers returns the headers of the messages that the run serves, oldest
+// first: what [Options].Inject wrote into them, beside those of the servers. A
+// run that is repeated gets them again. Do not change them.
+//
+// Without [Options].Values there is one message, that of the last add before
+// the run. The adds that it replaced have left no headers.
+func (c Claim[K]) Headers() []nats.Header {
+	headers := make([]nats.Header, len(c.run.messages))
+	for i, m := range c.run.messages {
+		headers[i] = m.Message.Headers()
+	}
+	return headers
 }
 
 func (r *run[K]) values() []Value {

@@ -2,10 +2,6 @@ package cluster_test
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
-	"net/http"
-	"net/http/httptest"
 	"testing"
 	"time"
 
@@ -15,75 +11,132 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/shardq/shardq/cluster"
+	"github.com/shardq/shardq/cluster/clustertest"
 )
+
+// natsserver starts a server with options of its own, and returns those of a
+// queue on it.
+func natsserver(t *testing.T, change func(o *server.Options)) cluster.Options[string] {
+	t.Helper()
+	o := &server.Options{Host: "127.0.0.1", Port: -1, JetStream: true, StoreDir: t.TempDir(), NoLog: true, NoSigs: true}
+	change(o)
+	s, err := server.NewServer(o)
+	require.NoError(t, err)
+	go s.Start()
+	require.True(t, s.ReadyForConnections(patience))
+	t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
+	return cluster.Options[string]{Name: "test", Servers: s.ClientURL(), Partitions: 2, Lease: 2 * time.Second}
+}
+
+// requireFault checks the error of Join, which has to mention all parts.
+func requireFault(t *testing.T, o cluster.Options[string], parts ...string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second) // enough for an election here
+	defer cancel()
+	_, err := cluster.Join(ctx, o)
+	for _, part := range parts {
+		require.ErrorContains(t, err, part)
+	}
+}
 
 // TestAConnectionAndADomain checks that a node uses the connection that it was
 // given, in a domain, and leaves it open.
 func TestAConnectionAndADomain(t *testing.T) {
-	s := natsserver(t, &server.Options{
-		Host: "127.0.0.1", Port: -1, JetStream: true, StoreDir: t.TempDir(), NoLog: true, NoSigs: true, JetStreamDomain: "hub",
-	})
-	connection, err := nats.Connect(s.ClientURL())
+	o := natsserver(t, func(o *server.Options) { o.JetStreamDomain = "hub" })
+	url := o.Servers
+	connection, err := nats.Connect(url)
 	require.NoError(t, err)
 	defer connection.Close()
-	o := cluster.Options[string]{Name: "test", Connection: connection, Domain: "hub", Partitions: 2, Lease: 2 * time.Second}
-	node, err := cluster.Join(t.Context(), o)
-	require.NoError(t, err)
+	o.Servers, o.Connection, o.Domain = "", connection, "hub"
+	node := join(t, o)
 	before := connection.NumSubscriptions()
 	ran, stop := workKeys(t, node)
 	require.NoError(t, node.AddAfter(t.Context(), "a", time.Millisecond))
 	require.Equal(t, "a", receive(t, ran))
 	waitUntilEmpty(t, node)
 	stop()
-	existing, err := cluster.Existing(t.Context(), cluster.Options[string]{Name: "test", Servers: s.ClientURL(), Domain: "hub"})
+	existing, err := cluster.Existing(t.Context(), cluster.Options[string]{Name: "test", Servers: url, Domain: "hub"})
 	require.NoError(t, err)
 	require.Equal(t, 2, existing.Partitions)
 
 	require.NoError(t, node.Close())
 	require.False(t, connection.IsClosed())
-	require.Eventually(t, func() bool { return connection.NumSubscriptions() <= before }, patience, time.Millisecond)
+	eventually(t, func() bool { return connection.NumSubscriptions() <= before })
 	require.ErrorIs(t, node.Add(t.Context(), "a"), cluster.ErrClosed)
 	require.ErrorIs(t, node.AddAll(t.Context(), "a"), cluster.ErrClosed)
 	require.ErrorIs(t, node.AddAfter(t.Context(), "a", time.Second), cluster.ErrClosed)
-	require.ErrorIs(t, node.Run(t.Context(), 1, func(context.Context, cluster.Claim[string]) error { return nil }), cluster.ErrClosed)
+	require.ErrorIs(t, node.Run(t.Context(), 1, fails), cluster.ErrClosed)
 
 	o.Domain = "elsewhere"
-	short, cancel := context.WithTimeout(t.Context(), time.Second)
-	defer cancel()
-	_, err = cluster.Join(short, o)
-	require.ErrorContains(t, err, "is JetStream enabled")
-
+	requireFault(t, o, "is JetStream enabled")
 	o = cluster.Options[string]{Name: "test", Connection: connection, Servers: "nats://127.0.0.1:1", NATS: []nats.Option{nats.Name("a")}, Dir: "d"}
-	_, err = cluster.Join(t.Context(), o)
-	for _, part := range []string{"Servers", "NATS", "Dir"} {
-		require.ErrorContains(t, err, "Options."+part)
-	}
+	requireFault(t, o, "Options.Servers", "Options.NATS", "Options.Dir")
 	connection.Close()
-	_, err = cluster.Join(t.Context(), cluster.Options[string]{Name: "test", Connection: connection, Placement: &jetstream.Placement{}})
-	require.ErrorIs(t, err, nats.ErrConnectionClosed)
+	requireFault(t, cluster.Options[string]{Name: "test", Connection: connection, Placement: &jetstream.Placement{}}, nats.ErrConnectionClosed.Error())
 }
 
-// TestTLS checks a connection that is encrypted, and one that trusts nobody.
-func TestTLS(t *testing.T) {
-	certified := httptest.NewTLSServer(http.NotFoundHandler()) // it has a certificate for 127.0.0.1
-	defer certified.Close()
-	s := natsserver(t, &server.Options{
-		Host: "127.0.0.1", Port: -1, JetStream: true, StoreDir: t.TempDir(), NoLog: true, NoSigs: true,
-		TLSConfig: &tls.Config{Certificates: certified.TLS.Certificates},
+// TestPermissions checks that a user with the permissions that the
+// documentation names can do all.
+func TestPermissions(t *testing.T) {
+	o := natsserver(t, func(o *server.Options) {
+		o.Users = []*server.User{{Username: "u", Password: "p", Permissions: &server.Permissions{
+			Publish:   &server.SubjectPermission{Allow: []string{"shardq.test.>", "$JS.API.>", "$JS.ACK.>"}},
+			Subscribe: &server.SubjectPermission{Allow: []string{"_INBOX.>"}},
+		}}}
 	})
-	trusted := x509.NewCertPool()
-	trusted.AddCert(certified.Certificate())
-	o := cluster.Options[string]{
-		Name: "test", Servers: s.ClientURL(), Partitions: 2, Lease: 2 * time.Second,
-		NATS: []nats.Option{nats.Secure(&tls.Config{RootCAs: trusted})},
-	}
+	requireFault(t, o, "Authorization Violation")
+	o.NATS = []nats.Option{nats.UserInfo("u", "p")}
 	node := join(t, o)
-	ran, stop := workKeys(t, node)
-	require.NoError(t, node.Add(t.Context(), "a"))
-	require.Equal(t, "a", receive(t, ran))
+	discarded, stop := discard(t, node, 2, fails)
+	require.NoError(t, node.AddAfter(t.Context(), "a", time.Millisecond))
+	receive(t, discarded)
+	waitUntilEmpty(t, node)
+	for _, letter := range letters(t, node) {
+		require.NoError(t, node.Forget(t.Context(), letter))
+	}
 	stop()
+	requireFault(t, natsserver(t, func(o *server.Options) { o.JetStream = false }), "is JetStream enabled")
+}
 
-	o.NATS = nil
+func TestOptionsWithFaults(t *testing.T) {
+	requireFault(t, cluster.Options[string]{
+		Name: "a.b", Partitions: 2000, Replicas: 2, Lease: 2500 * time.Millisecond, MaxPending: -1, MaxHeld: -1,
+		MaxAckPending: -1, LeaveTimeout: -1, Servers: "nats://127.0.0.1:1", Dir: "x", MaxDelayed: -1, MaxDead: -1, Domain: "a.b",
+	}, "Options.Name", "Options.Partitions", "Options.Replicas", "Options.Lease", "Options.MaxPending", "Options.MaxHeld",
+		"Options.MaxAckPending", "Options.LeaveTimeout", "Options.Dir", "Options.MaxDelayed", "Options.MaxDead", "Options.Domain")
+	requireFault(t, cluster.Options[string]{Name: "a", Placement: &jetstream.Placement{}, Domain: "d"},
+		"Options.Placement is set: want none without Servers", `Options.Domain is "d": want none without Servers`)
+	requireFault(t, cluster.Options[string]{Name: "a", Servers: "nats://127.0.0.1:1"}, "connect to nats://127.0.0.1:1")
+	_, err := cluster.Join(t.Context(), cluster.Options[int]{Name: "a"})
+	require.ErrorContains(t, err, "Options.Codec is nil: want one for keys of type int")
+}
+
+func TestNodesMustAgree(t *testing.T) {
+	_, servers := alone(t, asItIs)
+	o := options(servers)
+	o.Partitions, o.Lease, o.Values = 9, 3*time.Second, true
+	requireFault(t, o, `Options.Partitions is 9: the queue was made with "8"`,
+		`Options.Lease is 3s: the queue was made with "2s"`, `Options.Values is true: the queue was made with "false"`)
+
+	_, err := connect(t, servers).CreateStream(t.Context(), jetstream.StreamConfig{Name: "shardq-taken-3", Subjects: []string{"taken"}})
+	require.NoError(t, err)
+	o = options(servers)
+	o.Name = "taken"
+	requireFault(t, o, "the stream shardq-taken-3 is configured otherwise: retention: Limits, want WorkQueue")
+}
+
+func TestPlacement(t *testing.T) {
+	o := options(clustertest.Start(t, 3))
+	o.Replicas, o.Placement = 3, &jetstream.Placement{Cluster: "clustertest", Tags: []string{"elsewhere"}}
 	_, err := cluster.Join(t.Context(), o)
-	require.ErrorContains(t, err, "certificate")
+	require.ErrorContains(t, err, "tags not matched")
+	o.Placement.Tags = nil
+	join(t, o)
+}
+
+func TestKeysThatCannotBeStored(t *testing.T) {
+	node, _ := alone(t, asItIs)
+	require.ErrorIs(t, node.Add(t.Context(), ""), cluster.ErrKey)
+	require.ErrorIs(t, node.Add(t.Context(), string(make([]byte, 2049))), cluster.ErrKey)
+	require.NoError(t, node.Add(t.Context(), string(make([]byte, 2048))))
 }

@@ -21,10 +21,9 @@ import (
 // A DeadLetter is a key that was discarded. With [Options].Values it has one
 // value, and each value of the key has a letter.
 type DeadLetter[K comparable] struct {
-	Key   K      `json:"-"`
-	Value []byte `json:"-"`
-	// Reason is the beginning of the text of the last error: at most 512 bytes.
-	Reason   string    `json:"reason"`
+	Key      K         `json:"-"`
+	Value    []byte    `json:"-"`
+	Reason   string    `json:"reason"` // of the last error: at most 512 bytes
 	Attempts int       `json:"attempts"`
 	Time     time.Time `json:"time"`
 
@@ -41,8 +40,7 @@ const (
 	maxLetter = 1024
 )
 
-// bury stores a key as a dead letter. If it cannot, the key stays, and bury
-// returns false.
+// bury stores a key as a dead letter. If it cannot, the key stays.
 func (n *Node[K]) bury(f worker.Failure[K]) bool {
 	r := n.runOf(f.Item)
 	if r == nil {
@@ -64,8 +62,8 @@ func (n *Node[K]) bury(f worker.Failure[K]) bool {
 	return true
 }
 
-// text returns the letter as JSON of at most maxLetter bytes, with the header's
-// name.
+// text returns the letter as JSON, so that with the header's name it has at
+// most maxLetter bytes.
 func (l DeadLetter[K]) text() ([]byte, error) {
 	for {
 		text, err := json.Marshal(l)
@@ -85,7 +83,7 @@ func (n *Node[K]) storeDead(key K, letter DeadLetter[K], values []Value) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), n.options.Lease)
+	ctx, cancel := n.settling()
 	defer cancel()
 	if len(values) == 0 {
 		return n.publish(ctx, n.deadMessage(partition, token, text, nil))
@@ -128,7 +126,6 @@ func (p *partition[K]) buryUnreadable(m jetstream.Msg, sequence uint64, reason e
 	logger.Error("a key cannot be read, and is a dead letter now")
 }
 
-// deadMessage returns the message of a letter.
 func (n *Node[K]) deadMessage(partition int, token string, letter, value []byte) *nats.Msg {
 	m := nats.NewMsg(n.names.Key(names.Dead, partition, token))
 	m.Header.Set(letterHeader, string(letter))
@@ -137,11 +134,9 @@ func (n *Node[K]) deadMessage(partition int, token string, letter, value []byte)
 }
 
 // Dead returns the keys that were discarded before the call, in the order of
-// their last discard. They stay until [Node.Revive] or [Node.Forget].
-//
-// A letter that cannot be read comes with an error that wraps [ErrLetter], and
-// the others follow. Forget removes it as well. After another error nothing
-// follows.
+// their last discard. They stay until [Node.Revive] or [Node.Forget]. A letter
+// that cannot be read comes with an error that wraps [ErrLetter], and the
+// others follow. After another error nothing follows.
 func (n *Node[K]) Dead(ctx context.Context) iter.Seq2[DeadLetter[K], error] {
 	return func(yield func(DeadLetter[K], error) bool) {
 		info, err := n.streams.dead.Info(ctx)
@@ -202,12 +197,8 @@ func (n *Node[K]) Revive(ctx context.Context, letter DeadLetter[K]) error {
 // since the letter was read, that letter stays.
 func (n *Node[K]) Forget(ctx context.Context, letter DeadLetter[K]) error {
 	err := n.streams.dead.DeleteMsg(ctx, letter.sequence)
-	var api *jetstream.APIError
-	if errors.As(err, &api) && api.ErrorCode == codeNoMessage || errors.Is(err, jetstream.ErrMsgNotFound) {
+	if hasCode(err, codeNoMessage) || errors.Is(err, jetstream.ErrMsgNotFound) {
 		return nil
 	}
 	return err
 }
-
-// codeNoMessage is the server's error for a message that is not there.
-const codeNoMessage = 10043

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/shardq/shardq/cluster/internal/names"
@@ -14,23 +15,28 @@ import (
 // work share it.
 const dueConsumer = "due"
 
+// fullDelay is how long a due key waits that could not be moved, because the
+// queue is full.
+const fullDelay = time.Second
+
 // A mover moves keys whose delay has expired to the streams of their
 // partitions. A key that is moved twice is stored once, and so is a value,
 // which has an id.
 type mover[K comparable] struct {
-	node *Node[K]
-	js   jetstream.JetStream
-	// moving has the keys that are being stored.
-	moving    chan moved
+	node      *Node[K]
+	js        jetstream.JetStream
+	moving    chan moved // keys that are being stored
 	consuming jetstream.ConsumeContext
-	// gone receives a value when the consumer was deleted, or could not be
-	// used.
-	gone chan struct{}
-	// ended is closed when no more keys are moved.
-	ended    chan struct{}
-	watchdog watchdog
-	// refused is when a key could not be postponed.
-	refused time.Time
+	gone      chan struct{} // gets a value when the consumer has to begin again
+	ended     chan struct{} // closed when no more keys are moved
+	watchdog  watchdog
+	refused   time.Time // when a key could not be postponed
+}
+
+// A moved key is being stored as pending.
+type moved struct {
+	due    jetstream.Msg
+	stored jetstream.PubAckFuture
 }
 
 // moveDue moves keys until stop is called.
@@ -56,7 +62,6 @@ func (n *Node[K]) moveDue(ctx context.Context) (stop func(), err error) {
 	}, nil
 }
 
-// begin begins to take keys.
 func (v *mover[K]) begin(ctx context.Context) error {
 	n := v.node
 	c, err := n.streams.delayed.CreateOrUpdateConsumer(ctx, jetstream.ConsumerConfig{
@@ -66,24 +71,34 @@ func (v *mover[K]) begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	expiry := n.options.Lease / 2
-	consuming, err := c.Consume(v.take, jetstream.PullMaxMessages(publishWindow/2), jetstream.PullExpiry(expiry),
-		jetstream.PullHeartbeat(expiry/2), jetstream.ConsumeErrHandler(v.failed))
+	consuming, err := n.consume(c, publishWindow/2, v.take, func(err error) {
+		if isDeleted(err) {
+			wake(v.gone)
+		}
+	})
 	if err == nil {
 		v.consuming = consuming
 	}
 	return err
 }
 
-// end takes no more keys.
 func (v *mover[K]) end() {
 	v.consuming.Stop()
 	<-v.consuming.Closed()
 }
 
-// take moves a key.
+// take begins to store a key that is due.
 func (v *mover[K]) take(m jetstream.Msg) {
-	stored, err := v.node.move(v.js, m)
+	partition, token, id, err := dueKey(m)
+	var stored jetstream.PubAckFuture
+	if err == nil {
+		pending := v.node.workMessage(partition, token, priorityOf(m.Headers()))
+		var once []jetstream.PublishOpt
+		if id != "" {
+			once = append(once, jetstream.WithMsgID(names.WithID(token, id)))
+		}
+		stored, err = publishAsync(v.js, copied(pending, m), once...)
+	}
 	if err != nil {
 		_ = m.NakWithDelay(fullDelay)
 		return
@@ -92,6 +107,20 @@ func (v *mover[K]) take(m jetstream.Msg) {
 	case v.moving <- moved{m, stored}:
 	case <-v.ended:
 	}
+}
+
+// dueKey returns where a due key is stored, and the id of its value, if any.
+func dueKey(m jetstream.Msg) (partition int, token, id string, err error) {
+	subject, id := names.SplitID(m.Subject())
+	partition, token, _, err = names.Parse(subject)
+	return partition, token, id, err
+}
+
+// copied returns a message with the value and the user's headers of another.
+func copied(to *nats.Msg, from jetstream.Msg) *nats.Msg {
+	carry(to.Header, from.Headers())
+	to.Data = from.Data()
+	return to
 }
 
 // settleAll settles the keys that are being stored, until the last one.
@@ -108,18 +137,42 @@ func (v *mover[K]) settleAll() {
 	}
 }
 
-func (v *mover[K]) failed(_ jetstream.ConsumeContext, err error) {
-	if isDeleted(err) {
-		v.wake()
+// settle acknowledges a due key when it is stored. A key whose partition is
+// full, or has no leader, is due once more in a second. It must not wait as a
+// message that the consumer has delivered: these are limited, so that it would
+// stop the keys of other partitions.
+func (v *mover[K]) settle(m moved) {
+	select {
+	case <-m.stored.Ok():
+		_ = m.due.Ack()
+	case err := <-m.stored.Err():
+		// If the servers have just refused to schedule a key, each one more would
+		// wait for nothing.
+		if (isFull(err) || passes(err)) && time.Since(v.refused) > fullDelay {
+			if v.node.postponeDue(m.due) == nil {
+				_ = m.due.Ack()
+				return
+			}
+			v.refused = time.Now()
+		}
+		_ = m.due.NakWithDelay(fullDelay)
 	}
 }
 
-// wake has the watch begin again.
-func (v *mover[K]) wake() {
-	select {
-	case v.gone <- struct{}{}:
-	default:
+// postponeDue schedules a due key again.
+func (n *Node[K]) postponeDue(m jetstream.Msg) error {
+	partition, token, id, err := dueKey(m)
+	if err != nil {
+		return err
 	}
+	ctx, cancel := context.WithTimeout(context.Background(), answerTime)
+	defer cancel()
+	at := n.now().Add(fullDelay)
+	if id == "" {
+		return n.schedule(ctx, copied(n.scheduleMessage(partition, token, at, priorityOf(m.Headers())), m), at)
+	}
+	// One that was stored already is replaced.
+	return n.publish(ctx, copied(n.scheduleMessage(partition, names.WithID(token, id), at, priorityOf(m.Headers())), m))
 }
 
 // watch begins again when the consumer was deleted, or when it does not deliver
@@ -170,80 +223,6 @@ func (v *mover[K]) beginAgain(ctx context.Context) {
 	}
 	if err != nil {
 		n.options.Logger.Warn("keys that are due are not read yet", "error", err)
-		time.AfterFunc(fullDelay, v.wake)
+		time.AfterFunc(fullDelay, func() { wake(v.gone) })
 	}
-}
-
-// fullDelay is how long a due key waits that could not be moved, because the
-// queue is full.
-const fullDelay = time.Second
-
-// move publishes a due key as pending.
-func (n *Node[K]) move(js jetstream.JetStream, m jetstream.Msg) (jetstream.PubAckFuture, error) {
-	subject, id := names.SplitID(m.Subject())
-	partition, token, _, err := names.Parse(subject)
-	if err != nil {
-		return nil, err
-	}
-	pending := n.workMessage(partition, token, priorityOf(m.Headers()))
-	carry(pending.Header, m.Headers())
-	if id == "" {
-		return publishAsync(js, pending)
-	}
-	pending.Data = m.Data()
-	return publishAsync(js, pending, jetstream.WithMsgID(names.WithID(token, id)))
-}
-
-// A moved key is being stored as pending.
-type moved struct {
-	due    jetstream.Msg
-	stored jetstream.PubAckFuture
-}
-
-// settle acknowledges a due key when it is stored. A key whose partition is
-// full, or has no leader, is due once more in a second. It must not wait as a
-// message that the consumer has delivered: these are limited, so that it would
-// stop the keys of other partitions.
-func (v *mover[K]) settle(m moved) {
-	select {
-	case <-m.stored.Ok():
-		_ = m.due.Ack()
-	case err := <-m.stored.Err():
-		if v.postpones(err) {
-			if err = v.node.postponeDue(m.due); err == nil {
-				_ = m.due.Ack()
-				return
-			}
-			v.refused = time.Now()
-		}
-		_ = m.due.NakWithDelay(fullDelay)
-	}
-}
-
-// postpones reports whether a key that was not stored is scheduled again. If
-// the servers have just refused that, each one more would wait for nothing.
-func (v *mover[K]) postpones(err error) bool {
-	return (isFull(err) || passes(err)) && time.Since(v.refused) > fullDelay
-}
-
-// postponeDue schedules a due key again.
-func (n *Node[K]) postponeDue(m jetstream.Msg) error {
-	subject, id := names.SplitID(m.Subject())
-	partition, token, _, err := names.Parse(subject)
-	if err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), answerTime)
-	defer cancel()
-	at := n.now().Add(fullDelay)
-	if id != "" {
-		token = names.WithID(token, id)
-	}
-	again := n.scheduleMessage(partition, token, at, priorityOf(m.Headers()))
-	carry(again.Header, m.Headers())
-	if id == "" {
-		return n.schedule(ctx, again, at)
-	}
-	again.Data = m.Data()
-	return n.publish(ctx, again) // one that was stored already is replaced
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
-	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 )
@@ -15,61 +14,50 @@ const ownerConsumer = "owner"
 
 // A feed hands the messages of a partition to its owner, in the order of the
 // stream. Whenever it begins, it has the server begin with the oldest message,
-// whatever was taken before and not acknowledged. So nothing waits for an owner
-// that is gone.
+// so that nothing waits for an owner that is gone.
 //
 // The server numbers what it delivers. A message that got lost on the way, with
 // a connection for example, would come later, after newer ones of its key. So
 // when a number is missing, the feed begins again.
-type feed struct {
+type feed[K comparable] struct {
+	node   *Node[K]
 	stream jetstream.Stream
-	js     jetstream.JetStream
-	config jetstream.ConsumerConfig
-	pull   []jetstream.PullConsumeOpt
 	take   func(m jetstream.Msg, sequence uint64)
-	flush  func(context.Context) error
 	logger *slog.Logger
-	period time.Duration
 
 	mu        sync.Mutex
 	consuming jetstream.ConsumeContext
-	// last is the number of the last message, and broken reports that the feed
-	// has to begin again.
-	last           uint64
-	broken, closed bool
+	last      uint64 // the number of the last message
+	broken    bool   // the feed has to begin again
+	closed    bool
 
 	watchdog watchdog
 }
 
-// newFeed returns a feed of a partition, which has not begun.
-func (n *Node[K]) newFeed(partition int, take func(m jetstream.Msg, sequence uint64)) *feed {
-	// A request that is waiting when its node freezes has ended before the
-	// lease does.
-	expiry := n.options.Lease / 2
-	return &feed{
-		stream: n.streams.work[partition], js: n.js, take: take, flush: n.connection.FlushWithContext,
-		logger: n.options.Logger.With("partition", partition), period: n.options.Lease,
-		config: jetstream.ConsumerConfig{
-			Durable: ownerConsumer, AckPolicy: jetstream.AckExplicitPolicy, AckWait: n.options.Lease, MaxDeliver: -1,
-			MaxAckPending: n.options.maxTaken(),
-		},
-		pull: []jetstream.PullConsumeOpt{
-			jetstream.PullMaxMessages(n.options.maxTaken()),
-			jetstream.PullExpiry(expiry), jetstream.PullHeartbeat(expiry / 2),
-		},
-	}
+func (n *Node[K]) newFeed(partition int, take func(m jetstream.Msg, sequence uint64)) *feed[K] {
+	return &feed[K]{node: n, stream: n.streams.work[partition], take: take, logger: n.options.Logger.With("partition", partition)}
 }
 
-// begin begins with the oldest message.
-func (f *feed) begin(ctx context.Context) error {
+// consume takes the messages of a consumer. A request that is waiting when its
+// node freezes has ended before the lease does.
+func (n *Node[K]) consume(c jetstream.Consumer, atOnce int, take func(jetstream.Msg), failed func(error)) (jetstream.ConsumeContext, error) {
+	expiry := n.options.Lease / 2
+	return c.Consume(take, jetstream.PullMaxMessages(atOnce), jetstream.PullExpiry(expiry), jetstream.PullHeartbeat(expiry/2),
+		jetstream.ConsumeErrHandler(func(_ jetstream.ConsumeContext, err error) { failed(err) }))
+}
+
+func (f *feed[K]) begin(ctx context.Context) error {
 	if f.isClosed() {
 		return nil
 	}
-	c, err := f.stream.CreateOrUpdateConsumer(ctx, f.config)
+	o := &f.node.options
+	c, err := f.stream.CreateOrUpdateConsumer(ctx, jetstream.ConsumerConfig{
+		Durable: ownerConsumer, AckPolicy: jetstream.AckExplicitPolicy, AckWait: o.Lease, MaxDeliver: -1, MaxAckPending: o.maxTaken(),
+	})
 	if err != nil {
 		return err
 	}
-	if _, err = f.js.ResetConsumerToSequence(ctx, f.stream.CachedInfo().Config.Name, ownerConsumer, 1); err != nil {
+	if _, err = f.node.js.ResetConsumerToSequence(ctx, f.stream.CachedInfo().Config.Name, ownerConsumer, 1); err != nil {
 		return err
 	}
 	f.mu.Lock()
@@ -78,12 +66,11 @@ func (f *feed) begin(ctx context.Context) error {
 		return nil
 	}
 	f.last, f.broken = 0, false
-	f.consuming, err = c.Consume(f.receive, append(f.pull, jetstream.ConsumeErrHandler(f.failed))...)
+	f.consuming, err = f.node.consume(c, o.maxTaken(), f.receive, f.failed)
 	return err
 }
 
-// receive takes a message, unless one is missing before it.
-func (f *feed) receive(m jetstream.Msg) {
+func (f *feed[K]) receive(m jetstream.Msg) {
 	about, err := m.Metadata()
 	if err != nil {
 		f.logger.Error("a message has no place in the stream", "subject", m.Subject(), "error", err)
@@ -97,7 +84,7 @@ func (f *feed) receive(m jetstream.Msg) {
 // isNext reports whether no message is missing before the one with the given
 // number. A server that has become the consumer's leader may count from a
 // lesser number again: what it delivers twice is known.
-func (f *feed) isNext(number uint64) bool {
+func (f *feed[K]) isNext(number uint64) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.broken {
@@ -112,7 +99,7 @@ func (f *feed) isNext(number uint64) bool {
 }
 
 // failed begins again if an operator has deleted the consumer.
-func (f *feed) failed(_ jetstream.ConsumeContext, err error) {
+func (f *feed[K]) failed(err error) {
 	if !isDeleted(err) {
 		return // the client repeats its request
 	}
@@ -121,28 +108,26 @@ func (f *feed) failed(_ jetstream.ConsumeContext, err error) {
 	f.breakLocked()
 }
 
-// isDeleted reports whether a consumer is gone.
 func isDeleted(err error) bool {
 	return errors.Is(err, jetstream.ErrConsumerDeleted) || errors.Is(err, jetstream.ErrConsumerNotFound)
 }
 
-func (f *feed) breakLocked() {
+func (f *feed[K]) breakLocked() {
 	if !f.broken && !f.closed && f.consuming != nil {
 		f.broken = true
 		go f.beginAgain()
 	}
 }
 
-// beginAgain begins again, until it succeeds or the feed is closed.
-func (f *feed) beginAgain() {
+func (f *feed[K]) beginAgain() {
 	f.mu.Lock()
 	before := f.consuming
 	f.mu.Unlock()
 	before.Stop()
 	<-before.Closed()
 	for {
-		ctx, cancel := context.WithTimeout(context.Background(), f.period)
-		_ = f.flush(ctx) // the server knows that nobody waits for its last answers
+		ctx, cancel := context.WithTimeout(context.Background(), f.node.options.Lease)
+		_ = f.node.connection.FlushWithContext(ctx) // the server knows that nobody waits for its last answers
 		err := f.begin(ctx)
 		if err == nil {
 			cancel()
@@ -157,18 +142,81 @@ func (f *feed) beginAgain() {
 	}
 }
 
-func (f *feed) isClosed() bool {
+func (f *feed[K]) isClosed() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.closed
 }
 
-// close ends the feed. It does not wait.
-func (f *feed) close() {
+func (f *feed[K]) close() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.closed = true
 	if f.consuming != nil {
 		f.consuming.Stop()
 	}
+}
+
+// A watchdog finds messages that are not delivered, because a server has lost
+// track of what its consumer has to deliver. Servers have had such mistakes.
+// One goroutine uses it.
+type watchdog struct {
+	oldest uint64 // at the last check
+	missed int    // checks in a row have missed a message
+}
+
+const maxMissed = 3
+
+// isLost takes in a check. It reports whether maxMissed checks in a row have
+// missed a message, while the oldest one stayed the same.
+func (w *watchdog) isLost(oldest uint64, misses bool) bool {
+	if oldest != w.oldest {
+		w.missed = 0
+	}
+	w.oldest, w.missed = oldest, w.missed+1
+	if !misses {
+		w.missed = 0
+	}
+	lost := w.missed == maxMissed
+	if lost {
+		w.missed = 0
+	}
+	return lost
+}
+
+// misses reports whether the consumer of a partition has lost a message: its
+// owner does not have the oldest one, or the consumer counts fewer messages
+// than there are. Only counts between which nothing has changed are compared.
+func (f *feed[K]) misses(ctx context.Context, holds func(sequence uint64) bool) (oldest uint64, misses bool, err error) {
+	before, err := f.stream.Info(ctx)
+	if err != nil || before.State.Msgs == 0 {
+		return 0, false, err
+	}
+	oldest = before.State.FirstSeq
+	if !holds(oldest) {
+		return oldest, true, nil
+	}
+	c, err := f.stream.Consumer(ctx, ownerConsumer)
+	if err != nil {
+		return oldest, false, err
+	}
+	counted := c.CachedInfo()
+	after, err := f.stream.Info(ctx)
+	if err != nil {
+		return oldest, false, err
+	}
+	same := before.State.LastSeq == after.State.LastSeq && before.State.Msgs == after.State.Msgs
+	return oldest, same && after.State.Msgs > counted.NumPending+uint64(counted.NumAckPending), nil
+}
+
+// check begins again if a message of the partition is lost.
+func (f *feed[K]) check(ctx context.Context, holds func(sequence uint64) bool) {
+	oldest, misses, err := f.misses(ctx, holds)
+	if err != nil || !f.watchdog.isLost(oldest, misses) {
+		return // after an error, the next check will do as well
+	}
+	f.logger.Error("the server does not deliver all messages: the partition is read again", "oldest", oldest)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.breakLocked()
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -21,9 +22,14 @@ type membership[K comparable] struct {
 	leases lease.Store
 	table  *member.Table
 	// changed tells that a member has come or gone, or that a lease is free.
-	changed  chan struct{}
-	listener listener
-	work     sync.WaitGroup
+	changed chan struct{}
+	work    sync.WaitGroup
+
+	// The consumer of what nodes say, when it was asked for, and whether it has
+	// failed since.
+	consuming jetstream.ConsumeContext
+	asked     time.Time
+	failed    atomic.Bool
 }
 
 func (n *Node[K]) join(ctx context.Context) (*membership[K], error) {
@@ -33,17 +39,12 @@ func (n *Node[K]) join(ctx context.Context) (*membership[K], error) {
 			JetStream: n.js, Stream: n.streams.state, Subject: n.names.Lease, Node: n.id, Time: n.options.Lease,
 		},
 	}
-	m.listener = listener{
-		stream: n.streams.state, config: lastOf(n.names.Leases(), n.names.Members()),
-		hear: m.hear, lease: n.options.Lease, logger: n.options.Logger,
-	}
 	if err := m.beat(ctx); err != nil {
 		return nil, err
 	}
-	return m, m.listener.begin(ctx)
+	return m, m.listen(ctx)
 }
 
-// beat tells the others that the node is there, and what it does.
 func (m *membership[K]) beat(ctx context.Context) error {
 	data, err := json.Marshal(m.node.heartbeat())
 	if err != nil {
@@ -58,8 +59,7 @@ func (m *membership[K]) say(ctx context.Context, data []byte) error {
 	return m.node.publish(ctx, heartbeat, jetstream.WithMsgTTL(m.node.options.Lease))
 }
 
-// hear takes in what nodes say. The server says that a lease has expired, and
-// that a member was not heard of.
+// hear takes in what nodes say, and the server's markers of what has expired.
 func (m *membership[K]) hear(msg jetstream.Msg) {
 	expired := msg.Headers().Get(jetstream.MarkerReasonHeader) != ""
 	id, isMember := m.node.names.MemberOf(msg.Subject())
@@ -73,15 +73,17 @@ func (m *membership[K]) hear(msg jetstream.Msg) {
 	}
 }
 
-func (m *membership[K]) wake() {
+func (m *membership[K]) wake() { wake(m.changed) }
+
+// wake sends to a channel with room for one.
+func wake(c chan<- struct{}) {
 	select {
-	case m.changed <- struct{}{}:
+	case c <- struct{}{}:
 	default:
 	}
 }
 
-// run takes and gives partitions until ctx ends. Heartbeats do not wait for
-// that.
+// run takes and gives partitions until ctx ends.
 func (m *membership[K]) run(ctx context.Context) {
 	m.work.Go(func() { m.keepBeating(ctx) })
 	ticker := time.NewTicker(m.node.options.Lease / 4)
@@ -114,35 +116,29 @@ func (m *membership[K]) keepBeating(ctx context.Context) {
 	}
 }
 
-// acquiring limits the leases that a node acquires at once.
-const acquiring = 16
+const acquiring = 16 // leases at once
 
-// rebalance takes the partitions that should be this node's, as far as nobody
-// has them, and gives up those that should be another's.
+// rebalance takes the partitions that should be this node's and that nobody
+// has, and gives up those that should be another's.
 func (m *membership[K]) rebalance(ctx context.Context) {
 	members := m.table.Members(time.Now())
-	m.listener.mend(ctx, len(members) == 0)
+	m.listenAgain(ctx, len(members) == 0)
 	if len(members) == 0 {
 		return // nothing was heard for long, so nobody knows better
 	}
-	var acquired sync.WaitGroup
-	lanes := make(chan struct{}, acquiring)
+	lanes := newLanes(acquiring)
 	for number := range m.node.options.Partitions {
 		m.node.mu.Lock()
 		p := m.node.owned[number]
 		m.node.mu.Unlock()
 		switch mine := member.Owner(members, number) == m.node.id; {
 		case mine && p == nil && ctx.Err() == nil:
-			lanes <- struct{}{}
-			acquired.Go(func() {
-				defer func() { <-lanes }()
-				m.acquire(ctx, number)
-			})
+			lanes.run(func() { m.acquire(ctx, number) })
 		case !mine && p != nil:
 			m.giveUp(p)
 		}
 	}
-	acquired.Wait()
+	lanes.all.Wait()
 }
 
 func (m *membership[K]) acquire(ctx context.Context, number int) {
@@ -156,7 +152,10 @@ func (m *membership[K]) acquire(ctx context.Context, number int) {
 		}
 		return
 	}
-	p := m.own(l)
+	p := m.node.newPartition(l)
+	m.node.mu.Lock()
+	m.node.owned[number] = p // before it takes any message
+	m.node.mu.Unlock()
 	m.work.Go(func() {
 		if p.keep() == ErrLeaseLost {
 			logger.Warn("a lease is lost", "epoch", l.Epoch)
@@ -177,17 +176,8 @@ func (m *membership[K]) acquire(ctx context.Context, number int) {
 	})
 }
 
-// own makes the partition this node's, before it takes any message.
-func (m *membership[K]) own(l *lease.Lease) *partition[K] {
-	p := m.node.newPartition(l)
-	m.node.mu.Lock()
-	defer m.node.mu.Unlock()
-	m.node.owned[l.Partition] = p
-	return p
-}
-
-// disown removes a partition that the node may work on no longer. What it held
-// leaves the queue first, because the node may own the partition again at once.
+// disown removes a partition. What it held leaves the queue first, because the
+// node may own the partition again at once.
 func (m *membership[K]) disown(p *partition[K]) {
 	n := m.node
 	for _, key := range p.held.Close() {
@@ -217,20 +207,58 @@ func (m *membership[K]) giveUp(p *partition[K]) {
 
 // leave hands all partitions over, and tells the others.
 func (m *membership[K]) leave() {
-	m.listener.stop()
+	m.stopListening()
 	ctx, cancel := context.WithTimeout(context.Background(), m.node.options.Lease)
 	defer cancel()
 	if err := m.say(ctx, nil); err != nil {
 		m.node.options.Logger.Warn("the others learn late that this node has left", "error", err)
 	}
-	m.node.mu.Lock()
-	var owned []*partition[K]
-	for _, p := range m.node.owned {
-		owned = append(owned, p)
-	}
-	m.node.mu.Unlock()
-	for _, p := range owned {
+	for _, p := range m.node.partitions() {
 		m.giveUp(p)
 	}
 	m.work.Wait()
+}
+
+// lastOf configures a consumer of the last message of each subject, and of all
+// later ones. It ends soon after its node.
+func lastOf(subjects ...string) jetstream.ConsumerConfig {
+	return jetstream.ConsumerConfig{
+		FilterSubjects: subjects, DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy,
+		AckPolicy: jetstream.AckNonePolicy, MemoryStorage: true, Replicas: 1, InactiveThreshold: time.Minute,
+	}
+}
+
+// listen hears heartbeats and leases. It may miss some, as they are repeated.
+func (m *membership[K]) listen(ctx context.Context) error {
+	m.asked = time.Now()
+	c, err := m.node.streams.state.CreateConsumer(ctx, lastOf(m.node.names.Leases(), m.node.names.Members()))
+	if err != nil {
+		return err
+	}
+	m.stopListening()
+	m.failed.Store(false)
+	m.consuming, err = m.node.consume(c, jetstream.DefaultMaxMessages, m.hear, func(error) { m.failed.Store(true) })
+	return err
+}
+
+// listenAgain makes another consumer whenever the client reports an error, or
+// when a node has not even heard itself for long, at most once in half a lease.
+// A server that stops loses the consumer. The client's own ordered consumer
+// recovers from that, but has been seen to stay silent.
+func (m *membership[K]) listenAgain(ctx context.Context, silent bool) {
+	half := m.node.options.Lease / 2
+	if !silent && !m.failed.Load() || time.Since(m.asked) < half {
+		return
+	}
+	attempt, cancel := context.WithTimeout(ctx, half)
+	defer cancel()
+	if err := m.listen(attempt); err != nil && ctx.Err() == nil {
+		m.node.options.Logger.Warn("the other nodes are not heard", "error", err)
+	}
+}
+
+func (m *membership[K]) stopListening() {
+	if m.consuming != nil {
+		m.consuming.Stop()
+	}
 }

@@ -24,15 +24,14 @@ var (
 	ErrFull = errors.New("cluster: the queue is full")
 	// ErrClosed is returned once Close was called.
 	ErrClosed = errors.New("cluster: the node is closed")
-	// ErrLeaseLost is the cause of a handler's context that ended because the
-	// node may have lost the partition of its key.
+	// ErrLeaseLost is the cause of a handler's context that ended because its
+	// node may have lost the partition.
 	ErrLeaseLost = errors.New("cluster: the lease of the partition is lost")
-	// ErrKey is wrapped by the errors of keys that cannot be stored: their
-	// encoding fails, is empty, or exceeds 2048 bytes.
+	// ErrKey is wrapped by the errors of keys whose encoding fails, is empty, or
+	// exceeds 2048 bytes.
 	ErrKey = names.ErrKey
-	// ErrStore is wrapped by the errors of a node whose own server has stopped
-	// storing, because its disk is full or has failed. Close the node, make
-	// room, and Join again.
+	// ErrStore is wrapped by the errors of a node whose own server cannot store.
+	// Close the node, make room, and Join again.
 	ErrStore = errors.New("cluster: the server in this process has stopped storing: is its disk full?")
 	// ErrLetter is wrapped by the errors of dead letters that cannot be read.
 	ErrLetter = errors.New("cluster: a dead letter cannot be read")
@@ -54,31 +53,27 @@ type Node[K comparable] struct {
 	connection *nats.Conn
 	js         jetstream.JetStream
 	streams    streams
-	// queue has the keys that the node holds. It does not have the limiter,
-	// which would forget what has failed when the servers take a key back.
+	// queue does not have the limiter, which would forget what has failed when
+	// the servers take a key back.
 	queue   *shardq.Queue[K]
 	limiter limiter.Limiter[K]
 	counts  counts
 
-	mu sync.Mutex
-	// owned has the partitions that the node may work on.
-	owned map[int]*partition[K]
-	// runs has the runs in progress. A run may outlive its partition.
-	runs    map[K]*run[K]
+	mu      sync.Mutex
+	owned   map[int]*partition[K] // that the node may work on
+	runs    map[K]*run[K]         // a run may outlive its partition
 	running bool
 
-	// closed changes while mu is locked.
-	closed atomic.Bool
-	// delayed counts delayed keys.
+	closed  atomic.Bool // changes while mu is locked
 	delayed delayedCount
 }
 
-// Join connects to the servers, and opens the queue, or makes it if there is
-// none. The node only adds keys until Run is called. Close it at the end.
+// Join connects to the servers, and opens the queue, or makes it. The node only
+// adds keys until Run is called. Close it at the end.
 //
 // Join returns an error if the options have faults, if no server can be
 // reached, or if the queue was made with other options. ctx limits the time to
-// open the queue. The connection has a timeout of its own: see nats.Timeout.
+// open the queue, but nats.Timeout that to connect.
 func Join[K comparable](ctx context.Context, options Options[K]) (*Node[K], error) {
 	o, err := options.complete()
 	if err != nil {
@@ -105,14 +100,12 @@ func Join[K comparable](ctx context.Context, options Options[K]) (*Node[K], erro
 	return n, nil
 }
 
-// publishWindow limits the messages that a node has sent and that no server has
-// answered yet.
+// publishWindow limits the messages without an answer of a server yet.
 const publishWindow = 1024
 
-// answerTime is how long a node waits for the answer to such a message. Then
-// another takes its place in the window. It is much shorter than the time in
-// which the servers recognize the second move of a delayed value, so that a
-// value whose answer is lost is stored once.
+// answerTime is how long a node waits for the answer to such a message. It is
+// much shorter than the time in which the servers recognize the second move of
+// a delayed value, so that a value whose answer is lost is stored once.
 const answerTime = 2 * time.Second
 
 // ID returns the id of the node, which no other has or had.
@@ -121,9 +114,9 @@ func (n *Node[K]) ID() string { return n.id }
 // Queue returns the queue in the node's memory, to observe it.
 func (n *Node[K]) Queue() shardq.Inspector { return n.queue }
 
-// Close closes the connection, unless it is Options.Connection, and ends the
-// server that Join has started. End Run first: Close does not wait for it. A
-// second Close returns ErrClosed.
+// Close closes the connection, unless it is Options.Connection, and the server
+// that Join has started. End Run first: Close does not wait for it. A second
+// Close returns ErrClosed.
 func (n *Node[K]) Close() error {
 	n.mu.Lock()
 	closed := n.closed.Swap(true)

@@ -31,105 +31,64 @@ type Options[K comparable] struct {
 	NATS    []nats.Option
 
 	// Connection is a connection that the node uses in place of its own, and
-	// does not close. It excludes Servers, NATS and Dir. Give it
-	// nats.MaxReconnects(-1): a node does not survive the end of its
-	// connection.
+	// does not close. Give it nats.MaxReconnects(-1): a node does not survive
+	// the end of its connection. It excludes Servers, NATS and Dir.
 	Connection *nats.Conn
 
-	// Domain is the JetStream domain of the servers that store the queue, such
-	// as those of a leaf node.
-	//
-	// If empty, the domain is that of the server to which the node connects.
+	// Domain is the JetStream domain of the servers that store the queue.
+	// Defaults to that of the server to which the node connects.
 	Domain string
 
-	// Dir is the directory of the server that Join starts. One process at a
-	// time can use it.
-	//
-	// Defaults to "shardq", then the Name, in the user's configuration
-	// directory.
+	// Dir is the directory of the server that Join starts, for one process at a
+	// time. Defaults to shardq/Name in the user's configuration directory.
 	Dir string
 
-	// Codec encodes keys. Equal keys must have equal encodings.
-	//
-	// Defaults to the bytes of a string. Other types need one.
+	// Codec encodes keys. Equal keys must have equal encodings. Defaults to the
+	// bytes of a string. Other types need one.
 	Codec Codec[K]
 
 	// Partitions is the number of partitions: 1 to 256. It cannot be changed
-	// for a queue that exists.
-	//
-	// More partitions serve more nodes, and cost the servers more: each has a
-	// stream and a consumer.
-	//
-	// Defaults to 16.
+	// for a queue that exists. Each costs the servers a stream and a consumer,
+	// and serves one node. Defaults to 16.
 	Partitions int
 
-	// Replicas is the number of servers that store the queue: 1, 3 or 5. It is
-	// read when the queue is made.
-	//
-	// Defaults to 1.
-	Replicas int
-
-	// Placement selects the servers that store the queue, by the name of their
-	// cluster and by tags. It is read when the queue is made.
-	//
-	// If nil, the servers select.
+	// Replicas is the number of servers that store the queue: 1, 3 or 5.
+	// Placement selects them, by the name of their cluster and by tags. Both
+	// are read when the queue is made. Default to 1, and to any servers.
+	Replicas  int
 	Placement *jetstream.Placement
 
 	// Lease is how long a partition stays with a node that is not heard of: 2 s
-	// or more, in whole seconds.
-	//
-	// Defaults to 20 s: renewals go on for half of it while the servers elect a
-	// leader, which takes up to nine seconds.
+	// or more, in whole seconds. Defaults to 20 s: renewals go on for half of it
+	// while the servers elect a leader, which takes up to nine seconds.
 	Lease time.Duration
 
-	// Values makes each add carry a value: see [Node.Put]. A run gets the
-	// values of its key together, in the order of the stream. [NewValues]
-	// encodes, decodes and merges them.
+	// Values makes each add carry a value: see [Node.Put] and [NewValues]. A run
+	// gets the values of its key together, in the order of the stream.
 	Values bool
 
-	// MaxPending limits the messages of the stream of each partition: pending
-	// keys, or with Values pending values. Add returns [ErrFull] beyond it. It
-	// is read when the queue is made.
+	// MaxPending limits the pending keys of each partition, or with Values the
+	// values, and MaxDelayed all that are delayed. Adds beyond return [ErrFull].
+	// MaxDead limits the dead letters: a key that is discarded beyond it stays,
+	// and runs again each second until there is room.
 	//
-	// If zero, there is no limit.
-	MaxPending int64
-
-	// MaxDelayed limits the keys that are delayed, or with Values the values.
-	// AddAfter and PutAfter return [ErrFull] beyond it. The limit is
-	// approximate, and each node has its own: it asks the servers once a second
-	// how many there are, and counts only its own adds in between. The backoff
-	// of a key that failed is not limited.
-	//
-	// If zero, there is no limit.
-	MaxDelayed int64
-
-	// MaxDead limits the dead letters. A key that is discarded beyond it stays,
-	// and runs again each second until there is room: see [Node.Forget]. It is
-	// read when the queue is made.
-	//
-	// If zero, there is no limit.
-	MaxDead int64
+	// MaxDelayed is approximate, and does not limit backoffs. The others are
+	// read when the queue is made. If zero, there is no limit.
+	MaxPending, MaxDelayed, MaxDead int64
 
 	// MaxHeld limits the messages that a node takes from the servers and has
-	// not acknowledged, if it owns all partitions: each may have an equal part,
-	// and at least one.
-	//
-	// Defaults to 8192.
+	// not acknowledged, if it owns all partitions: each has an equal part, and
+	// at least one. Defaults to 8192.
 	MaxHeld int
 
-	// MaxAckPending limits the messages of a partition that its owner takes and
-	// has not acknowledged, as MaxHeld does. Keys with a backoff of less than a
-	// second count, and with Values keys that wait for any backoff, because
-	// their values must stay in order. If so many wait, their partition stops:
-	// see RunOptions.MaxAttempts.
-	//
-	// Defaults to 512.
+	// MaxAckPending limits the same for each partition. Keys that wait for a
+	// backoff of less than a second count, and with Values for any backoff. If
+	// so many wait, the partition stops: see RunOptions.MaxAttempts. Defaults to
+	// 512.
 	MaxAckPending int
 
 	// LeaveTimeout is how long a node that leaves, or that gives a partition to
-	// another, waits for its handlers.
-	//
-	// Defaults to 30 s.
+	// another, waits for its handlers. Defaults to 30 s.
 	LeaveTimeout time.Duration
 
 	// Queue has the options of the queue in the node's memory: its limiter, its
@@ -137,15 +96,11 @@ type Options[K comparable] struct {
 	Queue shardq.Options[K]
 
 	// Inject writes headers into the message of each add, such as the context
-	// of a trace. [Claim.Headers] returns them. The names must not begin with
-	// Nats- or Shardq-. It must be safe for concurrent use.
-	//
-	// If nil, nothing is written.
+	// of a trace: see [Claim.Headers]. The names must not begin with Nats- or
+	// Shardq-. It must be safe for concurrent use.
 	Inject func(ctx context.Context, header nats.Header)
 
-	// Logger gets what an operator should know.
-	//
-	// If nil, nothing is logged.
+	// Logger gets what an operator should know. If nil, nothing is logged.
 	Logger *slog.Logger
 }
 
@@ -159,7 +114,6 @@ type Codec[K comparable] interface {
 	Decode(data []byte) (K, error)
 }
 
-// text is the Codec of strings.
 type text struct{}
 
 func (text) Encode(key string) ([]byte, error)  { return []byte(key), nil }

@@ -29,22 +29,17 @@ type partition[K comparable] struct {
 	// ctx ends when the lease may be lost, and when the partition was left.
 	ctx    context.Context
 	cancel context.CancelCauseFunc
-	// kept is closed when the lease is no longer renewed.
-	kept chan struct{}
-	held *hold.Table[K, jetstream.Msg]
-	feed *feed
+	kept   chan struct{} // closed when the lease is no longer renewed
+	held   *hold.Table[K, jetstream.Msg]
+	feed   *feed[K]
 
-	mu sync.Mutex
-	// failures counts those of each key since its last success, on all nodes.
-	failures map[K]int
-	// inFlight is the number of runs, and idle is closed when the partition is
-	// leaving and there are none.
-	inFlight int
+	mu       sync.Mutex
+	failures map[K]int // since the last success, on all nodes
+	inFlight int       // runs
 	leaving  bool
-	idle     chan struct{}
+	idle     chan struct{} // closed when leaving and nothing is in flight
 }
 
-// newPartition returns a partition that takes no messages yet.
 func (n *Node[K]) newPartition(l *lease.Lease) *partition[K] {
 	p := &partition[K]{
 		node: n, lease: l, held: hold.New[K, jetstream.Msg](n.options.Values),
@@ -56,14 +51,10 @@ func (n *Node[K]) newPartition(l *lease.Lease) *partition[K] {
 	return p
 }
 
-// openTime is how long the first attempt to open a partition waits. Another one
-// waits twice as long. Servers that elect the leader of a consumer may answer
-// never, and soon afterwards at once.
-const openTime = time.Second
-
-// open begins to take messages. It gives up when the partition's context ends.
+// open begins to take messages. Servers that elect the leader of a consumer may
+// answer never, and soon afterwards at once.
 func (p *partition[K]) open() error {
-	patience := openTime
+	patience := time.Second
 	err := retry(p.ctx, func() error {
 		attempt, cancel := context.WithTimeout(p.ctx, patience)
 		defer cancel()
@@ -103,8 +94,8 @@ func (p *partition[K]) take(m jetstream.Msg, sequence uint64) {
 	p.node.queue.AddWith(key, shardq.AddOptions{Priority: priorityOf(m.Headers())})
 }
 
-// begin begins a run. It returns nil if no message of the key waits, or if the
-// partition is leaving.
+// begin returns nil if no message of the key waits, or if the partition is
+// leaving.
 func (p *partition[K]) begin(claim worker.Claim[K]) *run[K] {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -119,7 +110,6 @@ func (p *partition[K]) begin(claim worker.Claim[K]) *run[K] {
 	return &run[K]{key: claim.Item, claim: claim, partition: p, messages: messages, began: time.Now()}
 }
 
-// end ends a run, whose messages are acknowledged or wait for the next run.
 func (p *partition[K]) end(r *run[K], done bool) {
 	if done {
 		for _, m := range r.messages {
@@ -151,7 +141,10 @@ func (p *partition[K]) keep() error {
 			return context.Cause(p.ctx)
 		case <-ticker.C:
 		}
-		err := p.renew(period)
+		// A slow link has the whole period for one answer.
+		ctx, cancel := context.WithTimeout(context.Background(), period)
+		err := retry(ctx, func() error { return p.lease.Renew(ctx) })
+		cancel()
 		if errors.Is(err, lease.ErrLost) {
 			p.cancel(ErrLeaseLost)
 			continue
@@ -171,21 +164,12 @@ func (p *partition[K]) keep() error {
 	}
 }
 
-// renew prolongs the lease. While the servers elect a leader, it goes on for a
-// period. A slow link has all of it for one answer.
-func (p *partition[K]) renew(period time.Duration) error {
-	ctx, cancel := context.WithTimeout(context.Background(), period)
-	defer cancel()
-	return retry(ctx, func() error { return p.lease.Renew(ctx) })
-}
-
 // margin is how long before the end of the lease its handlers' contexts end: a
 // handler needs some time to notice. It is also the time between renewals.
 func (p *partition[K]) margin() time.Duration { return p.node.options.Lease / 4 }
 
-// expire ends the contexts of handlers if no renewal has succeeded for so long
-// that only the margin is left. Otherwise it looks again at the time at which
-// that could be so.
+// expire ends the contexts of handlers if only the margin of the lease is left.
+// Otherwise it looks again when that could be so.
 func (p *partition[K]) expire() {
 	switch left := p.lease.Remaining() - p.margin(); {
 	case left <= 0:
@@ -195,8 +179,7 @@ func (p *partition[K]) expire() {
 	}
 }
 
-// beginLeave stops to take messages and to begin runs. It returns false if that
-// has happened before.
+// beginLeave begins no more runs. It returns false if that has happened before.
 func (p *partition[K]) beginLeave() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -242,13 +225,14 @@ type failureRecord struct {
 
 // loadFailures reads how often the keys of the partition have failed.
 func (p *partition[K]) loadFailures(ctx context.Context) error {
+	const atOnce = 1000
 	n := p.node
 	c, err := n.streams.state.CreateConsumer(ctx, lastOf(n.names.Of(names.Failures, p.lease.Partition)))
 	if err != nil {
 		return err
 	}
 	for left := int(c.CachedInfo().NumPending); left > 0; {
-		batch, err := c.Fetch(min(left, failuresAtOnce), jetstream.FetchMaxWait(attemptTime))
+		batch, err := c.Fetch(min(left, atOnce), jetstream.FetchMaxWait(attemptTime))
 		if err != nil {
 			return err
 		}
@@ -264,10 +248,6 @@ func (p *partition[K]) loadFailures(ctx context.Context) error {
 	return nil
 }
 
-// failuresAtOnce limits the records that are fetched at once.
-const failuresAtOnce = 1000
-
-// noteFailures takes in a record of failures.
 func (p *partition[K]) noteFailures(m jetstream.Msg) {
 	var r failureRecord
 	_, _, data, err := names.Parse(m.Subject())
@@ -300,7 +280,7 @@ func (p *partition[K]) failuresOf(key K) int {
 	return p.failures[key]
 }
 
-// failed counts a failure of a key, and returns how many there are now.
+// failed counts a failure, and returns how many there are now.
 func (p *partition[K]) failed(ctx context.Context, key K) (failures int, err error) {
 	p.mu.Lock()
 	p.failures[key]++
@@ -309,7 +289,6 @@ func (p *partition[K]) failed(ctx context.Context, key K) (failures int, err err
 	return failures, p.recordFailures(ctx, key, failures)
 }
 
-// forget forgets the failures of a key.
 func (p *partition[K]) forget(key K) {
 	p.node.limiter.Forget(key)
 	p.mu.Lock()

@@ -11,39 +11,41 @@ import (
 	"github.com/shardq/shardq/worker"
 )
 
+const (
+	keepFor     = time.Second // how long a key waits whose discard could not be written
+	shortDelay  = time.Second // the shortest delay that the servers keep
+	maxReplayed = 100         // failures of a key that are replayed to a limiter
+)
+
 // RunOptions configure [Node.RunWith].
 type RunOptions[K comparable] struct {
-	// Workers is the number of workers: 1 or more.
-	Workers int
+	Workers int // the number of workers: 1 or more
 
 	// Handle processes a key. Its error says what happens to the key, as that
 	// of [worker.Options].Handle does. Before the limiter's backoff ends, the
 	// key may run if it is added again.
 	Handle func(ctx context.Context, claim Claim[K]) error
 
-	// Timeout ends the context of an attempt. If zero, there is no timeout.
-	Timeout time.Duration
-
-	// MaxAttempts limits the attempts of a key, counted on all nodes. The key
-	// is discarded when that attempt fails. If zero, there is no limit.
+	// Timeout ends the context of an attempt, and MaxAttempts limits the
+	// attempts of a key, counted on all nodes: the key is discarded when the
+	// last fails. If zero, there is no limit.
+	Timeout     time.Duration
 	MaxAttempts int
 
 	// OnError is called for each failed attempt, and OnDiscard for each key
-	// that is discarded, when it is in the dead-letter stream: see [Node.Dead].
-	// They must be safe for concurrent use.
+	// that has become a dead letter: see [Node.Dead]. They must be safe for
+	// concurrent use.
 	OnError, OnDiscard func(context.Context, worker.Failure[K])
 }
 
-// Run makes the node a member of the queue, and processes the keys of its share
-// of the partitions in that many workers. It blocks until ctx ends. Then it
-// leaves: it takes no more keys, lets the handlers finish for at most
-// LeaveTimeout, and hands its partitions over. Handlers that are still running
-// then have their contexts canceled, and Run returns when they return.
+// Run processes the keys of the node's share of the partitions in that many
+// workers, until ctx ends. Then it takes no more keys, lets the handlers finish
+// for at most LeaveTimeout, cancels the contexts of those that are left, and
+// returns when they return.
 //
-// One handler at a time has a key, in the whole cluster, while each node can
-// renew its leases. A handler whose lease may be lost has its context canceled,
-// with the cause [ErrLeaseLost]. If it goes on, or if the process was frozen,
-// another node may have the key as well: see [Claim.Fence].
+// A handler whose lease may be lost has its context canceled, with the cause
+// [ErrLeaseLost]. If it goes on, another node may have the key as well: see
+// [Claim.Fence].
 //
 // Run returns an error at once if workers is less than 1, if handle is nil,
 // after Close, or if the servers do not answer. It can be called once.
@@ -85,7 +87,6 @@ func (n *Node[K]) RunWith(ctx context.Context, options RunOptions[K]) error {
 	return pool.Run(working)
 }
 
-// enter makes the node a member.
 func (n *Node[K]) enter(ctx context.Context) (m *membership[K], stopDue func(), err error) {
 	if err = retry(ctx, func() (err error) { m, err = n.join(ctx); return err }); err != nil {
 		return nil, nil, err
@@ -109,7 +110,6 @@ func (n *Node[K]) beginRun() error {
 	return nil
 }
 
-// pool returns the workers of a Run.
 func (n *Node[K]) pool(o RunOptions[K]) (*worker.Pool[K], error) {
 	settings := worker.Options[K]{
 		Workers: o.Workers, Timeout: o.Timeout, MaxAttempts: o.MaxAttempts, OnError: o.OnError,
@@ -145,16 +145,13 @@ func (s source[K]) ClaimBatch(ctx context.Context, dst []worker.Claim[K]) (claim
 		}
 		for _, claim := range dst[:n] {
 			if s.begin(claim) {
-				dst[claimed].Reset(claim.Item, claim.Priority, s.owner(), claim.Token())
+				dst[claimed].Reset(claim.Item, claim.Priority, s, claim.Token())
 				claimed++
 			}
 		}
 	}
 	return claimed, nil
 }
-
-// owner returns the source as one pointer.
-func (s source[K]) owner() worker.Owner[K] { return source[K]{s.Node} }
 
 // begin begins the run of a key, unless its partition is another node's by now,
 // or a lease is too old for work to begin. Then the key waits for the lease.
@@ -190,7 +187,7 @@ func (n *Node[K]) partitionOf(key K) *partition[K] {
 }
 
 // attempt returns the run of a key, whose handler is about to be called. If the
-// lease of the partition is or may be lost, cancel ends the handler's context.
+// lease may be lost, cancel ends the handler's context.
 func (n *Node[K]) attempt(key K, cancel context.CancelCauseFunc) *run[K] {
 	n.mu.Lock()
 	r := n.runs[key]
@@ -223,7 +220,6 @@ func (n *Node[K]) runOf(key K) *run[K] {
 	return n.runs[key]
 }
 
-// settle ends a run, and then the claim of the node's queue.
 func (s source[K]) settle(r *run[K], done bool, end func() error) error {
 	s.mu.Lock()
 	delete(s.runs, r.key)
@@ -232,10 +228,18 @@ func (s source[K]) settle(r *run[K], done bool, end func() error) error {
 	return end()
 }
 
+// claimed returns the run of a claim that has not ended, or nil.
+func (s source[K]) claimed(key K, token worker.Token) *run[K] {
+	if r := s.runOf(key); r != nil && r.claim.Token() == token {
+		return r
+	}
+	return nil
+}
+
 // DoneClaim acknowledges what the run has served.
 func (s source[K]) DoneClaim(key K, token worker.Token) error {
-	r := s.runOf(key)
-	if r == nil || r.claim.Token() != token {
+	r := s.claimed(key, token)
+	if r == nil {
 		return worker.ErrClaimEnded
 	}
 	if r.keep || r.partition.ctx.Err() != nil {
@@ -252,10 +256,9 @@ func (n *Node[K]) settling() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.Background(), n.options.Lease)
 }
 
-// ReturnClaim makes the key run again.
 func (s source[K]) ReturnClaim(key K, token worker.Token, how worker.Return) error {
-	r := s.runOf(key)
-	if r == nil || r.claim.Token() != token {
+	r := s.claimed(key, token)
+	if r == nil {
 		return worker.ErrClaimEnded
 	}
 	ctx, cancel := s.settling()
@@ -284,9 +287,6 @@ func (s source[K]) ReturnClaim(key K, token worker.Token, how worker.Return) err
 	})
 }
 
-// keepFor is how long a key waits whose discard could not be written.
-const keepFor = time.Second
-
 // backoff counts a failure, and returns the delay before the next attempt. It
 // replays the failures on other nodes to the limiter first.
 func (s source[K]) backoff(ctx context.Context, r *run[K]) time.Duration {
@@ -306,13 +306,10 @@ func (s source[K]) backoff(ctx context.Context, r *run[K]) time.Duration {
 	return s.limiter.When(r.key)
 }
 
-// maxReplayed limits the failures that are replayed.
-const maxReplayed = 100
-
 // postpone has the servers keep the key until it is due, so that it does not
-// take the place of others meanwhile. It reports whether they do. For a short
-// time the node keeps the key itself, and always if it has values: they stay
-// where they are in the stream.
+// take the place of others. It reports whether they do. For a short time the
+// node keeps the key itself, and always if it has values, which stay where they
+// are in the stream.
 func (s source[K]) postpone(ctx context.Context, r *run[K], how worker.Return) bool {
 	if how.Reason != worker.ReturnRequeue || how.After < shortDelay || s.options.Values || r.keep {
 		return false
@@ -330,11 +327,6 @@ func (s source[K]) postpone(ctx context.Context, r *run[K], how worker.Return) b
 	return err == nil
 }
 
-// shortDelay is the shortest delay that the servers keep. They look for what is
-// due four times a second.
-const shortDelay = time.Second
-
-// ClaimValid reports whether the claim has not ended.
 func (s source[K]) ClaimValid(token worker.Token) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -346,7 +338,6 @@ func (s source[K]) ClaimValid(token worker.Token) bool {
 	return false
 }
 
-// ClaimFailures returns how often the key has failed, on all nodes.
 func (s source[K]) ClaimFailures(key K) int {
 	if r := s.runOf(key); r != nil {
 		return r.partition.failuresOf(key)

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"sync/atomic"
@@ -16,7 +17,6 @@ import (
 	"github.com/shardq/shardq/cluster/internal/names"
 )
 
-// counts are what a node has done since it joined.
 type counts struct{ added, done, failed, discarded atomic.Uint64 }
 
 // Stats are counts of one node since it joined, and what it has now.
@@ -36,18 +36,21 @@ func (n *Node[K]) Stats() Stats {
 		Added: n.counts.added.Load(), Done: n.counts.done.Load(),
 		Failed: n.counts.failed.Load(), Discarded: n.counts.discarded.Load(),
 	}
-	n.mu.Lock()
-	owned := make([]*partition[K], 0, len(n.owned))
-	for _, p := range n.owned {
-		owned = append(owned, p)
-	}
-	s.InFlight = len(n.runs)
-	n.mu.Unlock()
-	s.Partitions = len(owned)
-	for _, p := range owned {
+	for _, p := range n.partitions() {
+		s.Partitions++
 		s.Held += p.held.Len()
 	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	s.InFlight = len(n.runs)
 	return s
+}
+
+// partitions returns those that the node owns.
+func (n *Node[K]) partitions() []*partition[K] {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return slices.Collect(maps.Values(n.owned))
 }
 
 // A Member is a node that works, as it was last heard of.
@@ -70,9 +73,6 @@ type InFlight struct {
 	Began     time.Time `json:"began"` // by the node's clock
 }
 
-// oldestShown is the number of keys in flight that a heartbeat names.
-const oldestShown = 10
-
 // heartbeat returns what the node tells the others.
 func (n *Node[K]) heartbeat() Member {
 	host, _ := os.Hostname()
@@ -86,72 +86,63 @@ func (n *Node[K]) heartbeat() Member {
 	}
 	n.mu.Unlock()
 	slices.SortFunc(m.Oldest, func(a, b InFlight) int { return cmp.Or(a.Began.Compare(b.Began), cmp.Compare(a.Key, b.Key)) })
-	m.Oldest = m.Oldest[:min(len(m.Oldest), oldestShown)]
+	m.Oldest = m.Oldest[:min(len(m.Oldest), 10)]
 	return m
 }
 
 // Status is the state of the whole queue.
 type Status struct {
 	Name string
-	// Pending is the number of pending keys, or of values, Delayed of keys that
-	// are delayed, and Dead of dead letters.
+	// Pending and Delayed are numbers of keys, or of values, and Dead of letters.
 	Pending, Delayed, Dead uint64
-	// Members are the nodes that work, by their ids.
-	Members []Member
-	// Partitions are those of the queue, by their numbers.
-	Partitions []PartitionStatus
+	Members                []Member          // the nodes that work, by their ids
+	Partitions             []PartitionStatus // by their numbers
 }
 
 // PartitionStatus is the state of a partition.
 type PartitionStatus struct {
 	Partition int
-	// Owner is the id of the node that owns the partition, if any, as of its
-	// last heartbeat.
-	Owner string
-	Epoch uint64
-	// Pending is the number of its messages, Waiting of those that the owner
-	// has not taken, and Taken of those that it has not acknowledged.
+	Owner     string // the id of the node that owns it, as of its last heartbeat
+	Epoch     uint64
+	// Pending is the number of messages, Waiting of those that the owner has
+	// not taken, and Taken of those that it has not acknowledged.
 	Pending, Waiting uint64
 	Taken            int
-	// OldestKey is the oldest pending key, and OldestAdded when it was added.
-	// It is empty if none is pending.
-	OldestKey   string
-	OldestAdded time.Time
+	OldestKey        string // that is pending, if any
+	OldestAdded      time.Time
 }
 
-// Status asks the servers for the state of the whole queue. Any node can ask,
-// also one that only adds. It takes a few requests
-// for each partition.
+// Status asks the servers for the state of the whole queue, also on a node that
+// only adds. It takes a few requests for each partition.
 func (n *Node[K]) Status(ctx context.Context) (Status, error) {
 	s := Status{Name: n.options.Name, Partitions: make([]PartitionStatus, n.options.Partitions)}
 	for i := range s.Partitions {
 		s.Partitions[i].Partition = i
 	}
-	if err := n.countStreams(ctx, &s); err != nil {
-		return s, err
-	}
-	if err := n.readMembers(ctx, &s); err != nil {
-		return s, err
-	}
-	for i := range s.Partitions {
-		if err := n.readPartition(ctx, &s.Partitions[i]); err != nil {
-			return s, err
-		}
-		s.Pending += s.Partitions[i].Pending
+	if err := n.readStatus(ctx, &s); err != nil {
+		return s, fmt.Errorf("cluster: status: %w", err)
 	}
 	return s, nil
 }
 
-func (n *Node[K]) countStreams(ctx context.Context, s *Status) error {
-	for _, each := range []struct {
-		count  *uint64
-		stream jetstream.Stream
-	}{{&s.Delayed, n.streams.delayed}, {&s.Dead, n.streams.dead}} {
-		info, err := each.stream.Info(ctx)
-		if err != nil {
-			return fmt.Errorf("cluster: status: %w", err)
+func (n *Node[K]) readStatus(ctx context.Context, s *Status) error {
+	delayed, err := n.streams.delayed.Info(ctx)
+	if err != nil {
+		return err
+	}
+	dead, err := n.streams.dead.Info(ctx)
+	if err != nil {
+		return err
+	}
+	s.Delayed, s.Dead = delayed.State.Msgs, dead.State.Msgs
+	if err := n.readMembers(ctx, s); err != nil {
+		return err
+	}
+	for i := range s.Partitions {
+		if err := n.readPartition(ctx, &s.Partitions[i]); err != nil {
+			return err
 		}
-		*each.count = info.State.Msgs
+		s.Pending += s.Partitions[i].Pending
 	}
 	return nil
 }
@@ -160,7 +151,7 @@ func (n *Node[K]) countStreams(ctx context.Context, s *Status) error {
 func (n *Node[K]) readMembers(ctx context.Context, s *Status) error {
 	info, err := n.streams.state.Info(ctx, jetstream.WithSubjectFilter(n.names.Members()))
 	if err != nil {
-		return fmt.Errorf("cluster: status: %w", err)
+		return err
 	}
 	for subject := range info.State.Subjects {
 		last, err := n.streams.state.GetLastMsgForSubject(ctx, subject)
@@ -179,19 +170,18 @@ func (n *Node[K]) readMembers(ctx context.Context, s *Status) error {
 	return nil
 }
 
-// readPartition reads what is pending in a partition.
 func (n *Node[K]) readPartition(ctx context.Context, p *PartitionStatus) error {
 	stream := n.streams.work[p.Partition]
 	info, err := stream.Info(ctx)
 	if err != nil {
-		return fmt.Errorf("cluster: status: %w", err)
+		return err
 	}
 	p.Pending, p.Waiting = info.State.Msgs, info.State.Msgs
 	c, err := stream.Consumer(ctx, ownerConsumer)
 	switch {
 	case errors.Is(err, jetstream.ErrConsumerNotFound): // nobody has worked yet
 	case err != nil:
-		return fmt.Errorf("cluster: status: %w", err)
+		return err
 	default:
 		p.Waiting, p.Taken = c.CachedInfo().NumPending, c.CachedInfo().NumAckPending
 	}
@@ -203,7 +193,7 @@ func (n *Node[K]) readPartition(ctx context.Context, p *PartitionStatus) error {
 		return nil // done meanwhile
 	}
 	if err != nil {
-		return fmt.Errorf("cluster: status: %w", err)
+		return err
 	}
 	p.OldestAdded = oldest.Time
 	if _, _, data, err := names.Parse(oldest.Subject); err == nil {

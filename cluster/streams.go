@@ -14,29 +14,24 @@ import (
 	"github.com/shardq/shardq/cluster/internal/names"
 )
 
-// streams are those of a queue. Each partition has a stream of its own for what
-// is pending. In one stream for all, the server would ask the consumers of all
-// partitions at each acknowledgement.
+// streams are those of a queue. Each partition has one of its own, because the
+// server asks all consumers of a stream at each acknowledgement.
 type streams struct {
 	work                 []jetstream.Stream // by partition
 	delayed, state, dead jetstream.Stream
 }
 
-// metadata of the state stream: what all nodes must agree on.
 const (
+	// The metadata of the state stream: what all nodes must agree on.
 	partitionsKey = "shardq-partitions"
 	leaseKey      = "shardq-lease"
 	valuesKey     = "shardq-values"
+
+	markerTime = time.Minute // how long the server tells that a lease has expired
+	opening    = 4           // streams at once
 )
 
-// markerTime is how long the server keeps the message that a lease has expired.
-const markerTime = time.Minute
-
-// opening limits the streams that a node opens at once.
-const opening = 4
-
-// openStreams makes the streams, or opens those that are there. It returns an
-// error if they belong to a queue with other options.
+// openStreams makes the streams, or opens those that are there.
 func openStreams[K comparable](ctx context.Context, js jetstream.JetStream, o Options[K]) (s streams, err error) {
 	state, work, others := o.configurations()
 	if s.state, err = openStream(ctx, js, state); err != nil {
@@ -49,17 +44,28 @@ func openStreams[K comparable](ctx context.Context, js jetstream.JetStream, o Op
 	}
 	s.work = make([]jetstream.Stream, len(work))
 	failed := make([]error, len(work))
-	lanes := make(chan struct{}, opening)
-	var group sync.WaitGroup
+	lanes := newLanes(opening)
 	for i, config := range work {
-		lanes <- struct{}{}
-		group.Go(func() {
-			defer func() { <-lanes }()
-			s.work[i], failed[i] = openStream(ctx, js, config)
-		})
+		lanes.run(func() { s.work[i], failed[i] = openStream(ctx, js, config) })
 	}
-	group.Wait()
+	lanes.all.Wait()
 	return s, errors.Join(failed...)
+}
+
+// lanes limit the functions that run at once.
+type lanes struct {
+	free chan struct{}
+	all  sync.WaitGroup
+}
+
+func newLanes(n int) *lanes { return &lanes{free: make(chan struct{}, n)} }
+
+func (l *lanes) run(f func()) {
+	l.free <- struct{}{}
+	l.all.Go(func() {
+		defer func() { <-l.free }()
+		f()
+	})
 }
 
 // configurations returns those of the state stream, of the work streams, and of
@@ -105,7 +111,6 @@ func (o Options[K]) configurations() (state jetstream.StreamConfig, work, others
 	return state, work, []jetstream.StreamConfig{delayed, dead}
 }
 
-// openStream opens a stream, or makes it.
 func openStream(ctx context.Context, js jetstream.JetStream, config jetstream.StreamConfig) (jetstream.Stream, error) {
 	stream, err := js.Stream(ctx, config.Name)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
@@ -138,7 +143,6 @@ func differs[V comparable](stream, what string, have, want V) error {
 	return fmt.Errorf("cluster: the stream %s is configured otherwise: %s: %v, want %v", stream, what, have, want)
 }
 
-// agree returns an error if the queue was made with other options.
 func agree(have, want map[string]string) (err error) {
 	for _, each := range []struct{ option, key string }{
 		{"Partitions", partitionsKey}, {"Lease", leaseKey}, {"Values", valuesKey},
@@ -149,4 +153,36 @@ func agree(have, want map[string]string) (err error) {
 		}
 	}
 	return err
+}
+
+// Existing returns the options with the Partitions, Lease, Values and Replicas
+// of the queue that the servers have, for tools that do not know them. Without
+// such a queue the error wraps jetstream.ErrStreamNotFound.
+func Existing[K comparable](ctx context.Context, o Options[K]) (Options[K], error) {
+	connection, _, stop, err := o.connect()
+	if err != nil {
+		return o, err
+	}
+	defer stop()
+	js, err := o.jetStream(connection)
+	if err != nil {
+		return o, fmt.Errorf("cluster: %w", err)
+	}
+	stream, err := js.Stream(ctx, names.Queue(o.Name).StateStream())
+	if err != nil {
+		return o, fmt.Errorf("cluster: the queue %q: %w", o.Name, err)
+	}
+	config := stream.CachedInfo().Config
+	o.Replicas = config.Replicas
+	o.Partitions, err = strconv.Atoi(config.Metadata[partitionsKey])
+	if err == nil {
+		o.Lease, err = time.ParseDuration(config.Metadata[leaseKey])
+	}
+	if err == nil {
+		o.Values, err = strconv.ParseBool(config.Metadata[valuesKey])
+	}
+	if err != nil {
+		return o, fmt.Errorf("cluster: the queue %q has other metadata: %w", o.Name, err)
+	}
+	return o, nil
 }

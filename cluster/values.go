@@ -14,25 +14,21 @@ type ValuesOptions[V any] struct {
 	// Merge merges a newer value into those before it. Both are its to keep.
 	Merge func(pending, next V) (V, error)
 
-	// Encode and Decode make a value bytes, and back.
-	//
-	// Default to those of package encoding/json.
+	// Encode and Decode make a value bytes, and back. Default to JSON.
 	Encode func(V) ([]byte, error)
 	Decode func([]byte) (V, error)
 }
 
 // Values puts values of type V into a queue with [Options].Values, and merges
-// those of a key for its handler: the promise of a coalesce.Coalescer, across
-// machines. All methods are safe for concurrent use, if the functions of the
-// options are.
+// those of a key for its handler. All methods are safe for concurrent use, if
+// the functions of the options are.
 type Values[K comparable, V any] struct {
 	node    *Node[K]
 	options ValuesOptions[V]
 }
 
 // NewValues returns the values of a node's queue. It returns an error that
-// lists all faults: a nil node, a queue without Options.Values, no Merge, or
-// only one of Encode and Decode.
+// lists all faults.
 func NewValues[K comparable, V any](node *Node[K], options ValuesOptions[V]) (*Values[K, V], error) {
 	var faults []error
 	switch {
@@ -61,45 +57,30 @@ func NewValues[K comparable, V any](node *Node[K], options ValuesOptions[V]) (*V
 
 // Put adds a value of a key: see [Node.Put].
 func (v *Values[K, V]) Put(ctx context.Context, key K, value V) error {
-	data, err := v.encode(value)
-	if err != nil {
-		return err
-	}
-	return v.node.Put(ctx, key, data)
+	return v.put(value, func(data []byte) error { return v.node.Put(ctx, key, data) })
 }
 
 // PutOnce adds a value that has an id: see [Node.PutOnce].
 func (v *Values[K, V]) PutOnce(ctx context.Context, key K, value V, id string) error {
-	data, err := v.encode(value)
-	if err != nil {
-		return err
-	}
-	return v.node.PutOnce(ctx, key, data, id)
+	return v.put(value, func(data []byte) error { return v.node.PutOnce(ctx, key, data, id) })
 }
 
 // PutAfter adds a value after a delay: see [Node.PutAfter].
 func (v *Values[K, V]) PutAfter(ctx context.Context, key K, value V, delay time.Duration) error {
-	data, err := v.encode(value)
-	if err != nil {
-		return err
-	}
-	return v.node.PutAfter(ctx, key, data, delay)
+	return v.put(value, func(data []byte) error { return v.node.PutAfter(ctx, key, data, delay) })
 }
 
-func (v *Values[K, V]) encode(value V) ([]byte, error) {
+func (v *Values[K, V]) put(value V, add func(data []byte) error) error {
 	data, err := v.options.Encode(value)
 	if err != nil {
-		return nil, fmt.Errorf("cluster: encode a value: %w", err)
+		return fmt.Errorf("cluster: encode a value: %w", err)
 	}
-	return data, nil
+	return add(data)
 }
 
 // Handle returns a handler for [Node.Run] that calls handle with the merged
-// value of a claim.
-//
-// If a value cannot be decoded, or if Merge returns an error or panics, the
-// attempt has failed, and handle is not called. The values stay, and become
-// dead letters after MaxAttempts.
+// value of a claim. If the values cannot be decoded or merged, the attempt has
+// failed, and handle is not called.
 func (v *Values[K, V]) Handle(handle func(ctx context.Context, claim Claim[K], value V) error) func(context.Context, Claim[K]) error {
 	return func(ctx context.Context, claim Claim[K]) error {
 		value, _, err := v.After(claim, 0)
@@ -110,13 +91,10 @@ func (v *Values[K, V]) Handle(handle func(ctx context.Context, claim Claim[K], v
 	}
 }
 
-// After merges the values of a claim whose places in the stream are above
-// sequence, from the oldest, for a sink that has those up to sequence. If there
-// are none, ok is false, and the sink has nothing to do. What the sink has
-// afterwards is up to [Claim.Sequence].
-//
-// After returns an error, which the handler should return, if a value cannot be
-// decoded or merged. The error names its place.
+// After merges the values of a claim, from the oldest, for a sink that has
+// those up to sequence, and afterwards those up to [Claim.Sequence]. If there
+// are none, ok is false, and the sink has nothing to do. The handler should
+// return the error of a value that cannot be decoded or merged.
 func (v *Values[K, V]) After(claim Claim[K], sequence uint64) (merged V, ok bool, err error) {
 	for _, value := range claim.Values() {
 		if value.Sequence <= sequence {

@@ -3,6 +3,7 @@ package coalesce
 import (
 	"context"
 
+	"github.com/shardq/shardq/internal/foreach"
 	"github.com/shardq/shardq/shard"
 	"github.com/shardq/shardq/worker"
 )
@@ -90,7 +91,6 @@ func (c *Coalescer[K, V]) takeReserved(key K, at shard.Handle) (value V, ok bool
 	return c.takeFirstAndUnlock(s, key, at, l), true
 }
 
-// makeBatchReady is makeReady of each of the keys.
 func (c *Coalescer[K, V]) makeBatchReady(keys []K, handles []shard.Handle) {
 	for i, key := range keys {
 		s := c.stripeOf(key)
@@ -104,8 +104,6 @@ func (c *Coalescer[K, V]) makeBatchReady(keys []K, handles []shard.Handle) {
 	c.shards.DoneBatchAt(keys, handles)
 }
 
-// doneBatch ends the processing of keys, and the limiter forgets their
-// failures.
 func (c *Coalescer[K, V]) doneBatch(taken []Entry[K, V]) {
 	defer c.endBatch(taken) // also if the limiter panics
 	for i := range taken {
@@ -121,7 +119,7 @@ func (c *Coalescer[K, V]) endBatch(taken []Entry[K, V]) {
 		b.keys[i] = taken[i].Key
 		c.land(b.keys[i])
 	}
-	c.queue.DoneBatch(b.keys)
+	foreach.Do(len(b.keys), func(i int) { c.queue.Done(b.keys[i]) }) // all, also if the clock panics
 }
 
 // A keyBuffer has space for the keys of a batch, and for their handles and
@@ -138,7 +136,6 @@ type keyBuffer[K comparable] struct {
 // next batch. A larger one costs little to make, compared with its batch.
 const maxKeptBuffer = 1024
 
-// buffer returns space for n keys.
 func (c *Coalescer[K, V]) buffer(n int) *keyBuffer[K] {
 	b, _ := c.buffers.Get().(*keyBuffer[K])
 	if b == nil || cap(b.keys) < n {
@@ -148,7 +145,6 @@ func (c *Coalescer[K, V]) buffer(n int) *keyBuffer[K] {
 	return b
 }
 
-// release takes a buffer back.
 func (c *Coalescer[K, V]) release(b *keyBuffer[K]) {
 	clear(b.keys[:b.used])
 	b.used = 0

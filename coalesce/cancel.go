@@ -7,12 +7,13 @@ import "github.com/shardq/shardq/shard"
 // goes on.
 //
 // Like a Take, Cancel leaves the value that another call is merging, and those
-// after it. It also leaves a value that a TakeBatch has begun to take. If Merge
-// has panicked with two values, each Cancel returns one. If user code panics in
-// a Cancel, the value is still pending, and may be ready early.
+// after it. It also leaves a value that a TakeBatch has begun to take, or that
+// another call is giving back. If user code panics in a Cancel, the value is
+// still pending, and may be ready early.
 //
-// Cancel does not block, and works after a shutdown as well. Then a worker must
-// still take the key from the queue, and does not notice.
+// Cancel works after a shutdown as well. Then a worker must still take the key
+// from the queue, and does not notice. If values could not be merged, each
+// Cancel returns one.
 func (c *Coalescer[K, V]) Cancel(key K) (value V, ok bool) {
 	x := canceler[K, V]{c: c, stripe: c.stripeOf(key), key: key}
 	c.shards.SetAddress(&x.address, key)
@@ -64,7 +65,6 @@ func (x *canceler[K, V]) cancel() (value V, ok bool) {
 	return value, true
 }
 
-// takeLocked removes the first value of the line.
 func (x *canceler[K, V]) takeLocked(l *line[V]) V {
 	value, weight := l.removeFirst()
 	x.weight = weight

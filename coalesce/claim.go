@@ -9,19 +9,10 @@ import (
 )
 
 // Claim is [Coalescer.Take] that returns the key with its value as a
-// [worker.Claim]. A claim ends once, so a consumer that is too late can neither
-// end the processing of another one nor return a value twice:
-//
-//   - Done is [Coalescer.Done].
-//   - Retry is [Coalescer.Retry]. RequeueAfter is the same without a failure,
-//     with a delay of the caller's choice. After a shutdown has begun, both end
-//     the claim and return [shardq.ErrShutDown], unless a Drain accepts
-//     retries. Then the caller still has the value.
-//   - Release is [Coalescer.PutBack], and also works after a shutdown has
-//     begun.
-//
-// The claim has the priority with which the key was ready. It keeps that
-// priority when its value goes back.
+// [worker.Claim], which ends once. Its Done, Retry and Release are
+// [Coalescer.Done], Retry and PutBack. RequeueAfter is Retry without a failure.
+// After a shutdown has begun, Release still works. Retry and RequeueAfter end
+// the claim and return [shardq.ErrShutDown], unless a Drain accepts retries.
 func (c *Coalescer[K, V]) Claim(ctx context.Context) (claim worker.Claim[Entry[K, V]], err error) {
 	var t taken[K, V]
 	if err = c.take(ctx, &t); err == nil {
@@ -30,11 +21,8 @@ func (c *Coalescer[K, V]) Claim(ctx context.Context) (claim worker.Claim[Entry[K
 	return claim, err
 }
 
-// ClaimBatch is [Coalescer.Claim] for up to len(dst) keys. It blocks until a
-// key is ready, claims what is ready then, and returns how many claims it made.
-// It makes a Coalescer a [worker.Source]. It costs less than as many calls.
-//
-// With an error n is 0. If dst is empty, ClaimBatch returns 0 and nil at once.
+// ClaimBatch is [Coalescer.Claim] for up to len(dst) keys, as TakeBatch is. It
+// makes a Coalescer a [worker.Source].
 func (c *Coalescer[K, V]) ClaimBatch(ctx context.Context, dst []worker.Claim[Entry[K, V]]) (n int, err error) {
 	if len(dst) == 1 {
 		var t taken[K, V]
@@ -47,79 +35,94 @@ func (c *Coalescer[K, V]) ClaimBatch(ctx context.Context, dst []worker.Claim[Ent
 	return c.takeBatch(ctx, len(dst), func(i int, t taken[K, V]) { c.make(&dst[i], &t) })
 }
 
-// DoneClaims is Done of each of the claims. They need not have come from one
-// ClaimBatch. It costs less than as many calls. It returns
-// [worker.ErrClaimEnded] if some of them had ended or are of another Coalescer.
-// The others end.
+// DoneClaims is Done of each of the claims. It returns [worker.ErrClaimEnded]
+// if some of them had ended or are of another Coalescer. The others end.
 func (c *Coalescer[K, V]) DoneClaims(claims []worker.Claim[Entry[K, V]]) error {
 	b := c.buffer(len(claims))
 	defer c.release(b)
 	if b.claims == nil {
 		b.claims = make([]worker.Claim[K], cap(b.keys))
 	}
-	keys, keyOwner := b.claims[:len(claims)], c.engine.Owner()
+	keys, keyOwner := b.claims[:len(claims)], c.engine.Owner
 	defer clear(keys)
 	for i := range claims {
 		claim := &claims[i]
-		if o, is := claim.Owner().(*owner[K, V]); is && o == c.owner() {
-			c.landAt(claim.Item.Key, c.engine.Handle(claim.Token()))
+		if o, is := claim.Owner().(*owner[K, V]); is && o == c.owner {
+			c.landAt(claim.Item.Key, c.engine.Tokens.Handle(claim.Token()))
 			keys[i] = worker.NewClaim(claim.Item.Key, 0, keyOwner, claim.Token())
 		}
 	}
 	return c.queue.DoneClaims(keys)
 }
 
-// An owner is the coalescer as the owner of its claims. The token of a claim is
-// that of the queue's claim to the key.
-type owner[K comparable, V any] Coalescer[K, V]
+// A keyOwner is the owner of the queue's claims to keys. Its methods that need
+// no item are also those of the coalescer's claims, whose tokens are the same.
+type keyOwner interface {
+	worker.Describer
+	Name() string
+	ClaimValid(token worker.Token) bool
+	CountsAttempts() bool
+	ReportSuccess(ctx context.Context)
+}
 
-func (c *Coalescer[K, V]) owner() *owner[K, V] { return (*owner[K, V])(c) }
+// An owner is the coalescer as the owner of its claims.
+type owner[K comparable, V any] struct {
+	keyOwner
+	c *Coalescer[K, V]
+}
 
-func (o *owner[K, V]) coalescer() *Coalescer[K, V] { return (*Coalescer[K, V])(o) }
+func newOwner[K comparable, V any](c *Coalescer[K, V]) *owner[K, V] {
+	return &owner[K, V]{c.engine.Owner.(keyOwner), c}
+}
 
 // make makes a claim in place.
 func (c *Coalescer[K, V]) make(claim *worker.Claim[Entry[K, V]], t *taken[K, V]) {
-	claim.Reset(Entry[K, V]{t.key, t.value}, t.priority, c.owner(), c.engine.Token(t.at))
+	claim.Reset(Entry[K, V]{t.key, t.value}, t.priority, c.owner, c.engine.Tokens.Of(t.at))
 }
-
-// Name returns the name of the queue of keys.
-func (o *owner[K, V]) Name() string { return o.queue.Name() }
 
 // DoneClaim implements [worker.Owner].
 func (o *owner[K, V]) DoneClaim(taken Entry[K, V], token worker.Token) error {
-	o.coalescer().landAt(taken.Key, o.engine.Handle(token))
-	return o.engine.Owner().DoneClaim(taken.Key, token)
-}
-
-// ClaimValid implements [worker.Owner].
-func (o *owner[K, V]) ClaimValid(token worker.Token) bool {
-	return o.engine.Owner().ClaimValid(token)
+	o.c.landAt(taken.Key, o.c.engine.Tokens.Handle(token))
+	return o.c.engine.Owner.DoneClaim(taken.Key, token)
 }
 
 // ClaimFailures implements [worker.Owner].
-func (o *owner[K, V]) ClaimFailures(taken Entry[K, V]) int { return o.queue.NumRequeues(taken.Key) }
+func (o *owner[K, V]) ClaimFailures(taken Entry[K, V]) int { return o.c.queue.NumRequeues(taken.Key) }
 
-// ReportFailure implements [worker.Reporter]: it logs the failure of the key.
-func (o *owner[K, V]) ReportFailure(ctx context.Context, f worker.Failure[Entry[K, V]], panicked *worker.PanicError) {
-	o.reporter().ReportFailure(ctx, keyFailure(f), panicked)
+// ClaimChanges implements [worker.Watcher]. A value that was put since is an
+// add. A Cancel takes back what is pending, not what a worker has: ended as
+// canceled, that value would be lost.
+func (o *owner[K, V]) ClaimChanges(token worker.Token) (addedAgain, canceled bool) {
+	addedAgain, _ = o.c.engine.Owner.ClaimChanges(token)
+	return addedAgain, false
 }
 
-// ReportSuccess logs the end of an outage: see [worker.Reporter].
-func (o *owner[K, V]) ReportSuccess(ctx context.Context) {
-	o.engine.Owner().(interface{ ReportSuccess(context.Context) }).ReportSuccess(ctx)
+// WatchClaim implements [worker.Watcher].
+func (o *owner[K, V]) WatchClaim(token worker.Token, tell func(cause error)) (stop func()) {
+	return o.c.engine.Owner.WatchClaim(token, func(cause error) {
+		if cause != worker.ErrItemCanceled {
+			tell(cause)
+		}
+	})
+}
+
+// ReportAttempt implements [worker.AttemptReporter]: the queue counts it.
+func (o *owner[K, V]) ReportAttempt(r worker.Report[Entry[K, V]]) {
+	o.c.engine.Owner.ReportAttempt(worker.Report[K]{
+		Item: r.Item.Key, Result: r.Result, Duration: r.Duration, Worker: r.Worker,
+	})
+}
+
+// ReportFailure implements [worker.Reporter]: the queue logs the key.
+func (o *owner[K, V]) ReportFailure(ctx context.Context, f worker.Failure[Entry[K, V]], panicked *worker.PanicError) {
+	o.c.engine.Owner.ReportFailure(ctx, keyFailure(f), panicked)
 }
 
 // ReportDiscard implements [worker.Reporter]: it counts and logs the key.
 func (o *owner[K, V]) ReportDiscard(ctx context.Context, f worker.Failure[Entry[K, V]], panicked *worker.PanicError) {
-	o.reporter().ReportDiscard(ctx, keyFailure(f), panicked)
+	o.c.engine.Owner.ReportDiscard(ctx, keyFailure(f), panicked)
 }
 
-// reporter returns the queue's reporter, which logs keys and no values.
-func (o *owner[K, V]) reporter() worker.Reporter[K] {
-	return o.engine.Owner().(worker.Reporter[K])
-}
-
-// keyFailure returns the failure without the value.
 func keyFailure[K comparable, V any](f worker.Failure[Entry[K, V]]) worker.Failure[K] {
 	return worker.Failure[K]{
 		Queue: f.Queue, Item: f.Item.Key, Err: f.Err, Final: f.Final, Requeued: f.Requeued, Attempt: f.Attempt,
@@ -129,8 +132,8 @@ func keyFailure[K comparable, V any](f worker.Failure[Entry[K, V]]) worker.Failu
 
 // ReturnClaim implements [worker.Owner].
 func (o *owner[K, V]) ReturnClaim(taken Entry[K, V], token worker.Token, how worker.Return) error {
-	c := o.coalescer()
-	only, ok := c.shards.Seal(c.engine.Handle(token))
+	c := o.c
+	only, ok := c.shards.Seal(c.engine.Tokens.Handle(token))
 	if !ok {
 		return worker.ErrClaimEnded // so that no value is returned twice
 	}

@@ -10,28 +10,26 @@ import (
 	"time"
 
 	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/internal/engine"
 	"github.com/shardq/shardq/internal/itemlimit"
 	"github.com/shardq/shardq/shard"
 	"github.com/shardq/shardq/stats"
 	"github.com/shardq/shardq/worker"
 )
 
-// A program instantiates [Coalescer] in its own package. If it imports coalesce
-// and not shardq and shard, the compiler can inline the small functions of
-// shard only if coalesce exports their bodies. It exports those that it has
-// inlined itself. This line makes it do so, as the same line of package shardq
-// does. The linker leaves the type out.
+// The compiler can inline the small functions of shard in a program that does
+// not import shard only if coalesce exports their bodies. It does because of
+// this instantiation. The linker leaves the type out.
 var _ = (*Coalescer[uint64, uint64])(nil)
 
 // A Coalescer is a work queue of keys with one pending value for each: see the
 // package documentation. It must be made by [New] or [MustNew], and must not be
 // copied.
-//
-// All methods are safe for concurrent use.
 type Coalescer[K comparable, V any] struct {
 	queue  *shardq.Queue[K]
-	engine shardq.Engine[K]
+	engine engine.Engine[K]
 	shards *shard.Set[K] // of the queue
+	owner  *owner[K, V]
 	seed   maphash.Seed
 	merge  func(pending, next V) V
 	// weigh is nil if keys are counted.
@@ -57,17 +55,17 @@ type Entry[K comparable, V any] struct {
 }
 
 // New returns a coalescer, or an error that lists every fault of the options.
-// Like [shardq.New], it starts no goroutine and sets no timer.
+// It starts no goroutine.
 func New[K comparable, V any](options Options[K, V]) (*Coalescer[K, V], error) {
-	options.Queue.CancelDelayOnAdd = options.PutEndsBackoff // Configuration shows it
 	queue, err := shardq.New(options.Queue)
 	if err := errors.Join(options.validate(), err); err != nil {
 		return nil, err
 	}
+	below := engine.Of(queue)
 	c := &Coalescer[K, V]{
 		queue:          queue,
-		engine:         queue.Engine(),
-		shards:         queue.Engine().Shards(),
+		engine:         below,
+		shards:         below.Shards,
 		capacity:       options.Capacity,
 		seed:           maphash.MakeSeed(),
 		merge:          options.Merge,
@@ -79,14 +77,14 @@ func New[K comparable, V any](options Options[K, V]) (*Coalescer[K, V], error) {
 		routed:         options.Queue.Hash != nil || options.Queue.Group != nil,
 		limit:          options.newLimit(),
 	}
+	c.owner = newOwner(c)
 	c.stripes.init()
 	c.ending.init(len(c.stripes.all))
 	c.engine.OnStats(c.values)
 	return c, nil
 }
 
-// MustNew is like [New] but panics if the options have a fault. It suits
-// coalescers whose options are fixed in the source.
+// MustNew is [New] that panics if the options have a fault.
 func MustNew[K comparable, V any](options Options[K, V]) *Coalescer[K, V] {
 	c, err := New(options)
 	if err != nil {
@@ -96,32 +94,28 @@ func MustNew[K comparable, V any](options Options[K, V]) *Coalescer[K, V] {
 }
 
 // Put merges value into the pending value of key, or makes it the pending
-// value. A Take returns it afterwards. Put does not block, and ignores
-// [Options].Capacity. A key in a backoff stays delayed, unless
-// [Options].PutEndsBackoff is set.
+// value. It does not block, and ignores [Options].Capacity. A key in a backoff
+// stays delayed, unless [Options].PutEndsBackoff is set.
 //
-// Put returns [shardq.ErrRejected] for a key that is not equal to itself. It
-// returns an error that wraps [shardq.ErrFull] if the key has no pending value
-// and its shard holds almost 536,870,911 others. After a shutdown has begun, it
-// returns [shardq.ErrShutDown]. With an error, the value was not accepted.
+// Put returns [shardq.ErrShutDown] after a shutdown has begun,
+// [shardq.ErrRejected] for a key that is not equal to itself, and an error that
+// wraps [shardq.ErrFull] if the key's shard can hold no more keys. With an
+// error, the value was not accepted.
 func (c *Coalescer[K, V]) Put(key K, value V) error {
 	return c.put(key, value, forceAcquire)
 }
 
 // TryPut is [Coalescer.Put] that honors [Options].Capacity. It returns
-// [shardq.ErrFull] and does not accept the value if there is no room, or if
-// callers wait in [Coalescer.PutContext]. Unless values are weighed, a key with
-// a pending value needs no room for another one. TryPut does not block.
+// [shardq.ErrFull] if there is no room, or if callers wait in
+// [Coalescer.PutContext]. Unless values are weighed, a key with a pending value
+// needs no room for another one.
 func (c *Coalescer[K, V]) TryPut(key K, value V) error {
 	return c.put(key, value, tryAcquire)
 }
 
 // PutContext is [Coalescer.TryPut] that blocks until there is room. Callers are
-// served in the order in which they began to wait.
-//
-// PutContext returns ctx.Err() if ctx ends first, or had ended before. It
-// returns [shardq.ErrShutDown] if a shutdown begins while it waits. Then the
-// value was not accepted.
+// served in the order in which they began to wait. It returns ctx.Err() if ctx
+// ends first, and [shardq.ErrShutDown] if a shutdown begins while it waits.
 func (c *Coalescer[K, V]) PutContext(ctx context.Context, key K, value V) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -130,17 +124,12 @@ func (c *Coalescer[K, V]) PutContext(ctx context.Context, key K, value V) error 
 }
 
 // Take returns the next ready key with its value, and takes the key into
-// processing. The value is the caller's. The caller must call [Coalescer.Done],
-// [Coalescer.Retry] or [Coalescer.PutBack] for the key. No other Take returns
-// the key before that.
+// processing. The caller must call [Coalescer.Done], [Coalescer.Retry] or
+// [Coalescer.PutBack] for the key. No other Take returns the key before that.
 //
 // Take blocks while nothing is ready. It returns ctx.Err() or
-// [shardq.ErrShutDown] as [shardq.Queue.GetContext] does. With an error,
-// nothing was taken. After a shutdown has begun, Take goes on returning pending
-// values.
-//
-// If a Put is merging a value of the key, Take leaves that value, and those
-// that were put after it, to a later Take.
+// [shardq.ErrShutDown] as [shardq.Queue.GetContext] does. After a shutdown has
+// begun, it goes on returning pending values.
 func (c *Coalescer[K, V]) Take(ctx context.Context) (key K, value V, err error) {
 	var t taken[K, V]
 	err = c.take(ctx, &t)
@@ -148,41 +137,33 @@ func (c *Coalescer[K, V]) Take(ctx context.Context) (key K, value V, err error) 
 }
 
 // TakeBatch is [Coalescer.Take] for up to len(dst) keys. It blocks until a key
-// is ready, takes what is ready then, and returns how many keys it took. It
-// costs less than as many calls.
-//
-// With an error n is 0. If dst is empty, TakeBatch returns 0 at once.
+// is ready, takes what is ready then, and returns how many keys it took. If dst
+// is empty, it returns 0 at once.
 func (c *Coalescer[K, V]) TakeBatch(ctx context.Context, dst []Entry[K, V]) (n int, err error) {
 	return c.takeBatch(ctx, len(dst), func(i int, t taken[K, V]) {
 		dst[i] = Entry[K, V]{t.key, t.value}
 	})
 }
 
-// Done ends the processing of key, and the limiter forgets its failures. It is
-// for a value that was processed or discarded. If the key has a pending value,
-// it becomes ready again. Any goroutine may call Done.
-//
-// A Done of a key that is not in processing is misuse, as with
-// [shardq.Queue.Done].
+// Done ends the processing of key, and the limiter forgets its failures. If the
+// key has a pending value, it becomes ready again. A Done of a key that is not
+// in processing is misuse, as with [shardq.Queue.Done].
 func (c *Coalescer[K, V]) Done(key K) {
 	c.land(key)
 	defer c.queue.Done(key) // also if the limiter panics
 	c.queue.Forget(key)
 }
 
-// DoneBatch is [Coalescer.Done] of each of the keys. They need not have come
-// from one TakeBatch. It costs less than as many calls.
+// DoneBatch is [Coalescer.Done] of each of the keys.
 func (c *Coalescer[K, V]) DoneBatch(taken []Entry[K, V]) { c.doneBatch(taken) }
 
 // PutBack ends the processing of key and gives its value back. The value
 // precedes those that were put for the key since, and the key is ready again at
-// once. PutBack needs no room, and counts no failure. A later call merges the
-// value. PutBack does not block.
+// once. PutBack needs no room, and counts no failure.
 //
-// PutBack returns [shardq.ErrRejected] for a key that is not equal to itself.
-// After a shutdown has begun, it does nothing and returns [shardq.ErrShutDown],
-// unless a Drain accepts retries. Then the caller still has the value, and must
-// call Done.
+// After a shutdown has begun, PutBack does nothing and returns
+// [shardq.ErrShutDown], unless a Drain accepts retries. Then the caller still
+// has the value, and must call Done.
 func (c *Coalescer[K, V]) PutBack(key K, value V) error {
 	if c.shards.Reject(key) {
 		return shardq.ErrRejected
@@ -193,8 +174,7 @@ func (c *Coalescer[K, V]) PutBack(key K, value V) error {
 // Retry is [Coalescer.PutBack] for a value that failed: the key becomes ready
 // after the backoff of the queue's limiter. Values that were put since the
 // Take, or that are put during the backoff, are delayed with it, unless
-// [Options].PutEndsBackoff is set. The limiter counts the failure until
-// [Coalescer.Done].
+// [Options].PutEndsBackoff is set.
 func (c *Coalescer[K, V]) Retry(key K, value V) error {
 	if c.shards.Reject(key) {
 		return shardq.ErrRejected
@@ -206,22 +186,13 @@ func (c *Coalescer[K, V]) Retry(key K, value V) error {
 	return c.putBack(key, value, delay)
 }
 
-// Queue returns a view of the queue of keys, which is a [shardq.Inspector] for
-// pages and exporters. Its Len counts the keys that are ready. Its Stats are
-// those of the Coalescer. It only reads: see [Coalescer.Controls].
-func (c *Coalescer[K, V]) Queue() shardq.View[K] { return c.queue.View() }
-
-// Len returns the number of keys with a pending value, including those in a
-// backoff and those in processing. The cost does not grow with the number of
-// keys. Under concurrent use, the result may be out of date when Len returns.
-func (c *Coalescer[K, V]) Len() int { return c.stripes.keys() }
+// Len returns the number of keys with a pending value.
+func (c *Coalescer[K, V]) Len() int { return c.stripes.count().Keys }
 
 // Stats returns a reading of the queue of keys, as [shardq.Queue.Stats] does.
-// Its Values count what is pending. For these it locks one stripe of the
-// Coalescer after the other: 64 for each processor, and at most 512.
+// Its Values count what is pending.
 func (c *Coalescer[K, V]) Stats() shardq.Stats { return c.queue.Stats() }
 
-// values returns the part of Stats that the queue does not know.
 func (c *Coalescer[K, V]) values() *stats.Values {
 	v := c.stripes.count()
 	v.Capacity, v.OverCapacity, v.Weight = c.capacity, c.limit.Exceeded(), v.Keys

@@ -34,18 +34,14 @@ type PutOptions struct {
 	Priority int
 }
 
-// PutWith is [Coalescer.Put] as the options say. With the zero PutOptions it is
-// Put. An unknown policy panics.
+// PutWith is [Coalescer.Put] as the options say. An unknown policy panics.
 //
 // A key in a backoff stays delayed, whatever the options. With
-// [Options].PutEndsBackoff, Policy chooses between the backoff and the delay. A
-// value that is put while a worker has the key is ready after its delay and
-// after the end of the processing. If that fails, the backoff counts as well.
-//
-// A PutWith and a return of a value may run at the same time for one key. Then
-// the delay may count instead of the backoff.
+// [Options].PutEndsBackoff, Policy chooses between the backoff and the delay.
+// If another call for the key runs at the same time, the delay of either may
+// count.
 func (c *Coalescer[K, V]) PutWith(key K, value V, options PutOptions) error {
-	if !shard.Policy(options.Policy).Valid() {
+	if !options.Policy.Valid() {
 		panic(fmt.Sprintf("coalesce: PutOptions.Policy is %d: want shardq.KeepEarliest, KeepLatest, KeepNew or KeepOld", options.Policy))
 	}
 	if c.shards.Reject(key) {
@@ -68,7 +64,7 @@ type filing struct {
 func (p *putter[K, V]) filing(l *line[V]) (w filing) {
 	if p.with != nil {
 		w.Delay = shard.Delay{
-			Duration: max(p.with.Delay, 0), Policy: shard.Policy(p.with.Policy),
+			Duration: max(p.with.Delay, 0), Policy: p.with.Policy,
 			MaxWait: p.with.MaxWait, Priority: p.with.Priority, UnlessReady: true,
 		}
 	} else {
@@ -111,8 +107,9 @@ func (p *putter[K, V]) fileAndUnlock(l *line[V]) {
 		p.c.leaveAndUnlock(p.stripe)
 		return
 	}
+	removed := p.stripe.removed
 	p.stripe.mu.Unlock()
-	defer p.c.leave(p.stripe)
+	defer p.leave(removed)
 	p.c.shards.FileTo(p.key, p.route(), w.Delay)
 }
 
@@ -138,7 +135,6 @@ func (w filing) stateAfter(before keyState) keyState {
 	}
 }
 
-// state returns the state of a key that has this delay.
 func (w filing) state() keyState {
 	switch {
 	case w.Duration == 0:
@@ -176,17 +172,12 @@ func (s *stripe[K, V]) lingeringKeys() (keys []K) {
 	return keys
 }
 
+// endLinger leaves the state alone if the clock panics: the key is delayed then.
 func (c *Coalescer[K, V]) endLinger(s *stripe[K, V], key K) {
-	var address shard.Address
-	c.shards.SetAddress(&address, key) // may panic
+	c.shards.EndDelay(key)
 	s.mu.Lock()
-	l := s.lines[key]
-	lingers := l != nil && l.key == lingering
-	if lingers {
+	defer s.mu.Unlock()
+	if l := s.lines[key]; l != nil && l.key == lingering {
 		s.setStateLocked(l, queued)
-	}
-	s.mu.Unlock()
-	if lingers {
-		c.shards.AddTo(key, &address, false)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/shard"
 )
 
 // Drain shuts the coalescer down in good order. Later puts return
@@ -14,17 +15,12 @@ import (
 //
 // By default Retry and PutBack refuse values. With [shardq.AcceptRetries] they
 // accept values until the drain is over, and Drain waits for these as well.
-//
-// Drain returns the values of the delayed keys that it dropped, in any order
-// except within a key. They are the caller's. A key has several if no call has
-// merged them.
+// Drain returns the values of the delayed keys that it dropped.
 //
 // Drain returns a [*DrainError] if ctx ends first, or if another call is
-// ShutDown. It reverts nothing: the values that are left can still be taken, or
-// [DrainError.Left] takes them out. Call Drain again then, or ShutDown, because
-// until then a Take that finds nothing ready blocks as before.
-//
-// A nil ctx and an unknown policy panic before anything is changed.
+// ShutDown. The values that are left can still be taken, or [DrainError.Left]
+// takes them out. Call Drain again then, or ShutDown, because until then a Take
+// that finds nothing ready blocks.
 func (c *Coalescer[K, V]) Drain(ctx context.Context, options shardq.DrainOptions) (dropped []Entry[K, V], err error) {
 	mustBeValid(options)
 	_ = ctx.Done() // a nil context panics before anything is changed
@@ -39,7 +35,7 @@ func (c *Coalescer[K, V]) Drain(ctx context.Context, options shardq.DrainOptions
 		released = alreadyReleased
 	}
 	// Values stay in their lines until all user code has returned.
-	keys, err := c.engine.Drain(ctx, options, released, c.drained)
+	keys, err := c.engine.Drain(ctx, draining(options), released, c.drained)
 	return c.takeDropped(keys, err), err
 }
 
@@ -54,13 +50,16 @@ func (c *Coalescer[K, V]) DrainWith(options shardq.DrainOptions) func(context.Co
 	return func(ctx context.Context) ([]Entry[K, V], error) { return c.Drain(ctx, options) }
 }
 
+func draining(o shardq.DrainOptions) shard.Draining {
+	return shard.Draining{Delayed: o.Delayed, Retries: o.Retries == shardq.AcceptRetries}
+}
+
 func mustBeValid(options shardq.DrainOptions) {
 	if err := options.Validate(); err != nil {
 		panic(err.Error())
 	}
 }
 
-// drained logs the end of a drain, and returns its error if it ended early.
 func (c *Coalescer[K, V]) drained(ctx context.Context, cause error) error {
 	if cause != nil {
 		return c.endedEarly(ctx, cause)
@@ -69,9 +68,8 @@ func (c *Coalescer[K, V]) drained(ctx context.Context, cause error) error {
 	return nil
 }
 
-// endedEarly lists the keys that are left.
 func (c *Coalescer[K, V]) endedEarly(ctx context.Context, cause error) error {
-	return &DrainError[K, V]{DrainError: c.engine.TimedOut(ctx, cause), coalescer: c}
+	return &DrainError[K, V]{DrainError: c.engine.EndedEarly(ctx, cause).(*shardq.DrainError[K]), coalescer: c}
 }
 
 // takeDropped takes the values of the keys that a drain has dropped. After a
@@ -81,7 +79,7 @@ func (c *Coalescer[K, V]) takeDropped(keys []K, err error) (dropped []Entry[K, V
 		return c.takeDelayed(keys)
 	}
 	c.ending.retries.Decide(false) // no worker has a value any more
-	return c.takeAll()
+	return c.takeLeft()
 }
 
 // takeDelayed takes the values of those of the keys that no Take will return.
@@ -90,19 +88,6 @@ func (c *Coalescer[K, V]) takeDelayed(keys []K) (dropped []Entry[K, V]) {
 		s := c.stripeOf(key)
 		s.mu.Lock()
 		if l := s.lines[key]; l != nil && l.key >= delayed {
-			dropped = c.takeLineLocked(dropped, s, key, l)
-		}
-		s.mu.Unlock()
-	}
-	return dropped
-}
-
-// takeAll takes all pending values.
-func (c *Coalescer[K, V]) takeAll() (dropped []Entry[K, V]) {
-	for i := range c.stripes.all {
-		s := &c.stripes.all[i]
-		s.mu.Lock()
-		for key, l := range s.lines {
 			dropped = c.takeLineLocked(dropped, s, key, l)
 		}
 		s.mu.Unlock()
@@ -133,13 +118,11 @@ type DrainError[K comparable, V any] struct {
 	entries   []Entry[K, V]
 }
 
-// Left takes the pending values out of the Coalescer and returns them. No Take
-// returns them afterwards, and they are the caller's. Values that workers have
-// are not among them. A key has several values, in their order, if no call has
-// merged them. Each call returns the same slice.
+// Left takes the pending values out of the Coalescer and returns them. Values
+// that workers have are not among them. A key has several values, in their
+// order, if no call has merged them. Each call returns the same slice.
 //
 // Left blocks until Merge and Weight have returned in all Puts in progress.
-// Without a call of Left, the values stay pending, and can be taken.
 func (e *DrainError[K, V]) Left() []Entry[K, V] {
 	e.once.Do(func() {
 		<-e.coalescer.ending.queueClosed // no Put is in progress any more
@@ -161,35 +144,18 @@ func (e *DrainError[K, V]) Refresh() error {
 	return &DrainError[K, V]{DrainError: e.DrainError.Refreshed(), coalescer: e.coalescer}
 }
 
-// keysPerHold limits the keys that Left takes in one hold of a stripe's lock.
-const keysPerHold = 128
-
 // takeLeft takes all pending values, except those that a Take is merging: that
 // Take returns them.
 func (c *Coalescer[K, V]) takeLeft() (all []Entry[K, V]) {
 	for i := range c.stripes.all {
 		s := &c.stripes.all[i]
-		for more := true; more; {
-			var some []Entry[K, V]
-			some, more = c.takeSome(s)
-			all = append(all, some...)
+		s.mu.Lock()
+		for key, l := range s.lines {
+			if !l.isMerging() && !l.first.taking {
+				all = c.takeLineLocked(all, s, key, l)
+			}
 		}
+		s.mu.Unlock()
 	}
 	return all
-}
-
-// takeSome is takeLeft for some keys of a stripe. It reports whether there may
-// be more.
-func (c *Coalescer[K, V]) takeSome(s *stripe[K, V]) (some []Entry[K, V], more bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for key, l := range s.lines {
-		if l.isMerging() {
-			continue
-		}
-		if some = c.takeLineLocked(some, s, key, l); len(some) >= keysPerHold {
-			return some, true
-		}
-	}
-	return some, false
 }

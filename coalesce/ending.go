@@ -9,10 +9,9 @@ import (
 )
 
 // An ending ends a coalescer in two steps. First the stripes are closed, so
-// that they accept no more values. When all calls that were admitted before
-// have added their keys, the queue of keys is closed. So the queue drops no key
-// whose value was accepted. ShutDown does not wait for these calls: the last of
-// them takes the second step.
+// that they accept no more values. The last of the calls that were admitted
+// before closes the queue of keys. So the queue drops no key whose value was
+// accepted, and ShutDown does not wait for these calls.
 type ending struct {
 	// open counts the stripes that are not closed or have admitted calls in
 	// progress.
@@ -45,7 +44,6 @@ func (e *ending) addShutDown() (over bool) {
 	return e.over
 }
 
-// shutDownCalls returns the number of calls of ShutDown.
 func (e *ending) shutDownCalls() int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -67,7 +65,6 @@ func (e *ending) nextShutDown() bool {
 	return false
 }
 
-// finish ends the wait for queueClosed.
 func (e *ending) finish() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -85,7 +82,7 @@ func (e *ending) finishLocked() {
 func (e *ending) await(ctx context.Context) error {
 	select {
 	case <-e.queueClosed:
-		return nil
+		return nil // also if ctx has ended
 	default:
 	}
 	select {
@@ -144,7 +141,6 @@ func (c *Coalescer[K, V]) beginDrain(d shard.Draining) {
 	_ = c.shards.DrainUntil(endedContext, d, nil, &dropped)
 }
 
-// endedContext is a context that has ended.
 var endedContext = func() context.Context {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -156,14 +152,12 @@ var endedContext = func() context.Context {
 var alreadyReleased = endedContext.Done()
 
 // ShutDown shuts the coalescer down: later puts return [shardq.ErrShutDown],
-// and pending values are still handed out. Delayed keys with a pending value
-// become ready at once. A Take that finds nothing ready returns
-// shardq.ErrShutDown. Values of paused keys stay pending, as in
-// [shardq.Queue.ShutDown].
+// and pending values are still handed out. Delayed keys become ready at once. A
+// Take that finds nothing ready returns shardq.ErrShutDown. Values of paused
+// keys stay pending.
 //
-// It waits neither for workers nor for Puts in progress. Otherwise it blocks as
-// [shardq.Queue.ShutDown] does. It may be called again and concurrently, and
-// ends the wait of every Drain.
+// It waits neither for workers nor for Puts in progress, and ends the wait of
+// every Drain.
 func (c *Coalescer[K, V]) ShutDown() {
 	over := c.ending.addShutDown()
 	c.ending.retries.Decide(false)
@@ -182,10 +176,9 @@ func (c *Coalescer[K, V]) ShuttingDown() bool {
 	return last.closed
 }
 
-// WaitIdle blocks until the coalescer holds nothing: no value is pending, and
-// no key is in processing or delayed. It returns nil once there was such a
-// moment during the call, or ctx.Err() if ctx ends first. Puts may go on
-// meanwhile. It works after a shutdown as well.
+// WaitIdle blocks until there was a moment at which the coalescer held nothing:
+// no value is pending, and no key is in processing or delayed. It returns
+// ctx.Err() if ctx ends first.
 func (c *Coalescer[K, V]) WaitIdle(ctx context.Context) error {
 	return c.shards.WaitIdle(ctx, c.stripes.empty)
 }

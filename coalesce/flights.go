@@ -32,7 +32,6 @@ func (f *flights[K, V]) insert(key K, one flight[V]) {
 	f.peak = max(f.peak, int32(len(f.of)))
 }
 
-// remove forgets the value of a key, and gives memory back as a stripe does.
 func (f *flights[K, V]) remove(key K) {
 	if f == nil {
 		return

@@ -1,8 +1,7 @@
 package coalesce
 
 // A line holds the pending values of one key in a list of segments, the oldest
-// first. As a rule it has one segment. The lock of its stripe guards it. The
-// methods of line and segment take no lock, and their callers hold that one.
+// first. As a rule it has one segment. The lock of its stripe guards it.
 //
 // To merge, a call takes the value out of a segment, releases the lock, calls
 // Merge, and puts the result back into the same segment. Other calls do not
@@ -65,17 +64,16 @@ type segment[V any] struct {
 	// reserved says that a Take has found the value and could not take it yet.
 	// No call merges more into it, so that the next Take can take it.
 	reserved bool
-	// taking says that a TakeBatch is about to take the value.
+	// taking says that a TakeBatch is about to take the value, or that the call
+	// that returns it has not made the key ready yet. No Cancel takes it.
 	taking bool
 	// mergeFailed says that Merge has panicked with the values of the previous
 	// segment and of this one. No call tries that again.
 	mergeFailed bool
 }
 
-// isMergeable reports whether another value may be merged into the segment.
 func (s *segment[V]) isMergeable() bool { return !s.merging && !s.reserved }
 
-// append adds a segment at the end, and returns it.
 func (l *line[V]) append(value V, weight int64) (s *segment[V]) {
 	s = l.newSegment()
 	s.value, s.weight = value, weight
@@ -88,14 +86,14 @@ func (l *line[V]) append(value V, weight int64) (s *segment[V]) {
 	return s
 }
 
-// prepend adds a segment at the beginning.
-func (l *line[V]) prepend(value V, weight int64) {
-	s := l.newSegment()
+func (l *line[V]) prepend(value V, weight int64) (s *segment[V]) {
+	s = l.newSegment()
 	s.value, s.weight, s.next = value, weight, l.first
 	l.first = s
 	if l.last == nil {
 		l.last = s
 	}
+	return s
 }
 
 func (l *line[V]) newSegment() *segment[V] {
@@ -116,7 +114,6 @@ func (l *line[V]) mergeablePair() *segment[V] {
 	return nil
 }
 
-// previous returns the segment before s, or nil if s is the first.
 func (l *line[V]) previous(s *segment[V]) (previous *segment[V]) {
 	for other := l.first; other != s; other = other.next {
 		previous = other
@@ -124,7 +121,6 @@ func (l *line[V]) previous(s *segment[V]) (previous *segment[V]) {
 	return previous
 }
 
-// unlinkNext removes the segment after s from the line, and returns it.
 func (l *line[V]) unlinkNext(s *segment[V]) *segment[V] {
 	next := s.next
 	s.next = next.next
@@ -135,7 +131,6 @@ func (l *line[V]) unlinkNext(s *segment[V]) *segment[V] {
 	return next
 }
 
-// remove removes a segment from the line, and returns its room.
 func (l *line[V]) remove(s *segment[V]) (weight int64) {
 	if s == l.first {
 		_, weight = l.removeFirst()
@@ -146,7 +141,6 @@ func (l *line[V]) remove(s *segment[V]) (weight int64) {
 	return weight
 }
 
-// removeFirst removes the first segment, and returns its value and its room.
 func (l *line[V]) removeFirst() (value V, weight int64) {
 	s := l.first
 	value, weight = s.value, s.weight
@@ -157,7 +151,6 @@ func (l *line[V]) removeFirst() (value V, weight int64) {
 	return value, weight
 }
 
-// length returns the number of segments.
 func (l *line[V]) length() (n int) {
 	for s := l.first; s != nil; s = s.next {
 		n++
@@ -165,7 +158,6 @@ func (l *line[V]) length() (n int) {
 	return n
 }
 
-// isMerging reports whether a call is merging one of the values.
 func (l *line[V]) isMerging() bool {
 	for s := l.first; s != nil; s = s.next {
 		if s.merging {

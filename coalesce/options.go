@@ -21,48 +21,35 @@ const MaxValueWeight = min(1<<40, math.MaxInt)
 // the struct, and does not modify it.
 type Options[K comparable, V any] struct {
 	// Queue configures the queue of keys. Its Capacity must be 0, because the
-	// coalescer has its own. Its CancelDelayOnAdd is ignored: see
-	// PutEndsBackoff. DiscardOnShutDown and DropDelayIfReady must be false:
-	// pending values are never discarded, and their delays count.
+	// coalescer has its own.
 	Queue shardq.Options[K]
 
 	// Merge returns one value for two: the pending one, and the one that was
-	// put next. It may change and return either, because no other goroutine has
-	// them (but see Readable). It must be associative: of three values, the
-	// last two may be merged first. Sums, maxima, appended slices, unions of
-	// maps and "the newest wins" are associative.
-	//
-	// Merge must be safe for concurrent use if it uses anything but its
-	// arguments. It is required.
+	// put next. It is required. It may change and return either, because no
+	// other goroutine has them (but see Readable). It must be associative, as
+	// sums, maxima, appended slices, unions and "the newest wins" are: of three
+	// values, the last two may be merged first.
 	Merge func(pending, next V) V
 
 	// Capacity limits the number of keys with a pending value or, with a
 	// Weight, the total weight of the pending values. Only [Coalescer.TryPut]
-	// and [Coalescer.PutContext] honor it. Put, and values that go back, always
-	// succeed, and are counted in Stats.Values.OverCapacity when they exceed
-	// it. Values that workers have do not count.
+	// and [Coalescer.PutContext] honor it. Put, and values that go back, are
+	// counted in Stats.Values.OverCapacity when they exceed it.
 	//
 	// If zero, there is no limit.
 	Capacity int
 
-	// Weight returns the weight of a value, such as its bytes. Results below 1
-	// count as 1. Results above [MaxValueWeight] are reduced to
-	// [MaxValueWeight].
-	//
-	// A value that is put needs room for its own weight. When it has been
-	// merged, the room of both values becomes that of the merged one. The
-	// merged value may be heavier than both together, and then exceed the
-	// Capacity. A value that is heavier than the Capacity has room when nothing
-	// else is pending.
+	// Weight returns the weight of a value, such as its bytes, from 1 to
+	// [MaxValueWeight]. When a value has been merged, the weight of the merged
+	// one counts. A value that is heavier than the Capacity has room when
+	// nothing else is pending.
 	//
 	// If nil, Capacity counts keys.
 	Weight func(V) int
 
 	// PutEndsBackoff makes a key ready at once if a value is put for it during
 	// its backoff, or was put between its Take and its Retry. It suits values
-	// that make the failed attempt obsolete. Each such Put costs an attempt. So
-	// a key with many Puts soon reaches the MaxAttempts of package worker, and
-	// loads the service at which it fails.
+	// that make the failed attempt obsolete. Each such Put costs an attempt.
 	//
 	// If false, these values are merged, and the key stays delayed.
 	PutEndsBackoff bool
@@ -75,12 +62,9 @@ type Options[K comparable, V any] struct {
 	Readable bool
 
 	// Linger is how long a key waits for more values, from the first one that
-	// is put for it. So a worker gets fewer and larger values. It is a delay on
-	// the queue's clock: see [shardq.Queue.AddAfter]. It begins again for the
-	// values that are put after a Take. A shutdown and a drain end it at once.
-	//
-	// A value that goes back does not linger. A [PutOptions].Delay counts
-	// instead of Linger, and so does a backoff.
+	// is put for it, on the queue's clock. So a worker gets fewer and larger
+	// values. A shutdown and a drain end it at once. A [PutOptions].Delay and a
+	// backoff count instead of it.
 	//
 	// If zero, a key is ready at once.
 	Linger time.Duration
@@ -116,12 +100,6 @@ func (o Options[K, V]) validate() error {
 	}
 	if o.Queue.Capacity != 0 {
 		fault("Queue.Capacity is %d: want 0, and Options.Capacity instead", o.Queue.Capacity)
-	}
-	if o.Queue.DiscardOnShutDown {
-		fault("Queue.DiscardOnShutDown is true: want false, because ShutDown hands out what is pending")
-	}
-	if o.Queue.DropDelayIfReady {
-		fault("Queue.DropDelayIfReady is true: want false, because a put ends a backoff only with PutEndsBackoff")
 	}
 	return errors.Join(faults...)
 }

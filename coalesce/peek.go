@@ -7,14 +7,12 @@ import (
 )
 
 // Peek returns the value of key that no worker has processed yet, and reports
-// whether there is one. It is the Merge of the value that a worker has taken,
-// if one has, and of all that is pending. So it includes each value whose Put
-// has returned, until Done. A value that goes back never disappears between.
+// whether there is one. It is the Merge of the value that a worker has, if one
+// has, and of all that is pending: each value whose Put has returned, until
+// Done.
 //
-// Peek needs [Options].Readable, and panics without it. The value may be shared
-// with a worker, so the caller must not modify it. If there are several values,
-// Peek calls Merge with no lock held. It changes nothing, does not
-// block, and works after a shutdown as well.
+// Peek panics without [Options].Readable. The value may be shared with a
+// worker, so the caller must not modify it.
 func (c *Coalescer[K, V]) Peek(key K) (value V, ok bool) {
 	c.mustBeReadable("Peek")
 	s := c.stripeOf(key)
@@ -26,11 +24,8 @@ func (c *Coalescer[K, V]) Peek(key K) (value V, ok bool) {
 }
 
 // Range returns an iterator over all keys that have a value, as
-// [Coalescer.Peek] returns it, in any order. It locks one stripe after the
-// other, and none while the loop's body runs. So it sees each key that has a
-// value all the time, and perhaps keys that come or go meanwhile.
-//
-// Range needs [Options].Readable, and panics without it.
+// [Coalescer.Peek] returns it, in any order. It sees each key that has a value
+// all the time, and perhaps keys that come or go meanwhile.
 func (c *Coalescer[K, V]) Range() iter.Seq2[K, V] {
 	c.mustBeReadable("Range")
 	return func(yield func(K, V) bool) {
@@ -50,7 +45,6 @@ func (c *Coalescer[K, V]) mustBeReadable(method string) {
 	}
 }
 
-// joinParts merges values into one.
 func (c *Coalescer[K, V]) joinParts(parts []V) (value V, ok bool) {
 	for i, part := range parts {
 		if i == 0 {
@@ -93,7 +87,6 @@ func (s *stripe[K, V]) keysWithValues() (keys []K) {
 	return keys
 }
 
-// takeOffLocked notes that a worker has the value.
 func (s *stripe[K, V]) takeOffLocked(key K, value V, at shard.Handle) {
 	if s.flights == nil {
 		s.flights = &flights[K, V]{}

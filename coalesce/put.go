@@ -18,7 +18,6 @@ const (
 	acquired                        // done before, by Acquire
 )
 
-// put adds a value.
 func (c *Coalescer[K, V]) put(key K, value V, how acquisition) error {
 	if c.shards.Reject(key) {
 		return shardq.ErrRejected
@@ -73,7 +72,6 @@ func (c *Coalescer[K, V]) stripeOf(key K) *stripe[K, V] {
 	return c.stripes.of(maphash.Comparable(c.seed, key))
 }
 
-// weightOf returns the weight of a value, or 1 if keys are counted.
 func (c *Coalescer[K, V]) weightOf(value V) int64 {
 	if c.weigh == nil {
 		return 1
@@ -81,7 +79,6 @@ func (c *Coalescer[K, V]) weightOf(value V) int64 {
 	return int64(min(max(c.weigh(value), 1), MaxValueWeight))
 }
 
-// put adds the value, unless it is refused.
 func (p *putter[K, V]) put(how acquisition) error {
 	s := p.stripe
 	full := p.c.shards.Crowded(p.key) // afterwards, the value would be in without its key
@@ -229,10 +226,32 @@ func (p *putter[K, V]) finishAndUnlock(l *line[V]) {
 func (p *putter[K, V]) addAndUnlock(l *line[V]) {
 	keepDelay := !p.c.putEndsBackoff && l.key != waiting
 	l.key, l.low = queued, false // and was not lingering: see finishAndUnlock
+	removed := p.stripe.removed
 	p.stripe.mu.Unlock()
-	defer p.c.leave(p.stripe)
+	defer p.leave(removed)
 	// By now the key may have been taken, and may be in a backoff.
 	p.c.shards.AddTo(p.key, p.route(), keepDelay)
+}
+
+// leave ends a Put that has added or delayed the key, after the lock was
+// released at that number of removed lines. The race would be this: a Cancel
+// takes the value back, or another Put makes the key ready and a Take takes
+// both values, before this Put delays the key. Then the queue has a key that no
+// value needs, and its delay would count for the next value.
+func (p *putter[K, V]) leave(removed uint16) {
+	s := p.stripe
+	s.mu.Lock()
+	if s.removed == removed || s.lines[p.key] != nil {
+		p.c.leaveAndUnlock(s)
+		return
+	}
+	s.mu.Unlock()
+	x := canceler[K, V]{c: p.c, stripe: s, key: p.key, address: p.address}
+	defer func() {
+		s.mu.Lock()
+		x.finishAndUnlock()
+	}()
+	p.c.shards.CancelTo(p.key, p.address)
 }
 
 // route returns the key's address. It is not computed before, unless user code

@@ -21,6 +21,8 @@ type valueReturn[K comparable, V any] struct {
 	// delayed.
 	delay    time.Duration
 	deadline shard.Deadline
+	// segment has the value in its line.
+	segment *segment[V]
 	// lingered says that the key lingered with newer values. They go with this
 	// one then, and the linger ends.
 	lingered bool
@@ -76,7 +78,8 @@ func (r *valueReturn[K, V]) insert() bool {
 	if weight > 0 { // otherwise the limiter might count it as over capacity
 		c.limit.ForceAcquire(weight)
 	}
-	l.prepend(r.value, weight)
+	r.segment = l.prepend(r.value, weight)
+	r.segment.taking = true
 	l.request(r.priority, isNew)
 	if c.readable {
 		s.landLocked(r.key, r.at)
@@ -109,7 +112,7 @@ func (r *valueReturn[K, V]) requeue() {
 }
 
 // policy chooses between the delay and that of newer values.
-func (r *valueReturn[K, V]) policy() shard.Policy {
+func (r *valueReturn[K, V]) policy() shard.DelayPolicy {
 	switch {
 	case r.c.putEndsBackoff:
 		return shard.KeepEarliest
@@ -121,14 +124,16 @@ func (r *valueReturn[K, V]) policy() shard.Policy {
 }
 
 func (r *valueReturn[K, V]) leave() {
+	r.stripe.mu.Lock()
+	r.segment.taking = false
 	if r.admitted {
-		r.c.leave(r.stripe)
-	} else {
-		r.c.limit.Notify()
+		r.c.leaveAndUnlock(r.stripe)
+		return
 	}
+	r.stripe.mu.Unlock()
+	r.c.limit.Notify()
 }
 
-// acceptsReturns reports whether values can be returned to the stripe.
 func (c *Coalescer[K, V]) acceptsReturns(s *stripe[K, V]) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,7 +1,5 @@
 package coalesce
 
-import "github.com/shardq/shardq/worker"
-
 // These are methods that a worker.Pool looks for in its source.
 
 // Name returns the name of the queue of keys.
@@ -14,24 +12,3 @@ func (c *Coalescer[K, V]) NumRequeues(e Entry[K, V]) int { return c.queue.NumReq
 // Forget makes the limiter forget the failures of the entry's key. A
 // [worker.Pool] calls it.
 func (c *Coalescer[K, V]) Forget(e Entry[K, V]) { c.queue.Forget(e.Key) }
-
-// Load is [shardq.Queue.Load] of the queue of keys. It makes a Coalescer a
-// [worker.LoadSource].
-func (c *Coalescer[K, V]) Load() worker.Load { return c.queue.Load() }
-
-// OpenSlot is [shardq.Queue.OpenSlot]. The slot shows the keys of the entries.
-func (c *Coalescer[K, V]) OpenSlot() (number int, show func([]Entry[K, V]), closeSlot func()) {
-	number, showKeys, closeSlot := c.queue.OpenSlot()
-	if showKeys == nil {
-		return number, nil, closeSlot
-	}
-	var keys []K // reused, because only the worker calls show
-	return number, func(entries []Entry[K, V]) {
-		for i := range entries {
-			keys = append(keys, entries[i].Key)
-		}
-		showKeys(keys)
-		clear(keys)
-		keys = keys[:0]
-	}, closeSlot
-}

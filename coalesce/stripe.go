@@ -31,7 +31,6 @@ func (s *stripes[K, V]) of(hash uint64) *stripe[K, V] {
 	return &s.all[hash>>(s.shift&63)]
 }
 
-// count returns the sums of what the stripes count.
 func (s *stripes[K, V]) count() (v stats.Values) {
 	for i := range s.all {
 		stripe := &s.all[i]
@@ -45,30 +44,7 @@ func (s *stripes[K, V]) count() (v stats.Values) {
 	return v
 }
 
-// empty reports whether there are no lines.
-func (s *stripes[K, V]) empty() bool {
-	for i := range s.all {
-		stripe := &s.all[i]
-		stripe.mu.Lock()
-		n := len(stripe.lines)
-		stripe.mu.Unlock()
-		if n > 0 {
-			return false
-		}
-	}
-	return true
-}
-
-// keys returns the number of lines.
-func (s *stripes[K, V]) keys() (n int) {
-	for i := range s.all {
-		stripe := &s.all[i]
-		stripe.mu.Lock()
-		n += len(stripe.lines)
-		stripe.mu.Unlock()
-	}
-	return n
-}
+func (s *stripes[K, V]) empty() bool { return s.count().Keys == 0 }
 
 // A stripe has the lines of the keys whose hashes share their top bits. It is a
 // cache line long.
@@ -76,6 +52,9 @@ type stripe[K comparable, V any] struct {
 	mu     sync.Mutex // guards the fields below; no user code runs under it
 	closed bool       // accepts no more values
 	spares uint8      // the number of unused lines
+	// removed counts the lines that were removed. A call that has released the
+	// lock for a moment sees by it that its line may be gone.
+	removed uint16
 	// admitted counts the calls that found the stripe open, and may still add
 	// their keys to the queue.
 	admitted int32
@@ -101,7 +80,6 @@ const (
 	maxSpares = 16
 )
 
-// insertLocked returns a new line for a key that has none.
 func (s *stripe[K, V]) insertLocked(key K) *line[V] {
 	if s.lines == nil {
 		s.lines = make(map[K]*line[V])
@@ -119,7 +97,6 @@ func (s *stripe[K, V]) insertLocked(key K) *line[V] {
 	return l
 }
 
-// setStateLocked sets the state of a line's key.
 func (s *stripe[K, V]) setStateLocked(l *line[V], state keyState) {
 	if l.key == lingering {
 		s.lingering--
@@ -133,6 +110,7 @@ func (s *stripe[K, V]) setStateLocked(l *line[V], state keyState) {
 // removeLocked removes a line without segments.
 func (s *stripe[K, V]) removeLocked(key K, l *line[V]) {
 	delete(s.lines, key)
+	s.removed++
 	if l.key == lingering {
 		s.lingering--
 	}

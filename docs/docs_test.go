@@ -14,8 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// root is the root of the repository as seen from here.
-const root = ".."
+const root = ".." // of the repository
 
 // A document is a Markdown file of the repository.
 type document struct {
@@ -23,10 +22,7 @@ type document struct {
 	text string
 }
 
-// documents returns every Markdown file.
-func documents(t *testing.T) []document {
-	t.Helper()
-	var all []document
+func documents(t *testing.T) (all []document) {
 	for path, text := range read(t, func(path string) bool { return strings.HasSuffix(path, ".md") }) {
 		all = append(all, document{path, text})
 	}
@@ -37,7 +33,6 @@ func documents(t *testing.T) []document {
 // read returns the files of the repository that are wanted, by their paths from
 // the root. It omits hidden files and test data.
 func read(t *testing.T, wanted func(path string) bool) map[string]string {
-	t.Helper()
 	all, err := readAll()
 	require.NoError(t, err)
 	files := map[string]string{}
@@ -71,19 +66,13 @@ var readAll = sync.OnceValues(func() (map[string]string, error) {
 	return files, err
 })
 
-// find returns the document at a path from the root.
-func find(t *testing.T, path string) document {
-	t.Helper()
-	text, err := os.ReadFile(filepath.Join(root, path))
-	require.NoError(t, err)
-	return document{path, string(text)}
-}
-
-var fence = regexp.MustCompile("(?ms)^```([\\w-]*)\n(.*?)^```$")
+var (
+	fence    = regexp.MustCompile("(?ms)^```([\\w-]*)\n(.*?)^```$")
+	codeSpan = regexp.MustCompile("`([^`]+)`")
+)
 
 // blocks returns the fenced blocks of a language.
-func (d document) blocks(language string) []string {
-	var found []string
+func (d document) blocks(language string) (found []string) {
 	for _, match := range fence.FindAllStringSubmatch(d.text, -1) {
 		if match[1] == language {
 			found = append(found, match[2])
@@ -95,15 +84,10 @@ func (d document) blocks(language string) []string {
 // prose returns the document without its fenced blocks.
 func (d document) prose() string { return fence.ReplaceAllString(d.text, "") }
 
-var codeSpan = regexp.MustCompile("`([^`\n]+)`")
-
-// spans returns the code spans of the prose that match a pattern.
-func (d document) spans(pattern *regexp.Regexp) []string {
-	var found []string
+// spans returns the code spans of the prose.
+func (d document) spans() (found []string) {
 	for _, match := range codeSpan.FindAllStringSubmatch(d.prose(), -1) {
-		if pattern.MatchString(match[1]) {
-			found = append(found, match[1])
-		}
+		found = append(found, strings.Join(strings.Fields(match[1]), " "))
 	}
 	return found
 }

@@ -7,12 +7,14 @@ import (
 	"go/token"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
@@ -49,6 +51,46 @@ func TestGoBlocksCompile(t *testing.T) {
 }
 
 var inAnotherModule = regexp.MustCompile(`^(kubernetes|cluster|observe/otel)/`)
+
+var (
+	example     = regexp.MustCompile(`(?ms)^func Example\w*\(\) \{\n(.*?)^\}$`)
+	testOfATest = regexp.MustCompile(`(?ms)^func Test\w*\(t \*testing\.T\) \{\n.*?^\}\n`)
+)
+
+// TestGuideRunsItsPrograms: each program of the guide is an example whose
+// output go test compares, or a test beside the examples.
+func TestGuideRunsItsPrograms(t *testing.T) {
+	files := programs(t)
+	for _, d := range documents(t) {
+		if path.Dir(d.path) != "docs/guide" {
+			continue
+		}
+		blocks := d.blocks("go")
+		assert.NotEmpty(t, blocks, "%s has no program", d.path)
+		for n, block := range blocks {
+			assert.NotEmpty(t, files[block], "no example is program %d of %s", n+1, d.path)
+		}
+	}
+}
+
+// programs returns the files of the examples, by the bodies of their functions.
+func programs(t *testing.T) map[string]string {
+	files := map[string]string{}
+	for file, text := range read(t, func(file string) bool {
+		return strings.HasPrefix(path.Base(file), "example") && strings.HasSuffix(file, "_test.go")
+	}) {
+		for _, match := range example.FindAllStringSubmatch(text, -1) {
+			if strings.Contains(match[1], "// Output:") { // otherwise go test does not run it
+				files[strings.ReplaceAll("\n"+match[1], "\n\t", "\n")[1:]] = file
+			}
+		}
+		for _, test := range testOfATest.FindAllString(text, -1) {
+			files[test] = file
+		}
+	}
+	require.NotEmpty(t, files)
+	return files
+}
 
 var qualifier = regexp.MustCompile(`\b([a-z][a-z0-9]*)\.[A-Z]`)
 
@@ -94,13 +136,13 @@ func declares(block string) bool {
 
 func imports(code string) string {
 	var lines strings.Builder
-	for _, path := range importable {
-		name := path[strings.LastIndex(path, "/")+1:]
+	for _, imported := range importable {
+		name := path.Base(imported)
 		used := slices.ContainsFunc(qualifier.FindAllStringSubmatch(code, -1), func(match []string) bool {
 			return match[1] == name
 		})
 		if used {
-			fmt.Fprintf(&lines, "import %q\n", path)
+			fmt.Fprintf(&lines, "import %q\n", imported)
 		}
 	}
 	return lines.String()

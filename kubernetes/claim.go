@@ -8,6 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/internal/engine"
 	"github.com/shardq/shardq/stats"
 	"github.com/shardq/shardq/worker"
 )
@@ -23,11 +24,9 @@ import (
 // The zero value is ready to use. It serves one queue at a time.
 type Claims[T comparable] struct {
 	// CancelIfAddedAgain cancels the context of a reconcile, with the cause
-	// [ErrAddedAgain], when its item is added again. An item that changes more
-	// often than a reconcile takes is then never reconciled to the end. An
-	// update that the reconcile itself writes, such as the object's status,
-	// adds the item as well, unless a predicate filters it out. A reconcile
-	// that was canceled counts as a success: the item's backoff is forgotten.
+	// [ErrAddedAgain], when its item is added again, also by an update that the
+	// reconcile itself writes, unless a predicate filters it out. A reconcile
+	// that was canceled counts as a success.
 	CancelIfAddedAgain bool
 
 	service atomic.Pointer[service[T]]
@@ -36,19 +35,16 @@ type Claims[T comparable] struct {
 // A service is a queue that claims serve.
 type service[T comparable] struct {
 	queue *shardq.Queue[T]
-	// drain ends with the queue. It is nil if reconciles end with the context
-	// of their controller.
-	drain context.Context
+	drain context.Context // ends with the queue; nil without DrainFor
 }
 
-// ErrAddedAgain is the cause of a context that ended because the item was added
-// again. It is that of package worker.
+// ErrAddedAgain is the cause of package worker for an item that was added again.
 var ErrAddedAgain = worker.ErrAddedAgain
 
 var errClaimsInUse = errors.New("kubernetes: Options.Claims serves another queue that is not shut down")
 
-// serve makes c serve a queue. It returns an error if it serves another one. If
-// drains is true, the contexts of reconciles live until end is called.
+// serve makes c serve a queue. If drains is true, the contexts of reconciles live
+// until end is called.
 func (c *Claims[T]) serve(q *shardq.Queue[T], drains bool) (end context.CancelFunc, err error) {
 	s := &service[T]{queue: q}
 	end = func() {}
@@ -63,9 +59,8 @@ func (c *Claims[T]) serve(q *shardq.Queue[T], drains bool) (end context.CancelFu
 	return end, nil
 }
 
-// context returns a context that can be canceled. If there is a drain, it ends
-// with that in place of the controller's, and keeps the deadline that a
-// reconcile may have.
+// context returns a context that can be canceled. With a drain, it ends with that
+// in place of the controller's, and keeps a reconcile's deadline.
 func (s *service[T]) context(parent context.Context) (ctx context.Context, cancel context.CancelCauseFunc) {
 	if s.drain == nil {
 		return context.WithCancelCause(parent)
@@ -90,8 +85,7 @@ type Claim[T comparable] struct {
 	again context.Context // ends when the item is added again
 }
 
-// Item returns what the queue knows about the item: since when it is in
-// processing, its attempts and its group. It takes constant time.
+// Item returns the queue's row of the item.
 func (c *Claim[T]) Item() stats.Item[T] {
 	found, _ := c.queue.Lookup(c.claim.Item)
 	return found
@@ -114,10 +108,8 @@ func ClaimFrom[T comparable](ctx context.Context) (claim *Claim[T], ok bool) {
 }
 
 // Reconciler returns a reconciler that calls r with a context that has the
-// item's [Claim]. If that context was canceled because the item was added
-// again, and r returns an error that wraps [context.Canceled] or
-// [ErrAddedAgain], the controller does not see it: the item is reconciled once
-// more without it.
+// item's [Claim]. The controller does not see the error of a reconcile that was
+// canceled because the item was added again.
 func (c *Claims[T]) Reconciler(r reconcile.TypedReconciler[T]) reconcile.TypedReconciler[T] {
 	return reconcile.TypedFunc[T](func(ctx context.Context, item T) (reconcile.Result, error) {
 		ctx, end := c.begin(ctx, item)
@@ -138,7 +130,7 @@ func (c *Claims[T]) begin(ctx context.Context, item T) (with context.Context, en
 	if s == nil {
 		return ctx, func() {}
 	}
-	claim, ok := s.queue.ClaimOf(item)
+	claim, ok := engine.ClaimOf(s.queue, item)
 	if !ok {
 		return ctx, func() {}
 	}

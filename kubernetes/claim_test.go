@@ -3,14 +3,12 @@ package kubernetes_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
-	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -20,82 +18,62 @@ import (
 
 // queueWith returns the queue that a controller gets.
 func queueWith(t *testing.T, options kubernetes.Options[reconcile.Request]) priorityqueue.PriorityQueue[reconcile.Request] {
-	options.MetricsProvider = noMetrics{}
 	q := kubernetes.NewQueue(options)(t.Name(), nil).(priorityqueue.PriorityQueue[reconcile.Request])
 	t.Cleanup(q.ShutDown)
 	return q
 }
 
-type noMetrics struct{ workqueue.MetricsProvider }
-
-func (noMetrics) NewDepthMetric(string) workqueue.GaugeMetric            { return nothing{} }
-func (noMetrics) NewAddsMetric(string) workqueue.CounterMetric           { return nothing{} }
-func (noMetrics) NewLatencyMetric(string) workqueue.HistogramMetric      { return nothing{} }
-func (noMetrics) NewWorkDurationMetric(string) workqueue.HistogramMetric { return nothing{} }
-func (noMetrics) NewRetriesMetric(string) workqueue.CounterMetric        { return nothing{} }
-func (noMetrics) NewUnfinishedWorkSecondsMetric(string) workqueue.SettableGaugeMetric {
-	return nothing{}
+// claimed calls a reconciler for an item that the queue has handed out.
+func claimed(
+	t *testing.T, claims *kubernetes.Claims[reconcile.Request], item reconcile.Request, f func(context.Context) error,
+) error {
+	_, err := claims.Reconciler(reconcile.Func(func(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
+		return reconcile.Result{}, f(ctx)
+	})).Reconcile(t.Context(), item)
+	return err
 }
-
-func (noMetrics) NewLongestRunningProcessorSecondsMetric(string) workqueue.SettableGaugeMetric {
-	return nothing{}
-}
-
-type nothing struct{}
-
-func (nothing) Inc()            {}
-func (nothing) Dec()            {}
-func (nothing) Observe(float64) {}
-func (nothing) Set(float64)     {}
 
 // TestReconcilerLearnsOfAnAdd: before the reconcile begins, in its midst, by a
 // delay that expires, and never of what is another item's.
 func TestReconcilerLearnsOfAnAdd(t *testing.T) {
 	item, other := request("a", 1), request("a", 2)
 	for name, add := range map[string]func(q priorityqueue.PriorityQueue[reconcile.Request]){
-		"Add":     func(q priorityqueue.PriorityQueue[reconcile.Request]) { q.Add(item) },
 		"a delay": func(q priorityqueue.PriorityQueue[reconcile.Request]) { q.AddAfter(item, time.Second) },
 		"AddWithOpts": func(q priorityqueue.PriorityQueue[reconcile.Request]) {
 			q.AddWithOpts(priorityqueue.AddOpts{}, other, item)
 		},
 	} {
 		for _, early := range []bool{true, false} {
-			t.Run(fmt.Sprintf("%s/early=%v", name, early), func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					claims := &kubernetes.Claims[reconcile.Request]{}
-					q := queueWith(t, kubernetes.Options[reconcile.Request]{Claims: claims})
-					q.Add(item)
-					got, _ := q.Get()
-					require.Equal(t, item, got)
-					if early {
+			synctest.Test(t, func(t *testing.T) {
+				claims := &kubernetes.Claims[reconcile.Request]{}
+				q := queueWith(t, kubernetes.Options[reconcile.Request]{Claims: claims})
+				q.Add(item)
+				_, _ = q.Get()
+				if early {
+					add(q)
+					time.Sleep(2 * time.Second) // of the bubble
+				}
+				require.NoError(t, claimed(t, claims, item, func(ctx context.Context) error {
+					claim, ok := kubernetes.ClaimFrom[reconcile.Request](ctx)
+					require.True(t, ok)
+					require.Equal(t, item, claim.Item().Item)
+					require.Equal(t, early, claim.AddedAgain(), name)
+					if !early {
+						q.Add(other)
+						require.False(t, claim.AddedAgain())
 						add(q)
-						time.Sleep(2 * time.Second) // of the bubble
+						<-claim.Again()
 					}
-					_, err := claims.Reconciler(reconcile.Func(func(ctx context.Context, r reconcile.Request) (reconcile.Result, error) {
-						claim, ok := kubernetes.ClaimFrom[reconcile.Request](ctx)
-						require.True(t, ok)
-						require.Equal(t, item, claim.Item().Item)
-						require.Equal(t, early, claim.AddedAgain())
-						if !early {
-							q.Add(other)
-							require.False(t, claim.AddedAgain())
-							add(q)
-							<-claim.Again()
-						}
-						require.True(t, claim.AddedAgain())
-						require.NoError(t, ctx.Err(), "nobody asked for that")
-						return reconcile.Result{}, nil
-					})).Reconcile(t.Context(), item)
-					require.NoError(t, err)
-				})
+					require.True(t, claim.AddedAgain())
+					return ctx.Err() // nobody asked for that
+				}))
 			})
 		}
 	}
 }
 
 // TestCancelIsNoAdd: a Cancel of the item is no add, and does not take back
-// that the reconcile knows of one. The context is the controller's, if no
-// option says otherwise.
+// that the reconcile knows of one.
 func TestCancelIsNoAdd(t *testing.T) {
 	claims := &kubernetes.Claims[reconcile.Request]{}
 	q := queueWith(t, kubernetes.Options[reconcile.Request]{Claims: claims})
@@ -103,9 +81,7 @@ func TestCancelIsNoAdd(t *testing.T) {
 	q.Add(item)
 	_, _ = q.Get()
 	queue := q.(*kubernetes.Queue[reconcile.Request]).Underlying()
-	var its context.Context
-	_, err := claims.Reconciler(reconcile.Func(func(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
-		its = ctx
+	require.NoError(t, claimed(t, claims, item, func(ctx context.Context) error {
 		claim, _ := kubernetes.ClaimFrom[reconcile.Request](ctx)
 		queue.Cancel(item)
 		require.False(t, claim.AddedAgain())
@@ -114,10 +90,8 @@ func TestCancelIsNoAdd(t *testing.T) {
 			queue.Cancel(item)
 			require.True(t, claim.AddedAgain())
 		}
-		return reconcile.Result{}, nil
-	})).Reconcile(t.Context(), item)
-	require.NoError(t, err)
-	require.NoError(t, its.Err())
+		return ctx.Err()
+	}))
 }
 
 // TestReconcileIsCanceled: with the cause, and without an error that the
@@ -125,29 +99,22 @@ func TestCancelIsNoAdd(t *testing.T) {
 func TestReconcileIsCanceled(t *testing.T) {
 	own := errors.New("of the reconciler")
 	item := request("a", 1)
-	for name, c := range map[string]struct {
-		fail func(ctx context.Context) error
-		want error
-	}{
-		"its context's error": {func(ctx context.Context) error { return ctx.Err() }, nil},
-		"the cause":           {context.Cause, nil},
-		"another error":       {func(context.Context) error { return own }, own},
+	for _, fail := range []func(context.Context) error{
+		func(ctx context.Context) error { return ctx.Err() }, context.Cause, func(context.Context) error { return own },
 	} {
-		t.Run(name, func(t *testing.T) {
-			claims := &kubernetes.Claims[reconcile.Request]{CancelIfAddedAgain: true}
-			q := queueWith(t, kubernetes.Options[reconcile.Request]{Claims: claims})
+		claims := &kubernetes.Claims[reconcile.Request]{CancelIfAddedAgain: true}
+		q := queueWith(t, kubernetes.Options[reconcile.Request]{Claims: claims})
+		q.Add(item)
+		_, _ = q.Get()
+		err := claimed(t, claims, item, func(ctx context.Context) error {
 			q.Add(item)
-			_, _ = q.Get()
-			_, err := claims.Reconciler(reconcile.Func(func(ctx context.Context, r reconcile.Request) (reconcile.Result, error) {
-				q.Add(r)
-				<-ctx.Done()
-				require.Equal(t, kubernetes.ErrAddedAgain, context.Cause(ctx))
-				return reconcile.Result{}, c.fail(ctx)
-			})).Reconcile(t.Context(), item)
-			require.Equal(t, c.want, err)
-			q.Done(item)
-			require.Equal(t, 1, q.Len(), "it runs once more")
+			<-ctx.Done()
+			require.Equal(t, kubernetes.ErrAddedAgain, context.Cause(ctx))
+			return fail(ctx)
 		})
+		require.Equal(t, fail(t.Context()), err)
+		q.Done(item)
+		require.Equal(t, 1, q.Len(), "it runs once more")
 	}
 }
 
@@ -155,19 +122,16 @@ func TestReconcileIsCanceled(t *testing.T) {
 // does not serve two queues.
 func TestNoClaim(t *testing.T) {
 	claims := &kubernetes.Claims[reconcile.Request]{}
-	plain := claims.Reconciler(reconcile.Func(func(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
+	none := func(ctx context.Context) error {
 		_, ok := kubernetes.ClaimFrom[reconcile.Request](ctx)
 		require.False(t, ok)
-		return reconcile.Result{}, nil
-	}))
-	_, err := plain.Reconcile(t.Context(), request("a", 1))
-	require.NoError(t, err)
-
+		return nil
+	}
+	require.NoError(t, claimed(t, claims, request("a", 1), none))
 	options := kubernetes.Options[reconcile.Request]{Claims: claims}
 	first, err := kubernetes.New(options)
 	require.NoError(t, err)
-	_, err = plain.Reconcile(t.Context(), request("a", 1)) // not in processing
-	require.NoError(t, err)
+	require.NoError(t, claimed(t, claims, request("a", 1), none), "not in processing")
 	_, err = kubernetes.New(options)
 	require.ErrorContains(t, err, "serves another queue")
 	first.ShutDown()

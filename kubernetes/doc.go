@@ -7,17 +7,9 @@
 //		}).
 //		Complete(reconciler)
 //
-// The controller then behaves as with its own priority queue: with the same
-// priorities, the same order, the same end, and the same workqueue_* metrics on
-// controller-runtime's registry. The tests of controller-runtime's priority
-// queue pass over it, and all programs of up to five calls over two items and
-// two priorities have the same results.
+// The controller then behaves as with its own priority queue, with the same
+// workqueue_* metrics. [Options].Queue adds the options of shardq, such as
+// groups that take turns: [ByNamespace]. [Handler] serves a live page.
 //
-// What it adds is in [Options].Queue, the options of a shardq queue: groups
-// that take turns, such as [ByNamespace], with a limit for each; a hook for
-// objects that are stuck; more shards. [Handler] serves a live page about all
-// such queues.
-//
-// Package workqueue, in this module, is for programs that use client-go's
-// queues.
+// Package workqueue is for programs that use client-go's queues.
 package kubernetes

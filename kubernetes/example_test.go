@@ -15,7 +15,7 @@ import (
 func ExampleNewQueue() {
 	options := controller.Options{
 		NewQueue: kubernetes.NewQueue(kubernetes.Options[reconcile.Request]{
-			Queue: shardq.Options[reconcile.Request]{Group: kubernetes.ByNamespace, GroupLimit: 2},
+			Queue: shardq.Options[reconcile.Request]{Group: kubernetes.ByNamespace, GroupPolicy: func(string) shardq.GroupPolicy { return shardq.GroupPolicy{Limit: 2} }},
 		}),
 	}
 	// A controller does the rest. Here is what it does with its queue:
@@ -30,7 +30,7 @@ func ExampleNewQueue() {
 		next, priority, _ := queue.GetWithPriority()
 		fmt.Println(next, priority)
 	}
-	// Two of big are being reconciled, and GroupLimit lets no third one follow.
+	// Two of big are being reconciled, and the limit lets no third one follow.
 	fmt.Println(queue.Len(), "are in line")
 	queue.ShutDown()
 	// Output:

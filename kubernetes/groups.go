@@ -7,17 +7,12 @@ import (
 	"github.com/shardq/shardq/internal/series"
 )
 
-// GroupMetrics returns a collector of shardq_group_items: the items of the
-// largest groups of each queue of this package that has a name and was not shut
-// down, and of all its others together, as the group "other". Register it once:
+// GroupMetrics returns a collector of shardq_group_items: the items of the most
+// largest groups of each open queue, and of its other groups together, as the
+// group "other". Of several queues with one name, only the first has series.
+// Each scrape reads all groups that have items. Register it once:
 //
 //	metrics.Registry.MustRegister(kubernetes.GroupMetrics(20))
-//
-// Of several queues with one name, only the first has series. A group that is
-// itself named "other" counts with the rest.
-//
-// most is the number of groups that have series of their own, and at least 1.
-// Each scrape reads all groups that have items.
 func GroupMetrics(most int) prometheus.Collector {
 	return &groupCollector{max(1, most), prometheus.NewDesc("shardq_group_items", series.GroupItems.Text,
 		[]string{"name", "controller", "group", "state"}, nil)}
@@ -28,10 +23,8 @@ type groupCollector struct {
 	desc *prometheus.Desc
 }
 
-// Describe implements [prometheus.Collector].
 func (c *groupCollector) Describe(to chan<- *prometheus.Desc) { to <- c.desc }
 
-// Collect implements [prometheus.Collector].
 func (c *groupCollector) Collect(to chan<- prometheus.Metric) {
 	known := map[string]bool{"": true} // a name twice would fail the scrape
 	for _, q := range pages.list() {
@@ -40,7 +33,7 @@ func (c *groupCollector) Collect(to chan<- prometheus.Metric) {
 			continue
 		}
 		known[name] = true
-		reading := &registry.Reading{Row: &registry.Row{Name: name, Queue: q, Configuration: q.Configuration()}}
+		reading := &registry.Reading{Row: &registry.Row{Name: name, Queue: q, Configuration: q.Inspect().Configuration()}}
 		for _, g := range series.Groups(reading, c.most) {
 			to <- prometheus.MustNewConstMetric(c.desc, prometheus.GaugeValue, float64(g.Items), name, name, g.Group, g.State)
 		}

@@ -34,12 +34,12 @@ func instrumentsOf(name string, p workqueue.MetricsProvider) queue.Instruments {
 }
 
 // Metrics returns the provider of the workqueue_* metrics on
-// controller-runtime's registry, which its own queues count on as well. It
-// finds them by registering the same metrics again. A registry that has others
-// by these names makes it panic.
+// controller-runtime's registry. It finds them by registering the same metrics
+// again, and panics if the registry has others by these names.
 var Metrics = sync.OnceValue(func() workqueue.MetricsProvider { return newProvider(metrics.Registry) })
 
-// A provider has the workqueue_* metrics of a registry.
+// A provider has the workqueue_* metrics of a registry. It implements
+// [workqueue.MetricsProvider].
 type provider struct {
 	depth, unfinished, longest *prometheus.GaugeVec
 	adds, retries              *prometheus.CounterVec
@@ -95,7 +95,6 @@ func registered[C prometheus.Collector](r prometheus.Registerer, c C) C {
 	return c
 }
 
-// NewDepthMetric implements [workqueue.MetricsProvider].
 func (p *provider) NewDepthMetric(name string) workqueue.GaugeMetric {
 	return p.depth.WithLabelValues(name, name, "")
 }
@@ -105,44 +104,35 @@ func (p *provider) NewDepthMetricWithPriority(name string) DepthMetric {
 	return &depthByPriority{of: p.depth, name: name, gauges: map[int]prometheus.Gauge{}}
 }
 
-// NewAddsMetric implements [workqueue.MetricsProvider].
 func (p *provider) NewAddsMetric(name string) workqueue.CounterMetric {
 	return p.adds.WithLabelValues(name, name)
 }
 
-// NewLatencyMetric implements [workqueue.MetricsProvider].
 func (p *provider) NewLatencyMetric(name string) workqueue.HistogramMetric {
 	return p.latency.WithLabelValues(name, name)
 }
 
-// NewWorkDurationMetric implements [workqueue.MetricsProvider].
 func (p *provider) NewWorkDurationMetric(name string) workqueue.HistogramMetric {
 	return p.workDuration.WithLabelValues(name, name)
 }
 
-// NewUnfinishedWorkSecondsMetric implements [workqueue.MetricsProvider].
 func (p *provider) NewUnfinishedWorkSecondsMetric(name string) workqueue.SettableGaugeMetric {
 	return p.unfinished.WithLabelValues(name, name)
 }
 
-// NewLongestRunningProcessorSecondsMetric implements
-// [workqueue.MetricsProvider].
 func (p *provider) NewLongestRunningProcessorSecondsMetric(name string) workqueue.SettableGaugeMetric {
 	return p.longest.WithLabelValues(name, name)
 }
 
-// NewRetriesMetric implements [workqueue.MetricsProvider].
 func (p *provider) NewRetriesMetric(name string) workqueue.CounterMetric {
 	return p.retries.WithLabelValues(name, name)
 }
 
-// mostPriorities is how many priorities controller-runtime shows each by
-// itself.
+// mostPriorities is the number of priorities with a gauge each.
 const mostPriorities = 25
 
-// A depthByPriority is a [DepthMetric] of a queue. The first priorities have a
-// gauge each, and what comes after mostPriorities shares one. A priority keeps
-// its gauge, so that what was counted up is counted down there.
+// A depthByPriority is a [DepthMetric]. The first priorities have a gauge each,
+// and the others share one. A priority keeps its gauge.
 type depthByPriority struct {
 	of     *prometheus.GaugeVec
 	name   string
@@ -150,10 +140,8 @@ type depthByPriority struct {
 	gauges map[int]prometheus.Gauge
 }
 
-// Inc implements [DepthMetric].
 func (d *depthByPriority) Inc(priority int) { d.gauge(priority).Inc() }
 
-// Dec implements [DepthMetric].
 func (d *depthByPriority) Dec(priority int) { d.gauge(priority).Dec() }
 
 // gauge returns the gauge of a priority. To search the GaugeVec for it each

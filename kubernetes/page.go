@@ -49,7 +49,7 @@ const Path = "/debug/workqueue"
 //		ExtraHandlers:  map[string]http.Handler{kubernetes.Path: kubernetes.Handler()},
 //	}
 //
-// The handler answers everyone who can reach it.
+// It answers everyone who can reach it.
 func Handler() http.Handler {
 	page, err := debugpage.New(debugpage.Options{List: pages.list, Allow: func(*http.Request) bool { return true }})
 	if err != nil {

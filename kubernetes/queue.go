@@ -16,9 +16,8 @@ import (
 // Options configure the queue of a controller.
 type Options[T comparable] struct {
 	// Queue has the options of the shardq queue. NewQueue sets Name,
-	// RateLimiter and the options of [queue.PriorityOptions]. If Shards is
+	// RateLimiter, and follows the rules of [queue.Options].Priority. If Shards is
 	// zero, the queue has one, so that the order is that of controller-runtime.
-	// More shards pay with hundreds of workers, or adds from many goroutines.
 	Queue shardq.Options[T]
 
 	// MetricsProvider gets client-go's seven metrics. One with the method
@@ -32,15 +31,13 @@ type Options[T comparable] struct {
 	// If nil, they do not.
 	Claims *Claims[T]
 
-	// DrainFor makes ShutDown, which a controller calls at its end, let the
-	// workers go on with what is ready, for at most so long, before it discards
-	// the rest. The controller cancels the context of its reconcilers before
-	// that. With Claims, reconcilers have a context that ends with the drain.
-	// Without Claims, they must ignore that their context has ended. A manager
-	// waits for a controller no longer than its GracefulShutdownTimeout.
+	// DrainFor makes ShutDown let the workers go on with ready items, for at
+	// most so long, before it discards the rest. With Claims, reconcilers have
+	// a context that ends with the drain. Without Claims, they must ignore that
+	// the controller has ended theirs. A manager waits for a controller no
+	// longer than its GracefulShutdownTimeout.
 	//
-	// If zero, ShutDown discards what is ready at once, as controller-runtime
-	// does.
+	// If zero, ShutDown discards ready items at once, as controller-runtime.
 	DrainFor time.Duration
 }
 
@@ -84,7 +81,7 @@ const updatePeriod = 500 * time.Millisecond
 // New returns a queue, or an error that lists the faults of the options. Until
 // ShutDown is called, [Handler] shows the queue, and keeps it in memory.
 func New[T comparable](options Options[T]) (*Queue[T], error) {
-	all := queue.Options[T]{Queue: queue.PriorityOptions(options.Queue)}
+	all := queue.Options[T]{Queue: options.Queue, Priority: true}
 	if name := options.Queue.Name; name != "" {
 		provider := options.MetricsProvider
 		if provider == nil {
@@ -122,9 +119,8 @@ func (q *Queue[T]) AddWithOpts(o priorityqueue.AddOpts, items ...T) {
 // again, as controller-runtime counts them.
 func (q *Queue[T]) Len() int { return q.Depth() }
 
-// ShutDown ends the queue. What is ready is discarded, at once or after
-// [Options].DrainFor, and every Get returns true. With DrainFor, ShutDown
-// blocks until then, or until nothing is ready or in processing.
+// ShutDown ends the queue. Ready items are discarded, at once or after
+// [Options].DrainFor, for which it blocks, or until nothing is left.
 func (q *Queue[T]) ShutDown() {
 	if q.drainFor > 0 {
 		ctx, cancel := context.WithTimeout(context.Background(), q.drainFor)
@@ -141,9 +137,6 @@ func (q *Queue[T]) ShutDown() {
 // ShutDownWithDrain is ShutDown, as in controller-runtime.
 func (q *Queue[T]) ShutDownWithDrain() { q.ShutDown() }
 
-// ByNamespace is a function for Group in the options of a queue: all objects of
-// a namespace are a group. Groups take turns, so that a namespace with many
-// objects does not delay those of others. They do so within a priority: a
-// changed object goes before the initial list of all namespaces. GroupLimit
-// limits how many objects of one namespace are reconciled at once.
+// ByNamespace is a function for Group in the options of a queue. Namespaces take
+// turns within a priority, so that one with many objects does not delay others.
 func ByNamespace(r reconcile.Request) string { return r.Namespace }

@@ -11,101 +11,69 @@ import (
 // converts to this type: limiter.Backoff(b). Its rules are the same, except for
 // a Steps of 0, which in package wait means that the delay never grows.
 //
-// [NewItemBackoff] and [NewManager] copy a Backoff and leave the original
-// unchanged. [Backoff.Step] modifies it, and then it is not safe for concurrent
-// use.
+// [NewItemBackoff] and [NewManager] copy a Backoff. [Backoff.Step] modifies it,
+// and then it is not safe for concurrent use.
 type Backoff struct {
 	// Duration is the first delay, before jitter. Negative values count as 0.
 	Duration time.Duration
-
-	// Factor multiplies the delay from one step to the next. A product that
-	// overflows becomes the longest time.Duration.
-	//
-	// If zero, negative or NaN, the delay stays the same.
+	// Factor multiplies the delay from one step to the next. If it is zero,
+	// negative or NaN, the delay stays the same.
 	Factor float64
-
 	// Jitter lengthens each delay by a random share of itself, uniformly
-	// distributed from 0 to Jitter. Jitter does not accumulate from step to
-	// step.
-	//
-	// If zero, negative or NaN, there is no jitter.
+	// distributed from 0 to Jitter. If it is zero, negative or NaN, there is no
+	// jitter.
 	Jitter float64
-
-	// Steps limits how many more times the delay may grow.
-	//
-	// If zero, it grows up to Cap. If negative, it no longer changes.
+	// Steps limits how many more times the delay may grow. If it is zero, the
+	// delay grows up to Cap. If it is negative, the delay no longer changes.
 	Steps int
-
 	// Cap limits the growth. A delay that would grow beyond it becomes Cap and
-	// then grows no more.
-	//
-	// If zero or negative, there is no limit.
+	// then grows no more. If Cap is zero or negative, there is no limit.
 	Cap time.Duration
 }
 
-// Step returns the next delay, at least 0, and advances b to the one after it.
-// It multiplies Duration by Factor and decrements Steps, from 1 to -1 because 0
-// means no limit. When Duration reaches Cap, Steps becomes -1. When no steps
-// are left, Step continues to return the last Duration, each time with new
-// jitter.
+// Step returns the next delay and advances b to the one after it. It multiplies
+// Duration by Factor and decrements Steps, from 1 to -1 because 0 means no
+// limit. When Duration reaches Cap, Steps becomes -1.
 //
 // As in package wait, jitter is added on top of Cap, so that callers that have
 // all reached Cap remain spread. A first Duration above Cap is returned as it
 // is. A nil Backoff returns 0.
-//
-// Step draws random numbers from [rand.Float64]. See [Backoff.StepWith] for
-// another source.
-func (b *Backoff) Step() time.Duration { return b.StepWith(rand.Float64) }
-
-// StepWith is like Step, but draws its random number from random, which must
-// meet the conditions of [Options].Random. StepWith calls it only if there is
-// jitter.
-func (b *Backoff) StepWith(random func() float64) time.Duration {
+func (b *Backoff) Step() time.Duration {
 	if b == nil {
 		return 0
 	}
-	var drawn float64
-	if b.jittered() {
-		drawn = unit(random())
-	}
-	return b.step(drawn)
+	return b.step(rand.Float64())
 }
 
 func (b *Backoff) jittered() bool { return b.Jitter > 0 }
 
-// step is Step with a random number that the caller has drawn.
+// step is Step with a random number from 0 to 1.
 func (b *Backoff) step(random float64) time.Duration {
 	delay := max(b.Duration, 0)
 	b.Duration, b.Steps = b.next(delay)
 	return b.spread(delay, random)
 }
 
-// next returns the Duration and the Steps that follow delay.
-func (b *Backoff) next(delay time.Duration) (time.Duration, int) {
-	switch grown := scaled(delay, b.Factor); {
-	case b.Steps < 0:
-		return delay, b.Steps
-	case !(b.Factor > 0):
-		return delay, b.fewerSteps()
-	case b.Cap > 0 && grown > b.Cap:
-		return b.Cap, usedUp
-	default:
-		return grown, b.fewerSteps()
-	}
-}
-
 // usedUp is the value of Steps when none are left, because 0 means no limit.
 const usedUp = -1
 
-// fewerSteps returns Steps after one more step.
-func (b *Backoff) fewerSteps() int {
-	switch b.Steps {
-	case 0:
-		return 0
-	case 1:
-		return usedUp
+// next returns the Duration and the Steps that follow delay.
+func (b *Backoff) next(delay time.Duration) (time.Duration, int) {
+	if b.Steps < 0 {
+		return delay, b.Steps
 	}
-	return b.Steps - 1
+	steps := max(b.Steps-1, 0)
+	if b.Steps == 1 {
+		steps = usedUp
+	}
+	if !(b.Factor > 0) {
+		return delay, steps
+	}
+	grown := scaled(delay, b.Factor)
+	if b.Cap > 0 && grown > b.Cap {
+		return b.Cap, usedUp
+	}
+	return grown, steps
 }
 
 // spread returns delay with its jitter.
@@ -113,11 +81,7 @@ func (b *Backoff) spread(delay time.Duration, random float64) time.Duration {
 	if !b.jittered() {
 		return delay
 	}
-	extra := scaled(delay, random*b.Jitter)
-	if extra > math.MaxInt64-delay {
-		return math.MaxInt64
-	}
-	return delay + extra
+	return sum(delay, scaled(delay, random*b.Jitter))
 }
 
 // scaled returns d·factor, limited to the range of time.Duration, for d of at

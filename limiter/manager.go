@@ -1,14 +1,14 @@
 package limiter
 
 import (
+	"context"
 	"sync"
 	"time"
 )
 
 // A Manager shares a [Backoff] among callers, such as all clients of one
-// server, and restarts it after a quiet period. Each call of Step advances the
-// Backoff for all callers. A Manager must be made by [NewManager] and must not
-// be copied. All methods are safe for concurrent use.
+// server, and restarts it after a quiet period. It must be made by [NewManager]
+// and must not be copied. All methods are safe for concurrent use.
 type Manager struct {
 	initial Backoff
 	options Options
@@ -16,24 +16,22 @@ type Manager struct {
 
 	mu      sync.Mutex // guards the fields below; no user code runs under it
 	current Backoff
-	ends    instant // when the Backoff restarts
+	ends    time.Duration // when the Backoff restarts
 }
 
 // NewManager returns a Manager of the backoff. [Manager.Reset] restarts the
-// backoff, so that the next delay is the initial one. So does a quiet period,
-// of [Options].ForgetAfter without a call of Step. It begins when all returned
-// delays have expired, so delays may be longer than the quiet period. Package
+// backoff, and so does a quiet period of [Options].ForgetAfter without a call
+// of Step. The period begins when all returned delays have expired. Package
 // wait measures it from the last call instead.
 //
 // NewManager reads ForgetAfter, Clock, and Random if there is jitter.
-//
-// If ForgetAfter is zero, only Reset restarts the backoff.
 func NewManager(backoff Backoff, options ...Options) *Manager {
 	o := combine(options)
 	return &Manager{initial: backoff, options: o, idle: newIdleness(o), current: backoff}
 }
 
-// Step returns the next delay: see [Backoff.Step]. It does not wait.
+// Step returns the next delay and advances the Backoff for all callers: see
+// [Backoff.Step]. It does not wait.
 func (m *Manager) Step() time.Duration {
 	var random float64
 	if m.initial.jittered() {
@@ -55,4 +53,45 @@ func (m *Manager) Reset() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.current = m.initial
+}
+
+// Counting selects the point from which [Loop] measures a delay.
+type Counting int
+
+const (
+	// FromEnd measures from the end of a run, so that a delay passes between
+	// two runs. Package wait calls this sliding.
+	FromEnd Counting = iota
+	// FromStart measures from the start of a run. If a run takes longer than
+	// its delay, the next one follows immediately.
+	FromStart
+)
+
+// Loop calls run on this goroutine until ctx ends. Between two runs it waits
+// for a delay of the manager, by the manager's clock. Loop does not interrupt a
+// run, so run must watch ctx itself.
+//
+// Loop does not know which runs succeed. Let run call [Manager.Reset] when it
+// succeeds, or give the manager a quiet period. A panic of run passes through.
+func Loop(ctx context.Context, manager *Manager, counting Counting, run func(context.Context)) {
+	clock := manager.options.Clock
+	over := make(chan struct{}, 1) // has room for a signal that no wait receives
+	for ctx.Err() == nil {
+		started := clock.Now()
+		run(ctx)
+		delay := manager.Step()
+		if counting == FromStart {
+			delay -= max(clock.Now().Sub(started), 0) // the clock may be set back
+		}
+		if delay <= 0 {
+			continue
+		}
+		timer := clock.AfterFunc(delay, func() { over <- struct{}{} })
+		select {
+		case <-over:
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		}
+	}
 }

@@ -1,6 +1,7 @@
 package limiter
 
 import (
+	"math"
 	"math/rand/v2"
 	"time"
 
@@ -9,35 +10,22 @@ import (
 
 // Options configures the constructors of this package. Each constructor names
 // the fields that it reads. A constructor accepts any number of Options and
-// uses, for each field, the last value that is not zero. So a caller can pass
-// its own defaults and override some of them. Constructors read Options once
-// and never modify them.
-//
-// The zero Options select the defaults.
+// uses, for each field, the last value that is not zero.
 type Options struct {
-	// Clock is the source of time. The limiter calls it with no lock held.
-	//
-	// Defaults to [clock.Real].
+	// Clock is the source of time, by default [clock.Real].
 	Clock clock.Clock
-
 	// Random returns the next number of a random sequence, at least 0 and less
-	// than 1. Numbers outside that range become the nearest bound, and NaN
-	// becomes 0. Random must be safe for concurrent use. The limiter calls it
-	// with no lock held.
-	//
-	// Defaults to [rand.Float64].
+	// than 1, by default [rand.Float64]. It must be safe for concurrent use.
 	Random func() float64
-
 	// ForgetAfter limits how long a history is kept without a further failure.
 	// The period starts at the deadline of the last delay, so that a running
 	// backoff is never shortened. After it, the next failure counts as the
-	// first.
+	// first. Choose a period far longer than an item needs to be queued and
+	// processed.
 	//
-	// Choose a period far longer than an item needs to be queued and processed
-	// after its delay, or every failure looks like the first. If the clock is
-	// set back, histories are kept longer by that amount.
-	//
-	// If zero or negative, a history is kept until Forget.
+	// Once per period, a call of When or Forget for any item visits all
+	// histories and frees the expired ones: up to a second for a million. If
+	// zero or negative, a history is kept until Forget.
 	ForgetAfter time.Duration
 }
 
@@ -56,4 +44,47 @@ func combine(options []Options) Options {
 		}
 	}
 	return combined
+}
+
+// idleness is the rule by which histories expire: see Options.ForgetAfter. Its
+// times are those since the limiter was made, on the axis of its clock.
+type idleness struct {
+	clock  clock.Clock
+	origin time.Time
+	after  time.Duration // if zero, histories do not expire
+}
+
+func newIdleness(o Options) idleness {
+	i := idleness{clock: o.Clock, after: o.ForgetAfter}
+	if i.expires() {
+		i.origin = i.clock.Now()
+	}
+	return i
+}
+
+func (i *idleness) expires() bool { return i.after > 0 }
+
+// now reads the clock if histories expire. Hold no lock: it is user code.
+func (i *idleness) now() time.Duration {
+	if !i.expires() {
+		return 0
+	}
+	return i.clock.Now().Sub(i.origin)
+}
+
+// end returns when a history expires whose last failure, at now, got delay.
+func (i *idleness) end(now, delay time.Duration) time.Duration {
+	return sum(sum(now, delay), i.after)
+}
+
+// over reports whether a history that expires at end has expired.
+func (i *idleness) over(now, end time.Duration) bool { return i.expires() && now >= end }
+
+// sum returns a+b, for b of at least 0. It saturates at the longest duration,
+// a time that no clock reaches.
+func sum(a, b time.Duration) time.Duration {
+	if a > math.MaxInt64-b {
+		return math.MaxInt64
+	}
+	return a + b
 }

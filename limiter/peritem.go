@@ -2,34 +2,56 @@ package limiter
 
 import (
 	"hash/maphash"
+	"math"
 	"math/rand/v2"
 	"sync/atomic"
 	"time"
+
+	"github.com/puzpuzpuz/xsync/v3"
 )
 
 // A curve returns the delay of an item that has failed that many times before.
-// It is code of this package, and is called with a lock held. Its random number
-// is drawn beforehand, 0 <= random <= 1.
+// It is called with a lock held, so the random number, from 0 to 1, is drawn
+// beforehand.
 type curve func(failures int, random float64) time.Duration
 
 // perItem is a limiter whose delay depends on the number of the item's
-// failures. The per-item limiters differ only in their curve.
+// failures.
 type perItem[T comparable] struct {
 	curve  curve
 	random func() float64 // nil if the curve uses no random numbers
 	idle   idleness
-	seed   maphash.Seed // per limiter, so that callers cannot choose items that collide
-	// stripes is nil until the first failure, so that an unused limiter is
-	// small.
-	stripes atomic.Pointer[stripes[T]]
+	// all is nil until the first failure, so that an unused limiter is small.
+	all     atomic.Pointer[histories[T]]
+	sweepAt atomic.Int64 // the instant of the next sweep
+	_       [64]byte     // every call reads the fields above
+	// count is at least the number of entries: it goes up before an entry goes
+	// in, and down after one has gone. So a caller that reads 0 need not hash
+	// its item. An entry that goes in meanwhile is of a concurrent When.
+	count atomic.Int64
 }
 
-// newPerItem returns a limiter that uses no random numbers.
-func newPerItem[T comparable](c curve, o Options) *perItem[T] {
-	return &perItem[T]{curve: c, idle: newIdleness(o), seed: maphash.MakeSeed()}
+// A history is the record of an item that has failed.
+type history struct {
+	ends     time.Duration // when it expires, if histories expire
+	failures int           // at most MaxInt32, on every platform
 }
 
-func (p *perItem[T]) When(item T) time.Duration {
+type histories[T comparable] = xsync.MapOf[T, history]
+
+// allocate makes the map, unless another goroutine has just done so.
+//
+// The hash is secret, so that callers cannot choose items that collide. xsync's
+// own hash cannot serve: for an interface that holds a pointer it reads the
+// pointer's target, and it crashes on a nil interface.
+func (p *perItem[T]) allocate() *histories[T] {
+	seed := maphash.MakeSeed()
+	hash := func(item T, _ uint64) uint64 { return maphash.Comparable(seed, item) }
+	p.all.CompareAndSwap(nil, xsync.NewMapOfWithHasher[T, history](hash))
+	return p.all.Load()
+}
+
+func (p *perItem[T]) When(item T) (delay time.Duration) {
 	var random float64
 	if p.random != nil {
 		random = unit(p.random())
@@ -37,73 +59,79 @@ func (p *perItem[T]) When(item T) time.Duration {
 	if !findable(item) {
 		return p.curve(0, random)
 	}
-	hash := maphash.Comparable(p.seed, item) // an unhashable item panics here
-	now := p.idle.now()
-	all := p.stripes.Load()
+	all, now := p.all.Load(), p.idle.now()
 	if all == nil {
 		all = p.allocate()
 	}
-	delay := all.of(hash).fail(p, hash, item, now, random)
-	if p.idle.expires() {
-		p.sweep(all)
-	}
+	all.Compute(item, func(h history, known bool) (history, bool) {
+		if p.idle.over(now, h.ends) {
+			h.failures = 0
+		}
+		delay = p.curve(h.failures, random)
+		ends := p.idle.end(now, delay)
+		if known {
+			ends = max(ends, h.ends) // never shorten an earlier delay
+		} else {
+			p.count.Add(1)
+		}
+		return history{ends, min(h.failures+1, math.MaxInt32)}, false
+	})
+	p.sweep(all, now)
 	return delay
 }
 
 func (p *perItem[T]) Forget(item T) {
-	if !findable(item) {
+	if !findable(item) || p.count.Load() == 0 {
 		return
 	}
-	all := p.stripes.Load()
-	if all == nil {
-		return
+	all := p.all.Load()
+	// Without the look, each success would lock a bucket of the map. A failure
+	// that the look misses is concurrent, and counts as later.
+	if _, known := all.Load(item); known {
+		if _, known = all.LoadAndDelete(item); known {
+			p.count.Add(-1)
+		}
 	}
-	hash := maphash.Comparable(p.seed, item)
-	all.of(hash).forget(hash, item)
-	if p.idle.expires() {
-		p.sweep(all)
+	if p.idle.expires() && rand.Uint32()%16 == 0 { // reading the clock is dear
+		p.sweep(all, p.idle.now())
 	}
 }
 
 func (p *perItem[T]) NumRequeues(item T) int {
-	if !findable(item) {
+	if !findable(item) || p.count.Load() == 0 {
 		return 0
 	}
-	all := p.stripes.Load()
-	if all == nil {
+	h, known := p.all.Load().Load(item)
+	if !known || p.idle.over(p.idle.now(), h.ends) {
 		return 0
 	}
-	hash := maphash.Comparable(p.seed, item)
-	s := all.of(hash)
-	if !s.inUse.Load() {
-		return 0 // before the clock is read
-	}
-	return s.failures(p, hash, item, p.idle.now())
+	return h.failures
 }
 
-// allocate makes the stripes, unless another goroutine has just done so.
-func (p *perItem[T]) allocate() *stripes[T] {
-	p.stripes.CompareAndSwap(nil, newStripes[T]())
-	return p.stripes.Load()
-}
-
-// sweepEvery is the mean number of calls per sweep.
-const sweepEvery = 4
-
-// sweep removes a few expired histories in some of its calls. The calls and the
-// stripes are chosen at random, so that a single busy item sweeps for all
-// others and calls share no counter.
-func (p *perItem[T]) sweep(all *stripes[T]) {
-	chance := rand.Uint64()
-	if chance%sweepEvery != 0 {
+// sweep visits all histories and removes the expired ones, once per
+// ForgetAfter, and at most once a second.
+func (p *perItem[T]) sweep(all *histories[T], now time.Duration) {
+	at, next := p.sweepAt.Load(), sum(now, max(p.idle.after, time.Second))
+	if !p.idle.expires() || now < time.Duration(at) || !p.sweepAt.CompareAndSwap(at, int64(next)) {
 		return
 	}
-	if s := all.of(chance); s.inUse.Load() {
-		s.sweep(&p.idle, p.idle.now())
+	for item, h := range all.Range {
+		if p.idle.over(now, h.ends) {
+			p.removeExpired(all, item, now)
+		}
 	}
 }
 
-// findable reports whether a table can find the item again, that is, whether
-// the item is equal to itself. Only NaNs, and values that contain one, are not.
-// Such an item has no history, and each of its failures is its first.
+func (p *perItem[T]) removeExpired(all *histories[T], item T, now time.Duration) {
+	expired := false
+	all.Compute(item, func(h history, known bool) (history, bool) {
+		expired = known && p.idle.over(now, h.ends) // it may have failed again
+		return h, expired || !known
+	})
+	if expired {
+		p.count.Add(-1)
+	}
+}
+
+// findable reports whether a map finds the item again: not if it has a NaN.
 func findable[T comparable](item T) bool { return item == item }

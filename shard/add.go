@@ -13,7 +13,7 @@ func (s *Set[T]) Add(item T) {
 	s.refresh()
 	var sh *shard[T]
 	var to address
-	if s.group == nil { // as addressOf, but without the call
+	if s.config.Group == nil { // as addressOf, but without the call
 		sh, to.hash = s.locate(item)
 	} else {
 		sh = s.addressOf(item, &to)
@@ -37,7 +37,7 @@ type request struct {
 }
 
 // request returns what a plain add asks for.
-func (s *Set[T]) request() request { return request{cancelsDelay: s.cancelDelayOnAdd} }
+func (s *Set[T]) request() request { return request{cancelsDelay: s.rules.CancelDelayOnAdd} }
 
 // addItem adds an item, unless adds are refused.
 func (sh *shard[T]) addItem(item T, to *address, r request) effects {
@@ -65,7 +65,7 @@ func (sh *shard[T]) entryFor(item T, to *address) (id uint32, e *entry[T]) {
 		if sh.set.limit != nil {
 			sh.set.limit.ForceAcquire(1)
 		}
-		if id, e = sh.table.insert(p, item); sh.set.group != nil {
+		if id, e = sh.table.insert(p, item); sh.set.config.Group != nil {
 			sh.joinGroup(id, &to.tag)
 		}
 		return id, e
@@ -92,14 +92,14 @@ func (sh *shard[T]) needTable() {
 func (sh *shard[T]) makeTable() {
 	sh.table = newTable[T]()
 	sh.table.follow(sh.peak, sh.set.spares)
-	if sh.set.ages {
+	if sh.set.config.Ages {
 		sh.table.times = sh.newTimes()
 		sh.table.addColumn(&sh.table.times.since)
 	}
 	if sh.set.tracksAdds() {
 		sh.table.needRequested() // so that each add calls requestPriority
 	}
-	if sh.set.keepPlaces {
+	if sh.set.rules.KeepPlaces {
 		sh.table.places = &places{}
 		sh.table.addColumn(&sh.table.places.of)
 	}

@@ -18,7 +18,7 @@ func newAddHook[T comparable](hook func(stats.Add[T])) *addHook[T] {
 
 // tracksAdds reports whether each add needs requestPriority: for its place, or
 // for OnAdd.
-func (s *Set[T]) tracksAdds() bool { return s.keepPlaces || s.adds != nil }
+func (s *Set[T]) tracksAdds() bool { return s.rules.KeepPlaces || s.adds != nil }
 
 // leftLine keeps a report for OnAdd: a ready or dirty entry is about to leave
 // the line, and no consumer takes it.

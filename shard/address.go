@@ -1,6 +1,7 @@
 package shard
 
 import (
+	"fmt"
 	"hash/maphash"
 	"math"
 	"sync/atomic"
@@ -25,29 +26,26 @@ type tag struct {
 
 // initGroups makes the shard of an item follow from its group, if there are
 // groups.
-func (s *Set[T]) initGroups(config Config[T]) {
-	if s.group = config.Group; s.group == nil {
+func (s *Set[T]) initGroups() {
+	if s.config.Group == nil {
 		return
 	}
-	s.groupWeight, s.groupLimit = config.GroupWeight, int32(min(config.GroupLimit, math.MaxInt32))
-	s.groupLimitOf, s.groupRate = config.GroupLimitOf, config.GroupRate
 	s.waits = make([]atomic.Uint64, len(s.shards))
 	for i := range s.waits {
 		s.waits[i].Store(never)
 	}
-	s.stableGroups = config.StableRouting
-	s.route = func(item T) uint64 { return s.groupRoute(s.group(item)) }
+	s.route = func(item T) uint64 { return s.groupRoute(s.config.Group(item)) }
 }
 
 // addressOf returns an item's shard, and sets its address there. It fills the
 // caller's address, because a copy would take time. It may call user code.
 func (s *Set[T]) addressOf(item T, to *address) (sh *shard[T]) {
-	if s.group == nil {
+	if s.config.Group == nil {
 		sh, to.hash = s.locate(item)
 		return sh
 	}
 	to.hash = uint32(maphash.Comparable(s.seed, item))
-	return s.shardAt(s.tag(&to.tag, s.group(item)))
+	return s.shardAt(s.tag(&to.tag, s.config.Group(item)))
 }
 
 // tag sets what there is to know of a group, and asks the user for it. It
@@ -55,42 +53,34 @@ func (s *Set[T]) addressOf(item T, to *address) (sh *shard[T]) {
 func (s *Set[T]) tag(to *tag, group string) (route uint64) {
 	hash := maphash.String(s.seed, group)
 	to.group, to.groupHash = group, uint32(hash)
-	if s.asksOfGroups() {
+	if s.config.GroupPolicy != nil {
 		s.ask(to)
 	}
-	if s.stableGroups {
+	if s.config.StableRouting {
 		return xxhash.Sum64String(group)
 	}
 	return hash
 }
 
-// ask asks the user for the weight, the limit and the rate of a group.
+// ask asks the user for the policy of a group. It panics if that has a fault.
 func (s *Set[T]) ask(to *tag) {
-	to.weight, to.limit = 1, s.groupLimit
-	if s.groupWeight != nil {
-		to.weight = int32(min(max(1, s.groupWeight(to.group)), MaxGroupWeight))
+	p := s.config.GroupPolicy(to.group)
+	if err := p.Rate.Validate(); err != nil {
+		panic(fmt.Errorf("shardq: Options.GroupPolicy of %q: %w", to.group, err))
 	}
-	if s.groupLimitOf != nil {
-		if limit := s.groupLimitOf(to.group); limit > 0 {
-			to.limit = int32(min(limit, math.MaxInt32))
-		}
-	}
-	if s.groupRate != nil {
-		to.rate = rateOf(s.groupRate(to.group))
+	to.weight = int32(min(max(1, p.Weight), MaxGroupWeight))
+	to.limit = int32(min(max(0, p.Limit), math.MaxInt32))
+	if to.rate = rateOf(p.Rate); to.rate.limits() && s.cares.Load()&caresForGroupRates == 0 {
+		s.cares.Or(caresForGroupRates)
 	}
 }
 
 // groupRoute returns the hash of a group that selects its shard.
 func (s *Set[T]) groupRoute(group string) uint64 {
-	if s.stableGroups {
+	if s.config.StableRouting {
 		return xxhash.Sum64String(group)
 	}
 	return maphash.String(s.seed, group)
-}
-
-// asksOfGroups reports whether the user is asked for anything of a group.
-func (s *Set[T]) asksOfGroups() bool {
-	return s.groupWeight != nil || s.groupLimitOf != nil || s.groupRate != nil
 }
 
 // hashOfGroup returns the hash by which a shard finds a group. It is seeded,

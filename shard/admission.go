@@ -124,7 +124,7 @@ func (sh *shard[T]) reserve(a *admission, item T, to *address) {
 		return
 	}
 	a.id, _ = sh.table.insert(p, item)
-	if sh.set.group != nil {
+	if sh.set.config.Group != nil {
 		sh.joinGroup(a.id, &to.tag)
 	}
 }

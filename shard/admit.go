@@ -14,14 +14,11 @@ var ErrFull = errors.New("shardq: queue is full")
 // that is not equal to itself.
 var ErrRejected = errors.New("shardq: item is not equal to itself")
 
-// TryAdd adds item as [Set.Add] does, if there is room. It returns [ErrFull] if
-// the set does not hold the item yet, and is at its capacity or has waiters for
-// room. After a shutdown began, it drops the item and returns [ErrShutDown].
-func (s *Set[T]) TryAdd(item T) error { return s.TryAddWith(item, Delay{}) }
-
-// TryAddWith is [Set.TryAdd] with a delay. It returns [ErrNotAgain] if the
-// item's window is open.
-func (s *Set[T]) TryAddWith(item T, d Delay) error {
+// TryAdd adds item as [Set.AddWith] does, if there is room. It returns
+// [ErrFull] if the set does not hold the item yet, and is at its capacity or
+// has waiters for room. After a shutdown began, it drops the item and returns
+// [ErrShutDown]. It returns [ErrNotAgain] if the item's window is open.
+func (s *Set[T]) TryAdd(item T, d Delay) error {
 	if s.mayDiffer && s.Reject(item) {
 		return ErrRejected
 	}
@@ -34,15 +31,9 @@ func (s *Set[T]) TryAddWith(item T, d Delay) error {
 }
 
 // AddContext adds item as [Set.TryAdd] does, but waits for room while ctx
-// lasts. Waiters are served in the order of their calls. It returns the error
-// of ctx if ctx ends first.
-func (s *Set[T]) AddContext(ctx context.Context, item T) error {
-	return s.AddContextWith(ctx, item, Delay{})
-}
-
-// AddContextWith is [Set.AddContext] with a delay, which begins when there is
-// room.
-func (s *Set[T]) AddContextWith(ctx context.Context, item T, d Delay) error {
+// lasts. Waiters are served in the order of their calls. The delay begins when
+// there is room. It returns the error of ctx if ctx ends first.
+func (s *Set[T]) AddContext(ctx context.Context, item T, d Delay) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -62,7 +53,7 @@ func (s *Set[T]) AddContextWith(ctx context.Context, item T, d Delay) error {
 		}
 	}
 	s.notify()
-	if waited && err == nil && s.asksOfGroups() {
+	if waited && err == nil && s.config.GroupPolicy != nil {
 		// What the user says of the group may have changed during the wait. The
 		// item is added first, so that the next waiter does not wait for user
 		// code.

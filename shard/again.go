@@ -111,6 +111,6 @@ func (sh *shard[T]) addAgain(id uint32, e *entry[T], d Deadline, priority int) (
 	if d.f.delayed {
 		return sh.fileAgain(id, e, d)
 	}
-	sh.add(id, e, request{priority: priority, cancelsDelay: sh.set.cancelDelayOnAdd})
+	sh.add(id, e, request{priority: priority, cancelsDelay: sh.set.rules.CancelDelayOnAdd})
 	return never
 }

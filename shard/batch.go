@@ -32,7 +32,7 @@ func (s *Set[T]) addSome(items []T, r request) {
 	for p.next() {
 		sh := s.shard(int(p.shard))
 		sh.mu.Lock()
-		sh.prefetchSlots(&p, false)
+		sh.prefetchSlots(&p)
 		for i, ok := p.take(); ok; i, ok = p.take() {
 			to := p.address(i)
 			fx |= sh.addItem(items[i], &to, r)
@@ -45,7 +45,7 @@ func (s *Set[T]) addSome(items []T, r request) {
 // leaves out rejected items.
 func (s *Set[T]) partitionAdds(p *partition, items []T) {
 	p.prefetched = s.prefetch(items)
-	if s.group != nil {
+	if s.config.Group != nil {
 		p.tags = new([batchSize]tag)
 	}
 	for i, item := range items {
@@ -54,38 +54,6 @@ func (s *Set[T]) partitionAdds(p *partition, items []T) {
 		}
 		s.assign(p, i, item)
 	}
-}
-
-// DoneBatch ends the processing of the items as [Set.Done] does, with the locks
-// and wake-ups of [Set.AddBatch].
-func (s *Set[T]) DoneBatch(items []T) {
-	var misused []T
-	defer s.reportAll(&misused)
-	defer s.notify() // as in AddBatch
-	for len(items) > 0 {
-		n := min(len(items), batchSize)
-		misused = append(misused, s.doneSome(items[:n])...)
-		items = items[n:]
-	}
-}
-
-// reportAll reports the Dones of items that were not in processing.
-func (s *Set[T]) reportAll(misused *[]T) {
-	for _, item := range *misused {
-		s.report(DoneWithoutGet, item)
-	}
-}
-
-// doneSome returns the items that were not in processing.
-func (s *Set[T]) doneSome(items []T) (misused []T) {
-	var p partition
-	p.prefetched = s.prefetch(items)
-	for i, item := range items {
-		s.assign(&p, i, item)
-	}
-	defer func() { misused = s.donePartitioned(items, &p) }() // also if the clock panics
-	s.refreshForWork()
-	return nil
 }
 
 // EndBatch ends each of the processings as [Set.End] does, with the locks and
@@ -118,20 +86,8 @@ func (s *Set[T]) endAll(handles []Handle) (late []int) {
 // DoneBatchAt is [Set.EndBatch] that counts and reports misuses.
 func (s *Set[T]) DoneBatchAt(items []T, handles []Handle) {
 	for _, i := range s.EndBatch(handles) {
-		s.misuse(items[i], handles[i])
+		s.misuse(items[i])
 	}
-}
-
-// donePartitioned ends the processing of the items of a partition. It returns
-// those that were not in processing.
-func (s *Set[T]) donePartitioned(items []T, p *partition) (misused []T) {
-	ignored := s.finishPartitioned(p,
-		func(sh *shard[T]) { sh.prefetchSlots(p, true) },
-		func(sh *shard[T], i int) effects { return sh.endItem(items[i], p.hashes[i]) })
-	for ; ignored != 0; ignored &= ignored - 1 {
-		misused = append(misused, items[bits.TrailingZeros64(ignored)])
-	}
-	return misused
 }
 
 // finishPartitioned calls finish for each place of a batch, with the lock of
@@ -158,14 +114,6 @@ func (s *Set[T]) finishPartitioned(
 	}
 	s.publish(all)
 	return ignored
-}
-
-// GetBatch takes as many ready items as dst has room for, as [Set.GetContext]
-// does. It blocks until an item is ready, and returns the number of items
-// taken. They are in the order in which as many Gets would return them. If dst
-// is empty, GetBatch returns 0 at once.
-func (s *Set[T]) GetBatch(ctx context.Context, dst []T) (n int, err error) {
-	return s.getSome(ctx, buffers[T]{items: dst})
 }
 
 func (s *Set[T]) getSome(ctx context.Context, b buffers[T]) (n int, err error) {
@@ -210,7 +158,7 @@ func (s *Set[T]) takeHere(b buffers[T], now uint64) (n int) {
 	if s.cares.Load()&caresForGate != 0 {
 		return s.takeThroughGate(b, now)
 	}
-	if s.priorityBitmap.Load() != nil || s.group != nil {
+	if s.priorityBitmap.Load() != nil || s.config.Group != nil {
 		return s.takeOneByOne(b, now)
 	}
 	if len(s.shards) == 1 {

@@ -1,23 +1,12 @@
 package shard
 
-// Canceled tells what a Cancel has canceled.
-type Canceled struct {
-	// Ready reports that the item was ready.
-	Ready bool
-	// Dirty reports that the item is in processing, and had been added again.
-	Dirty bool
-	// Delayed reports that the item was delayed.
-	Delayed bool
-}
-
-// Any reports whether anything was canceled.
-func (c Canceled) Any() bool { return c != Canceled{} }
+import "github.com/shardq/shardq/stats"
 
 // Cancel cancels all adds of item that no processing has begun for, and returns
 // what there was. Afterwards the item is neither ready, nor delayed, nor dirty.
 // A processing goes on, and its Done is still owed. After a Cancel, no
 // processing of item begins without another add.
-func (s *Set[T]) Cancel(item T) (was Canceled) {
+func (s *Set[T]) Cancel(item T) (was stats.Canceled) {
 	sh, hash := s.locate(item)
 	return s.cancelAndNotify(sh, item, hash)
 }
@@ -46,15 +35,15 @@ func (s *Set[T]) endDelayIn(sh *shard[T], item T, hash uint32) (ended bool, fx e
 }
 
 // CancelTo is [Set.Cancel] at a known address.
-func (s *Set[T]) CancelTo(item T, a Address) (was Canceled) {
+func (s *Set[T]) CancelTo(item T, a Address) (was stats.Canceled) {
 	return s.cancelAndNotify(s.shard(int(a.shard)), item, a.to.hash)
 }
 
-func (s *Set[T]) cancelAndNotify(sh *shard[T], item T, hash uint32) (was Canceled) {
+func (s *Set[T]) cancelAndNotify(sh *shard[T], item T, hash uint32) (was stats.Canceled) {
 	was, fx := s.cancelIn(sh, item, hash)
 	// The canceled item may have been the last that consumers wait for after a
 	// shutdown, because it was throttled or behind a closed gate.
-	if (s.group != nil || s.gate.used.Load()) && was.Ready && s.mayLeave() {
+	if (s.config.Group != nil || s.gate.used.Load()) && was.Ready && s.mayLeave() {
 		fx |= wakes
 	}
 	s.after(fx)
@@ -62,7 +51,7 @@ func (s *Set[T]) cancelAndNotify(sh *shard[T], item T, hash uint32) (was Cancele
 }
 
 // cancelIn is Cancel of an item of the shard.
-func (s *Set[T]) cancelIn(sh *shard[T], item T, hash uint32) (was Canceled, fx effects) {
+func (s *Set[T]) cancelIn(sh *shard[T], item T, hash uint32) (was stats.Canceled, fx effects) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	sh.closeWindow(item)

@@ -35,7 +35,7 @@ type coarseClock struct {
 // start of an operation that leads to stamps, with no lock held. It may read
 // the clock, and set the clock's timer.
 func (s *Set[T]) refresh() {
-	if s.ages && s.coarse.live.Load() == 0 {
+	if s.config.Ages && s.coarse.live.Load() == 0 {
 		s.readClock()
 	}
 }
@@ -46,7 +46,7 @@ func (s *Set[T]) refresh() {
 // the previous Get or Done. The time since that add would then count for what
 // follows.
 func (s *Set[T]) refreshForWork() {
-	if s.ages && (s.coarse.live.Load() == 0 || s.coarse.sampler.interval.Load() == 1) {
+	if s.config.Ages && (s.coarse.live.Load() == 0 || s.coarse.sampler.interval.Load() == 1) {
 		s.readClock()
 	}
 }

@@ -84,7 +84,7 @@ type filing struct {
 	deadline uint64
 	// limit is the latest tick at which the delay expires.
 	limit  uint64
-	policy Policy
+	policy DelayPolicy
 	// delayed reports whether a delay was requested, and asked is its length.
 	delayed  bool
 	asked    time.Duration
@@ -234,7 +234,7 @@ func (sh *shard[T]) fileTimer(item T, to address, at reading, f filing, a *admis
 // fileTimerOf is fileTimer of an entry. It returns never if the delay was
 // dropped, because a run to come serves it.
 func (sh *shard[T]) fileTimerOf(id uint32, e *entry[T], at reading, f filing) (deadline uint64) {
-	if p := e.phase(); (p == ready || p == dirty) && (f.unlessReady || sh.set.dropDelayIfReady) {
+	if p := e.phase(); (p == ready || p == dirty) && (f.unlessReady || sh.set.rules.DropDelayIfReady) {
 		sh.raisePriority(id, e, f.priority)
 		sh.count.deduplicated++
 		return never

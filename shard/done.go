@@ -1,12 +1,14 @@
 package shard
 
+import "github.com/shardq/shardq/stats"
+
 // Done ends the processing of item, which a Get returned. If the item was added
 // meanwhile, it becomes ready again. Otherwise the queue forgets it. If the
 // item is not in processing, Done changes nothing, and counts and reports a
 // misuse.
 func (s *Set[T]) Done(item T) {
 	sh, hash := s.locate(item)
-	if s.ages {
+	if s.config.Ages {
 		s.doneNow(sh, item, hash)
 		return
 	}
@@ -27,7 +29,7 @@ func (s *Set[T]) doneIn(sh *shard[T], item T, hash uint32) {
 	sh.mu.Unlock()
 	s.after(fx)
 	if fx&took == 0 {
-		s.report(DoneWithoutGet, item)
+		s.report(stats.DoneWithoutGet, item)
 	}
 }
 
@@ -40,7 +42,7 @@ func (sh *shard[T]) endItem(item T, hash uint32) effects {
 			}
 		}
 	}
-	sh.rare.misused++
+	sh.set.misused.Add(1)
 	return 0
 }
 
@@ -48,7 +50,7 @@ func (sh *shard[T]) endItem(item T, hash uint32) effects {
 // going on. If it was not, End changes nothing. If the clock or a hook panics,
 // the processing ends nevertheless. End neither hashes nor reads the item.
 func (s *Set[T]) End(h Handle) (ended bool) {
-	if !s.ages {
+	if !s.config.Ages {
 		return s.endNow(h)
 	}
 	defer func() { ended = s.endNow(h) }()
@@ -76,17 +78,14 @@ func (sh *shard[T]) endClaimed(h Handle) (fx effects) {
 // DoneAt is [Set.End] that counts and reports a misuse, as [Set.Done] does.
 func (s *Set[T]) DoneAt(item T, h Handle) {
 	if !s.End(h) {
-		s.misuse(item, h)
+		s.misuse(item)
 	}
 }
 
 // misuse counts and reports that the processing of an item had ended already.
-func (s *Set[T]) misuse(item T, h Handle) {
-	sh := s.shard(int(h.shard))
-	sh.mu.Lock()
-	sh.rare.misused++
-	sh.mu.Unlock()
-	s.report(DoneWithoutGet, item)
+func (s *Set[T]) misuse(item T) {
+	s.misused.Add(1)
+	s.report(stats.DoneWithoutGet, item)
 }
 
 // finish ends the processing of an entry. The position is that of its slot, or
@@ -97,6 +96,7 @@ func (sh *shard[T]) finish(id uint32, e *entry[T], p position) (fx effects) {
 	}
 	outcome := e.step(finished)
 	fx = took
+	sh.countDone()
 	sh.table.times.onFinish(&sh.table.slab, id, e)
 	if sh.groups == nil {
 		sh.ready.processing--
@@ -116,6 +116,14 @@ func (sh *shard[T]) finish(id uint32, e *entry[T], p position) (fx effects) {
 		fx |= sh.reportsDue()
 	}
 	return fx
+}
+
+// countDone counts a processing that has ended. The count is apart from the
+// others because the shard's first cache line has room for a byte.
+func (sh *shard[T]) countDone() {
+	if sh.done++; sh.done == 0 {
+		sh.rare.done += 1 << 8
+	}
 }
 
 // find returns the id of item's entry, or 0 if the shard does not hold the

@@ -292,7 +292,7 @@ func (d *driver[T]) leave() { d.goneOnce.Do(func() { close(d.gone) }) }
 // shutdown return does not stop any more, so that SetRate can take the rate
 // away and set another.
 func (d *driver[T]) lingers() bool {
-	if d.set.group != nil || d.set.gate.bucket.Load() != nil {
+	if d.set.config.Group != nil || d.set.gate.bucket.Load() != nil {
 		d.lingering = true
 	}
 	return d.lingering

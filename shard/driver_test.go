@@ -7,7 +7,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/shardq/shardq/clock"
 )
 
 // newMeddled returns a set of a few shards with a meddling clock.
@@ -54,40 +53,6 @@ func expectStopped(t *testing.T, s *Set[int], timers int) {
 	}
 }
 
-// TestTimerOwnershipStates walks through the diagram.
-func TestTimerOwnershipStates(t *testing.T) {
-	s := newTestSet(t, Config[int]{})
-	d := &s.driver
-	for _, step := range []struct {
-		name     string
-		from, to uint32
-		do       func() bool
-		want     bool
-	}{
-		{"acquire", timerIdle, timerRunning, d.acquire, true},
-		{"acquire while running", timerRunning, timerNotified, d.acquire, false},
-		{"acquire while notified", timerNotified, timerNotified, d.acquire, false},
-		{"acquire when stopped", timerStopped, timerStopped, d.acquire, false},
-		{"settle", timerRunning, timerIdle, func() bool { d.settle(notice{deadline: never}); return true }, true},
-		{"settle when notified", timerNotified, timerIdle, func() bool { d.settle(notice{deadline: never}); return true }, true},
-		{"poke", timerIdle, timerIdle, func() bool { d.poke(); return true }, true},
-		{"poke while running", timerRunning, timerNotified, func() bool { d.poke(); return true }, true},
-		{"run", timerIdle, timerIdle, func() bool { d.poke(); return true }, true},
-		{"run while running", timerRunning, timerNotified, func() bool { d.poke(); return true }, true},
-		{"run when stopped", timerStopped, timerStopped, func() bool { d.poke(); return true }, true},
-	} {
-		d.ownership.Store(step.from)
-		if got := step.do(); got != step.want || d.ownership.Load() != step.to {
-			t.Errorf("%s: %v, and the timer is in state %d, want %v and %d",
-				step.name, got, d.ownership.Load(), step.want, step.to)
-		}
-	}
-	d.ownership.Store(timerNotified)
-	s.closing.begun.Store(true)
-	d.settle(notice{deadline: never})
-	expectStopped(t, s, 0)
-}
-
 // TestDriverSetsOneTimer counts the calls of the clock. A queue has one timer.
 // It is set again for an earlier deadline or after it has fired, and not
 // otherwise.
@@ -130,40 +95,20 @@ func TestDriverSetsOneTimer(t *testing.T) {
 	expect("a long rest", 1, 12, 1)
 }
 
-// TestDriverWakesOncePerDeadline: there is no fixed tick, and there are no
-// other wake-ups.
-func TestDriverWakesOncePerDeadline(t *testing.T) {
-	s, c := newMeddled(t)
-	const deadlines = 50
-	for item := range deadlines {
-		s.AddAfter(item, time.Duration(1+item)*time.Minute)
-	}
-	for range deadlines * 60 { // seconds
-		c.Step(time.Second)
-	}
-	c.Step(time.Second)
-	if got := s.Len(); got != deadlines {
-		t.Errorf("%d items are ready", got)
-	}
-	if n := c.passed(afterReset) + c.passed(afterAfterFunc); n > deadlines {
-		t.Errorf("the timer was set %d times for %d deadlines", n, deadlines)
-	}
-}
-
 // TestCancelledTimerStops: when nothing is delayed any more, no timer is left
 // after the driver's next reading.
 func TestCancelledTimerStops(t *testing.T) {
-	c := newCheckedSet(t, Config[int]{CancelDelayOnAdd: true})
-	c.addAfter(1, time.Second)
-	c.add(1)
+	c := newCheckedSet(t, Config[int]{Rules: Rules{CancelDelayOnAdd: true}})
+	c.set.AddAfter(1, time.Second)
+	c.set.Add(1)
 	c.check()
-	c.step(2 * time.Second)
+	c.clock.Step(2 * time.Second)
 	c.check()
 	if n := c.clock.Timers(); n > 0 {
 		t.Errorf("%d timers are set for nothing", n)
 	}
-	c.addAfter(1, time.Second)
-	c.add(1)
+	c.set.AddAfter(1, time.Second)
+	c.set.Add(1)
 	c.set.rewind(c.set.shard(0), c.set.time.now()) // by an AddAfter that was overtaken
 	c.set.driver.poke()
 	if n := c.clock.Timers(); n > 0 {
@@ -215,30 +160,6 @@ func TestClockMeddles(t *testing.T) {
 	}
 }
 
-// TestHastyClock: a clock may call the timer's function from within AfterFunc
-// and Reset, if it is due.
-func TestHastyClock(t *testing.T) {
-	for _, reading := range []time.Duration{0, time.Microsecond, time.Millisecond, 5 * time.Millisecond} {
-		t.Run(fmt.Sprintf("reading=%v", reading), func(t *testing.T) {
-			c := &hastyClock{now: start, reading: reading}
-			s := newTestSet(t, Config[int]{Shards: 3, Clock: c})
-			if cause := panicOf(func() {
-				for item := range 20 {
-					s.AddAfter(item, time.Duration(1+item*7%20)*time.Millisecond)
-				}
-				c.step(time.Second)
-			}); cause != nil {
-				t.Fatal(cause)
-			}
-			if st := s.Stats(); st.Ready != 20 || st.Delayed != 0 {
-				t.Errorf("%+v", st)
-			}
-			s.ShutDown()
-			expectStopped(t, s, 0)
-		})
-	}
-}
-
 // calls are the calls that lead to the clock.
 var calls = map[string]func(s *Set[int], c *meddlingClock){
 	"the first AddAfter":    func(s *Set[int], _ *meddlingClock) { s.AddAfter(50, time.Minute) },
@@ -272,93 +193,6 @@ func TestClockPanics(t *testing.T) {
 				})
 			}
 		}
-	}
-}
-
-// TestClockStepsMeanwhile: the deadline passes between the driver's reading of
-// the clock and its setting the timer, which is then set for too late.
-func TestClockStepsMeanwhile(t *testing.T) {
-	for _, p := range []point{beforeAfterFunc, beforeReset} {
-		t.Run(string(p), func(t *testing.T) {
-			s, c := newMeddled(t)
-			if p == beforeReset {
-				s.AddAfter(1, time.Hour)
-			}
-			c.at(p, 1, func() { c.Fake.Step(2 * time.Minute) })
-			s.AddAfter(2, time.Minute)
-			if !slices.Contains(allReady(t, s), 2) {
-				t.Errorf("the item is not ready a minute after its time: %+v", s.Stats())
-			}
-			checkSet(t, s)
-		})
-	}
-}
-
-// TestClockStepsPartWay: the clock is stepped between the driver's reading it
-// and its setting the timer, but not as far as the deadline.
-func TestClockStepsPartWay(t *testing.T) {
-	for _, p := range []point{beforeAfterFunc, beforeReset} {
-		t.Run(string(p), func(t *testing.T) {
-			s, c := newMeddled(t)
-			if p == beforeReset {
-				s.AddAfter(1, 2*time.Hour)
-			}
-			c.at(p, 1, func() { c.Fake.Step(time.Minute / 2) })
-			s.AddAfter(2, time.Minute)
-			if next, ok := c.Next(); !ok || next != time.Minute/2 {
-				t.Errorf("the timer is set for %v (%v)", next, ok)
-			}
-			checkSet(t, s)
-		})
-	}
-}
-
-// TestClockPanicsAgain: the clock panics at each passing of a point, so that
-// the driver cannot make up for it. Once the clock works again, the next
-// AddAfter sets the timer.
-func TestClockPanicsAgain(t *testing.T) {
-	for _, p := range points {
-		for name, call := range calls {
-			t.Run(fmt.Sprintf("%s/%s", p, name), func(t *testing.T) {
-				s, c := newMeddled(t)
-				if name != "the first AddAfter" {
-					s.AddAfter(1, time.Minute)
-					s.AddAfter(2, time.Hour)
-				}
-				panics := 0
-				c.each(p, func() { panics++; panic(panics) })
-				if got := panicOf(func() { call(s, c) }); got != 1 && panics > 0 {
-					t.Fatalf("panicked with %v; the clock panicked %d times", got, panics)
-				}
-				c.leave(p)
-				expectWorks(t, s, c)
-			})
-		}
-	}
-}
-
-// TestLaterDeadlineAfterTwoPanics: the clock panics twice in one AddAfter,
-// which leaves the timer unset. The next AddAfter asks for a later deadline. It
-// sets the timer for the item of the first, which becomes ready in time.
-func TestLaterDeadlineAfterTwoPanics(t *testing.T) {
-	for _, p := range []point{beforeAfterFunc, beforeReset} {
-		t.Run(string(p), func(t *testing.T) {
-			s, c := newMeddled(t)
-			if p == beforeReset {
-				s.AddAfter(3, 10*time.Hour)
-			}
-			panics := 0
-			c.each(p, func() { panics++; panic("clock") })
-			if panicOf(func() { s.AddAfter(1, time.Minute) }) == nil || panics != 2 {
-				t.Fatalf("the clock panicked %d times", panics)
-			}
-			c.leave(p)
-			s.AddAfter(2, time.Hour)
-			c.Step(time.Minute + time.Millisecond)
-			if ready := allReady(t, s); !slices.Equal(ready, []int{1}) {
-				t.Errorf("after a minute %v are ready: %+v", ready, s.Stats())
-			}
-		})
 	}
 }
 
@@ -411,30 +245,6 @@ func TestPanicLosesNobodyElse(t *testing.T) {
 		}
 	}
 }
-
-// TestLitmusPanicAgainstShutDown: the clock panics in an AddAfter while the
-// queue is shut down. The shutdown does not wait forever.
-func TestLitmusPanicAgainstShutDown(t *testing.T) {
-	for round := range rounds(t, 20_000) {
-		s := newTestSet(t, Config[int]{Shards: 1, Clock: panickingClock{}})
-		returned := make(chan struct{})
-		go func() {
-			panicOf(func() { s.AddAfter(1, time.Hour) })
-			returned <- struct{}{}
-		}()
-		pause(round, 60)
-		down := make(chan struct{})
-		go func() { s.ShutDown(); close(down) }()
-		<-returned
-		eventually(t, "ShutDown does not return after a panic of the clock", closed(down))
-	}
-}
-
-// panickingClock stands still and sets no timer.
-type panickingClock struct{}
-
-func (panickingClock) Now() time.Time                              { return start }
-func (panickingClock) AfterFunc(time.Duration, func()) clock.Timer { panic("no timers") }
 
 // TestShutDownWhileExpiring: a shutdown comes while many timers are due. Each
 // item is either ready or dropped, and no timer is left.
@@ -507,94 +317,5 @@ func TestExpireIsBounded(t *testing.T) {
 	}
 	if queued := s.expire(sh, later)&wakes != 0; queued || sh.next.Load() != never {
 		t.Error("there is more to expire")
-	}
-}
-
-// TestExpireNothing: a deadline is published, but not filed any more.
-func TestExpireNothing(t *testing.T) {
-	s := newTestSet(t, Config[int]{})
-	sh := s.shard(0)
-	sh.next.Store(0)
-	if queued := s.expire(sh, s.driver.readClock())&wakes != 0; queued || sh.next.Load() != never {
-		t.Error("a shard without a wheel has something to expire")
-	}
-	s.AddAfter(1, time.Millisecond)
-	s.closing.begun.Store(true)
-	if queued := s.expire(sh, reading{now: never, number: 1})&wakes != 0; queued || sh.next.Load() != never {
-		t.Error("a shard that is shut down has something to expire")
-	}
-}
-
-// TestClockSetBack: the clock is set back over deadlines that the wheel has
-// passed. An item does not become ready early (C19).
-func TestClockSetBack(t *testing.T) {
-	c := newCheckedSet(t, Config[int]{})
-	c.addAfter(1, time.Second)
-	c.step(time.Hour)
-	c.step(-30 * time.Minute)
-	c.addAfter(2, time.Minute)
-	c.addAfter(3, time.Hour)
-	c.check()
-	c.step(59 * time.Second)
-	c.check()
-	c.step(2 * time.Second)
-	c.check()
-	c.drainAll()
-}
-
-// TestSetBackWhileDelayed: a limit keeps an item delayed while the clock is set
-// back. Its shard's wheel then has to be advanced earlier than any item is due.
-func TestSetBackWhileDelayed(t *testing.T) {
-	c := newCheckedSet(t, Config[int]{Tick: time.Second, Shards: 2, Route: parity})
-	c.addAfter(1, 79*time.Second)
-	c.step(-106 * time.Second)
-	c.addAfter(2, 16*time.Second)
-	c.addWith(1, Delay{Policy: KeepOld, MaxWait: 21 * time.Second})
-	c.check()
-	c.drainAll()
-}
-
-// TestOvertakenAddAfter: between an AddAfter's reading of the clock and its
-// lock, time passes and its shard's wheel goes beyond its deadline. The item is
-// added, once, and of its two deadlines the earlier one counts (C21).
-func TestOvertakenAddAfter(t *testing.T) {
-	for _, cancel := range []bool{false, true} {
-		t.Run(fmt.Sprintf("cancel=%v", cancel), func(t *testing.T) {
-			c := newMeddlingClock()
-			s := newTestSet(t, Config[int]{Clock: c, CancelDelayOnAdd: cancel})
-			s.AddAfter(1, time.Hour)
-			s.AddAfter(2, time.Minute)
-			c.at(afterNow, 1, func() { c.Step(2 * time.Minute) })
-			s.AddAfter(1, time.Second)
-			st := s.Stats()
-			if st.Ready != 2 || st.Delayed != 0 {
-				t.Errorf("after both deadlines: %+v", st)
-			}
-			c.Step(2 * time.Hour)
-			if again := s.Stats(); again.Added+again.Deduplicated != 2 {
-				t.Errorf("the later deadline added the item again: %+v", again)
-			}
-		})
-	}
-}
-
-// TestSetBackWhileAdding: the same, but the clock is set back before it is read
-// again. The item must stay delayed.
-func TestSetBackWhileAdding(t *testing.T) {
-	c := newMeddlingClock()
-	s := newTestSet(t, Config[int]{Clock: c})
-	s.AddAfter(2, time.Minute)
-	c.at(afterNow, 1, func() {
-		c.Step(2 * time.Minute)
-		c.Step(-2 * time.Minute)
-	})
-	s.AddAfter(1, time.Second)
-	checkSet(t, s)
-	if st := s.Stats(); st.Delayed != 1 || st.Ready != 1 {
-		t.Fatalf("%+v", st)
-	}
-	c.Step(2 * time.Second)
-	if st := s.Stats(); st.Delayed != 0 || st.Ready != 2 {
-		t.Fatalf("%+v", st)
 	}
 }

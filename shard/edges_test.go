@@ -5,7 +5,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/shardq/shardq/clock"
@@ -37,31 +36,6 @@ func TestNothingIsAddedOnceShutDownReturned(t *testing.T) {
 				t.Fatalf("%s: when ShutDown returned: %+v; later: %+v", name, then, now)
 			}
 		}
-	}
-}
-
-// TestAddAfterThatWaitsForItsLock: an AddAfter waits for its shard's lock while
-// the driver serves its last deadline and stops. What the AddAfter knew of the
-// timer before is out of date, and it must poke the driver (C19).
-func TestAddAfterThatWaitsForItsLock(t *testing.T) {
-	processors := runtime.GOMAXPROCS(1)
-	defer runtime.GOMAXPROCS(processors)
-	fake := clock.NewFake(start)
-	s := newTestSet(t, Config[int]{Shards: 2, Clock: fake})
-	item, other := itemOf(s, 0), itemOf(s, 1)
-	s.AddAfter(other, time.Second)
-	var all sync.WaitGroup
-	s.shard(0).mu.Lock()
-	all.Go(func() { s.AddAfter(item, time.Hour) })
-	for range 10 {
-		runtime.Gosched() // it runs up to the lock
-	}
-	fake.Step(time.Second)
-	s.shard(0).mu.Unlock()
-	all.Wait()
-	checkSet(t, s)
-	if fake.Timers() != 1 {
-		t.Errorf("an item is delayed, and %d timers are set", fake.Timers())
 	}
 }
 
@@ -111,68 +85,4 @@ func itemOf(s *Set[int], number uint16) int {
 			return item
 		}
 	}
-}
-
-// TestCancellationMeetsTheToken: a token lies in the channel when a consumer
-// whose context has ended parks. The consumer takes the token and searches, or
-// leaves it for the next (C4).
-func TestCancellationMeetsTheToken(t *testing.T) {
-	ended := make(chan struct{})
-	close(ended)
-	seen := map[parking]bool{}
-	for len(seen) < 2 { // select chooses
-		s := newTestSet(t, Config[int]{})
-		s.sendToken()
-		how := s.park(ended)
-		seen[how] = true
-		if left := len(s.parker.token); (left == 1) != (how == canceledParked) || !s.parker.searching.Load() {
-			t.Fatalf("parking ended as %d with %d tokens left", how, left)
-		}
-	}
-}
-
-// TestOvertakenAddAfterWakes: the wheel reaches the tick of a deadline while
-// its AddAfter is on the way to the lock. The item is added and counted as an
-// expired delay, and a parked consumer is woken for it.
-func TestOvertakenAddAfterWakes(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := newMeddlingClock()
-		s := newTestSet(t, Config[int]{Clock: c})
-		g := consumers(s, 2)
-		s.AddAfter(1, time.Second)
-		c.at(afterNow, 1, func() {
-			c.Step(time.Second)
-			g.check(t, 1, 0)
-		})
-		s.AddAfter(2, time.Second)
-		g.check(t, 2, 0)
-		if st := s.Stats(); st.Expired != 2 || st.Added != 2 {
-			t.Errorf("%+v", st)
-		}
-	})
-}
-
-// TestDrainBesideManyDelays: a shard whose delayed items are dropped in several
-// holds of its lock owes the drain one report.
-func TestDrainBesideManyDelays(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newTestSet(t, Config[int]{})
-		for item := range 3*stepsPerHold + 1 {
-			s.AddAfter(item, time.Duration(1+item)*time.Hour)
-		}
-		s.Add(-1)
-		drained := false
-		go func() { s.ShutDownWithDrain(); drained = true }()
-		synctest.Wait()
-		item, _ := s.Get()
-		if drained {
-			t.Error("the drain ended early")
-		}
-		s.Done(item)
-		synctest.Wait()
-		if !drained {
-			t.Error("the drain does not end")
-		}
-		s.ShutDown()
-	})
 }

@@ -1,8 +1,15 @@
 package shard
 
 import (
+	"maps"
+	"slices"
 	"testing"
 	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/shardq/shardq/clock"
+	"github.com/shardq/shardq/stats"
 )
 
 // A script is the rest of the input of a fuzz test: a list of operations that
@@ -65,51 +72,152 @@ func tableOperation(c *checkedTable, s *script) {
 }
 
 // FuzzSet reads its input as a configuration and a list of calls, and makes
-// them on a set and on the model.
+// them on a set.
 func FuzzSet(f *testing.F) {
-	f.Fuzz(func(t *testing.T, input []byte) {
-		s := script(input)
-		flags := s.byte()
-		c := newCheckedSet(t, Config[int]{
-			Shards:           1 + int(flags&3),
-			CancelDelayOnAdd: flags&4 != 0,
-			Tick:             []time.Duration{time.Millisecond, 7 * time.Millisecond, time.Second, 1}[flags>>3&3],
-			Ages:             flags&32 != 0,
-			Metrics:          flags&32 != 0,
-		})
-		for range mostOperations {
-			if len(s) == 0 {
-				break
-			}
-			setOperation(c, &s)
-			c.check()
-		}
-		c.drainAll()
+	f.Fuzz(func(t *testing.T, input []byte) { runScript(t, input) })
+}
+
+// TestRandomScripts runs scripts like those of FuzzSet.
+func TestRandomScripts(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		runScript(t, rapid.SliceOfN(rapid.Byte(), 1, 200).Draw(t, "script"))
 	})
 }
 
+func runScript(t failer, input []byte) {
+	s := script(input)
+	flags := s.byte()
+	c := newCheckedSet(t, Config[int]{
+		Shards:  1 + int(flags&3),
+		Rules:   Rules{CancelDelayOnAdd: flags&4 != 0, KeepPlaces: flags&64 != 0},
+		Tick:    []time.Duration{time.Millisecond, 7 * time.Millisecond, time.Second, 1}[flags>>3&3],
+		Ages:    flags&32 != 0,
+		Metrics: flags&32 != 0,
+	})
+	for range mostOperations {
+		if len(s) == 0 {
+			break
+		}
+		setOperation(c, &s)
+		c.check()
+	}
+	c.drainAll()
+}
+
+// A checkedSet is a set whose redundant data must agree after each call. What
+// the calls do is compared with a model in test/contract.
+type checkedSet struct {
+	failer
+	set        *Set[int]
+	clock      *clock.Fake
+	processing map[int]bool
+	done       uint64
+}
+
+func newCheckedSet(t failer, config Config[int]) *checkedSet {
+	c := &checkedSet{failer: t, clock: clock.NewFake(start), processing: map[int]bool{}}
+	config.Clock = c.clock
+	c.set = newTestSet(t, config)
+	return c
+}
+
+func (c *checkedSet) get() {
+	c.Helper()
+	item, priority, _, ok := c.set.TryTake()
+	if !ok {
+		if n := c.set.Len(); n > 0 {
+			c.Fatalf("%d items are ready, and none is handed out", n)
+		}
+		return
+	}
+	if c.processing[item] {
+		c.Fatalf("item %d is handed out twice, with priority %d", item, priority)
+	}
+	c.processing[item] = true
+}
+
+func (c *checkedSet) endProcessing(item int) {
+	if c.processing[item] {
+		delete(c.processing, item)
+		c.done++
+	}
+	c.set.Done(item)
+}
+
+// doneSome calls Done for the items in processing that n divides.
+func (c *checkedSet) doneSome(n int) {
+	for _, item := range slices.Sorted(maps.Keys(c.processing)) {
+		if item%n == 0 {
+			c.endProcessing(item)
+		}
+	}
+}
+
+func (c *checkedSet) check() {
+	c.Helper()
+	checkSet(c, c.set)
+	st := c.set.Stats()
+	if st.Done != c.done || st.Processing != len(c.processing) || st.Ready != c.set.Len() {
+		c.Fatalf("%d done, %d in processing, %d ready, but Stats are %+v", c.done, len(c.processing), c.set.Len(), st)
+	}
+	if n := c.clock.Timers(); n > 1 || st.ShuttingDown && n > 0 || st.Delayed > 0 && n == 0 {
+		c.Fatalf("%d timers are set for %d delayed items", n, st.Delayed)
+	}
+}
+
+// drainAll runs the set until nothing is ready or in processing, and drops what
+// is delayed. The set then remembers nothing.
+func (c *checkedSet) drainAll() {
+	c.Helper()
+	c.set.ShutDown()
+	for c.set.Len()+len(c.processing) > 0 {
+		c.get()
+		c.doneSome(1)
+	}
+	c.check()
+	if n := c.set.Stats().Held; n > 0 {
+		c.Fatalf("an idle queue remembers %d items", n)
+	}
+}
+
 func setOperation(c *checkedSet, s *script) {
-	switch s.byte() % 12 {
+	switch s.byte() % 16 {
 	case 0, 1:
-		c.add(int(s.byte() % 16))
-	case 2, 3:
-		c.addAfter(int(s.byte()%16), s.duration())
+		c.set.Add(int(s.byte() % 16))
+	case 2:
+		c.set.AddAfter(int(s.byte()%16), s.duration())
+	case 3:
+		c.set.AddWith(int(s.byte()%16), Delay{
+			Duration: s.duration(), Policy: DelayPolicy(s.byte()) % policies, Priority: int(int8(s.byte())) / 32,
+			MaxWait: time.Duration(s.byte()) * time.Millisecond, Window: time.Duration(s.byte()/64) * time.Second,
+		})
 	case 4, 5:
 		c.get()
 	case 6:
-		c.done(int(s.byte() % 16))
+		c.endProcessing(int(s.byte() % 16))
 	case 7:
 		c.doneSome(1 + int(s.byte()%4))
 	case 8:
-		c.step(s.duration())
+		c.clock.Step(s.duration())
 	case 9:
-		c.stepToNext(time.Duration(int8(s.byte())) * time.Millisecond / 8)
+		if next, ok := c.clock.Next(); ok {
+			c.clock.Step(next + time.Duration(int8(s.byte()))*time.Millisecond/8)
+		}
 	case 10:
 		s.burst(c)
 	case 11:
 		if s.byte()%8 == 0 {
-			c.shutDown()
+			c.set.ShutDown()
 		}
+	case 12:
+		c.set.Cancel(int(s.byte() % 16))
+	case 13:
+		first := int(s.byte() % 16)
+		c.set.AddBatchWith([]int{first, first + 1, first + 2}, Delay{Duration: s.duration()})
+	case 14:
+		c.set.EndDelay(int(s.byte() % 16))
+	case 15:
+		c.set.SetRate(stats.Rate{})
 	}
 }
 
@@ -128,13 +236,13 @@ func (s *script) burst(c *checkedSet) {
 	for item := first; item < first+n; item++ {
 		switch do {
 		case 0:
-			c.add(item)
+			c.set.Add(item)
 		case 1:
-			c.addAfter(item, time.Duration(1+item%50)*time.Millisecond)
+			c.set.AddAfter(item, time.Duration(1+item%50)*time.Millisecond)
 		case 2:
 			c.get()
 		case 3:
-			c.done(item)
+			c.endProcessing(item)
 		}
 	}
 }

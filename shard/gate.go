@@ -58,7 +58,7 @@ func (g *gate) closed() bool { return g.paused.Load() || g.opens.Load() != never
 const (
 	// caresForAges: the set keeps ages.
 	caresForAges = 1 << iota
-	// caresForGroupRates: groups have rates.
+	// caresForGroupRates: a group was ever given a rate.
 	caresForGroupRates
 	// caresForGate: the set is paused or has a rate.
 	caresForGate
@@ -72,6 +72,14 @@ func (s *Set[T]) readForTake() (now uint64) {
 	now = s.time.nanoseconds()
 	s.gate.last.Store(now)
 	return now
+}
+
+// readForRate is readForTake after a take has begun. Items may have been taken
+// already, so a panic of the clock must not lose them. It never returns 0.
+func (s *Set[T]) readForRate() (now uint64) {
+	now = max(1, s.gate.last.Load())
+	defer func() { _ = recover() }()
+	return max(1, s.readForTake())
 }
 
 // enter takes a token. If it returns false, the gate is closed.
@@ -193,9 +201,12 @@ func (s *Set[T]) servableNow() bool { return !s.gate.closed() && s.anyReady() }
 // Pause stops the set from handing out items. It goes on taking them in.
 func (s *Set[T]) Pause() {
 	s.gate.changing.Lock()
-	defer s.gate.changing.Unlock()
 	s.gate.paused.Store(true)
 	s.noteGate()
+	s.gate.changing.Unlock()
+	if s.mayLeave() {
+		s.wake() // a consumer may wait for a token, after ShutDown
+	}
 }
 
 // Resume ends a Pause.
@@ -261,14 +272,11 @@ func (s *Set[T]) noteGate() {
 }
 
 // initCares decides what takes care for from the beginning on.
-func (s *Set[T]) initCares(config Config[T]) {
+func (s *Set[T]) initCares() {
 	s.gate.opens.Store(never)
-	if config.Ages {
+	if s.config.Ages {
 		s.cares.Or(caresForAges)
 	}
-	if config.Group != nil && config.GroupRate != nil {
-		s.cares.Or(caresForGroupRates)
-	}
-	s.gate.setRate(rateOf(config.Rate), 0)
+	s.gate.setRate(rateOf(s.config.Rate), 0)
 	s.noteGate()
 }

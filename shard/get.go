@@ -49,15 +49,3 @@ func (s *Set[T]) awaitContext(ctx context.Context, b buffers[T]) (n int, err err
 	}
 	return n, nil
 }
-
-// GetWithPriority is [Set.Get] that also returns the priority with which the
-// item was ready.
-func (s *Set[T]) GetWithPriority() (item T, priority int, shutdown bool) {
-	if item, priority, _, ok := s.TryTake(); ok {
-		return item, priority, false
-	}
-	var one [1]T
-	var its [1]int
-	_, shutdown, _ = s.await(nil, buffers[T]{items: one[:], priorities: its[:]})
-	return one[0], its[0], shutdown
-}

@@ -66,7 +66,7 @@ func (sh *shard[T]) groupInfo(id uint32) stats.Group {
 		Limit:     int(state.limit),
 		Shard:     int(sh.number),
 	}
-	if head := state.ready.fifo.head; head != 0 && sh.set.ages {
+	if head := state.ready.fifo.head; head != 0 && sh.set.config.Ages {
 		row.Oldest = sh.set.time.moment(sh.table.times.of(head))
 	}
 	if row.Throttled {
@@ -104,12 +104,6 @@ func (g *groups[T]) inOrder() iter.Seq[uint32] {
 	return func(yield func(id uint32) bool) {
 		_ = g.walkSelectable(yield) && g.walkCircle(g.firstThrottled, yield)
 	}
-}
-
-// selectable returns an iterator over the groups of the round robin, in the
-// order of their turns.
-func (g *groups[T]) selectable() iter.Seq[uint32] {
-	return func(yield func(id uint32) bool) { g.walkSelectable(yield) }
 }
 
 // walkSelectable visits the groups of the round robin until visit returns

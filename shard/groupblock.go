@@ -84,6 +84,7 @@ func (sh *shard[T]) configure(id uint32, state *group[T], to *tag) {
 	}
 	if state.hasBucket || to.rate.limits() {
 		g.needBucket(id, state).wanted = to.rate
+		g.rated = g.rated || to.rate.limits()
 	}
 }
 

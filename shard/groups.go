@@ -63,6 +63,8 @@ type groups[T comparable] struct {
 	filed   bool
 	// throttledBy counts the throttled groups by their reasons.
 	throttledBy [4]int32
+	// rated reports that a group was ever given a rate.
+	rated bool
 	// latest is the latest reading of the clock by which a bucket was used.
 	latest uint64
 	roundRobin
@@ -119,7 +121,7 @@ func (sh *shard[T]) newGroup(name string, p position) (of uint32, state *group[T
 	g := sh.groups
 	of, _ = g.names.insert(p, name)
 	state = g.states.Hold(of)
-	state.born, state.weight, state.limit = g.births, 1, sh.set.groupLimit
+	state.born, state.weight = g.births, 1
 	g.births++
 	return of, state
 }
@@ -136,7 +138,7 @@ func (sh *shard[T]) configureAdded(id uint32, to *tag) {
 func (sh *shard[T]) needGroups() {
 	if sh.groups == nil {
 		sh.groups = &groups[T]{names: newTable[string]()}
-		if sh.groups.best = &sh.groups.only; sh.set.prioritiesBeforeTurns {
+		if sh.groups.best = &sh.groups.only; sh.set.rules.PrioritiesBeforeTurns {
 			sh.groups.circles = &circles{byPriority: map[int]*circle{}}
 		}
 		sh.table.addColumn(&sh.groups.of)

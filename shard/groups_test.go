@@ -54,7 +54,7 @@ func checkGroups[T comparable](t failer, sh *shard[T]) {
 			place = notReady
 		case state.blocked():
 			place = throttled
-		case state.phase == throttled && sh.set.groupLimitOf != nil:
+		case state.phase == throttled && sh.set.config.GroupPolicy != nil:
 			place = throttled // its limit has grown, and a Done will free it
 		}
 		if place == throttled {
@@ -497,12 +497,10 @@ func TestGroupsAgainstModel(t *testing.T) {
 			}
 		}
 		config := Config[int]{
-			Clock: fake, Group: groupOfItem, GroupLimit: limit, PrioritiesBeforeTurns: m.prioritiesFirst,
-			GroupWeight: func(group string) int { return weights[group] },
-		}
-		if rated {
-			config.GroupLimitOf = func(group string) int { return m.groups[group].limit }
-			config.GroupRate = func(group string) stats.Rate { return rates[group] }
+			Clock: fake, Group: groupOfItem, Rules: Rules{PrioritiesBeforeTurns: m.prioritiesFirst},
+			GroupPolicy: func(group string) stats.GroupPolicy {
+				return stats.GroupPolicy{Weight: weights[group], Limit: m.groups[group].limit, Rate: rates[group]}
+			},
 		}
 		s := newTestSet(rt, config)
 		pass := func() {

@@ -128,7 +128,7 @@ func (s *Set[T]) TryTake() (item T, priority int, h Handle, ok bool) {
 
 // tryTakeWithCare is TryTake where there is a care.
 func (s *Set[T]) tryTakeWithCare() (item T, priority int, h Handle, ok bool) {
-	if s.ages {
+	if s.config.Ages {
 		s.refreshForWork()
 	}
 	now := s.readForTake()
@@ -152,9 +152,11 @@ func (s *Set[T]) takeOneThroughGate(now uint64) (item T, priority int, h Handle,
 	return one[0], its[0], handles[0], true
 }
 
-// TakeBatch is [Set.GetBatch] that also returns the priorities with which the
-// items were ready, and their Handles. Each of the two slices is as long as
-// dst, or nil.
+// TakeBatch takes as many ready items as dst has room for, with the priorities
+// with which they were ready, and their Handles. It blocks until an item is
+// ready, as [Set.GetContext] does, and returns the number of items taken. They
+// are in the order in which as many Gets would return them. Each of the two
+// other slices is as long as dst, or nil.
 func (s *Set[T]) TakeBatch(ctx context.Context, dst []T, priorities []int, handles []Handle) (n int, err error) {
 	return s.getSome(ctx, buffers[T]{dst, priorities, handles})
 }
@@ -195,7 +197,7 @@ func (s *Set[T]) Seal(h Handle) (only Handle, ok bool) {
 // it is not in processing. It calls the user's functions, and may read the
 // clock.
 func (s *Set[T]) HandleOf(item T) Handle {
-	if s.ages {
+	if s.config.Ages {
 		s.refreshForWork()
 	}
 	sh, hash := s.locate(item)

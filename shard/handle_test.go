@@ -24,39 +24,6 @@ func (c *fusedClock) Now() time.Time {
 	return c.Fake.Now()
 }
 
-// TestC17HandlesNeedNoUserCode: a processing can be ended, and its item added
-// again, although all code that routes the item panics.
-func TestC17HandlesNeedNoUserCode(t *testing.T) {
-	for name, routing := range map[string]func(broken *bool) Config[int]{
-		"hash": func(broken *bool) Config[int] {
-			return Config[int]{Route: func(int) uint64 { require.False(t, *broken); return 7 }}
-		},
-		"group": func(broken *bool) Config[int] {
-			return Config[int]{Group: func(int) string { require.False(t, *broken); return "g" }}
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			broken := false
-			config := routing(&broken)
-			config.Shards = 16
-			s := newTestSet(t, config)
-			s.AddBatch([]int{1, 2, 3})
-			broken = true
-			item, _, at, err := s.Take(context.Background())
-			require.NoError(t, err)
-			require.True(t, s.Again(at))
-			s.DoneAt(item, at)
-			var items [3]int
-			var handles [3]Handle
-			n, err := s.TakeBatch(context.Background(), items[:], nil, handles[:])
-			require.NoError(t, err)
-			require.Equal(t, [3]int{2, 3, 1}, items)
-			s.DoneBatchAt(items[:n], handles[:n])
-			require.Zero(t, s.Stats().Held)
-		})
-	}
-}
-
 // TestC17ClockPanicsBesideABatch: whichever call of the clock panics, every
 // item in processing has been returned, and every processing that should have
 // ended has.
@@ -104,7 +71,7 @@ func attempt(do func()) {
 func TestEndedHandleNamesNothing(t *testing.T) {
 	for name, config := range map[string]Config[int]{
 		"plain": {Shards: 1}, "shards": {Shards: 8}, "ages": {Shards: 1, Ages: true}, "metrics": {Shards: 2, Ages: true, Metrics: true},
-		"groups": {Shards: 2, Group: func(int) string { return "g" }, GroupLimit: 1},
+		"groups": {Shards: 2, Group: func(int) string { return "g" }, GroupPolicy: limited(1)},
 	} {
 		for _, upper := range []uint64{0, 1<<31 - 2, 1 << 40} {
 			t.Run(fmt.Sprint(name, upper), func(t *testing.T) {
@@ -232,22 +199,5 @@ func TestRetry(t *testing.T) {
 		s.Get()
 		s.Done(2)
 		require.Zero(t, s.Stats().Held)
-	}
-}
-
-// TestClockPanicsBesideARetry: whichever call of the clock panics, the
-// processing has ended and the item was added again.
-func TestClockPanicsBesideARetry(t *testing.T) {
-	for k := 1; k < 10; k++ {
-		c := &fusedClock{Fake: clock.NewFake(start)}
-		s := newTestSet(t, Config[int]{Shards: 1, Clock: c, Ages: true, Metrics: true})
-		s.Add(1)
-		_, _, h, _ := s.TryTake()
-		c.calls, c.fuse = 0, k
-		attempt(func() { s.Retry(h, Delay{Duration: time.Second}) })
-		c.fuse = 0
-		require.False(t, s.Valid(h), "call %d", k)
-		require.EqualValues(t, 1, s.Stats().Held, "call %d", k)
-		checkSet(t, s)
 	}
 }

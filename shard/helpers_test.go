@@ -1,6 +1,7 @@
 package shard
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -8,6 +9,7 @@ import (
 
 	"github.com/shardq/shardq/clock"
 	"github.com/shardq/shardq/internal/testscale"
+	"github.com/shardq/shardq/stats"
 )
 
 // TestMain scales the models, and fails the tests if one of them leaves a
@@ -41,4 +43,31 @@ func counts(st Stats) Stats {
 	st.PerShard, st.Metrics, st.NextDue, st.Parked, st.ShuttingDown = nil, nil, time.Time{}, 0, false
 	st.Priorities = nil
 	return st
+}
+
+type (
+	Stats                    = stats.Stats
+	Misuse                   = stats.MisuseKind
+	Inspection[T comparable] = stats.Snapshot[T]
+)
+
+// GetBatch, DoneBatch and GetWithPriority are for tests.
+func (s *Set[T]) GetBatch(ctx context.Context, dst []T) (n int, err error) {
+	return s.TakeBatch(ctx, dst, nil, nil)
+}
+
+func (s *Set[T]) DoneBatch(items []T) {
+	for _, item := range items {
+		s.Done(item)
+	}
+}
+
+func (s *Set[T]) GetWithPriority() (item T, priority int, shutdown bool) {
+	item, priority, _, err := s.Take(context.Background())
+	return item, priority, err != nil
+}
+
+// limited returns a policy with a limit for all groups.
+func limited(limit int) func(string) stats.GroupPolicy {
+	return func(string) stats.GroupPolicy { return stats.GroupPolicy{Limit: limit} }
 }

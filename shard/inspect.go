@@ -9,18 +9,17 @@ import (
 	"github.com/shardq/shardq/stats"
 )
 
-// An Inspection is a reading of a set with some of its items.
-type Inspection[T comparable] struct {
-	Stats Stats
-	// Processing, Ready and Delayed are some of the items.
-	Processing, Ready, Delayed []stats.Item[T]
+// An inspection collects a reading of a set with some of its items.
+type inspection[T comparable] struct {
+	stats.Snapshot[T]
+	tally tally
 }
 
 // states is the number of states of items, which count from 1.
 const states = 3
 
 // rows returns the rows of each state.
-func (l *Inspection[T]) rows() [states + 1]*[]stats.Item[T] {
+func (l *inspection[T]) rows() [states + 1]*[]stats.Item[T] {
 	return [...]*[]stats.Item[T]{stats.Processing: &l.Processing, stats.Ready: &l.Ready, stats.Delayed: &l.Delayed}
 }
 
@@ -33,17 +32,19 @@ func (l *Inspection[T]) rows() [states + 1]*[]stats.Item[T] {
 // Inspect reads the items after the Stats, in holds of the shard's lock of at
 // most rowsPerHold items each. It then misses no item that stays in its state,
 // and returns none twice.
-func (s *Set[T]) Inspect(limit int) (l Inspection[T]) {
+func (s *Set[T]) Inspect(limit int) stats.Snapshot[T] {
+	var l inspection[T]
 	limit = max(0, min(limit, math.MaxInt32))
-	st, now := s.newStats()
-	l.Stats = st
+	var now present
+	l.tally, now = s.newStats()
 	var begin firsts[T]
 	for sh := range s.made() {
 		l.inspectShard(sh, limit, now, &begin)
 	}
-	s.finish(&l.Stats)
+	s.finish(&l.tally)
+	l.Stats = l.tally.Stats
 	l.cut(limit)
-	return l
+	return l.Snapshot
 }
 
 // firsts are the rows of each state that a shard yields in one hold of its
@@ -51,10 +52,10 @@ func (s *Set[T]) Inspect(limit int) (l Inspection[T]) {
 // allocate under the lock.
 type firsts[T comparable] [states + 1][]stats.Item[T]
 
-func (l *Inspection[T]) inspectShard(sh *shard[T], limit int, now present, begin *firsts[T]) {
+func (l *inspection[T]) inspectShard(sh *shard[T], limit int, now present, begin *firsts[T]) {
 	var left []stats.State // whose rows are not complete
 	sh.set.withLock(sh, func() (visited int, more bool) {
-		visited = sh.addStatsTo(&l.Stats, now)
+		visited = sh.addStatsTo(&l.tally, now)
 		for state := stats.Ready; state <= stats.Delayed; state++ {
 			begin[state] = begin[state][:0]
 			n, all := sh.first(&begin[state], state, limit)
@@ -81,7 +82,7 @@ func (l *Inspection[T]) inspectShard(sh *shard[T], limit int, now present, begin
 	}
 }
 
-func (l *Inspection[T]) cut(limit int) {
+func (l *inspection[T]) cut(limit int) {
 	l.Processing = firstOf(l.Processing, limit)
 	l.Ready = firstOf(l.Ready, limit)
 	l.Delayed = firstOf(l.Delayed, limit)
@@ -126,7 +127,7 @@ func (sh *shard[T]) first(rows *[]stats.Item[T], state stats.State, limit int) (
 			sh.walkReady(visit)
 		}
 	case stats.Processing:
-		if !sh.set.ages {
+		if !sh.set.config.Ages {
 			return sh.firstProcessing(rows, min(limit, there))
 		}
 		sh.table.walk(&sh.table.times.inFlight, visit)
@@ -228,7 +229,7 @@ func (s *search[T]) run(sh *shard[T]) {
 		}
 	}, func() (on bool) {
 		s.keep()
-		return sh.set.ages || !s.full()
+		return sh.set.config.Ages || !s.full()
 	})
 }
 
@@ -238,7 +239,7 @@ func (sh *shard[T]) orderOf(id uint32, state stats.State) uint64 {
 	switch {
 	case state == stats.Delayed:
 		return sh.due(id)
-	case sh.set.ages:
+	case sh.set.config.Ages:
 		return sh.table.times.of(id)
 	}
 	return 0

@@ -7,7 +7,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/shardq/shardq/clock"
-	"github.com/shardq/shardq/stats"
 )
 
 // A jumpingClock shows a time that jumps, and its timers do not notice.
@@ -51,48 +50,4 @@ func TestC27JumpOfAClockWhoseTimersDoNot(t *testing.T) {
 	c.call()
 	require.Equal(t, 2, s.Len())
 	require.Equal(t, 2*time.Minute-time.Millisecond, c.left)
-}
-
-// TestC44JumpThatIsTakenBack: an item is handed out after the jump, and the
-// clock is set back. The watchdog goes on until the clock is there again, and
-// finds what is handed out after that.
-func TestC44JumpThatIsTakenBack(t *testing.T) {
-	c, told := &jumpingClock{now: start}, []int(nil)
-	s := newTestSet(t, Config[int]{
-		Clock: c, Ages: true, StuckAfter: time.Minute,
-		OnStuck: func(i stats.Item[int]) { told = append(told, i.Item) },
-	})
-	after := func(d time.Duration) {
-		c.now = start.Add(d)
-		c.call()
-	}
-	for item := range 3 {
-		s.Add(item)
-	}
-	_, _ = s.Get()
-	after(time.Second)
-	c.now = start.Add(time.Hour)
-	s.Done(0)
-	_, _ = s.Get()
-	after(61 * time.Second) // the watchdog searches, because of the first item
-	s.Done(1)
-	_, _ = s.Get()
-	after(121 * time.Second)
-	require.Empty(t, told)
-	after(122 * time.Second)
-	require.Equal(t, []int{2}, told)
-}
-
-// TestTimerThatIsALittleLate: a late timer is no jump. An add leaves the work
-// to the timer.
-func TestTimerThatIsALittleLate(t *testing.T) {
-	c := &jumpingClock{now: start}
-	s := newTestSet(t, Config[int]{Clock: c})
-	s.AddAfter(1, time.Second)
-	c.now = c.now.Add(time.Second + jump*time.Millisecond)
-	s.AddAfter(2, time.Second)
-	require.Zero(t, s.Len())
-	c.now = c.now.Add(time.Millisecond)
-	s.AddAfter(3, time.Second)
-	require.Equal(t, 1, s.Len())
 }

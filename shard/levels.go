@@ -89,7 +89,7 @@ func (q *runQueue[T]) needLevels(ranked bool, lowPriorityInterval uint32) {
 // table keeps requested priorities.
 func (sh *shard[T]) needLevels(id uint32) {
 	sh.table.needRequested()
-	lowPriorityInterval := sh.set.lowPriorityInterval
+	lowPriorityInterval := uint32(sh.set.config.LowPriorityInterval)
 	// Without ranks, take pops the list of the served level by hand.
 	ranked := lowPriorityInterval > 0 || sh.table.places != nil
 	if sh.groups == nil && len(sh.set.shards) > 1 {

@@ -1,9 +1,6 @@
 package shard
 
 import (
-	"fmt"
-	"math"
-	"math/bits"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -129,99 +126,6 @@ func addAll(s *Set[int], priorities map[int]int) {
 	}
 }
 
-// TestManyLevels: with a thousand levels, items come in the order of their
-// priorities, and the shard forgets the levels that it does not need any more.
-func TestManyLevels(t *testing.T) {
-	s := newTestSet(t, Config[int]{})
-	const n = 1000
-	for i := range 3 * n {
-		s.AddWith(i, Delay{Priority: i * 7 % n})
-		if i%100 == 0 {
-			checkSet(t, s)
-		}
-	}
-	for i := range 3 * n {
-		item, priority, _ := s.GetWithPriority()
-		if want := n - 1 - i/3; priority != want || item*7%n != want {
-			t.Fatalf("Get %d returned item %d of priority %d, not of %d", i, item, priority, want)
-		}
-		if i%100 == 0 {
-			checkSet(t, s)
-		}
-		s.Done(item)
-	}
-	checkSet(t, s)
-	if l := s.shard(0).ready.levels; l != nil && len(l.byPriority) > 2*mostIdleLevels {
-		t.Errorf("%d levels are remembered", len(l.byPriority))
-	}
-}
-
-// TestEachPriorityOnce: each priority is used once, like a time, and the shard
-// is never empty. The number of remembered levels stays bounded.
-func TestEachPriorityOnce(t *testing.T) {
-	s := newTestSet(t, Config[int]{})
-	s.AddWith(-1, Delay{Priority: -1})
-	for i := range 10_000 {
-		s.AddWith(i, Delay{Priority: i})
-		item, priority, _ := s.GetWithPriority()
-		if item != i || priority != i {
-			t.Fatalf("Get returned item %d of priority %d, not %d", item, priority, i)
-		}
-		s.Done(item)
-	}
-	checkSet(t, s)
-}
-
-// TestClasses: classes are ordered like priorities, those up to 15 have a class
-// each, and a class spans at most an eighth of its least priority.
-func TestClasses(t *testing.T) {
-	last := -1
-	for n := 0; n >= 0 && n < math.MaxInt/2; n = max(n+1, n+n/64) {
-		if n > 0 && classOf(n) < classOf(last) || classOf(-n) != -classOf(n) || n <= 15 && int(classOf(n)) != n {
-			t.Fatalf("the class of %d is %d, that of %d is %d", n, classOf(n), last, classOf(last))
-		}
-		if classOf(n) == classOf(n+max(1, n/8+1)) {
-			t.Fatalf("%d and what is an eighth more have the same class", n)
-		}
-		last = n
-	}
-	for _, end := range []int{math.MaxInt, math.MinInt} {
-		if c := classOf(end); c != classes-1 && c != 1-classes {
-			t.Errorf("the class of %d is %d", end, c)
-		}
-	}
-}
-
-// TestPassedOverLevels: with LowPriorityInterval, an item is handed out within
-// the promised number of Gets, whatever is added above it.
-func TestPassedOverLevels(t *testing.T) {
-	for _, every := range []int{1, 2, 5, 16} {
-		for _, levels := range []int{2, 3, 10} {
-			t.Run(fmt.Sprintf("every=%d,levels=%d", every, levels), func(t *testing.T) {
-				s := newTestSet(t, Config[int]{LowPriorityInterval: every})
-				const before = 3
-				for i := range before + 1 {
-					s.AddWith(-i, Delay{Priority: 1})
-				}
-				gets, item := 0, 1
-				for ; item != -before; gets++ {
-					for level := range levels - 1 { // all higher ones have items
-						s.AddWith(1000*gets+level+1, Delay{Priority: 2 + level})
-					}
-					item, _, _ = s.GetWithPriority()
-					if gets > (before+1)*levels*every {
-						t.Fatalf("after %d Gets, the item has not come", gets)
-					}
-				}
-				checkSet(t, s)
-				if every > 1 && gets <= every {
-					t.Errorf("it came after %d Gets", gets)
-				}
-			})
-		}
-	}
-}
-
 // TestPassedOverLevelLeaves: a level keeps its place if it is served for a
 // moment in which nothing is taken, because the level above it is empty.
 func TestPassedOverLevelLeaves(t *testing.T) {
@@ -243,75 +147,6 @@ func TestPassedOverLevelLeaves(t *testing.T) {
 		if gets > 3*every {
 			t.Fatal("the level in the middle has not come")
 		}
-	}
-}
-
-// TestPassedOverLevelsTakeTurns: a level that was served moves behind the
-// others that were passed over, so one with many items does not keep them from
-// their turns.
-func TestPassedOverLevelsTakeTurns(t *testing.T) {
-	const every = 4
-	s := newTestSet(t, Config[int]{LowPriorityInterval: every})
-	addAll(s, map[int]int{-1: 0, -2: 0, -3: 0, -4: 0})
-	s.AddWith(-5, Delay{Priority: 1})
-	var passedOver []int
-	for gets := range 3 * every {
-		s.AddWith(gets, Delay{Priority: 9})
-		if _, priority, _ := s.GetWithPriority(); priority < 9 {
-			passedOver = append(passedOver, priority)
-		}
-		checkSet(t, s)
-	}
-	if !slices.Equal(passedOver, []int{0, 1, 0}) {
-		t.Errorf("the levels were served in the order %v", passedOver)
-	}
-}
-
-// TestPassedOverShards: the same across shards.
-func TestPassedOverShards(t *testing.T) {
-	const shards, every = 8, 4
-	s := newTestSet(t, Config[int]{Shards: shards, LowPriorityInterval: every})
-	for i := range shards {
-		s.AddWith(-1-itemOf(s, uint16(i)), Delay{Priority: -5})
-	}
-	low := 0
-	for gets := 0; low < shards; gets++ {
-		s.AddWith(gets, Delay{Priority: 9})
-		if _, priority, _ := s.GetWithPriority(); priority < 0 {
-			low++
-		}
-		if gets > len(s.lanes)*shards*every*2 {
-			t.Fatalf("after %d Gets, %d of the low items have come", gets, low)
-		}
-	}
-}
-
-// TestClassesAreTakenOff: Gets skip only a few empty classes and hide the
-// others, which come back with their next item.
-func TestClassesAreTakenOff(t *testing.T) {
-	s := newTestSet(t, Config[int]{Shards: 4})
-	cycle := func(item, priority int) {
-		s.AddWith(item, Delay{Priority: priority})
-		checkSet(t, s)
-		got, p, _ := s.GetWithPriority()
-		if got != item || p != priority {
-			t.Fatalf("Get returned item %d of priority %d", got, p)
-		}
-		s.Done(got)
-	}
-	for i := 1; i < 1000; i++ {
-		cycle(i, i)
-	}
-	cycle(0, 0)
-	present := 0
-	for i := range s.priorityBitmap.Load().above.present {
-		present += bits.OnesCount64(s.priorityBitmap.Load().above.present[i].Load())
-	}
-	if present > emptyClasses {
-		t.Errorf("%d classes are looked at, and none has anything", present)
-	}
-	for i := 1; i < 100; i++ {
-		cycle(i, i)
 	}
 }
 

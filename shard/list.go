@@ -47,7 +47,7 @@ func (s *Set[T]) listIn(sh *shard[T], state stats.State) iter.Seq[*stats.Item[T]
 	switch {
 	case state != stats.Ready:
 		l.rows = firstOf(l.rows, len(l.rows))
-	case more && s.keepPlaces:
+	case more && s.rules.KeepPlaces:
 		return l.byPlace
 	case more:
 		return l.inLine

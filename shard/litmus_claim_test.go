@@ -25,7 +25,7 @@ func claimedWorlds(t failer, shards int, since func(w *claimed)) func(round int)
 	return func(round int) *claimed {
 		config := Config[int]{Shards: shards, Clock: clock.NewFake(start)}
 		if round%4 > 1 {
-			config.Group, config.GroupLimit = func(int) string { return "g" }, 2
+			config.Group, config.GroupPolicy = func(int) string { return "g" }, limited(2)
 		}
 		w := &claimed{Set: newTestSet(t, config)}
 		w.Add(1)
@@ -129,44 +129,6 @@ func TestLitmusSealedEnd(t *testing.T) {
 		outcomes: verdicts{
 			"[1 0] ended; 1 ready, 0 delayed, 0 processing": certain,
 			"[0 1] ended; 0 ready, 0 delayed, 0 processing": certain,
-		},
-	}.run(t)
-}
-
-// TestLitmusEndAgainstHandOut: the item is dirty, so the end that counts makes
-// it ready, and another consumer may have it before the other end comes. That
-// end does not end the processing of the other consumer (C60). A Done would:
-// see TestLitmusSecondDoneAgainstGet.
-func TestLitmusEndAgainstHandOut(t *testing.T) {
-	for _, second := range []string{"End", "Release"} {
-		t.Run(second, func(t *testing.T) {
-			litmus[*claimed]{
-				rounds:  20_000,
-				world:   claimedWorlds(t, 1, func(w *claimed) { w.Add(1) }),
-				actors:  []func(w *claimed){by(0, "End"), by(1, second), (*claimed).takeNext},
-				outcome: handOutOf(t),
-				outcomes: verdicts{
-					"1 taken, valid true; [1 0] ended; 0 ready, 0 delayed, 1 processing": certain,
-					"1 taken, valid true; [0 1] ended; 0 ready, 0 delayed, 1 processing": certain,
-					"nothing taken; [1 0] ended; 1 ready, 0 delayed, 0 processing":       certain,
-					"nothing taken; [0 1] ended; 1 ready, 0 delayed, 0 processing":       certain,
-				},
-			}.run(t)
-		})
-	}
-}
-
-// TestLitmusStaleEndAgainstHandOut: the processing has ended, and the item is
-// ready again. Every end by the old Handle comes while another consumer is
-// handed the item, and changes nothing (C60).
-func TestLitmusStaleEndAgainstHandOut(t *testing.T) {
-	litmus[*claimed]{
-		rounds:  20_000,
-		world:   claimedWorlds(t, 1, func(w *claimed) { w.End(w.h); w.Add(1) }),
-		actors:  []func(w *claimed){everyEnd, (*claimed).takeNext},
-		outcome: handOutOf(t),
-		outcomes: verdicts{
-			"1 taken, valid true; [0 0] ended; 0 ready, 0 delayed, 1 processing": certain,
 		},
 	}.run(t)
 }

@@ -3,7 +3,6 @@ package shard
 import (
 	"context"
 	"fmt"
-	"runtime"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -17,7 +16,7 @@ import (
 type desk struct {
 	*Set[int]
 	clock    *clock.Fake
-	was      Canceled
+	was      stats.Canceled
 	taken    bool
 	served   []int
 	dropped  []int
@@ -87,39 +86,6 @@ func TestLitmusCancelAgainstGet(t *testing.T) {
 	}.run(t)
 }
 
-// TestLitmusCancelAgainstDone: a dirty item does not run once more after a
-// Cancel, whether its Done comes before or after.
-func TestLitmusCancelAgainstDone(t *testing.T) {
-	litmus[*desk]{
-		rounds: 50_000,
-		world:  desks(t, Config[int]{}, func(d *desk) { d.Add(1); d.TryTake(); d.Add(1) }),
-		actors: []func(d *desk){(*desk).cancel1, func(d *desk) { d.Done(1) }},
-		outcome: func(d *desk, _ int) string {
-			return fmt.Sprintf("dirty %v, ready %v, %d held", d.was.Dirty, d.was.Ready, d.Stats().Held)
-		},
-		outcomes: verdicts{
-			"dirty true, ready false, 0 held": certain,
-			"dirty false, ready true, 0 held": certain,
-		},
-	}.run(t)
-}
-
-// TestLitmusCancelAgainstDelay: the same for an item whose delay expires.
-func TestLitmusCancelAgainstDelay(t *testing.T) {
-	litmus[*desk]{
-		rounds: 50_000,
-		world:  desks(t, Config[int]{}, func(d *desk) { d.AddAfter(1, time.Second) }),
-		actors: []func(d *desk){(*desk).cancel1, func(d *desk) { d.clock.Step(time.Second) }},
-		outcome: func(d *desk, _ int) string {
-			return fmt.Sprintf("delayed %v, ready %v, %d held", d.was.Delayed, d.was.Ready, d.Stats().Held)
-		},
-		outcomes: verdicts{
-			"delayed true, ready false, 0 held": certain,
-			"delayed false, ready true, 0 held": certain,
-		},
-	}.run(t)
-}
-
 // TestLitmusCancelAgainstDrain: an item that a drain waits for is canceled, and
 // the drain returns.
 func TestLitmusCancelAgainstDrain(t *testing.T) {
@@ -183,35 +149,6 @@ func TestLitmusAddAfterAgainstDrain(t *testing.T) {
 	}
 }
 
-// TestAddAfterInFlightAtDrain: an AddAfter was accepted, and holds its shard's
-// lock, when a Drain comes that runs delayed items. Its item is run: the drain
-// waits for the lock, although the shard has published nothing (drain.go:
-// runDelayed).
-func TestAddAfterInFlightAtDrain(t *testing.T) {
-	d := newDesk(t, 0, Config[int]{})
-	at := d.driver.taken(d.time.nanoseconds())
-	f := d.time.filing(Delay{Duration: time.Second}, at)
-	sh := d.shard(0)
-	sh.mu.Lock()
-	drained := make(chan struct{})
-	go func() {
-		defer close(drained)
-		d.drain(RunDelayed)
-	}()
-	for !d.ShuttingDown() {
-		runtime.Gosched()
-	}
-	soon(d.closing.begun.Load) // another drain
-	sh.wheel = newWheel(at.now)
-	sh.fileTimer(1, address{hash: uint32(d.hash(1))}, at, f, nil)
-	sh.mu.Unlock()
-	d.work()
-	<-drained
-	if !slices.Equal(d.served, []int{1}) || len(d.dropped) > 0 {
-		t.Errorf("served are %v, dropped %v", d.served, d.dropped)
-	}
-}
-
 // TestLitmusDrainsAgainstEachOther: of concurrent drains each returns, whatever
 // their policies, and each delayed item is handled once.
 func TestLitmusDrainsAgainstEachOther(t *testing.T) {
@@ -250,47 +187,5 @@ func TestLitmusWatchdog(t *testing.T) {
 			return fmt.Sprint(d.tellAll())
 		},
 		outcomes: verdicts{"[1 2]": certain, "[1]": forbidden},
-	}.run(t)
-}
-
-// TestLitmusWatchdogAgainstDone: an item that is Done while the driver searches
-// may be reported or not. The one after it is, once.
-func TestLitmusWatchdogAgainstDone(t *testing.T) {
-	litmus[*desk]{
-		rounds: 50_000,
-		world: desks(t, Config[int]{Tick: time.Second, StuckAfter: 10 * time.Second}, func(d *desk) {
-			for item := range 2 {
-				d.Add(2 * item)
-				d.Get()
-			}
-		}),
-		actors: []func(d *desk){
-			func(d *desk) { d.clock.Step(11 * time.Second) },
-			func(d *desk) { d.Done(0) },
-		},
-		outcome: func(d *desk, _ int) string {
-			return fmt.Sprint(d.tellAll())
-		},
-		outcomes: verdicts{"[0 2]": certain, "[2]": certain},
-	}.run(t)
-}
-
-// TestLitmusCoarseClock: the driver ends a reading of the coarse clock while an
-// operation uses it. The next operation does not use it any more.
-func TestLitmusCoarseClock(t *testing.T) {
-	litmus[*desk]{
-		rounds: 50_000,
-		world:  desks(t, Config[int]{Tick: time.Second, Ages: true}, func(d *desk) { d.Add(0) }),
-		actors: []func(d *desk){
-			func(d *desk) { d.clock.Step(time.Second) },
-			func(d *desk) { d.Add(1) },
-		},
-		outcome: func(d *desk, _ int) string {
-			d.clock.Step(5 * time.Second)
-			d.Add(2)
-			rows := d.Inspect(3).Ready
-			return fmt.Sprint(rows[2].Item, " since ", rows[2].Since.Sub(start))
-		},
-		outcomes: verdicts{"2 since 6s": certain, "2 since 1s": forbidden, "2 since 0s": forbidden},
 	}.run(t)
 }

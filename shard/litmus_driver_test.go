@@ -190,25 +190,6 @@ func TestLitmusDriverReads(t *testing.T) {
 	}.run(t)
 }
 
-// TestLitmusEarliestDeadline: AddAfters in two shards meet. The timer is set
-// for the earliest.
-func TestLitmusEarliestDeadline(t *testing.T) {
-	litmus[*hourglass]{
-		rounds: 50_000,
-		world:  lastingHourglass(t, Config[int]{Shards: 2, Route: parity}, true, nil),
-		actors: []func(h *hourglass){
-			func(h *hourglass) { h.AddAfter(1, 2*time.Millisecond) },
-			func(h *hourglass) { h.AddAfter(2, time.Millisecond) },
-			func(h *hourglass) { h.AddAfter(3, 3*time.Millisecond) },
-		},
-		outcome: (*hourglass).outcome,
-		after:   (*hourglass).pass,
-		outcomes: verdicts{
-			"0 ready, 3 delayed": certain,
-		},
-	}.run(t)
-}
-
 // TestLitmusPanicAgainstAddAfter: the clock panics in a call that owns the
 // timer. A deadline that another call left to it is not forgotten.
 func TestLitmusPanicAgainstAddAfter(t *testing.T) {
@@ -253,101 +234,6 @@ func TestLitmusDelayEndsAgainstGet(t *testing.T) {
 	}.run(t)
 }
 
-// TestLitmusFire: AddAfter of an item whose delay expires at that moment. If
-// the AddAfter is first, of its two deadlines the earlier counts, once. If not,
-// it files another (C21).
-func TestLitmusFire(t *testing.T) {
-	for _, test := range []struct {
-		name     string
-		filed, d time.Duration
-		first    string // if the AddAfter is first
-	}{
-		{"later", time.Millisecond, 3 * time.Millisecond, "1 ready, 0 delayed"},
-		{"earlier", time.Hour, time.Millisecond, "1 ready, 0 delayed"},
-		{"the same", time.Millisecond, time.Millisecond, "1 ready, 0 delayed"},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			second := "1 ready, 1 delayed"
-			if test.filed > 2*time.Millisecond {
-				second = "0 ready, 1 delayed"
-			}
-			litmus[*hourglass]{
-				rounds: 50_000,
-				world:  lastingHourglass(t, Config[int]{}, false, func(h *hourglass) { h.AddAfter(1, test.filed) }),
-				actors: []func(h *hourglass){
-					func(h *hourglass) { h.clock.Step(2 * time.Millisecond) },
-					func(h *hourglass) { h.AddAfter(1, test.d) },
-				},
-				outcome: func(h *hourglass, _ int) string {
-					checkSet(t, h.Set)
-					return h.state()
-				},
-				after:    (*hourglass).pass,
-				outcomes: verdicts{test.first: certain, second: certain},
-			}.run(t)
-		})
-	}
-}
-
-// TestLitmusOvertaken: between an AddAfter's reading of the clock and its
-// filing, time passes, and the wheel goes beyond its deadline. The item is
-// added at once, and a later deadline that it had is void (C21), with
-// CancelDelayOnAdd or without.
-func TestLitmusOvertaken(t *testing.T) {
-	begin := func(h *hourglass) {
-		h.AddAfter(1, time.Hour)
-		h.AddAfter(2, time.Millisecond) // advances the wheel
-	}
-	litmus[*hourglass]{
-		rounds: 50_000,
-		world:  lastingHourglass(t, Config[int]{}, true, begin),
-		actors: []func(h *hourglass){
-			func(h *hourglass) { h.clock.Step(2 * time.Millisecond) },
-			func(h *hourglass) { h.AddAfter(1, time.Millisecond) },
-		},
-		outcome: func(h *hourglass, _ int) string { return h.state() },
-		after:   (*hourglass).pass,
-		outcomes: verdicts{
-			"2 ready, 0 delayed": certain,   // it was in time, or overtaken
-			"1 ready, 1 delayed": certain,   // it came later
-			"2 ready, 1 delayed": forbidden, // its later deadline is not void
-		},
-	}.run(t)
-}
-
-// TestLitmusClockSetBack: AddAfters come while the clock is set back, to before
-// where the wheels stand. No item becomes ready early, and none is forgotten
-// (C19).
-func TestLitmusClockSetBack(t *testing.T) {
-	begin := func(h *hourglass) {
-		h.AddAfter(3, time.Hour)
-		h.AddAfter(4, time.Hour)
-		h.clock.Step(time.Hour) // advances the wheels
-		finish(h.Set)
-	}
-	litmus[*hourglass]{
-		rounds: 50_000,
-		world:  lastingHourglass(t, Config[int]{Shards: 2, Route: parity}, true, begin),
-		actors: []func(h *hourglass){
-			func(h *hourglass) { h.clock.Step(-time.Hour) },
-			func(h *hourglass) { h.AddAfter(1, time.Minute) },
-			func(h *hourglass) { h.AddAfter(5, 2*time.Minute); h.AddAfter(2, time.Second) },
-		},
-		outcome: func(h *hourglass, _ int) string {
-			before := h.state()
-			h.clock.Step(time.Minute - time.Millisecond)
-			if ready := allReady(t, h.Set); len(ready) > 1 || len(ready) == 1 && ready[0] != 2 {
-				return fmt.Sprintf("early: %v", ready)
-			}
-			return before
-		},
-		after: (*hourglass).pass,
-		outcomes: verdicts{
-			"0 ready, 3 delayed": certain,
-		},
-	}.run(t)
-}
-
 // TestLitmusSetBackUnderTheDriver: the clock has gone beyond the other item's
 // deadline, and is set back while the driver expires that. An item that is
 // delayed by what the clock shows now does not become ready by what the driver
@@ -387,54 +273,6 @@ func TestLitmusSetBackUnderTheDriver(t *testing.T) {
 			"is ready after the clock went on and was set back": forbidden,
 			"is ready after the clock was set back and went on": certain,
 			"delayed after the clock was set back and went on":  allowed, // it came after that
-		},
-	}.run(t)
-}
-
-// TestLitmusCancelDelay: an Add that cancels the item's delay meets its end.
-// The item runs once in any case (C23).
-func TestLitmusCancelDelay(t *testing.T) {
-	litmus[*hourglass]{
-		rounds: 50_000,
-		world:  lastingHourglass(t, Config[int]{CancelDelayOnAdd: true}, false, func(h *hourglass) { h.AddAfter(1, time.Millisecond) }),
-		actors: []func(h *hourglass){
-			func(h *hourglass) { h.clock.Step(time.Millisecond) },
-			func(h *hourglass) { h.Add(1) },
-		},
-		outcome: func(h *hourglass, _ int) string {
-			return fmt.Sprintf("%s, %d expired", h.state(), h.Stats().Expired-h.counted.Expired)
-		},
-		after: (*hourglass).pass,
-		outcomes: verdicts{
-			"1 ready, 0 delayed, 0 expired": certain,
-			"1 ready, 0 delayed, 1 expired": certain,
-		},
-	}.run(t)
-}
-
-// TestLitmusDelayEndsAgainstDone: the delay of an item in processing expires
-// while its Done comes. One more run follows, whichever is first (C2, C23).
-func TestLitmusDelayEndsAgainstDone(t *testing.T) {
-	begin := func(h *hourglass) {
-		h.Add(1)
-		h.TryTake()
-		h.AddAfter(1, time.Millisecond)
-	}
-	litmus[*hourglass]{
-		rounds: 50_000,
-		world:  lastingHourglass(t, Config[int]{}, false, begin),
-		actors: []func(h *hourglass){
-			func(h *hourglass) { h.clock.Step(time.Millisecond) },
-			func(h *hourglass) { h.Done(1) },
-		},
-		outcome: func(h *hourglass, _ int) string {
-			checkSet(t, h.Set)
-			st := h.Stats()
-			return fmt.Sprintf("%s, %d processing, %d added", h.state(), st.Processing, st.Added-h.counted.Added)
-		},
-		after: (*hourglass).pass,
-		outcomes: verdicts{
-			"1 ready, 0 delayed, 0 processing, 2 added": certain,
 		},
 	}.run(t)
 }

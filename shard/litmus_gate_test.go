@@ -98,7 +98,7 @@ func TestLitmusGateAgainstPark(t *testing.T) {
 		t.Run(fmt.Sprintf("shards=%d/group", shards), func(t *testing.T) {
 			litmusBarred(t, Config[int]{
 				Shards: shards, Group: func(int) string { return "group" },
-				GroupRate: func(string) stats.Rate { return rate },
+				GroupPolicy: func(string) stats.GroupPolicy { return stats.GroupPolicy{Rate: rate} },
 			}, spend, step)
 		})
 	}

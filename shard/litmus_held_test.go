@@ -4,8 +4,6 @@ import (
 	"runtime"
 	"strings"
 	"testing"
-	"testing/synctest"
-	"time"
 )
 
 // TestLitmusHeldOpen tests windows that are too narrow to be met at random. The
@@ -47,54 +45,6 @@ func TestLitmusHeldOpen(t *testing.T) {
 			<-returned
 		})
 	}
-}
-
-// TestLitmusHeldOpenAtShutDown: a consumer has seen that the queue is open, and
-// is stopped before it takes an item while the queue is shut down. It does not
-// block forever.
-func TestLitmusHeldOpenAtShutDown(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newTestSet(t, Config[int]{})
-		s.shard(0).mu.Lock()
-		told := false
-		go func() { _, told, _ = s.await(nil, buffers[int]{items: make([]int, 1)}) }()
-		eventually(t, "the consumer does not look", func() bool { return waitsForLock(".takeAll(") })
-		s.closing.begun.Store(true)
-		s.closing.complete.Store(true)
-		s.wake() // no consumer is parked yet
-		s.shard(0).mu.Unlock()
-		synctest.Wait()
-		if !told {
-			t.Error("the consumer sleeps")
-			rouse(s)
-		}
-	})
-}
-
-// TestLitmusHeldOpenPanic: the clock panics again while the driver tries to
-// make up for its panic, and is stopped there until a ShutDown waits for the
-// driver. The ShutDown returns.
-func TestLitmusHeldOpenPanic(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s, c := newMeddled(t)
-		panics, returned := 0, false
-		c.each(beforeAfterFunc, func() {
-			if panics++; panics == 2 {
-				go func() { s.ShutDown(); returned = true }()
-				eventually(t, "ShutDown does not come", func() bool { return s.driver.ownership.Load() == timerNotified })
-			}
-			panic(panics)
-		})
-		if got := panicOf(func() { s.AddAfter(1, time.Hour) }); got != 1 || panics != 2 {
-			t.Errorf("panicked with %v, of %d panics", got, panics)
-		}
-		synctest.Wait()
-		if !returned {
-			t.Error("ShutDown waits forever")
-			s.driver.markStopped()
-		}
-		expectStopped(t, s, c.Timers())
-	})
 }
 
 // waitsForLock reports whether some goroutine waits for a mutex in a function.

@@ -113,39 +113,6 @@ func litmusPark(t *testing.T, shards, producers, consumers int) {
 	}.run(t)
 }
 
-// TestLitmusToken: two goroutines send the token at once, and there is one.
-// Neither blocks at the full channel.
-func TestLitmusToken(t *testing.T) {
-	set := lasting(t, Config[int]{})
-	send := func(s *Set[int]) {
-		for range 10 * exchanges {
-			s.sendToken()
-		}
-	}
-	litmus[*Set[int]]{
-		rounds: 100_000,
-		world:  set,
-		actors: []func(s *Set[int]){send, send, func(s *Set[int]) {
-			for range 10 * exchanges {
-				select {
-				case <-s.parker.token:
-					s.parker.searching.Store(false)
-				default:
-				}
-			}
-		}},
-		outcome: func(s *Set[int], asleep int) string { return fmt.Sprintf("%d blocked", asleep) },
-		after: func(s *Set[int]) {
-			for s.parker.searching.Swap(false) {
-				<-s.parker.token
-			}
-		},
-		outcomes: verdicts{
-			"0 blocked": certain,
-		},
-	}.run(t)
-}
-
 // A waitingRoom has two parked consumers, one of which gives up.
 type waitingRoom struct {
 	*Set[int]
@@ -301,33 +268,6 @@ func TestLitmusBatchCancelAgainstAdd(t *testing.T) {
 	}.run(t)
 }
 
-// TestLitmusCancelAgainstShutDown: one of two parked consumers gives up while
-// the queue is shut down, which wakes the consumers one by one. The other
-// returns as well.
-func TestLitmusCancelAgainstShutDown(t *testing.T) {
-	litmus[*waitingRoom]{
-		rounds: 50_000,
-		world: func(round int) *waitingRoom {
-			return newWaitingRoom(newTestSet(t, Config[int]{Shards: 1 + round%2}), round, 2)
-		},
-		actors: []func(w *waitingRoom){
-			when(func(w *waitingRoom) { w.ShutDown() }),
-			when((*waitingRoom).giveUp),
-			(*waitingRoom).wait,
-			(*waitingRoom).stay,
-		},
-		outcome: func(w *waitingRoom, asleep int) string {
-			return fmt.Sprintf("%d blocked, told %v: %v", asleep, w.shutdown, w.impatient)
-		},
-		after: func(w *waitingRoom) { rouse(w.Set) },
-		outcomes: verdicts{
-			"0 blocked, told true: shardq: queue is shut down": certain,
-			"0 blocked, told true: context canceled":           certain,
-			"1 blocked, told false: context canceled":          forbidden,
-		},
-	}.run(t)
-}
-
 // rouse wakes consumers that are parked beside an item, or in a set that is
 // shut down. If the token got lost, it makes another.
 func rouse(s *Set[int]) {
@@ -357,32 +297,6 @@ func TestLitmusGetAgainstShutDown(t *testing.T) {
 		after:   rouse,
 		outcomes: verdicts{
 			"0 blocked": certain,
-		},
-	}.run(t)
-}
-
-// TestLitmusDirtyAgainstGet: the Done of a dirty item comes while a consumer
-// parks. The consumer is woken for it (C4).
-func TestLitmusDirtyAgainstGet(t *testing.T) {
-	set := lasting(t, Config[int]{Shards: 2})
-	litmus[*Set[int]]{
-		rounds: 50_000,
-		world: func(round int) *Set[int] {
-			s := set(round)
-			s.Add(1)
-			s.TryTake()
-			s.Add(1)
-			return s
-		},
-		actors: []func(s *Set[int]){
-			func(s *Set[int]) { s.Done(1) },
-			func(s *Set[int]) { s.Get() },
-		},
-		outcome: func(s *Set[int], asleep int) string { return fmt.Sprintf("%d blocked, %d ready", asleep, s.Len()) },
-		after:   func(s *Set[int]) { rouse(s); s.Done(1) },
-		outcomes: verdicts{
-			"0 blocked, 0 ready": certain,
-			"1 blocked, 1 ready": forbidden,
 		},
 	}.run(t)
 }
@@ -426,37 +340,6 @@ func TestLitmusReadyBits(t *testing.T) {
 	}.run(t)
 }
 
-// TestLitmusReadyBitsOfTwo: the bits of two shards are in one word, and each
-// shard changes only its own.
-func TestLitmusReadyBitsOfTwo(t *testing.T) {
-	set := lasting(t, Config[int]{Shards: 2, Route: parity})
-	var wrong atomic.Int32
-	cycle := func(item uint32) func(s *Set[int]) {
-		return func(s *Set[int]) {
-			for range 5 * exchanges {
-				s.Add(int(item))
-				if s.readyWord(0)>>item&1 == 0 {
-					wrong.Add(1)
-				}
-				s.shard(int(item)).mu.Lock()
-				s.shard(int(item)).take(&s.shard(int(item)).ready, false)
-				s.shard(int(item)).mu.Unlock()
-				if s.readyWord(0)>>item&1 == 1 {
-					wrong.Add(1)
-				}
-				s.Done(int(item))
-			}
-		}
-	}
-	litmus[*Set[int]]{
-		rounds:   50_000,
-		world:    set,
-		actors:   []func(s *Set[int]){cycle(0), cycle(1)},
-		outcome:  func(s *Set[int], _ int) string { return fmt.Sprintf("%d times wrong", wrong.Swap(0)) },
-		outcomes: verdicts{"0 times wrong": certain},
-	}.run(t)
-}
-
 // drainAll takes what is ready out of every shard, whatever its bit is.
 func drainAll(s *Set[int]) {
 	for i := range s.shards {
@@ -466,43 +349,5 @@ func drainAll(s *Set[int]) {
 			sh.mu.Unlock()
 			s.Done(item)
 		}
-	}
-}
-
-// TestLitmusHandOut: there are as many consumers as items. Each finds one,
-// although they meet at a shard's lock, or find that shard empty. No consumer
-// learns that nothing is ready while something is. (After a shutdown it would
-// leave for good: C10.)
-func TestLitmusHandOut(t *testing.T) {
-	for name, items := range map[string][]int{"one shard": {0, 2, 4}, "two shards": {0, 1, 3}} {
-		t.Run(name, func(t *testing.T) {
-			set := lasting(t, Config[int]{Shards: 2, Route: parity})
-			look := func(s *Set[int]) { s.TryTake() }
-			litmus[*Set[int]]{
-				rounds: 100_000,
-				world: func(round int) *Set[int] {
-					s := set(round)
-					for _, item := range items {
-						s.Add(item)
-					}
-					return s
-				},
-				actors: []func(s *Set[int]){look, look, look},
-				outcome: func(s *Set[int], _ int) string {
-					st := s.Stats()
-					return fmt.Sprintf("%d processing, %d ready", st.Processing, st.Ready)
-				},
-				after: func(s *Set[int]) {
-					finish(s)
-					for _, item := range items {
-						s.Done(item)
-					}
-				},
-				outcomes: verdicts{
-					"3 processing, 0 ready": certain,
-					"2 processing, 1 ready": forbidden,
-				},
-			}.run(t)
-		})
 	}
 }

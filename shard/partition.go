@@ -39,7 +39,7 @@ func (s *Set[T]) assign(p *partition, place int, item T) {
 		return
 	}
 	hash := uint32(maphash.Comparable(s.seed, item))
-	sh := s.shardAt(s.tag(&p.tags[place], s.group(item)))
+	sh := s.shardAt(s.tag(&p.tags[place], s.config.Group(item)))
 	p.add(place, hash, sh.number)
 }
 

@@ -86,7 +86,7 @@ func (sh *shard[T]) findGroup(name string, hash uint32, make bool) (of uint32) {
 }
 
 func (s *Set[T]) mustHaveGroups() {
-	if s.group == nil {
+	if s.config.Group == nil {
 		panic("shardq: the queue has no groups: want Options.Group")
 	}
 }

@@ -7,7 +7,7 @@ type Delay struct {
 	// Duration is the length of the delay, from now.
 	Duration time.Duration
 	// Policy is the policy for an item that is delayed already.
-	Policy Policy
+	Policy DelayPolicy
 	// MaxWait limits how long this delay of the item can be prolonged: it
 	// expires at most MaxWait from now, whatever calls follow. If zero or less,
 	// there is no limit.
@@ -26,30 +26,29 @@ type Delay struct {
 	UnlessReady bool
 }
 
-// A Policy chooses between two deadlines of a delayed item: the old one and the
-// new one.
-type Policy uint8
+// A DelayPolicy says which of two deadlines counts: that of an item that is
+// delayed already, or the new one.
+type DelayPolicy uint8
 
 const (
-	// KeepEarliest keeps the earlier deadline: the item becomes ready no later
-	// than any call asked for.
-	KeepEarliest Policy = iota
-	// KeepLatest keeps the later deadline: the item becomes ready when there
-	// has been no call for a while (debounce).
+	// KeepEarliest keeps the earlier deadline, as AddAfter does.
+	KeepEarliest DelayPolicy = iota
+	// KeepLatest keeps the later deadline, so the item becomes ready when no
+	// call has added it for a while (debounce). A MaxWait limits that time.
 	KeepLatest
-	// KeepNew keeps the new deadline.
+	// KeepNew keeps the new deadline: the item is rescheduled.
 	KeepNew
-	// KeepOld keeps the old deadline.
+	// KeepOld keeps the old deadline, and drops the new one.
 	KeepOld
 
 	policies
 )
 
 // Valid reports whether p is one of the policies.
-func (p Policy) Valid() bool { return p < policies }
+func (p DelayPolicy) Valid() bool { return p < policies }
 
 // choose returns the deadline that counts.
-func (p Policy) choose(filed, given uint64) uint64 {
+func (p DelayPolicy) choose(filed, given uint64) uint64 {
 	switch p {
 	case KeepLatest:
 		return max(filed, given)

@@ -33,7 +33,7 @@ func (s *Set[T]) DeadlineOf(d Delay) Deadline {
 //
 // The deadline must have a positive delay. Postpone calls no user code before
 // the item is delayed. If the clock panics after that, the item stays delayed.
-func (s *Set[T]) Postpone(h Handle, d Deadline, policy Policy) (inProcessing bool) {
+func (s *Set[T]) Postpone(h Handle, d Deadline, policy DelayPolicy) (inProcessing bool) {
 	addsGoFirst := policy == KeepEarliest
 	sh := s.lockSwept(h)
 	e := sh.claimed(h)
@@ -66,7 +66,7 @@ func (s *Set[T]) Postpone(h Handle, d Deadline, policy Policy) (inProcessing boo
 
 // withDelay cancels the delay of an item. It returns d or the deadline of that
 // delay, as the policy says, with the higher of the priorities.
-func (sh *shard[T]) withDelay(id uint32, e *entry[T], d Deadline, policy Policy) Deadline {
+func (sh *shard[T]) withDelay(id uint32, e *entry[T], d Deadline, policy DelayPolicy) Deadline {
 	filed, _ := sh.wheel.Deadline(id)
 	d.f.deadline = policy.choose(filed, d.f.deadline)
 	d.f.priority = max(d.f.priority, sh.cancelDelay(id, e))

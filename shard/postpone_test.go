@@ -16,7 +16,7 @@ func TestPostpone(t *testing.T) {
 		{}, {Ages: true, Metrics: true}, {Group: func(int) string { return "g" }, Ages: true},
 	} {
 		for _, dirty := range []bool{false, true} {
-			for _, policy := range []Policy{KeepLatest, KeepEarliest} {
+			for _, policy := range []DelayPolicy{KeepLatest, KeepEarliest} {
 				fake := clock.NewFake(start)
 				config.Clock, config.Shards = fake, 2
 				s := newTestSet(t, config)
@@ -55,7 +55,7 @@ func TestPostpone(t *testing.T) {
 // began during the processing.
 func TestPostponeOfADelayedItem(t *testing.T) {
 	for _, test := range []struct {
-		policy        Policy
+		policy        DelayPolicy
 		before, given int // seconds
 		want          int
 	}{
@@ -81,61 +81,6 @@ func TestPostponeOfADelayedItem(t *testing.T) {
 	}
 }
 
-// TestPostponeEarlierThanTheWheel: the clock is set back, or has moved on since
-// it was read. The item is neither early nor forgotten.
-func TestPostponeEarlierThanTheWheel(t *testing.T) {
-	for _, back := range []bool{false, true} {
-		fake := clock.NewFake(start)
-		s := newTestSet(t, Config[int]{Shards: 1, Clock: fake})
-		s.AddAfter(2, time.Minute)
-		s.Add(1)
-		s.Get()
-		at, d := s.HandleOf(1), s.DeadlineIn(time.Second)
-		fake.Step(time.Minute)
-		require.Equal(t, 1, s.Len())
-		if back {
-			fake.Step(-time.Minute)
-			d = s.DeadlineIn(time.Second)
-		}
-		require.True(t, s.Postpone(at, d, KeepLatest))
-		s.DoneAt(1, at)
-		if back {
-			fake.Step(time.Second - 1)
-			require.Equal(t, 1, s.Len(), "it is early")
-			fake.Step(1)
-		}
-		require.Equal(t, 2, s.Len())
-		checkSet(t, s)
-	}
-}
-
-// TestPostponeAfterAShutdown: once adds are refused, the item becomes ready at
-// its Done.
-func TestPostponeAfterAShutdown(t *testing.T) {
-	s := newTestSet(t, Config[int]{Shards: 1})
-	s.Add(1)
-	s.Get()
-	d := s.DeadlineIn(time.Second)
-	s.ShutDown()
-	require.True(t, s.Postpone(s.HandleOf(1), d, KeepLatest))
-	s.DoneAt(1, s.HandleOf(1))
-	require.Equal(t, 1, s.Len())
-	addTo(s, 2, true)
-	addTo(s, 2, false)
-	require.EqualValues(t, 2, s.Stats().Dropped)
-}
-
-// TestAddToCancelsADelay: without keepDelay, AddTo cancels the delay.
-func TestAddToCancelsADelay(t *testing.T) {
-	s := newTestSet(t, Config[int]{Shards: 1})
-	s.AddAfter(1, time.Hour)
-	addTo(s, 1, false)
-	require.Equal(t, 1, s.Len())
-	s.Get()
-	s.Done(1)
-	require.Zero(t, s.Stats().Held)
-}
-
 // addTo is AddTo at the address of the item.
 func addTo(s *Set[int], item int, keepDelay bool) {
 	var a Address
@@ -146,7 +91,7 @@ func addTo(s *Set[int], item int, keepDelay bool) {
 // TestPostponeKeepsPriorities: the next run has the highest priority of the
 // adds during the processing and of the deadline.
 func TestPostponeKeepsPriorities(t *testing.T) {
-	for _, policy := range []Policy{KeepLatest, KeepEarliest} {
+	for _, policy := range []DelayPolicy{KeepLatest, KeepEarliest} {
 		for _, closing := range []bool{false, true} {
 			for _, priorities := range [][2]int{{3, 7}, {7, 3}, {-2, 0}, {0, -2}} {
 				fake := clock.NewFake(start)

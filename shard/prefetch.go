@@ -38,19 +38,14 @@ func (s *Set[T]) prefetch(items []T) (sum byte) {
 }
 
 // prefetchSlots reads the slots at which the look-ups of the current bucket
-// begin, for the same reason. If entries is true, it also reads the entries in
-// those slots.
-func (sh *shard[T]) prefetchSlots(p *partition, entries bool) {
+// begin, for the same reason.
+func (sh *shard[T]) prefetchSlots(p *partition) {
 	if sh.table == nil {
 		return
 	}
 	sum := uint32(0)
 	for place := p.current.first; place != 0; place = p.behind[place-1] {
-		id := sh.table.first(p.hashes[place-1])
-		if entries && id != 0 {
-			id = sh.table.at(id).hash
-		}
-		sum += id
+		sum += sh.table.first(p.hashes[place-1])
 	}
 	p.prefetched += byte(sum)
 }

@@ -245,7 +245,7 @@ func (s *Set[T]) lockAmong(set []atomic.Uint64, without uint64, start uint32) *s
 // lockByPriority is lockReady for a set with a priority bitmap. It reports
 // whether the Get is one of those that pass over the higher levels.
 func (s *Set[T]) lockByPriority(p *priorityBitmap, lane *lane) (sh *shard[T], passedOver bool) {
-	if s.lowPriorityInterval > 0 && lane.gets.Add(1)%s.lowPriorityInterval == 0 {
+	if s.config.LowPriorityInterval > 0 && lane.gets.Add(1)%uint32(s.config.LowPriorityInterval) == 0 {
 		return s.lockPassedOver(lane), true
 	}
 	return s.lockHighest(p, lane.turn.Load()), false

@@ -99,18 +99,6 @@ func (r rate) spend(full, now, tick uint64) uint64 {
 	return full + r.interval
 }
 
-// tokens returns the number of tokens of a bucket that is full at some moment.
-func (r rate) tokens(full, now uint64) int {
-	switch {
-	case !r.limits():
-		return math.MaxInt
-	case full <= now:
-		return int(r.burst)
-	}
-	missing := (full-now-1)/r.interval + 1
-	return int(uint64(r.burst) - min(uint64(r.burst), missing))
-}
-
 // convert returns when a bucket of another rate is full, if it has as many
 // tokens as this one, or as many as it has room for. The room that it has
 // besides fills at the new rate, so that a change makes no tokens.

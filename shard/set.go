@@ -14,78 +14,63 @@ import (
 	"github.com/shardq/shardq/stats"
 )
 
-// Config configures a [Set]. Package shardq documents the fields, fills in
-// defaults and validates. New takes the fields as they are.
+// Config configures a [Set]. Package shardq documents the fields that it has
+// as well, fills in defaults and validates. New takes the fields as they are.
 type Config[T comparable] struct {
-	Shards           int
-	Clock            clock.Clock
-	Tick             time.Duration
-	Route            func(item T) uint64
-	CancelDelayOnAdd bool
-	// KeepPlaces, DropDelayIfReady and DiscardOnShutDown are documented in
-	// package shardq.
-	KeepPlaces, DropDelayIfReady, DiscardOnShutDown bool
-	// OnAdd is called for each add that asked for a run or raised a priority.
-	// It may be nil.
-	OnAdd func(stats.Add[T])
-	// Group returns the group of an item, and replaces Route. If nil, there are
-	// no groups. StableRouting makes the shard of a group the same in every
-	// process.
-	Group         func(item T) string
-	StableRouting bool
-	// GroupWeight returns the number of items that a group is handed out in its
-	// turn. If nil, every weight is 1.
-	GroupWeight func(group string) int
-	// GroupLimit limits the number of items of a group in processing. If zero,
-	// there is no limit.
-	GroupLimit int
-	// GroupLimitOf returns the limit of a group, or 0 if GroupLimit counts. If
-	// nil, GroupLimit counts for all.
-	GroupLimitOf func(group string) int
-	// GroupRate returns the rate at which the items of a group are handed out.
-	// If nil, there are no rates.
-	GroupRate func(group string) stats.Rate
-	// Rate is the rate of the set: see [Set.SetRate].
-	Rate stats.Rate
-	// PrioritiesBeforeTurns makes groups take turns within the highest priority
-	// of a shard.
-	PrioritiesBeforeTurns bool
-	// LowPriorityInterval makes every n-th Get serve the priority that has
-	// waited longest. If zero, priorities are strict.
+	Shards              int
+	Clock               clock.Clock
+	Tick                time.Duration
+	Route               func(item T) uint64 // nil: the seeded hash
+	Group               func(item T) string // replaces Route
+	GroupPolicy         func(group string) stats.GroupPolicy
+	StableRouting       bool // of groups
+	Rate                stats.Rate
 	LowPriorityInterval int
-	// Ages keeps the moment at which each item became ready or was handed out.
-	Ages bool
-	// Metrics keeps counts and durations. It requires Ages.
-	Metrics bool
-	// The watchdog calls OnStuck for each item that has been in processing for
-	// StuckAfter, once for each processing. It requires Ages. If nil, there is
-	// no watchdog.
-	StuckAfter time.Duration
-	OnStuck    func(stats.Item[T])
-	// Capacity limits the number of items held. Only TryAdd and AddContext
-	// honor it. If zero, there is no limit.
-	Capacity int
-	// The limiter calls OnWatermark when the set holds HighWatermark items, and
-	// again when it is down to LowWatermark. It may be nil.
+	OnAdd               func(stats.Add[T])
+	// Metrics and OnStuck require Ages.
+	Ages, Metrics               bool
+	StuckAfter                  time.Duration
+	OnStuck                     func(stats.Item[T])
+	Capacity                    int
 	HighWatermark, LowWatermark int
 	OnWatermark                 func(high bool)
-	// The set calls OnMisuse for each call that it ignored. It may be nil.
-	OnMisuse func(kind Misuse, item T)
+	OnMisuse                    func(kind stats.MisuseKind, item T)
+	Rules                       Rules
 }
+
+// Rules are how a set may differ from client-go's queue. With all of them, it
+// behaves as controller-runtime's priority queue does.
+type Rules struct {
+	// CancelDelayOnAdd makes an Add of a delayed item cancel the delay.
+	CancelDelayOnAdd bool
+	// DropDelayIfReady drops a delay that is requested for an item that is
+	// ready or dirty: the run to come serves the call, and gets its priority at
+	// once.
+	DropDelayIfReady bool
+	// KeepPlaces gives an item the place of the add that asked for its run, not
+	// that of the moment at which it became ready: see places.
+	KeepPlaces bool
+	// DiscardOnShutDown makes [Set.ShutDown] drop what is ready or dirty as
+	// well. A drain still waits for these items, until ShutDown is called.
+	DiscardOnShutDown bool
+	// PrioritiesBeforeTurns makes the groups of a shard take turns within the
+	// highest priority that is ready there.
+	PrioritiesBeforeTurns bool
+}
+
+// Rules returns the rules of the set.
+func (s *Set[T]) Rules() Rules { return s.rules }
+
+// SetRules replaces the rules. It must be called before the set is used.
+func (s *Set[T]) SetRules(r Rules) { s.rules = r }
 
 // A Set is a work queue made of shards. All methods are safe for concurrent
 // use. A Set must not be copied.
 type Set[T comparable] struct {
-	seed  maphash.Seed
-	route func(item T) uint64
-	// group returns the group of an item. It is nil if there are no groups.
-	group        func(item T) string
-	stableGroups bool // their routes are those of StableRouting
-	groupWeight  func(group string) int
-	groupLimit   int32
-	// groupLimitOf and groupRate are as in Config.
-	groupLimitOf func(group string) int
-	groupRate    func(group string) stats.Rate
+	config Config[T]
+	rules  Rules
+	seed   maphash.Seed
+	route  func(item T) uint64
 	// throttled counts the throttled groups: see roundRobin. pausedGroups
 	// counts those of them that are paused: see mayLeave.
 	throttled    throttleCount
@@ -99,10 +84,7 @@ type Set[T comparable] struct {
 	// mayDiffer reports that some values of T are not equal to themselves.
 	mayDiffer bool
 	// strings has the offsets of the strings within an item: see prefetch.
-	strings          []uintptr
-	cancelDelayOnAdd bool
-	// keepPlaces, dropDelayIfReady and discardOnShutDown are as in Config.
-	keepPlaces, dropDelayIfReady, discardOnShutDown bool
+	strings []uintptr
 	// adds has the adds that OnAdd has to be called for. It is nil if there is
 	// no such hook.
 	adds *addHook[T]
@@ -110,7 +92,6 @@ type Set[T comparable] struct {
 	watches watches
 	// notifies reports that notify has something to do.
 	notifies bool
-	onMisuse func(kind Misuse, item T)
 	// shards are made when they are first used: see shard.
 	shards []atomic.Pointer[shard[T]]
 	// spares has chunks of entries that shards have given back.
@@ -119,13 +100,11 @@ type Set[T comparable] struct {
 	// until an add asks for one.
 	windows   atomic.Pointer[[]*windows[T]]
 	readyRows []readyRow
-	rejected  atomic.Uint64
+
+	rejected, misused, discarded atomic.Uint64
 	// priorityBitmap shows which shards serve which priorities. It is nil while
 	// all priorities are 0, and if there is one shard.
 	priorityBitmap atomic.Pointer[priorityBitmap]
-	// prioritiesBeforeTurns and lowPriorityInterval are as in Config.
-	prioritiesBeforeTurns bool
-	lowPriorityInterval   uint32
 
 	// ids is the number of ids in a shard: maxIDs, or less in tests. crowded
 	// reports that a shard has come near that: see Crowded.
@@ -154,16 +133,13 @@ type Set[T comparable] struct {
 	unreturned abandoned[T]
 	time       timebase
 	driver     driver[T]
-	// ages is Config.Ages: see coarseClock.
-	ages     bool
-	watchdog watchdog[T]
+	watchdog   watchdog[T]
 	// measures has the measures of each shard, once the shard is used. It is
 	// nil unless metrics are kept.
 	measures []*measures
 	// inFlightAtEnd is what Metrics report of the items in processing once a
 	// shutdown has begun.
 	inFlightAtEnd atomic.Pointer[inFlight]
-	discarded     atomic.Uint64
 	// probe sees the holds of inspections. It is nil except in tests.
 	probe *probe
 
@@ -196,8 +172,8 @@ type shard[T comparable] struct {
 	// served counts the items taken from the shard, modulo its range.
 	served uint16
 	// fruitless counts the deduplicated adds since an item was handed out,
-	// modulo its range.
-	fruitless uint16
+	// modulo its range. done counts the Dones: see countDone.
+	fruitless, done uint8
 	// number and set do not change.
 	number uint16
 	// owes has the reports that the shard owes to drains.
@@ -224,24 +200,17 @@ type shard[T comparable] struct {
 // New returns a Set. It starts no goroutine and sets no timer.
 func New[T comparable](config Config[T]) *Set[T] {
 	s := &Set[T]{
-		seed:                maphash.MakeSeed(),
-		route:               config.Route,
-		mayDiffer:           mayDiffer[T](),
-		strings:             stringsOf[T](),
-		cancelDelayOnAdd:    config.CancelDelayOnAdd,
-		keepPlaces:          config.KeepPlaces,
-		dropDelayIfReady:    config.DropDelayIfReady,
-		discardOnShutDown:   config.DiscardOnShutDown,
-		adds:                newAddHook(config.OnAdd),
-		onMisuse:            config.OnMisuse,
-		shards:              make([]atomic.Pointer[shard[T]], config.Shards),
-		spares:              &chunked.Spares[entry[T]]{},
-		readyRows:           newReadyRows(config.Shards),
-		lanes:               newLanes(runtime.GOMAXPROCS(0), config.Shards),
-		ages:                config.Ages,
-		lowPriorityInterval: uint32(config.LowPriorityInterval),
-
-		prioritiesBeforeTurns: config.PrioritiesBeforeTurns,
+		config:    config,
+		rules:     config.Rules,
+		seed:      maphash.MakeSeed(),
+		route:     config.Route,
+		mayDiffer: mayDiffer[T](),
+		strings:   stringsOf[T](),
+		adds:      newAddHook(config.OnAdd),
+		shards:    make([]atomic.Pointer[shard[T]], config.Shards),
+		spares:    &chunked.Spares[entry[T]]{},
+		readyRows: newReadyRows(config.Shards),
+		lanes:     newLanes(runtime.GOMAXPROCS(0), config.Shards),
 		limit: itemlimit.New(int64(config.Capacity),
 			int64(config.HighWatermark), int64(config.LowWatermark), config.OnWatermark),
 		time:   newTimebase(config.Clock, config.Tick),
@@ -249,8 +218,8 @@ func New[T comparable](config Config[T]) *Set[T] {
 		ids:    maxIDs,
 	}
 	s.notifies = s.limit != nil || s.adds != nil
-	s.initGroups(config)
-	s.initCares(config)
+	s.initGroups()
+	s.initCares()
 	if config.Metrics {
 		s.measures = make([]*measures, config.Shards)
 		s.coarse.sampler.init(s.time.tick)

@@ -48,26 +48,6 @@ func TestShardIsMadeOnce(t *testing.T) {
 	}
 }
 
-// TestShutDownBesideNewShards: an Add makes a shard after a shutdown has
-// skipped it because it did not exist. The item is dropped, or handed out, and
-// never left.
-func TestShutDownBesideNewShards(t *testing.T) {
-	const rounds, adders = 300, 4
-	for range rounds {
-		s := newTestSet(t, Config[int]{Shards: 64})
-		all := addAtOnce(s, adders, s.ShutDown)
-		got := 0
-		for item, shutdown := s.Get(); !shutdown; item, shutdown = s.Get() {
-			s.Done(item)
-			got++
-		}
-		all.Wait()
-		_, shutdown := s.Get()
-		require.True(t, shutdown, "after Get said that all is over, an item came")
-		require.Equal(t, adders, got+int(s.Stats().Dropped))
-	}
-}
-
 // addAtOnce adds that many items, and calls also, each in a goroutine of its
 // own. They begin together, and end when Wait of the result returns.
 func addAtOnce(s *Set[int], adders int, also func()) *sync.WaitGroup {

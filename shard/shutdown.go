@@ -37,7 +37,7 @@ func (s *Set[T]) ShutDown() {
 	s.closing.leaving.Store(true)
 	s.close(nil)
 	s.wake() // a consumer may wait for what is paused
-	if s.discardOnShutDown {
+	if s.rules.DiscardOnShutDown {
 		s.discardReady()
 	}
 }
@@ -79,7 +79,7 @@ func (s *Set[T]) close(dropped func(items []T)) {
 	s.closing.complete.Store(true)
 	s.drained.settle()
 	s.wake()
-	s.limit.Notify()
+	s.notify() // also of the delays that a Drain has ended
 }
 
 // closeShard drops the delayed items of a shard, a bounded number per hold of

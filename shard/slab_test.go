@@ -100,45 +100,6 @@ func (c *checkedSlab[T]) checkColumn() {
 	}
 }
 
-// TestColumnMemoryIsZero: the memory that a column gave back is zero for its
-// next use.
-func TestColumnMemoryIsZero(t *testing.T) {
-	var column cells[int]
-	*column.Extend(0), *column.Extend(chunked.ChunkCells) = 1, 2
-	column.drop(1)
-	column.drop(1) // which has no memory any more
-	if n := *column.Extend(2 * chunked.ChunkCells); n != 0 || *column.At(0) != 1 {
-		t.Errorf("new memory holds %d, and what was kept %d", n, *column.At(0))
-	}
-}
-
-// TestColumnOfBulkyEntries: several chunks of entries share a chunk of a
-// column, which is released with the last of them.
-func TestColumnOfBulkyEntries(t *testing.T) {
-	c := newBulkySlab(t)
-	for range 3*chunked.ChunkCells - 1 {
-		c.allocate("x")
-	}
-	c.check()
-	for place := len(c.order) - 1; place >= 0; place-- {
-		if c.order[place]%chunked.ChunkCells != 7 {
-			c.free(place)
-		}
-	}
-	c.check()
-	if cells := c.column.Cells(); cells != 3*chunked.ChunkCells {
-		t.Errorf("with an entry left in each of three chunks, the column has %d cells", cells)
-	}
-	for len(c.order) > 0 {
-		c.free(0)
-	}
-	c.check()
-	for range 2 * chunked.ChunkCells {
-		c.allocate("y")
-	}
-	c.check()
-}
-
 // TestSlabAgainstModel runs random operations, with bursts over several chunks.
 func TestSlabAgainstModel(t *testing.T) {
 	t.Run("string", func(t *testing.T) { slabAgainstModel(t, newCheckedSlab) })
@@ -191,29 +152,6 @@ func (c *checkedSlab[T]) freeChunk(chunk uint32) {
 	}
 }
 
-// TestSlabReleasesMemory: of many chunks, one in reserve and the first are
-// left.
-func TestSlabReleasesMemory(t *testing.T) {
-	c := newCheckedSlab(t)
-	for range 20 * chunked.ChunkCells {
-		c.allocate("x")
-	}
-	for len(c.order) > 0 {
-		c.free(0)
-	}
-	c.check()
-	if cells := c.slab.cells.Cells(); cells > 2*chunked.ChunkCells {
-		t.Errorf("an empty slab holds %d cells", cells)
-	}
-	for range chunked.ChunkCells {
-		c.allocate("y")
-	}
-	c.check()
-	if spaces := len(c.slab.spaces); spaces > 21 {
-		t.Errorf("chunks are not used again: there are %d", spaces)
-	}
-}
-
 // TestSlabKeepsNothing: a freed entry refers to nothing, in all chunks, the
 // reserve included.
 func TestSlabKeepsNothing(t *testing.T) {
@@ -232,35 +170,4 @@ func TestSlabKeepsNothing(t *testing.T) {
 			t.Fatalf("entry %d was kept: %+v", id, *e)
 		}
 	}
-}
-
-// TestSlabPrefersFullChunks: new entries go to the fullest chunk, so that other
-// chunks become empty. Of two chunks that were thinned out, the one freed into
-// last while full is filled first.
-func TestSlabPrefersFullChunks(t *testing.T) {
-	c := newCheckedSlab(t)
-	for range 4*chunked.ChunkCells - 1 {
-		c.allocate("x")
-	}
-	c.free(1*chunked.ChunkCells + 3)
-	c.free(2*chunked.ChunkCells + 3)
-	c.allocate("into chunk 2")
-	c.allocate("into chunk 1")
-	last := c.order[len(c.order)-2:]
-	if last[0]/chunked.ChunkCells != 2 || last[1]/chunked.ChunkCells != 1 {
-		t.Errorf("new entries went to %d and %d", last[0], last[1])
-	}
-	c.check()
-}
-
-// TestSlabGrowsByCells: a shard of a few items costs a few cells.
-func TestSlabGrowsByCells(t *testing.T) {
-	c := newCheckedSlab(t)
-	for n := 1; n < chunked.ChunkCells; n++ {
-		c.allocate("x")
-		if cells := c.slab.cells.Cells(); cells > max(8, 2*(n+1)) {
-			t.Fatalf("%d entries take %d cells", n, cells)
-		}
-	}
-	c.check()
 }

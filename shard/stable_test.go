@@ -2,13 +2,11 @@ package shard
 
 import (
 	"encoding/binary"
-	"fmt"
 	"math"
 	"strings"
 	"testing"
 
 	"github.com/cespare/xxhash/v2"
-	"pgregory.net/rapid"
 )
 
 // Item types with stable values.
@@ -96,80 +94,6 @@ func TestStableRouteGolden(t *testing.T) {
 	}
 }
 
-// TestStableRouteSkipsBlanks: == ignores blank fields, and so must the hash.
-func TestStableRouteSkipsBlanks(t *testing.T) {
-	want := xxhash.Sum64String("nginx")
-	for fill := range 3 {
-		item := over[blanked](byte(fill))
-		item.Name = "nginx"
-		if got := stable[blanked](t)(*item); got != want {
-			t.Errorf("with blank fields full of %d: %#x, want %#x", fill, got, want)
-		}
-	}
-}
-
-// TestStableRouteEquality: equal items have equal hashes, wherever their bytes
-// are and whatever is in between.
-func TestStableRouteEquality(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		checkEqualHashes(t, rapid.String())
-		checkEqualHashes(t, rapid.Int())
-		checkEqualHashes(t, rapid.Make[objectKey]())
-		checkEqualHashes(t, rapid.Make[nested]())
-		checkEqualHashes(t, rapid.Make[padded]())
-		checkEqualHashes(t, rapid.Make[widths]())
-		checkEqualHashes(t, rapid.Make[[3]string]())
-	})
-}
-
-// checkEqualHashes draws two items, often equal ones in different memory.
-func checkEqualHashes[T comparable](t *rapid.T, items *rapid.Generator[T]) {
-	route := stable[T](t)
-	a := items.Draw(t, "a")
-	b := a
-	if rapid.Bool().Draw(t, "another") {
-		b = items.Draw(t, "b")
-	}
-	dirt := [2]T{b, a} // an item inside something else
-	if route(a) != route(dirt[1]) {
-		t.Fatalf("%v has two hashes", a)
-	}
-	if (a == b) != (route(a) == route(b)) { // 2^-64 that this is chance
-		t.Fatalf("%v and %v are equal: %v; their hashes %#x, %#x", a, b, a == b, route(a), route(b))
-	}
-}
-
-// TestStableRouteIgnoresPadding fills the padding of an item with dirt.
-func TestStableRouteIgnoresPadding(t *testing.T) {
-	route := stable[padded](t)
-	clean, dirty := padded{1, 2, 3}, *over[padded](0xff)
-	dirty.A, dirty.B, dirty.C = 1, 2, 3
-	if clean != dirty || route(clean) != route(dirty) {
-		t.Errorf("%#x with clean padding, %#x with dirty", route(clean), route(dirty))
-	}
-}
-
-// TestStableRouteSeparatesParts: a byte at the end of one part gives another
-// hash than at the start of the next.
-func TestStableRouteSeparatesParts(t *testing.T) {
-	route := stable[objectKey](t)
-	if route(objectKey{"ab", "c"}) == route(objectKey{"a", "bc"}) || route(objectKey{"", "a"}) == route(objectKey{"a", ""}) {
-		t.Error("items of the same letters have the same hash")
-	}
-}
-
-// TestStableRouteCopiesStrings: equal strings at different addresses, also long
-// ones.
-func TestStableRouteCopiesStrings(t *testing.T) {
-	route := stable[string](t)
-	for n := range 200 {
-		s := strings.Repeat("x", n)
-		if route(s) != route(strings.Clone(s)) || route(s) == route(s+"x") {
-			t.Errorf("%d bytes", n)
-		}
-	}
-}
-
 // TestStableRouteFaults: one error names all parts that have no stable value.
 func TestStableRouteFaults(t *testing.T) {
 	checkFaults[float64](t, "float64 is of type float64")
@@ -210,36 +134,5 @@ func checkFaults[T comparable](t *testing.T, faults ...string) {
 		if !strings.Contains(err.Error(), fault) {
 			t.Errorf("the error does not say %q:\n%v", fault, err)
 		}
-	}
-}
-
-// TestStableRouteAllocatesNothing: no type of item makes it allocate.
-func TestStableRouteAllocatesNothing(t *testing.T) {
-	checkAllocations(t, "default/nginx")
-	checkAllocations(t, 12345)
-	checkAllocations(t, objectKey{"default", "nginx"})
-	checkAllocations(t, nested{Owner: objectKey{"default", "nginx"}})
-	checkAllocations(t, [4]string{"a", "b", "c", strings.Repeat("d", 100)})
-}
-
-func checkAllocations[T comparable](t *testing.T, item T) {
-	t.Helper()
-	route := stable[T](t)
-	if n := testing.AllocsPerRun(100, func() { hashSink += route(item) }); n > 0 {
-		t.Errorf("%T: %v allocations", item, n)
-	}
-}
-
-var hashSink uint64
-
-// TestStableRouteSpread: names in sequence, as programs make them, fill all
-// shards about evenly. The hash has no seed, so the counts are the same in each
-// run.
-func TestStableRouteSpread(t *testing.T) {
-	route := stable[objectKey](t)
-	for _, shards := range []int{2, 3, 16, 100} {
-		checkSpread(t, Config[objectKey]{Shards: shards, Route: route}, func(i int) objectKey {
-			return objectKey{"default", fmt.Sprintf("pod-%d", i)}
-		})
 	}
 }

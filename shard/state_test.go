@@ -44,57 +44,5 @@ func TestTransitions(t *testing.T) {
 	}
 }
 
-// TestPhasesArePowerOfTwo: the mask in step relies on it.
-func TestPhasesArePowerOfTwo(t *testing.T) {
-	if phases&(phases-1) != 0 {
-		t.Errorf("there are %d phases", phases)
-	}
-}
-
-// TestExclusionInTable proves exclusion (C1) from the table: an item is handed
-// out only from ready, and is then in a phase from which it cannot become ready
-// without a Done.
-func TestExclusionInTable(t *testing.T) {
-	for from := range phases {
-		for what := range events {
-			to, effect := transitions[from][what].to, transitions[from][what].effect
-			if (effect == handOut) != (from == ready && what == taken) {
-				t.Errorf("phase %d, event %d has effect %d", from, what, effect)
-			}
-			if (effect == enqueue) != (from != ready && to == ready) {
-				t.Errorf("phase %d, event %d has effect %d, and leads to %d", from, what, effect, to)
-			}
-			if out(from) && !out(to) && what != finished {
-				t.Errorf("event %d ends the processing of phase %d", what, from)
-			}
-			if effect == ignore && to != from {
-				t.Errorf("an ignored event %d leads from %d to %d", what, from, to)
-			}
-		}
-	}
-}
-
 // out reports whether an item of this phase is in flight.
 func out(p phase) bool { return p == processing || p == dirty }
-
-// TestEveryPhaseIsReached: every phase is reached from idle, and idle from
-// every phase.
-func TestEveryPhaseIsReached(t *testing.T) {
-	for from := range phases {
-		seen := map[phase]bool{}
-		explore(from, seen)
-		if len(seen) != int(phases) {
-			t.Errorf("from phase %d only %v can be reached", from, seen)
-		}
-	}
-}
-
-func explore(from phase, seen map[phase]bool) {
-	if seen[from] {
-		return
-	}
-	seen[from] = true
-	for what := range events {
-		explore(transitions[from][what].to, seen)
-	}
-}

@@ -14,91 +14,40 @@ type counters struct {
 
 // rareCounters count what happens rarely.
 type rareCounters struct {
-	expired, dropped, misused, canceled uint64
+	expired, dropped, canceled uint64
+	// done is a multiple of 256: see countDone.
+	done uint64
 }
 
-// Stats is a reading of a set's state and counters. Each shard contributes a
-// consistent reading of its own. Time passes between the shards.
-type Stats struct {
-	// Shards is the number of shards.
-	Shards int
-	// Ready, Processing, Delayed and Held count items, as in [stats.Shard].
-	Ready, Delayed, Processing, Held int
-	// Groups is the number of groups that have items. Throttled is the number
-	// of those that have ready items of which none is handed out, and
-	// ThrottledByRate and ThrottledByPause the numbers of those that wait for a
-	// token or are paused.
-	Groups, Throttled, ThrottledByRate, ThrottledByPause int
-	// Paused reports that the set is paused, and Rate is its rate.
-	Paused bool
-	Rate   stats.Rate
-	// Added counts the adds that asked for a run, and Deduplicated those that a
-	// run to come serves anyway.
-	Added, Deduplicated uint64
-	// Expired counts the delays that expired.
-	Expired uint64
-	// Dropped counts adds after a shutdown began, and the items whose delay the
-	// shutdown ended.
-	Dropped uint64
-	// Canceled counts the calls of Cancel that canceled something.
-	Canceled uint64
-	// OverCapacity counts the items that were added beyond the capacity.
-	OverCapacity uint64
-	// Rejected counts items that are not equal to themselves.
-	Rejected uint64
-	// Misused counts the Dones of items that were not in processing.
-	Misused uint64
-	// Discarded counts the calls of [Set.CountDiscard].
-	Discarded uint64
-	// Parked is the number of parked consumers.
-	Parked int
-	// ShuttingDown reports that a shutdown has begun.
-	ShuttingDown bool
-	// NextDue is when the next delay expires, to the tick.
-	//
-	// It is zero if no delay is running.
-	NextDue time.Time
-	// Closed reports that the set hands out nothing now, because it is paused
-	// or its rate is reached.
-	Closed bool
-	// NextToken is the earliest tick at which the set or a throttled group gets
-	// a token of its rate, or at which the pause of a group ends. It may be too
-	// early.
-	//
-	// It is zero if nothing waits for that.
-	NextToken time.Time
-	// PerShard has the parts of the shards, by their numbers.
-	PerShard []stats.Shard
-	// Priorities counts the ready items by priority, the highest first. It is
-	// nil while all items have the priority 0, or there are more than
-	// mostLevelsCounted levels in a shard.
-	Priorities []stats.Priority
-	// Metrics is nil unless metrics are kept.
-	Metrics *stats.Metrics
-
+// A tally adds up the readings of the shards.
+type tally struct {
+	stats.Stats
 	depths depths
 }
 
-// Stats returns a reading. It locks one shard after the other.
-func (s *Set[T]) Stats() Stats {
+// Stats returns a reading. It locks one shard after the other. Each shard
+// contributes a consistent reading of its own. Time passes between the shards.
+func (s *Set[T]) Stats() stats.Stats {
 	st, now := s.newStats()
 	for sh := range s.made() {
 		s.withLock(sh, func() (visited int, more bool) { return sh.addStatsTo(&st, now), false })
 	}
 	s.finish(&st)
-	return st
+	return st.Stats
 }
 
 // newStats returns what is counted without a lock. It also returns the present,
 // if ages are kept.
-func (s *Set[T]) newStats() (st Stats, now present) {
+func (s *Set[T]) newStats() (st tally, now present) {
 	_, held := s.throttled.read()
-	st = Stats{
+	st.Stats = stats.Stats{
 		Shards:       len(s.shards),
 		Rejected:     s.rejected.Load(),
+		Misused:      s.misused.Load(),
 		OverCapacity: s.limit.Exceeded(),
 		Discarded:    s.discarded.Load(),
 		Throttled:    int(held),
+		Capacity:     s.config.Capacity,
 		Paused:       s.gate.paused.Load(),
 		Closed:       s.gate.closed(),
 		Parked:       int(s.parker.parked.Load()),
@@ -108,7 +57,7 @@ func (s *Set[T]) newStats() (st Stats, now present) {
 	if b := s.gate.bucket.Load(); b != nil {
 		st.Rate = b.rate.public()
 	}
-	if s.ages {
+	if s.config.Ages {
 		now = s.present()
 	}
 	if s.measures != nil {
@@ -118,8 +67,8 @@ func (s *Set[T]) newStats() (st Stats, now present) {
 }
 
 // finish completes the reading after all shards were read.
-func (s *Set[T]) finish(st *Stats) {
-	st.Priorities, st.depths = st.depths.rows(), depths{}
+func (s *Set[T]) finish(st *tally) {
+	st.Priorities = st.depths.rows()
 	first := uint64(never)
 	for sh := range s.made() {
 		first = min(first, sh.next.Load())
@@ -140,7 +89,7 @@ func (s *Set[T]) finish(st *Stats) {
 
 // addStatsTo adds the shard's reading. It returns the number of groups and
 // levels that it asked.
-func (sh *shard[T]) addStatsTo(st *Stats, read present) (asked int) {
+func (sh *shard[T]) addStatsTo(st *tally, read present) (asked int) {
 	now := sh.seen(read)
 	info, asked := sh.shardInfo(now)
 	st.PerShard[sh.number] = info
@@ -158,7 +107,7 @@ func (sh *shard[T]) addStatsTo(st *Stats, read present) (asked int) {
 	st.Deduplicated += sh.count.deduplicated
 	st.Expired += sh.rare.expired
 	st.Dropped += sh.rare.dropped
-	st.Misused += sh.rare.misused
+	st.Done += sh.rare.done + uint64(sh.done)
 	st.Canceled += sh.rare.canceled
 	if st.Metrics != nil {
 		sh.addMeasuresTo(st.Metrics, now)
@@ -176,7 +125,7 @@ func (sh *shard[T]) shardInfo(now uint64) (info stats.Shard, asked int) {
 		return info, 0
 	}
 	info.Held = int(sh.table.live)
-	if sh.set.ages {
+	if sh.set.config.Ages {
 		info.OldestReady, asked = sh.oldestReady(now)
 		info.OldestProcessing = sh.age(sh.table.times.inFlight.head, now)
 	}
@@ -219,7 +168,7 @@ func (s *Set[T]) Len() (n int) {
 	switch {
 	case len(s.shards) == 1:
 		return s.lenOf(s.shard(0))
-	case s.group != nil: // the ready bits leave out throttled groups
+	case s.config.Group != nil: // the ready bits leave out throttled groups
 		for sh := range s.made() {
 			n += s.lenOf(sh)
 		}

@@ -6,7 +6,7 @@ import "math"
 // priority and its Handle, or false if nothing is ready. It calls no user code.
 // now is a reading of the clock, if groups have rates.
 func (s *Set[T]) takeNow(now uint64) (item T, priority int, h Handle, ok bool) {
-	if s.group != nil {
+	if s.config.Group != nil {
 		return s.takeRoundRobin(now)
 	}
 	if len(s.shards) == 1 {

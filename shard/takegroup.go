@@ -14,6 +14,11 @@ func (s *Set[T]) takeRoundRobin(now uint64) (item T, priority int, h Handle, ok 
 		if sh == nil {
 			return item, 0, Handle{}, false
 		}
+		if now == 0 && sh.turnHasRate() {
+			sh.mu.Unlock() // the group got its first rate since the take began
+			now = s.readForRate()
+			continue
+		}
 		var over bool
 		item, priority, h, over, ok = sh.takeInTurn(now)
 		fx := sh.regrouped()
@@ -39,6 +44,9 @@ func (s *Set[T]) lockInTurn(lane *lane) *shard[T] {
 	return s.lockReady(lane.turn.Load())
 }
 
+// turnHasRate reports whether the next take may need a reading of the clock.
+func (sh *shard[T]) turnHasRate() bool { return sh.groups != nil && sh.groups.rated }
+
 // takeInTurn hands out an item of the group whose turn it is. It also reports
 // whether the round is over.
 func (sh *shard[T]) takeInTurn(now uint64) (item T, priority int, h Handle, over, ok bool) {
@@ -47,7 +55,7 @@ func (sh *shard[T]) takeInTurn(now uint64) (item T, priority int, h Handle, over
 		return item, 0, h, false, false
 	}
 	g.left = min(g.left, g.weights) // groups of this round may be gone
-	c := g.next(sh.set.lowPriorityInterval)
+	c := g.next(uint32(sh.set.config.LowPriorityInterval))
 	of := c.turn
 	state := g.at(of)
 	item, priority, h, ok = sh.take(&state.ready, false)

@@ -1,7 +1,6 @@
 package shard
 
 import (
-	"math"
 	"sync"
 	"testing"
 	"time"
@@ -59,35 +58,6 @@ func TestTimeLeft(t *testing.T) {
 	require.Empty(t, left(t, s))
 }
 
-// TestTimeLeftOfTheLongest: delays that never expire, and delays that are
-// overdue.
-func TestTimeLeftOfTheLongest(t *testing.T) {
-	real := newMeddlingClock()
-	s := newTestSet(t, Config[int]{Clock: real})
-	for item := range 3 {
-		s.AddAfter(item, math.MaxInt64)
-	}
-	require.Equal(t, map[time.Duration]uint64{math.MaxInt64: 3}, left(t, s))
-	require.Equal(t, time.Duration(math.MaxInt64), s.TimeLeft().Sum)
-
-	late := &stoppedTimers{now: start}
-	s = newTestSet(t, Config[int]{Clock: late})
-	s.AddAfter(1, time.Second)
-	late.now = late.now.Add(time.Hour)
-	require.Equal(t, map[time.Duration]uint64{0: 1}, left(t, s))
-}
-
-// stoppedTimers is a clock whose timers never fire.
-type stoppedTimers struct{ now time.Time }
-
-func (c *stoppedTimers) Now() time.Time                              { return c.now }
-func (c *stoppedTimers) AfterFunc(time.Duration, func()) clock.Timer { return stoppedTimer{} }
-
-type stoppedTimer struct{}
-
-func (stoppedTimer) Reset(time.Duration) bool { return true }
-func (stoppedTimer) Stop() bool               { return true }
-
 // TestTimeLeftOfVeryMany: where a part is scaled to all, the number and the
 // distribution are those of all, and no more is inspected than documented.
 func TestTimeLeftOfVeryMany(t *testing.T) {
@@ -126,25 +96,6 @@ func TestTimeLeftOfVeryMany(t *testing.T) {
 	}
 	require.EqualValues(t, items, s.TimeLeft().Count)
 	require.InEpsilon(t, mostInspected, visited, 0.1)
-}
-
-// TestTimeLeftAfterABurst: the delays left over from a burst are spread thinly,
-// and new ones are close together. While there are not too many, each counts.
-func TestTimeLeftAfterABurst(t *testing.T) {
-	s := newTestSet(t, Config[int]{})
-	const burst, every, later = 300_000, 500, 3000
-	for item := range burst {
-		s.AddAfter(item, 1000*time.Second)
-	}
-	for item := range burst {
-		if item%every != 0 {
-			s.Cancel(item)
-		}
-	}
-	for item := range later {
-		s.AddAfter(burst+item, 10*time.Second)
-	}
-	require.Equal(t, map[time.Duration]uint64{10 * time.Second: later, 1000 * time.Second: burst / every}, left(t, s))
 }
 
 // TestTimeLeftBesideChanges: chunks come and go between two holds of the lock.

@@ -48,22 +48,14 @@ const (
 	Interrupted
 )
 
+var outcomes = [...]string{"succeeded", "failed", "requeued", "discarded", "interrupted"}
+
 // String returns the outcome in lower case.
 func (o Outcome) String() string {
-	switch o {
-	case Succeeded:
-		return "succeeded"
-	case Failed:
-		return "failed"
-	case Requeued:
-		return "requeued"
-	case Discarded:
-		return "discarded"
-	case Interrupted:
-		return "interrupted"
-	default:
-		return fmt.Sprintf("Outcome(%d)", uint8(o))
+	if int(o) < len(outcomes) {
+		return outcomes[o]
 	}
+	return fmt.Sprintf("Outcome(%d)", uint8(o))
 }
 
 // String writes the attempt in one line. It writes the value of a panic, and

@@ -21,7 +21,7 @@ const (
 // contents writes what a queue holds, for a message: the numbers of items, and
 // some of each state.
 func contents(queue shardq.Inspector) string {
-	found := queue.Inspect(longestList)
+	found := queue.Inspect().Snapshot(longestList)
 	name := "The queue"
 	if queue.Name() != "" {
 		name += fmt.Sprintf(" %q", queue.Name())
@@ -61,22 +61,20 @@ func obstacles(queue shardq.Inspector, found shardq.Snapshot[any]) (all []string
 	if found.Stats.Throttled == 0 {
 		return all
 	}
-	var groups []string
 	for g := range queue.Groups() {
 		if !g.Throttled {
 			continue
+		}
+		if len(all) == longestList {
+			return append(all, "and more groups")
 		}
 		line := fmt.Sprintf("group %q is throttled by its %v", g.Group, g.Reason)
 		if g.Reason == stats.ThrottledByPause && !g.PausedUntil.IsZero() {
 			line += fmt.Sprintf(", which ends in %v", g.PausedUntil.Sub(found.Time))
 		}
-		groups = append(groups, line)
+		all = append(all, line)
 	}
-	slices.Sort(groups)
-	if more := len(groups) - longestList; more > 0 {
-		groups = append(groups[:longestList], fmt.Sprintf("and %d more groups are throttled", more))
-	}
-	return append(all, groups...)
+	return all
 }
 
 // lines writes the items of one state, in an order that does not change from

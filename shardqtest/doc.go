@@ -1,19 +1,12 @@
 // Package shardqtest helps to test programs that use a queue: what they add,
 // what their handlers do, and when an item runs again. No test of it sleeps.
 //
-// # What the queue holds
-//
 // [RequireQueued], [RequireDelayed] and the like fail the test unless the queue
-// holds an item in a state. Their messages list what the queue holds:
-//
-//	service.Invoice(17) // what the test is about
-//	shardqtest.RequireQueued(t, queue, "invoice/17")
-//
-// # What the handler does
+// holds an item in a state, and list what the queue holds.
 //
 // A [Driver] is a pool of workers that stands still. The test lets it process
 // one item, or all until the queue is idle. It moves the queue's clock from one
-// deadline to the next, so backoff and delays take no time:
+// deadline to the next, so that backoff and delays take no time:
 //
 //	fake := clock.NewFake(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 //	queue := shardq.MustNew(shardq.Options[string]{Clock: fake, Shards: 1})
@@ -23,18 +16,11 @@
 //		t.Log(attempt)
 //	}
 //
-// A [worker.Pool] of one worker processes each item, so its options, its hooks
-// and what follows an error are those of production.
-//
-// # Handlers that fail
-//
 // A [Script] is a handler that fails, panics or asks for the item again as the
-// test says, item by item, and then does what the real handler does.
+// test says.
 //
-// # In a bubble
-//
-// All of it works in a bubble of testing/synctest. There the queue has its
-// usual clock, and the Driver gets none.
+// All of it works in a bubble of testing/synctest as well. There the queue has
+// its usual clock, and the Driver gets none.
 package shardqtest
 
 // TB is the part of [testing.TB] that the package needs. Fatalf must not

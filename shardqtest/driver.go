@@ -10,27 +10,19 @@ import (
 	"github.com/shardq/shardq/worker"
 )
 
-// MaxAttempts limits the attempts of one item in a call of a [Driver]. A call
-// that needs more fails the test, because the item seems to run again forever.
-// [Driver.RunFor] ends by itself as long as time passes, so there it limits the
-// attempts of the item at one reading of the clock.
-//
-// A hundred times as many attempts of all items fail the test as well: a
-// handler may add a new item in each attempt.
+// MaxAttempts limits the attempts of one item in a call of a [Driver], and of
+// all items to a hundred times as many. A call that needs more fails the test,
+// because an item seems to run again forever. In [Driver.RunFor] it limits the
+// attempts at one reading of the clock.
 const MaxAttempts = 10_000
 
 // A Driver processes the items of a queue when the test says so, and moves the
 // queue's clock. It is made by [Drive] or [DriveCoalescer].
 //
-// Each of its methods returns when the items are settled: their claims have
-// ended, and the hooks have returned. Between two calls nothing happens. So
-// with one shard, the order of all attempts is fixed.
-//
-// A Driver is for one goroutine at a time. A handler and a hook may use the
-// queue, but not the Driver. The queue may have other consumers.
-//
-// A panic of a hook passes through the call, as it does through
-// [worker.Pool.Run].
+// Each of its methods returns when the items are settled, and between two calls
+// nothing happens. So with one shard, the order of all attempts is fixed. A
+// Driver is for one goroutine at a time. A handler and a hook may use the
+// queue, but not the Driver. A panic of a hook passes through the call.
 type Driver[T any] struct {
 	t       TB
 	queue   shardq.Inspector
@@ -46,16 +38,12 @@ type Driver[T any] struct {
 }
 
 // Drive returns a driver of a queue, with the options of its workers. Fake must
-// be the queue's clock. A bucket or another limiter with a clock of its own
-// must have the same. In a bubble of testing/synctest, fake may be nil, and the
-// queue then has its usual clock.
+// be the queue's clock. In a bubble of testing/synctest, fake may be nil, and
+// the queue then has its usual clock. A fault of the options, or another clock
+// than the queue's, fails the test.
 //
-// Workers has no effect: there is one. Nor have Drain and DrainTimeout: a test
-// of the end calls [shardq.Queue.Drain] itself. Timeout ends contexts after
-// real time, which only passes in a bubble. A fault of the options, or another
-// clock than the queue's, fails the test.
-//
-// Handlers get the context of t if t has one, as [testing.T] does.
+// Workers, Drain and DrainTimeout have no effect. Handlers get the context of t
+// if t has one, as [testing.T] does.
 func Drive[T comparable](t TB, queue *shardq.Queue[T], fake *clock.Fake, options worker.Options[T]) *Driver[T] {
 	t.Helper()
 	d := &Driver[T]{
@@ -116,8 +104,7 @@ func (d *Driver[T]) begin() {
 }
 
 // Step processes the next ready item, and returns what happened. It returns
-// false if no item is ready that a pause, a rate or a limit lets through. It
-// never waits for an item, even if another consumer takes the last one. A
+// false if no item is ready that a pause, a rate or a limit lets through. A
 // HandleBatch gets a batch of one.
 func (d *Driver[T]) Step() (attempt Attempt[T], ok bool) {
 	d.t.Helper()
@@ -131,20 +118,16 @@ func (d *Driver[T]) Step() (attempt Attempt[T], ok bool) {
 // their order. It does not move the clock.
 func (d *Driver[T]) RunReady() (attempts []Attempt[T]) {
 	d.t.Helper()
-	return d.runReady(nil, newTally())
+	return d.runReady(nil, map[any]int{})
 }
 
 // RunUntilIdle processes items, and moves the clock to the next deadline, token
 // of a rate or end of a pause whenever none can run, until the queue holds
-// nothing. It returns all attempts in their order.
-//
-// It fails the test if one item needs more than [MaxAttempts] attempts. It also
-// fails the test if what is left cannot run, because another consumer has it,
-// or has the items that throttle its group, or because of a pause without an
-// end. The message names such groups and pauses.
+// nothing. It returns all attempts in their order. It fails the test if what is
+// left cannot run, and says why.
 func (d *Driver[T]) RunUntilIdle() (attempts []Attempt[T]) {
 	d.t.Helper()
-	counted := newTally()
+	counted := map[any]int{}
 	for {
 		attempts = d.runReady(attempts, counted)
 		if _, delayed := d.AdvanceToNext(); !delayed {
@@ -159,14 +142,13 @@ func (d *Driver[T]) RunUntilIdle() (attempts []Attempt[T]) {
 
 // RunFor processes the items that are ready now or become ready in the next d,
 // and returns all attempts in their order. Afterwards d has passed on the
-// clock. It suits items that run again and again. Handlers take no time on a
-// fake clock. A negative duration fails the test.
+// clock. A negative duration fails the test.
 func (d *Driver[T]) RunFor(duration time.Duration) (attempts []Attempt[T]) {
 	d.t.Helper()
 	d.requireForward("RunFor", duration)
 	end := d.time.now().Add(duration)
 	for {
-		attempts = d.runReady(attempts, newTally())
+		attempts = d.runReady(attempts, map[any]int{})
 		left := end.Sub(d.time.now())
 		if left <= 0 {
 			return attempts
@@ -178,9 +160,8 @@ func (d *Driver[T]) RunFor(duration time.Duration) (attempts []Attempt[T]) {
 	}
 }
 
-// Advance lets time pass, and processes nothing. All delays that expire in that
-// time have expired when it returns. A negative duration fails the test. To set
-// the clock back, use the [clock.Fake].
+// Advance lets time pass, and processes nothing. A negative duration fails the
+// test.
 func (d *Driver[T]) Advance(duration time.Duration) {
 	d.t.Helper()
 	d.requireForward("Advance", duration)
@@ -195,8 +176,7 @@ func (d *Driver[T]) requireForward(method string, duration time.Duration) {
 }
 
 // AdvanceToNext lets time pass until the next delay has expired, and returns
-// how much that was. It returns false and does nothing if an item is ready, or
-// no item is delayed.
+// how much that was. It returns false if an item is ready, or none is delayed.
 func (d *Driver[T]) AdvanceToNext() (passed time.Duration, ok bool) {
 	d.t.Helper()
 	for range maxPasses {
@@ -228,7 +208,7 @@ func (d *Driver[T]) next() (time.Duration, bool) {
 }
 
 // runReady appends attempts until no item is ready, and counts them.
-func (d *Driver[T]) runReady(attempts []Attempt[T], counted *tally) []Attempt[T] {
+func (d *Driver[T]) runReady(attempts []Attempt[T], counted map[any]int) []Attempt[T] {
 	d.t.Helper()
 	for {
 		more := d.run(d.batch)
@@ -236,12 +216,13 @@ func (d *Driver[T]) runReady(attempts []Attempt[T], counted *tally) []Attempt[T]
 			return attempts
 		}
 		for _, attempt := range more {
-			if of := counted.add(d.record.key(attempt.Item)); of > MaxAttempts || counted.all > maxAttemptsOfAll {
+			key := d.record.key(attempt.Item)
+			attempts, counted[key] = append(attempts, attempt), counted[key]+1
+			if counted[key] > MaxAttempts || len(attempts) > 100*MaxAttempts {
 				d.t.Fatalf("shardqtest: the queue is not idle after %d attempts, of which %d are of one item. "+
-					"The last one was\n  %v\n%s", counted.all, of, attempt, contents(d.queue))
+					"The last one was\n  %v\n%s", len(attempts), counted[key], attempt, contents(d.queue))
 			}
 		}
-		attempts = append(attempts, more...)
 	}
 }
 

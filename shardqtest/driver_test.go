@@ -13,7 +13,6 @@ import (
 	"github.com/shardq/shardq/clock"
 	"github.com/shardq/shardq/coalesce"
 	"github.com/shardq/shardq/shardqtest"
-	"github.com/shardq/shardq/stats"
 	"github.com/shardq/shardq/worker"
 )
 
@@ -46,7 +45,7 @@ func TestOutcomes(t *testing.T) {
 		script.For("again").Return(worker.RequeueAfter(time.Minute)).Return(worker.RequeueAfter(0))
 		script.For("permanent").Return(worker.Permanent(errOnPurpose))
 		script.For("exhausted").Fail(3)
-		q.AddBatch([]string{"fails", "panics", "again", "permanent", "exhausted"})
+		q.AddBatch([]string{"fails", "panics", "again", "permanent", "exhausted"}, shardq.AddOptions{})
 		require.Equal(t, []string{
 			"fails: attempt 1: failed: scripted failure 1: again in 5ms",
 			"panics: attempt 1: failed: panic: oops: again in 5ms",
@@ -99,7 +98,7 @@ func TestSteps(t *testing.T) {
 		passed, ok := driver.AdvanceToNext()
 		require.True(t, ok)
 		require.Equal(t, time.Millisecond, passed)
-		shardqtest.RequirePriority(t, q, "a", 2)
+		require.Equal(t, 2, shardqtest.RequireQueued(t, q, "a").Priority)
 		again, _ := driver.Step()
 		require.Equal(t, 2, again.Number)
 		require.Equal(t, 5*time.Millisecond, again.Time.Sub(a.Time))
@@ -116,22 +115,6 @@ func TestRunFor(t *testing.T) {
 		require.Len(t, driver.RunFor(24*time.Hour), 25)
 		require.Empty(t, driver.RunFor(time.Hour-1))
 		require.Len(t, driver.RunFor(1), 1)
-	})
-}
-
-// A delay that was canceled leaves its deadline behind.
-func TestAdvancePastACanceledDelay(t *testing.T) {
-	forEachClock(t, func(t *testing.T, fake *clock.Fake, q *shardq.Queue[string]) {
-		driver := shardqtest.Drive(t, q, fake, worker.Options[string]{
-			Handle: func(context.Context, string) error { return nil },
-		})
-		q.AddAfter("a", time.Minute)
-		q.AddAfter("b", time.Hour)
-		q.Cancel("a")
-		passed, ok := driver.AdvanceToNext()
-		require.True(t, ok)
-		require.Equal(t, time.Hour, passed)
-		require.Len(t, driver.RunUntilIdle(), 1)
 	})
 }
 
@@ -158,7 +141,7 @@ func TestBatches(t *testing.T) {
 			return errs
 		},
 	})
-	q.AddBatch([]int{0, 1, 2, 3, 4})
+	q.AddBatch([]int{0, 1, 2, 3, 4}, shardq.AddOptions{})
 	one, _ := driver.Step()
 	require.Equal(t, 0, one.Item)
 	require.Equal(t, []string{
@@ -200,9 +183,9 @@ func TestDriverOfACoalescer(t *testing.T) {
 func TestThrottledGroup(t *testing.T) {
 	fake := newFake()
 	q := shardq.MustNew(shardq.Options[string]{
-		Name: "tenants", Shards: 1, Clock: fake, GroupLimit: 1, Group: func(item string) string { return item[:1] },
+		Name: "tenants", Shards: 1, Clock: fake, GroupPolicy: func(string) shardq.GroupPolicy { return shardq.GroupPolicy{Limit: 1} }, Group: func(item string) string { return item[:1] },
 	})
-	q.AddBatch([]string{"a1", "a2", "b1"})
+	q.AddBatch([]string{"a1", "a2", "b1"}, shardq.AddOptions{})
 	item, _ := q.Get()
 	require.Equal(t, "a1", item)
 	handle := func(context.Context, string) error { return nil }
@@ -234,67 +217,6 @@ func TestItemThatRunsForever(t *testing.T) {
 		"The last one was\n  a: attempt 10001: failed: on purpose")
 }
 
-// An item that runs again at once forever keeps RunFor from moving the clock.
-func TestItemThatRunsForeverAtOneTime(t *testing.T) {
-	fake := newFake()
-	q := shardq.MustNew(shardq.Options[string]{Clock: fake})
-	q.Add("a")
-	message := failureOf(func(t stub) {
-		shardqtest.Drive(t, q, fake, worker.Options[string]{
-			Handle: func(context.Context, string) error { return worker.RequeueAfter(0) },
-		}).RunFor(time.Hour)
-	})
-	require.Contains(t, message, "of which 10001 are of one item")
-}
-
-// Much work is not work without an end.
-func TestManyAttempts(t *testing.T) {
-	t.Run("different items", func(t *testing.T) {
-		fake := newFake()
-		q := shardq.MustNew(shardq.Options[int]{Clock: fake})
-		driver := shardqtest.Drive(t, q, fake, worker.Options[int]{
-			Handle: func(context.Context, int) error { return nil },
-		})
-		for i := range 2 * shardqtest.MaxAttempts {
-			q.Add(i)
-		}
-		require.Len(t, driver.RunUntilIdle(), 2*shardqtest.MaxAttempts)
-	})
-	t.Run("a day of polls", func(t *testing.T) {
-		fake := newFake()
-		q := shardq.MustNew(shardq.Options[string]{Clock: fake})
-		driver := shardqtest.Drive(t, q, fake, worker.Options[string]{
-			Handle: func(context.Context, string) error { return worker.RequeueAfter(5 * time.Second) },
-		})
-		q.Add("feed")
-		require.Len(t, driver.RunFor(24*time.Hour), 24*3600/5+1)
-	})
-}
-
-// A handler may use the queue, and a panic of a hook reaches the caller.
-func TestUserCode(t *testing.T) {
-	fake := newFake()
-	q := shardq.MustNew(shardq.Options[string]{Clock: fake})
-	driver := shardqtest.Drive(t, q, fake, worker.Options[string]{
-		Handle: func(_ context.Context, item string) error {
-			if item == "a" {
-				q.Add("a") // dirty
-				q.Add("b")
-				shardqtest.RequireProcessing(t, q, "a")
-				return errOnPurpose
-			}
-			return nil
-		},
-		OnError: func(context.Context, worker.Failure[string]) { panic("hook") },
-	})
-	q.Add("a")
-	require.Panics(t, func() { driver.Step() })
-	found, _ := q.Lookup("a")
-	require.Equal(t, stats.Ready, found.State)
-	q.Cancel("a")
-	require.Len(t, driver.RunUntilIdle(), 1)
-}
-
 func TestFaultsOfADriver(t *testing.T) {
 	handle := func(context.Context, string) error { return nil }
 	drive := func(q *shardq.Queue[string], fake *clock.Fake, o worker.Options[string]) string {
@@ -319,35 +241,6 @@ func newQueueOnRealClock() *shardq.Queue[string] {
 	return shardq.MustNew(shardq.Options[string]{})
 }
 
-// Two clocks that read the same are noticed when no delay expires.
-func TestClockOfAnotherQueue(t *testing.T) {
-	q := shardq.MustNew(shardq.Options[string]{Clock: newFake()})
-	q.AddAfter("a", time.Minute)
-	message := failureOf(func(t stub) {
-		shardqtest.Drive(t, q, newFake(), worker.Options[string]{
-			Handle: func(context.Context, string) error { return nil },
-		}).RunUntilIdle()
-	})
-	require.Contains(t, message, "want the queue's clock to be that of the Driver")
-}
-
-// A handler that is too slow costs time in a bubble alone.
-func TestSlowHandler(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		q := shardq.MustNew(shardq.Options[string]{})
-		script := shardqtest.NewScript[string](nil)
-		script.For("a").Block()
-		driver := shardqtest.Drive(t, q, nil, worker.Options[string]{Handle: script.Handle, Timeout: time.Minute})
-		q.Add("a")
-		start := time.Now()
-		require.Equal(t, []string{
-			"a: attempt 1: failed: context deadline exceeded: again in 5ms",
-			"a: attempt 2: succeeded",
-		}, texts(driver.RunUntilIdle()))
-		require.Equal(t, time.Minute+5*time.Millisecond, time.Since(start))
-	})
-}
-
 // A handler whose item is added again, or canceled, may end early.
 func TestInterruptions(t *testing.T) {
 	forEachClock(t, func(t *testing.T, fake *clock.Fake, q *shardq.Queue[string]) {
@@ -369,47 +262,20 @@ func TestInterruptions(t *testing.T) {
 	})
 }
 
-// The error of an attempt is that of the outermost middleware.
-func TestMiddlewareOfADriver(t *testing.T) {
-	fake := newFake()
-	q := shardq.MustNew(shardq.Options[string]{Clock: fake})
-	var numbers []int
-	forgive := func(next worker.Handler[string]) worker.Handler[string] {
-		return func(ctx context.Context, item string) error {
-			attempt, ok := worker.AttemptOf[string](ctx)
-			require.True(t, ok)
-			numbers = append(numbers, attempt.Number())
-			if err := next(ctx, item); len(numbers) < 2 {
-				return err
-			}
-			return nil
-		}
-	}
-	driver := shardqtest.Drive(t, q, fake, worker.Options[string]{
-		Handle: func(context.Context, string) error { return errOnPurpose },
-		Use:    []worker.Middleware[string]{forgive},
-	})
-	q.Add("a")
-	require.Equal(t, []string{
-		"a: attempt 1: failed: on purpose: again in 5ms", "a: attempt 2: succeeded",
-	}, texts(driver.RunUntilIdle()))
-	require.Equal(t, []int{1, 2}, numbers)
-}
-
 // TestRatesAndPauses checks that the driver waits for tokens and for the ends
 // of pauses, and that nothing blocks.
 func TestRatesAndPauses(t *testing.T) {
 	tenth := shardq.Rate{PerSecond: 10, Burst: 1}
 	for name, o := range map[string]shardq.Options[int]{
 		"queue": {Rate: tenth},
-		"group": {Group: func(int) string { return "a" }, GroupRate: func(string) shardq.Rate { return tenth }},
+		"group": {Group: func(int) string { return "a" }, GroupPolicy: func(string) shardq.GroupPolicy { return shardq.GroupPolicy{Rate: tenth} }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			fake := newFake()
 			o.Clock = fake
 			queue := shardq.MustNew(o)
 			d := shardqtest.Drive(t, queue, fake, worker.Options[int]{Handle: func(context.Context, int) error { return nil }})
-			queue.AddBatch([]int{1, 2, 3, 4, 5})
+			queue.AddBatch([]int{1, 2, 3, 4, 5}, shardq.AddOptions{})
 			require.Len(t, d.RunReady(), 1)
 			require.Len(t, d.RunFor(200*time.Millisecond), 2)
 			begin := fake.Now()
@@ -439,69 +305,6 @@ func TestRatesAndPauses(t *testing.T) {
 	})
 }
 
-// TestMessageOfAPause checks that a test that fails because nothing can run
-// says what holds the items back.
-func TestMessageOfAPause(t *testing.T) {
-	fake := newFake()
-	queue := shardq.MustNew(shardq.Options[string]{Clock: fake, Group: func(item string) string { return item }})
-	handle := func(context.Context, string) error { return nil }
-	message := func() string {
-		return failureOf(func(s stub) { shardqtest.Drive(s, queue, fake, worker.Options[string]{Handle: handle}).RunUntilIdle() })
-	}
-	queue.PauseGroup("a", time.Time{})
-	queue.Add("a")
-	require.Equal(t, `shardqtest: the queue is not idle, and nothing in it can run
-The queue holds 1 items.
-  group "a" is throttled by its pause
-  ready: 1
-    a (group "a")`, message())
-
-	queue.PauseGroup("a", fake.Now().Add(time.Minute))
-	queue.Pause()
-	requireFailure(t, `shardqtest: the queue holds 1 items: want none
-The queue holds 1 items.
-  the queue is paused
-  group "a" is throttled by its pause, which ends in 1m0s
-  ready: 1
-    a (group "a")`, func(s stub) { shardqtest.RequireIdle(s, queue) })
-	require.Contains(t, message(), "\n  the queue is paused\n  ready: 1\n", "the pause of the group has ended")
-
-	for i := range 13 {
-		queue.PauseGroup(string(rune('b'+i)), time.Time{})
-		queue.Add(string(rune('b' + i)))
-	}
-	require.Contains(t, message(), "\n  group \"k\" is throttled by its pause\n  and 3 more groups are throttled\n  ready: 14\n")
-}
-
-// TestMessageOfARate checks that a message says that the queue's rate is
-// reached.
-func TestMessageOfARate(t *testing.T) {
-	fake := newFake()
-	queue := shardq.MustNew(shardq.Options[string]{Shards: 1, Clock: fake, Rate: shardq.Rate{PerSecond: 1}})
-	queue.AddBatch([]string{"a", "b"})
-	shardqtest.Drive(t, queue, fake, worker.Options[string]{Handle: func(context.Context, string) error { return nil }}).RunReady()
-	requireFailure(t, `shardqtest: the queue holds 1 items: want none
-The queue holds 1 items.
-  the queue is throttled by its rate
-  ready: 1
-    b`, func(s stub) { shardqtest.RequireIdle(s, queue) })
-}
-
-// A clock that a Driver set back would hide a mistake in the test.
-func TestDriverDoesNotGoBack(t *testing.T) {
-	forEachClock(t, func(t *testing.T, fake *clock.Fake, q *shardq.Queue[string]) {
-		begin := q.Inspect(0).Time
-		drive := func(s stub) *shardqtest.Driver[string] {
-			return shardqtest.Drive(s, q, fake, worker.Options[string]{Handle: func(context.Context, string) error { return nil }})
-		}
-		requireFailure(t, "shardqtest: Driver.Advance was called with -1s: want 0 or more",
-			func(s stub) { drive(s).Advance(-time.Second) })
-		requireFailure(t, "shardqtest: Driver.RunFor was called with -1s: want 0 or more",
-			func(s stub) { drive(s).RunFor(-time.Second) })
-		require.Equal(t, begin, q.Inspect(0).Time)
-	})
-}
-
 // An item that another consumer takes between the check and the claim leaves
 // nothing to wait for. A call that waited would end the bubble with a deadlock.
 func TestAnotherConsumerIsFaster(t *testing.T) {
@@ -514,19 +317,6 @@ func TestAnotherConsumerIsFaster(t *testing.T) {
 				}
 			}))
 			requireNoWait(t, driver, func() { q.Add("a") })
-		})
-	})
-	t.Run("coalescer", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			c := coalesce.MustNew(coalesce.Options[string, int]{Merge: func(a, b int) int { return a + b }})
-			driver := shardqtest.DriveCoalescer(t, c, nil, robbed[coalesce.Entry[string, int]](func() {
-				if c.Queue().Len() > 0 {
-					claim, err := c.Claim(t.Context())
-					require.NoError(t, err)
-					require.NoError(t, claim.Done())
-				}
-			}))
-			requireNoWait(t, driver, func() { require.NoError(t, c.Put("a", 1)) })
 		})
 	})
 }

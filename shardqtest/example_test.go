@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log"
-	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/shardq/shardq"
@@ -78,7 +76,7 @@ func ExampleScript() {
 	script.For("b").Return(worker.Permanent(errors.New("no such account")))
 
 	driver := shardqtest.Drive(t, queue, fake, worker.Options[string]{Handle: script.Handle})
-	queue.AddBatch([]string{"a", "b"})
+	queue.AddBatch([]string{"a", "b"}, shardq.AddOptions{})
 	for _, attempt := range driver.RunUntilIdle() {
 		fmt.Println(attempt)
 	}
@@ -104,43 +102,4 @@ func ExampleRequireQueued() {
 	shardqtest.RequireDelayed(t, queue, "reminder/17", 14*24*time.Hour)
 	fmt.Println("priority:", found.Priority)
 	// Output: priority: 10
-}
-
-// The handler of this test fails twice, by script. Two backoffs take no time.
-func TestWebhooksAreDelivered(t *testing.T) {
-	fake := clock.NewFake(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
-	queue := shardq.MustNew(shardq.Options[string]{Clock: fake, Shards: 1})
-	deliver := func(ctx context.Context, hook string) error { return nil } // what the test is about
-	script := shardqtest.NewScript(deliver)
-	script.For("web").Fail(1).Panic("out of range")
-	driver := shardqtest.Drive(t, queue, fake, worker.Options[string]{Handle: script.Handle})
-
-	queue.Add("web")
-	shardqtest.RequireQueued(t, queue, "web")
-	first, _ := driver.Step()
-	t.Log(first) // web: attempt 1: failed: scripted failure 1: again in 5ms
-	shardqtest.RequireDelayed(t, queue, "web", 5*time.Millisecond)
-
-	attempts := driver.RunUntilIdle()
-	if len(attempts) != 2 || attempts[1].Outcome != shardqtest.Succeeded {
-		t.Errorf("attempts: %v", attempts)
-	}
-	script.RequirePlayed(t)
-}
-
-// In a bubble a driver has no clock.
-func TestDriverInABubble(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		queue := shardq.MustNew(shardq.Options[string]{})
-		script := shardqtest.NewScript[string](nil)
-		script.For("slow").Block() // until its context ends
-		driver := shardqtest.Drive(t, queue, nil, worker.Options[string]{
-			Handle: script.Handle, Timeout: time.Minute,
-		})
-		queue.Add("slow")
-		attempts := driver.RunUntilIdle()
-		if len(attempts) != 2 || !errors.Is(attempts[0].Err, context.DeadlineExceeded) {
-			t.Errorf("attempts: %v", attempts)
-		}
-	})
 }

@@ -17,42 +17,31 @@ type Queue[T comparable] interface {
 }
 
 // RequireQueued fails the test unless item is ready, and returns what the queue
-// knows of it. An item that is in processing is not ready, also if it will run
-// once more: see [RequireProcessing].
+// knows of it. An item in processing is not ready: see [RequireProcessing].
 func RequireQueued[T comparable](t TB, queue Queue[T], item T) stats.Item[T] {
 	t.Helper()
 	return requireState(t, queue, item, stats.Ready)
 }
 
-// RequirePriority fails the test unless item is ready with that priority.
-func RequirePriority[T comparable](t TB, queue Queue[T], item T, priority int) {
-	t.Helper()
-	if found := RequireQueued(t, queue, item); found.Priority != priority {
-		t.Fatalf("shardqtest: %s is ready with priority %d: want %d\n%s",
-			written(item), found.Priority, priority, contents(queue))
-	}
-}
-
 // RequireDelayed fails the test unless item is delayed, and its delay expires
-// in that time, or less than a tick later: see [shardq.Options].Tick. An item
-// that is ready or in processing may be delayed as well.
+// in that time, or less than a tick later. An item that is ready or in
+// processing may be delayed as well.
 func RequireDelayed[T comparable](t TB, queue Queue[T], item T, remaining time.Duration) {
 	t.Helper()
-	now := queue.Inspect(0).Time
+	now := queue.Inspect().Snapshot(0).Time
 	found, held := queue.Lookup(item)
 	if !held || found.Deadline.IsZero() {
 		t.Fatalf("shardqtest: %s is %s: want it delayed\n%s", written(item), stateOf(found, held), contents(queue))
 	}
 	late := found.Deadline.Sub(now) - remaining
-	if late < 0 || late >= max(queue.Configuration().Tick, 1) {
+	if late < 0 || late >= max(queue.Inspect().Configuration().Tick, 1) {
 		t.Fatalf("shardqtest: the delay of %s expires in %v: want %v\n%s",
 			written(item), found.Deadline.Sub(now), remaining, contents(queue))
 	}
 }
 
 // RequireProcessing fails the test unless item is in processing, and returns
-// what the queue knows of it. Its Dirty reports that the item will run once
-// more.
+// what the queue knows of it, such as whether it will run once more.
 func RequireProcessing[T comparable](t TB, queue Queue[T], item T) stats.Item[T] {
 	t.Helper()
 	return requireState(t, queue, item, stats.Processing)
@@ -64,14 +53,6 @@ func RequireAbsent[T comparable](t TB, queue Queue[T], item T) {
 	if found, held := queue.Lookup(item); held {
 		t.Fatalf("shardqtest: %s is %s: want the queue not to hold it\n%s",
 			written(item), stateOf(found, held), contents(queue))
-	}
-}
-
-// RequireDepth fails the test unless that many items are ready.
-func RequireDepth(t TB, queue shardq.Inspector, ready int) {
-	t.Helper()
-	if n := queue.Stats().Ready; n != ready {
-		t.Fatalf("shardqtest: %d items are ready: want %d\n%s", n, ready, contents(queue))
 	}
 }
 

@@ -33,26 +33,3 @@ func TestScriptAndThenTheHandler(t *testing.T) {
 	require.Zero(t, script.Attempts("c"))
 	script.RequirePlayed(t)
 }
-
-// The attempts of a zero Script succeed, except those that it describes.
-func TestZeroScript(t *testing.T) {
-	var script shardqtest.Script[string]
-	require.NoError(t, script.Handle(t.Context(), "a"))
-	script.For("b").Fail(1)
-	require.EqualError(t, script.Handle(t.Context(), "b"), "scripted failure 1")
-	script.RequirePlayed(t)
-}
-
-// A Line that called the real handler for a nil function would hide a mistake.
-func TestLineOfNil(t *testing.T) {
-	line := shardqtest.NewScript[string](nil).For("a")
-	require.PanicsWithValue(t,
-		"shardqtest: Line.Do was called with nil: want a function, or use Return(nil) for a success",
-		func() { line.Do(nil) })
-}
-
-func TestLineThatFailsLessThanNever(t *testing.T) {
-	line := shardqtest.NewScript[string](nil).For("a")
-	require.PanicsWithValue(t, "shardqtest: Line.Fail was called with -1: want 0 or more", func() { line.Fail(-1) })
-	require.Same(t, line, line.Fail(0))
-}

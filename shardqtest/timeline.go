@@ -17,13 +17,13 @@ type timeline struct {
 // check returns an error unless moving the timeline moves the queue's clock.
 func (l timeline) check(queue shardq.Inspector) error {
 	if l.fake != nil {
-		if its := queue.Inspect(0).Time; !its.Equal(l.fake.Now()) {
+		if its := queue.Inspect().Snapshot(0).Time; !its.Equal(l.fake.Now()) {
 			return fmt.Errorf("the queue's clock reads %v, and the fake clock %v: "+
 				"want the same clock in the Options of the queue", its, l.fake.Now())
 		}
 		return nil
 	}
-	if of := queue.Configuration().Clock; of != "real" {
+	if of := queue.Inspect().Configuration().Clock; of != "real" {
 		return fmt.Errorf("the queue has a %s, and the Driver no clock: want the queue's fake clock", of)
 	}
 	return inBubble()

@@ -1,14 +1,11 @@
 package stats
 
 // An Add tells that an item is in line for a run: it was added, or its delay
-// has expired, or its priority was raised. An add that a run to come serves
-// anyway, and raises no priority, is none. If Canceled is set, the item has
+// has expired, or its priority was raised. If Canceled is set, the item has
 // left the line.
 type Add[T comparable] struct {
-	// Item is the item.
-	Item T
-	// Priority is the priority of the run to come.
-	Priority int
+	Item     T
+	Priority int // of the run to come
 	// Expired reports that the item's delay has expired.
 	Expired bool
 	// Raised reports that the item was in line already, and that its priority
@@ -17,7 +14,6 @@ type Add[T comparable] struct {
 	// Before is the priority that it had before, if Raised is set.
 	Before int
 	// Canceled reports that the item was in line with the Priority, and has
-	// left the line without a Get. The causes are Cancel, a shutdown with
-	// DiscardOnShutDown, and a coalescer's retry whose delay serves the add.
+	// left the line without a Get.
 	Canceled bool
 }

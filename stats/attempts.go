@@ -2,37 +2,30 @@ package stats
 
 import "iter"
 
-// Attempts has how long the attempts of workers took, by their results. The
-// Count of each histogram is the number of these attempts.
+// Attempts has how long the attempts of workers took, by their results.
 type Attempts struct {
 	Succeeded, Failed, Panicked, TimedOut, Requeued, Discarded Histogram
 }
 
-// Of returns the durations of the attempts with a result. It returns nil for an
-// unknown result.
+// Of returns the durations of the attempts with a result, or nil if it is
+// unknown.
 func (a *Attempts) Of(r Result) *Histogram {
-	switch r {
-	case Succeeded:
-		return &a.Succeeded
-	case Failed:
-		return &a.Failed
-	case Panicked:
-		return &a.Panicked
-	case TimedOut:
-		return &a.TimedOut
-	case Requeued:
-		return &a.Requeued
-	case Discarded:
-		return &a.Discarded
+	if r >= Results {
+		return nil
 	}
-	return nil
+	return a.all()[r]
+}
+
+// all returns the durations in the order of the results.
+func (a *Attempts) all() []*Histogram {
+	return []*Histogram{&a.Succeeded, &a.Failed, &a.Panicked, &a.TimedOut, &a.Requeued, &a.Discarded}
 }
 
 // All returns an iterator over all results, with their durations.
 func (a *Attempts) All() iter.Seq2[Result, *Histogram] {
 	return func(yield func(Result, *Histogram) bool) {
-		for r := range Result(Results) {
-			if !yield(r, a.Of(r)) {
+		for r, h := range a.all() {
+			if !yield(Result(r), h) {
 				return
 			}
 		}
@@ -45,10 +38,8 @@ type GroupAttempts struct {
 	Group string
 	// Counts has the number of attempts by [Result].
 	Counts [Results]uint64
-	// Missed is the greatest number of attempts that Counts may lack. They took
-	// place while the queue did not count the group by itself.
-	//
-	// It is zero unless the queue has had more than a thousand groups.
+	// Missed is the greatest number of attempts that Counts may lack. It is
+	// zero unless the queue has had more than a thousand groups.
 	Missed uint64
 }
 

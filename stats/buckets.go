@@ -19,8 +19,6 @@ var bucketBounds = makeBounds() // len is checked by a test
 
 func makeBounds() (bounds []time.Duration) {
 	for i := lowestPower * perDoubling; i <= highestPower*perDoubling; i++ {
-		// Rounding down changes nothing, because a duration is a whole number
-		// of nanoseconds.
 		bounds = append(bounds, time.Duration(math.Floor(1e9*math.Exp2(float64(i)/perDoubling))))
 	}
 	for decade := 10 * time.Nanosecond; decade <= 1000*time.Second; decade *= 10 {

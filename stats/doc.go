@@ -1,16 +1,12 @@
-// Package stats has the plain types in which a queue describes itself. Package
-// shardq returns them from Stats, Snapshot, All and Groups, and what shows a
-// queue, such as a page or an exporter, reads them. The package has no locks
-// and knows no queue.
+// Package stats has the plain types in which a queue describes itself. It has
+// no locks and knows no queue.
 //
 //   - An [Item] is one item: its [State], its times, its priority.
 //   - A [Shard] and a [Group] count the items of one shard and of one group.
-//   - [Metrics] are the figures that a queue keeps only if it is asked to. They
-//     include the seven series of client-go's workqueue.
+//   - [Metrics] are the figures that a queue keeps only if it is asked to.
 //   - [Values] count the pending values of a coalescer.
-//   - A [Histogram] counts durations by their lengths. A [Recorder] fills one
-//     duration by duration, and a [Sample] estimates one from some durations of
-//     many.
+//   - A [Histogram] counts durations by their lengths. A [Recorder] fills one,
+//     and a [Sample] estimates one from some durations of many.
 //
 // # The buckets of a histogram
 //

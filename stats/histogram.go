@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"iter"
 	"math"
-	"slices"
 	"time"
 )
 
@@ -13,13 +12,11 @@ import (
 // for its buckets. It is a reading, and does not change. The zero Histogram is
 // empty.
 type Histogram struct {
-	// Count is the number of durations.
-	Count uint64
-	// Sum is the durations added together. It is at most [math.MaxInt64], 292
-	// years.
-	Sum time.Duration
-	// counts has the number of durations in each bucket.
-	counts []uint64
+	// Count is the number of durations, and Sum all of them added together, at
+	// most [math.MaxInt64].
+	Count  uint64
+	Sum    time.Duration
+	counts []uint64 // in each bucket
 }
 
 // init allocates the buckets of an empty histogram.
@@ -30,9 +27,8 @@ func (h *Histogram) init() {
 }
 
 // Buckets returns an iterator over the buckets that are not empty, the shortest
-// durations first. It yields the greatest duration that belongs in the bucket,
-// and the number of durations in it. The greatest duration of the last bucket
-// is [math.MaxInt64].
+// durations first. It yields the upper bound of the bucket, [math.MaxInt64] for
+// the last, and the number of durations in it.
 func (h Histogram) Buckets() iter.Seq2[time.Duration, uint64] {
 	return func(yield func(time.Duration, uint64) bool) {
 		for i, n := range h.counts {
@@ -65,11 +61,8 @@ func (h Histogram) Quantile(q float64) time.Duration {
 	}
 	want := uint64(math.Ceil(min(q, 1) * float64(h.Count)))
 	seen, last := uint64(0), time.Duration(0)
-	for i, n := range h.counts {
-		if n == 0 {
-			continue
-		}
-		last = bucketBounds[i]
+	for bound, n := range h.Buckets() {
+		last = bound
 		if seen += n; seen >= want {
 			break
 		}
@@ -90,7 +83,6 @@ func (h Histogram) String() string {
 	return fmt.Sprintf("%d, mean %v, p50 %s, p90 %s, p99 %s", h.Count, h.Mean(), h.written(0.5), h.written(0.9), h.written(0.99))
 }
 
-// written returns a quantile as a text.
 func (h Histogram) written(q float64) string {
 	if d := h.Quantile(q); d != math.MaxInt64 {
 		return d.String()
@@ -106,10 +98,9 @@ func (h Histogram) known(q float64) *time.Duration {
 	return nil
 }
 
-// MarshalJSON writes the histogram as an object with Count, Sum, Mean, the
-// quantiles P50, P90 and P99, and Buckets: those that are not empty, each with
-// AtMost and Count. Durations are in nanoseconds. A quantile in the last bucket
-// is null.
+// MarshalJSON writes an object with Count, Sum, Mean, the quantiles P50, P90
+// and P99, and the Buckets that are not empty, each with AtMost and Count.
+// Durations are in nanoseconds. A quantile in the last bucket is null.
 func (h Histogram) MarshalJSON() ([]byte, error) {
 	type bucket struct {
 		AtMost time.Duration
@@ -147,14 +138,4 @@ func (h *Histogram) UnmarshalJSON(text []byte) error {
 		h.counts[bucketOf(uint64(max(0, b.AtMost)))] += b.Count
 	}
 	return nil
-}
-
-// Since returns the durations that were counted since an earlier reading of the
-// same histogram.
-func (h Histogram) Since(earlier Histogram) Histogram {
-	later := Histogram{Count: h.Count - earlier.Count, Sum: h.Sum - earlier.Sum, counts: slices.Clone(h.counts)}
-	for i, n := range earlier.counts[:min(len(earlier.counts), len(later.counts))] {
-		later.counts[i] -= n
-	}
-	return later
 }

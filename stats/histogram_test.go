@@ -118,16 +118,6 @@ func TestHistogramOfNothing(t *testing.T) {
 		for bound := range h.Buckets() {
 			t.Errorf("there is a bucket to %v", bound)
 		}
-		if s := h.Since(h); s.Count != 0 || s.Sum != 0 {
-			t.Errorf("%+v", s)
-		}
-	}
-}
-
-func TestHistogramOfZero(t *testing.T) {
-	h := recorded(0, 0)
-	if h.Count != 2 || h.Sum != 0 || h.AtMost(0) != 2 || h.Quantile(1) != 0 {
-		t.Errorf("%+v: at most 0 are %d, the longest is %v", h, h.AtMost(0), h.Quantile(1))
 	}
 }
 
@@ -189,28 +179,6 @@ func checkBuckets(t *testing.T, h Histogram, sorted []time.Duration) {
 	if counted != len(sorted) {
 		t.Errorf("the buckets have %d, not %d", counted, len(sorted))
 	}
-	for range h.Buckets() {
-		break // nothing more is yielded after a break
-	}
-}
-
-func TestHistogramSince(t *testing.T) {
-	var r Recorder
-	r.Record(0, uint64(time.Second))
-	earlier := readingOf(&r)
-	r.Record(0, uint64(time.Second))
-	r.Record(0, uint64(time.Minute))
-	later := readingOf(&r)
-	between := later.Since(earlier)
-	if between.Count != 2 || between.Sum != 61*time.Second || between.AtMost(time.Second) != 1 || between.AtMost(1000*time.Second) != 2 {
-		t.Errorf("%+v", between)
-	}
-	if later.AtMost(time.Second) != 2 || earlier.AtMost(time.Second) != 1 {
-		t.Error("a reading has changed")
-	}
-	if all := later.Since(Histogram{}); all.Count != 3 || all.Sum != later.Sum {
-		t.Errorf("since the empty one: %+v", all)
-	}
 }
 
 // TestHistogramSumDoesNotOverflow: with delays as long as there are, the sum
@@ -237,23 +205,6 @@ func TestHistogramSumDoesNotOverflow(t *testing.T) {
 	}
 	if h.Count != 11 || h.AtMost(time.Second) != 5 || h.Quantile(1) != math.MaxInt64 {
 		t.Errorf("%+v", h)
-	}
-}
-
-// TestRecordingAllocatesOnce: a page, for durations that are alike.
-func TestRecordingAllocatesOnce(t *testing.T) {
-	if underRace {
-		t.Skip("the race detector allocates")
-	}
-	var r Recorder
-	r.Record(0, uint64(time.Second))
-	r.Record(0, uint64(time.Millisecond))
-	n := testing.AllocsPerRun(100, func() {
-		r.Record(0, uint64(time.Second))
-		r.Record(0, uint64(time.Millisecond))
-	})
-	if n != 0 {
-		t.Errorf("%v allocations", n)
 	}
 }
 

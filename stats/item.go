@@ -36,22 +36,16 @@ func (s State) String() string {
 
 // Item describes an item of a queue at one moment.
 type Item[T comparable] struct {
-	// Item is the item itself.
-	Item T
-	// State is its state.
+	Item  T
 	State State
 	// Dirty reports that the item is in processing, and was added again since.
 	// It becomes ready at its Done.
 	Dirty bool
-	// Since is when the item came into its state, to the tick. The deadline of
-	// a delayed item may have changed since.
-	//
-	// It is zero if the queue keeps no ages.
+	// Since is when the item came into its state, to the tick. It is zero if
+	// the queue keeps no ages.
 	Since time.Time
 	// Deadline is when the item's delay expires. An item that is ready or in
-	// processing may have a delay as well.
-	//
-	// It is zero if no delay is running.
+	// processing may have a delay as well. It is zero if no delay is running.
 	Deadline time.Time
 	// Priority is the priority of the item's next run, as far as it is known. A
 	// ready item with a delay shows the priority with which it is ready. An
@@ -60,15 +54,10 @@ type Item[T comparable] struct {
 	// Attempts is how often the item was requeued since it was last forgotten,
 	// according to the queue's limiter.
 	Attempts int
-	// Shard is the number of the item's shard.
-	Shard int
-	// Group is the item's group.
-	//
-	// It is empty if the queue has no groups.
-	Group string
-	// Worker is the number of the worker that processes the item.
-	//
-	// It is 0 if none does, or the queue keeps no metrics.
+	Shard    int    // the number of the item's shard
+	Group    string // empty if the queue has no groups
+	// Worker is the number of the worker that processes the item. It is 0 if
+	// none does, or the queue keeps no metrics.
 	Worker int
 }
 

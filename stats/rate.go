@@ -14,7 +14,6 @@ type Rate struct {
 	// PerSecond is the number of items that are handed out in a second.
 	PerSecond float64
 	// Burst is the number of items that may be handed out at once after a rest.
-	//
 	// If zero, it is 1.
 	Burst int
 }
@@ -34,6 +33,23 @@ func (r Rate) Validate() error {
 	return errors.Join(faults...)
 }
 
+// A GroupPolicy says how the items of a group are handed out.
+type GroupPolicy struct {
+	// Weight is how many items the group hands out in its turn, at most
+	// 1,048,576.
+	//
+	// If zero or negative, it is 1.
+	Weight int
+	// Limit limits the items of the group that are in processing at once, in
+	// the whole queue. A group that reaches it ends its turn.
+	//
+	// If zero or negative, there is no limit.
+	Limit int
+	// Rate limits how many items of the group are handed out in a time, in the
+	// whole queue.
+	Rate Rate
+}
+
 // A Throttling is the reason why a group is throttled.
 type Throttling uint8
 
@@ -51,13 +67,5 @@ const (
 
 // String returns a word for the reason. It is empty for NotThrottled.
 func (t Throttling) String() string {
-	switch t {
-	case ThrottledByLimit:
-		return "limit"
-	case ThrottledByRate:
-		return "rate"
-	case ThrottledByPause:
-		return "pause"
-	}
-	return ""
+	return [...]string{"", "limit", "rate", "pause"}[min(t, ThrottledByPause)]
 }

@@ -8,10 +8,8 @@ import (
 const (
 	// pageBuckets is how many buckets a recorder allocates at once: a cache
 	// line.
-	pageBuckets = 8
-	// recorderPages is the number of pages that the buckets need. A test
-	// compares it with the bounds.
-	recorderPages = 50
+	pageBuckets   = 8
+	recorderPages = 50 // that the buckets need; a test compares it
 )
 
 // A Recorder counts durations for a [Histogram]. It allocates only the buckets
@@ -19,9 +17,7 @@ const (
 // use. It must not be copied after first use, and is not safe for concurrent
 // use.
 type Recorder struct {
-	// zeros counts durations of zero. Most are, because they begin and end at
-	// one reading of a coarse clock.
-	zeros uint64
+	zeros uint64 // most durations, with a coarse clock
 	sum   uint64
 	pages *[recorderPages]*[pageBuckets]uint64
 }
@@ -76,8 +72,7 @@ func (r *Recorder) AddTo(h *Histogram) {
 	}
 }
 
-// Sum returns a+b, or [math.MaxInt64] if the sum is more than that. Neither a
-// nor b may be negative.
+// Sum returns a+b, neither negative, or [math.MaxInt64] if the sum is more.
 func Sum(a, b time.Duration) time.Duration {
 	return time.Duration(boundedSum(uint64(a), uint64(b)))
 }

@@ -17,17 +17,15 @@ const (
 	// Panicked is the result of a handler that panicked or called
 	// runtime.Goexit, or that returned an error that wraps a panic.
 	Panicked
-	// TimedOut is the result of a handler that took as long as the timeout of
-	// an attempt allows, or longer, and returned an error that wraps
-	// [context.DeadlineExceeded]. Without a timeout there is none.
+	// TimedOut is the result of a handler that used up the timeout of an
+	// attempt, and returned an error that wraps [context.DeadlineExceeded].
 	TimedOut
-	// Requeued is the result of a handler that did not fail, and asked for the
-	// item again after a delay. It is also that of a handler whose context
-	// ended because its item was added again or canceled.
+	// Requeued is the result of a handler that asked for the item again after a
+	// delay, or whose context ended because its item was added again or
+	// canceled.
 	Requeued
 	// Discarded is the result of an attempt that failed, in any way, and after
-	// which the worker discarded the item. An item that only a shutdown keeps
-	// from running again does not count.
+	// which the worker discarded the item.
 	Discarded
 
 	// Results is the number of results.

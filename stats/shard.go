@@ -10,15 +10,11 @@ type Shard struct {
 	Ready, Processing, Delayed, Held int
 	// Added counts the adds that asked for a run.
 	Added uint64
-	// OldestReady is how long the first ready item has been ready, to the tick.
-	// With priorities, it is the first item of the highest one. With groups, it
-	// is the longest of at most 64 groups.
-	//
-	// It is 0 if nothing is ready, or the queue keeps no ages.
+	// OldestReady is how long the first ready item, of the highest priority,
+	// has been ready, to the tick. With groups, it is the longest of at most 64
+	// groups. It is 0 if nothing is ready, or the queue keeps no ages.
 	OldestReady time.Duration
 	// OldestProcessing is how long the longest has been in processing, to the
-	// tick.
-	//
-	// It is 0 if nothing is in processing, or the queue keeps no ages.
+	// tick. It is 0 if nothing is, or the queue keeps no ages.
 	OldestProcessing time.Duration
 }

@@ -5,26 +5,20 @@ type Values struct {
 	// Keys is the number of keys with a pending value.
 	Keys int
 	// Lingering is the number of keys that wait for more values, because of
-	// Options.Linger. It is exact if the queue has no other delays. Otherwise
-	// keys whose wait has ended, and that no Take has returned yet, may count
-	// too.
+	// Options.Linger. Keys whose wait has ended, and that no Take has returned
+	// yet, may count too if the queue has other delays.
 	Lingering int
 	// Weight is the total weight of the pending values. It equals Keys unless
 	// the coalescer weighs its values.
-	//
-	// On 32-bit platforms it is at most the greatest int.
 	Weight int
-	// Capacity is the greatest weight that TryPut and PutContext allow.
-	//
-	// If zero, there is no limit.
+	// Capacity is the greatest weight that TryPut and PutContext allow. If
+	// zero, there is no limit.
 	Capacity int
 	// Put counts the values that were accepted, and Merged those of them whose
 	// key had a pending value.
 	Put, Merged uint64
 	// OverCapacity counts how often the capacity was exceeded: by a Put, by a
 	// value that was given back, or by a value that weighs more since a merge.
-	// One Put may count more than once. A value that is heavier than the whole
-	// capacity, and was accepted because nothing else was pending, does not
-	// count.
+	// One Put may count more than once.
 	OverCapacity uint64
 }

@@ -21,17 +21,6 @@ func TestNodeSize(t *testing.T) {
 	}
 }
 
-// TestBytesPerTimer files a hundred thousand timers, which use nearly all
-// cells.
-func TestBytesPerTimer(t *testing.T) {
-	const timers = 100_000
-	w := New(0)
-	for id := uint32(1); id <= timers; id++ {
-		w.Schedule(id, uint64(id)*977)
-	}
-	require.LessOrEqual(t, w.nodes.Cells(), timers+chunked.ChunkCells)
-}
-
 // TestNoAllocations runs cycles of a wheel that has reached its size.
 func TestNoAllocations(t *testing.T) {
 	const timers = 4 * chunked.ChunkCells
@@ -41,14 +30,7 @@ func TestNoAllocations(t *testing.T) {
 		return 1 + step%timers, w.Now() + 1 + uint64(step)*7919%100_000
 	}
 	tests := map[string]func(w *Wheel){
-		"reschedule": func(w *Wheel) {
-			w.Schedule(next(w))
-		},
-		"cancel and schedule": func(w *Wheel) {
-			id, deadline := next(w)
-			w.Cancel(id)
-			w.Schedule(id, deadline)
-		},
+		"reschedule": func(w *Wheel) { w.Schedule(next(w)) },
 		"fire and schedule": func(w *Wheel) {
 			tick, _ := w.Next()
 			w.Advance(tick, 64, func(id uint32) {
@@ -60,10 +42,6 @@ func TestNoAllocations(t *testing.T) {
 			const beyond = timers + chunked.ChunkCells
 			w.Schedule(beyond, math.MaxUint64)
 			w.Cancel(beyond)
-		},
-		"rewind": func(w *Wheel) {
-			w.Rewind(w.Now() - 1)
-			w.Advance(w.Now(), math.MaxInt, nil)
 		},
 	}
 	for name, cycle := range tests {
@@ -86,34 +64,21 @@ func TestNoAllocations(t *testing.T) {
 // The wheel keeps the first chunk and one in reserve.
 func TestMemoryReturns(t *testing.T) {
 	const timers = 200_000
-	cancel := func(w *Wheel, id uint32) { w.Cancel(id) }
 	tests := map[string]func(w *Wheel){
 		"fire all":         func(w *Wheel) { w.Advance(math.MaxUint64, math.MaxInt, func(uint32) {}) },
-		"cancel ascending": func(w *Wheel) { forAll(timers, 1, func(id uint32) { cancel(w, id) }) },
-		"cancel scattered": func(w *Wheel) { forAll(timers, 77_773, func(id uint32) { cancel(w, id) }) },
-		"too late":         func(w *Wheel) { forAll(timers, 1, func(id uint32) { w.Schedule(id, w.Now()) }) },
+		"cancel scattered": func(w *Wheel) { forAll(timers, 77_773, func(id uint32) { w.Cancel(id) }) },
 	}
 	for name, empty := range tests {
 		t.Run(name, func(t *testing.T) {
 			w := New(0)
 			forAll(timers, 77_773, func(id uint32) { w.Schedule(id, uint64(id)*7919) })
-			require.Equal(t, timers, w.Len())
+			require.LessOrEqual(t, w.nodes.Cells(), timers+chunked.ChunkCells)
 			empty(w)
 			require.Zero(t, w.Len())
 			require.LessOrEqual(t, w.nodes.Cells(), 2*chunked.ChunkCells)
 			checkInvariants(t, w)
 		})
 	}
-}
-
-// TestSparseIDs files timers with distant ids. Only their chunks have memory.
-func TestSparseIDs(t *testing.T) {
-	w := New(0)
-	for id := uint32(1); id < 1<<24; id <<= 1 {
-		w.Schedule(id, 10)
-	}
-	require.Less(t, w.nodes.Cells(), 20*chunked.ChunkCells)
-	checkInvariants(t, w)
 }
 
 // forAll calls f once for each id up to n, in strides that are coprime to n.

@@ -1,6 +1,9 @@
 package timerwheel
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // checked is a wheel and a naive model of it, a map that is searched in full.
 // Each operation runs on both, and the test fails at the first difference.
@@ -176,6 +179,11 @@ func (c *checked) check() {
 		}
 	}
 	c.checkNext()
+	c.checkDeadlines()
+	for _, n := range []int{-1, 2, len(c.timers) + 1} {
+		c.checkEarliest(3, n)
+		c.checkEarliest(1000, n)
+	}
 	checkInvariants(c, c.wheel)
 }
 
@@ -217,4 +225,49 @@ func (c *checked) earliest() uint64 {
 		earliest = min(earliest, timer.deadline)
 	}
 	return earliest
+}
+
+// checkDeadlines compares the deadlines of all chunks.
+func (c *checked) checkDeadlines() {
+	c.Helper()
+	var want, got []uint64
+	for _, timer := range c.timers {
+		want = append(want, timer.deadline)
+	}
+	for chunk := range c.wheel.Chunks() + 1 {
+		got = c.wheel.Deadlines(chunk, got)
+	}
+	slices.Sort(want)
+	slices.Sort(got)
+	if !slices.Equal(got, want) {
+		c.Fatalf("Deadlines are %d, not %d", got, want)
+	}
+}
+
+// checkEarliest compares the n earliest timers with even ids.
+func (c *checked) checkEarliest(most, n int) {
+	c.Helper()
+	visited := 0
+	ids, ok := c.wheel.EarliestWithin(most, n, func(id uint32) bool {
+		visited++
+		return id%2 == 0
+	})
+	var want, got []uint64
+	for id, timer := range c.timers {
+		if id%2 == 0 {
+			want = append(want, timer.deadline)
+		}
+	}
+	for _, id := range ids {
+		got = append(got, c.timers[id].deadline)
+	}
+	slices.Sort(want)
+	want = want[:max(0, min(n, len(want)))]
+	slices.Sort(ids)
+	switch distinct := len(slices.Compact(ids)); {
+	case visited > most || !ok && len(c.timers) <= most:
+		c.Fatalf("EarliestWithin(%d) visited %d of %d timers: %v", most, visited, len(c.timers), ok)
+	case ok && (distinct != len(got) || !slices.Equal(got, want)):
+		c.Fatalf("the %d earliest are %d, due at %d, not %d", n, ids, got, want)
+	}
 }

@@ -2,6 +2,7 @@ package timerwheel
 
 import (
 	"math"
+	"math/rand/v2"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -18,18 +19,30 @@ const (
 )
 
 // TestWheelAgainstModel runs random operations on the wheel and the model.
-func TestWheelAgainstModel(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		c := newChecked(t, tick(0).Draw(t, "start"))
-		for range 4 { // Repeat alone does fewer steps
-			t.Repeat(actions(c))
-		}
-		c.arrive(math.MaxUint64, 64)
-		if len(c.timers) > 0 {
-			t.Fatalf("at the end of time, %d timers are left", len(c.timers))
-		}
-		c.check()
-	})
+func TestWheelAgainstModel(t *testing.T) { rapid.Check(t, againstModel) }
+
+// FuzzWheel is the same with inputs of the fuzzer, which begins with programs
+// of some length.
+func FuzzWheel(f *testing.F) {
+	random := rand.NewChaCha8([32]byte{})
+	for range 8 {
+		seed := make([]byte, 8192)
+		_, _ = random.Read(seed)
+		f.Add(seed)
+	}
+	f.Fuzz(rapid.MakeFuzz(againstModel))
+}
+
+func againstModel(t *rapid.T) {
+	c := newChecked(t, tick(0).Draw(t, "start"))
+	for range 4 { // Repeat alone does fewer steps
+		t.Repeat(actions(c))
+	}
+	c.arrive(math.MaxUint64, 64)
+	if len(c.timers) > 0 {
+		t.Fatalf("at the end of time, %d timers are left", len(c.timers))
+	}
+	c.check()
 }
 
 func actions(c *checked) map[string]func(*rapid.T) {
@@ -38,6 +51,7 @@ func actions(c *checked) map[string]func(*rapid.T) {
 		"schedule":      func(t *rapid.T) { c.schedule(id(t), deadline(t, c)) },
 		"schedule tie":  func(t *rapid.T) { c.schedule(id(t), anyDeadline(t, c)) },
 		"cancel":        func(t *rapid.T) { c.cancel(id(t)) },
+		"ties":          func(t *rapid.T) { scheduleTies(t, c) },
 		"crowd":         func(t *rapid.T) { scheduleCrowd(t, c) },
 		"cancel many":   func(t *rapid.T) { cancelMany(t, c) },
 		"step":          func(t *rapid.T) { c.advance(target(t, c), rapid.IntRange(-1, 4).Draw(t, "limit")) },
@@ -97,6 +111,16 @@ func target(t *rapid.T, c *checked) uint64 {
 		return anyDeadline(t, c)
 	}
 	return deadline(t, c)
+}
+
+// scheduleTies files timers under one deadline, and cancels one of them.
+func scheduleTies(t *rapid.T, c *checked) {
+	together := deadline(t, c)
+	for _, id := range testIDs[:4] {
+		c.cancel(id)
+		c.schedule(id, together)
+	}
+	c.cancel(testIDs[rapid.IntRange(0, 4).Draw(t, "one")])
 }
 
 func scheduleCrowd(t *rapid.T, c *checked) {

@@ -6,12 +6,11 @@ import (
 )
 
 // An Attempt is what a handler can ask about the item that it has: see
-// [AttemptOf]. It is a small value. Its methods ask the owner of the claim when
-// they are called, and are safe for concurrent use.
+// [AttemptOf].
 type Attempt[T any] struct {
 	// Claim is the right to this processing. The pool ends it when the handler
 	// has returned. If the handler ends it before, that end decides about the
-	// item. The pool calls OnError for a failure, but not OnDiscard.
+	// item.
 	Claim Claim[T]
 	queue string
 }
@@ -35,10 +34,8 @@ func (a Attempt[T]) Group() string {
 	return ""
 }
 
-// Waited returns how long the item was ready before it was claimed, to the tick
-// of the queue's clock. It is 0 if the queue keeps no ages, or if the claim has
-// ended. It is also 0 for the first claims of a source that embeds no queue and
-// has no KeepWaits: see [Source].
+// Waited returns how long the item was ready before it was claimed. It is 0 if
+// the queue keeps no ages, or if the claim has ended.
 func (a Attempt[T]) Waited() time.Duration {
 	if describer, is := a.Claim.owner.(Describer); is {
 		return describer.ClaimWaited(a.Claim.token)
@@ -81,7 +78,6 @@ func (c *attemptContext[T]) Value(key any) any {
 	return c.Context.Value(key)
 }
 
-// handle calls the handler with the context of the attempt.
 func (w *worker[T]) handle(item T) error {
 	if w.plain {
 		return w.options.Handle(w.labeled, item)
@@ -96,7 +92,6 @@ func (w *worker[T]) handle(item T) error {
 	return w.handleInTime(ctx, item)
 }
 
-// handleInTime calls the handler with a context that ends after the Timeout.
 func (w *worker[T]) handleInTime(ctx context.Context, item T) error {
 	if w.options.Timeout == 0 {
 		return w.options.Handle(ctx, item)
@@ -106,8 +101,6 @@ func (w *worker[T]) handleInTime(ctx context.Context, item T) error {
 	return w.options.Handle(ctx, item)
 }
 
-// showsAttempts reports whether the handlers' contexts have attempts.
 func (o *Options[T]) showsAttempts() bool { return o.Attempts || len(o.Use) > 0 }
 
-// plain reports whether the handler gets the context of its worker.
 func (o *Options[T]) plain() bool { return o.Timeout == 0 && !o.showsAttempts() && !o.watches() }

@@ -41,7 +41,6 @@ func (w *worker[T]) turnOfBatch(ctx context.Context) error {
 	return err
 }
 
-// processBatch calls the handler with the first n items, and settles each.
 func (w *worker[T]) processBatch(n int) {
 	w.setLabels()
 	claims, outcomes := w.batch.claims[:n], w.batch.outcomes[:n]
@@ -73,8 +72,6 @@ func (w *worker[T]) settleBatch(n int) {
 	foreach.Do(n, w.settleInBatch)
 }
 
-// settleInBatch settles an item of the batch. It leaves the claim open unless
-// the item runs again.
 func (w *worker[T]) settleInBatch(i int) {
 	switch {
 	case w.batch.outcomes[i].err != nil:
@@ -86,7 +83,6 @@ func (w *worker[T]) settleInBatch(i int) {
 	}
 }
 
-// failInBatch settles an item of the batch that did not succeed.
 func (w *worker[T]) failInBatch(i int) {
 	a := &attempt[T]{claim: w.batch.claims[i], outcome: w.batch.outcomes[i], took: w.watch.took, worker: w.number}
 	defer func() {
@@ -97,7 +93,6 @@ func (w *worker[T]) failInBatch(i int) {
 	w.settle(a)
 }
 
-// succeedInBatch reports that an item of the batch has succeeded.
 func (w *worker[T]) succeedInBatch(i int) {
 	defer w.batch.keepOpen(i) // also if the reporter panics
 	w.reportSuccess(&w.batch.claims[i])
@@ -120,7 +115,6 @@ func (w *worker[T]) endBatch(claims []Claim[T]) {
 	}
 }
 
-// tryBatch shows the items and calls the handler.
 func (w *worker[T]) tryBatch(items []T, outcomes []outcome) {
 	returned := false
 	defer func() {
@@ -147,7 +141,6 @@ func (w *worker[T]) handleBatch(items []T) []error {
 	return w.options.HandleBatch(ctx, items)
 }
 
-// readErrors turns the result of a HandleBatch into outcomes.
 func (p *Pool[T]) readErrors(errs []error, outcomes []outcome) {
 	switch {
 	case errs == nil:

@@ -11,16 +11,11 @@ import (
 // A Claim is the right to one processing of an item. Exactly one call ends it:
 // Done, Retry, RequeueAfter, Release or Return, of the Claim or of a copy.
 // Every later call returns [ErrClaimEnded] and changes nothing, even while
-// another worker has the item. So a worker that is too late cannot end the turn
-// of another one. A Done that names only the item, as a queue has it, can.
+// another worker has the item.
 //
-// A Done of a queue that names the item ends the claim, too.
-//
-// A Claim is a small value. Copies are the same Claim. Its methods do not block
-// and are safe for concurrent use. The zero Claim has ended.
-//
-// The methods are described as the claims of a queue and of a coalescer behave.
-// Those do not call the queue's Hash or Group. A [Source] of another kind makes
+// A Claim is a small value. Its methods do not block and are safe for
+// concurrent use. The zero Claim has ended. The methods are described as the
+// claims of a queue and of a coalescer behave. A [Source] of another kind makes
 // claims by [NewClaim], and its [Owner] decides how they end.
 type Claim[T any] struct {
 	// Item is the item. Do not change it.
@@ -33,12 +28,10 @@ type Claim[T any] struct {
 	token Token
 }
 
-// An Owner ends the claims that it made by [NewClaim]. The methods of [Claim]
-// call it. All methods must be safe for concurrent use. An Owner should be a
-// pointer, so that a claim allocates nothing.
-//
-// Of all calls of DoneClaim and ReturnClaim for one token, the first ends the
-// claim. The others return [ErrClaimEnded] and change nothing.
+// An Owner ends the claims that it made by [NewClaim]. All methods must be safe
+// for concurrent use. An Owner should be a pointer, so that a claim allocates
+// nothing. Of all calls of DoneClaim and ReturnClaim for one token, the first
+// ends the claim. The others return [ErrClaimEnded].
 //
 // An owner may also have a Name() string, which becomes [Failure].Queue, and
 // the methods of a [Reporter], an [AttemptReporter], a [Describer] and a
@@ -100,12 +93,8 @@ type Return struct {
 	Priority int
 	// Refused, if not nil, discards the item if it cannot become ready again.
 	// The owner calls it once, with no lock held, and then ends the claim as
-	// DoneClaim does, also if Refused panics. So what waits for the end of the
-	// claim waits for Refused. A ReturnRelease is refused only if Refused is
-	// set.
-	//
-	// An Owner may ignore Refused and return an error. The [Pool] then discards
-	// the item afterwards.
+	// DoneClaim does, also if Refused panics. A ReturnRelease is refused only if
+	// Refused is set. An Owner may ignore it and return an error.
 	Refused func()
 }
 
@@ -134,9 +123,8 @@ func (c Claim[T]) Owner() Owner[T] { return c.owner }
 func (c Claim[T]) Token() Token { return c.token }
 
 // Done ends the claim of an item that succeeded or was discarded. An item that
-// was added meanwhile becomes ready again. Otherwise the queue forgets the
-// item, unless a delay of it is running. The limiter forgets the item's
-// failures. If the limiter panics, the claim has ended all the same.
+// was added meanwhile becomes ready again. The limiter forgets the item's
+// failures.
 func (c Claim[T]) Done() error {
 	if c.owner == nil {
 		return ErrClaimEnded
@@ -145,11 +133,9 @@ func (c Claim[T]) Done() error {
 }
 
 // Retry ends the claim of an item that failed. The item becomes ready again,
-// with the same priority, after the backoff of the limiter. If the limiter
-// panics, the item is ready again at once.
-//
-// After a shutdown has begun, Retry drops the item and returns [ErrShutDown],
-// unless a drain accepts retries.
+// with the same priority, after the backoff of the limiter. After a shutdown
+// has begun, Retry drops the item and returns [ErrShutDown], unless a drain
+// accepts retries.
 func (c Claim[T]) Retry() error { return c.Return(Return{Reason: ReturnRetry}) }
 
 // RequeueAfter ends the claim of an item that did not fail. The item becomes
@@ -162,17 +148,12 @@ func (c Claim[T]) RequeueAfter(d time.Duration) error {
 }
 
 // Release ends the claim of an item that was not processed. The item is ready
-// again at once, with the same priority, last in its shard. The limiter keeps
-// the item's failures, and counts none.
-//
-// Release also works after a shutdown has begun. A drain then waits for the
-// item.
+// again at once, with the same priority and failures, last in its shard.
+// Release also works after a shutdown has begun.
 func (c Claim[T]) Release() error { return c.Return(Return{Reason: ReturnRelease}) }
 
 // Return ends the claim as Retry, RequeueAfter or Release does, by its Reason.
-// If how.Refused is set and the item cannot become ready again, Return calls
-// it, ends the claim, and the limiter forgets the item's failures. An unknown
-// Reason panics.
+// An unknown Reason panics.
 func (c Claim[T]) Return(how Return) error {
 	if how.Reason > ReturnRelease {
 		panic(fmt.Sprintf("worker: Return.Reason is %d: want ReturnRetry, ReturnRequeue or ReturnRelease", how.Reason))
@@ -197,13 +178,11 @@ func (c Claim[T]) Failures() int {
 	return c.owner.ClaimFailures(c.Item)
 }
 
-// Fence returns a number that is greater for each later claim to the same item.
-// A sink that remembers the greatest number it has seen for an item can refuse
-// the writes of a worker whose claim has ended. This is a fencing token (M.
-// Kleppmann, "How to do distributed locking", 2016).
+// Fence returns a number that is greater for each later claim to the same item:
+// a fencing token. A sink that remembers the greatest number it has seen for an
+// item can refuse the writes of a worker whose claim has ended.
 //
-// The numbers of different items are in no order. A queue's numbers start at
-// the real time at which it was made, in nanoseconds since 1970. So they grow
-// across restarts, unless the system's clock is set back. They exceed 2⁵³,
-// beyond which a float64, and so JavaScript, cannot count by ones.
+// A queue's numbers start at the real time at which it was made, in nanoseconds
+// since 1970. So they grow across restarts, unless the clock is set back. They
+// exceed 2⁵³, beyond which JavaScript cannot count by ones.
 func (c Claim[T]) Fence() uint64 { return c.token.Fence }

@@ -19,37 +19,14 @@
 //
 //   - nil: the item succeeded. Its failures are forgotten.
 //   - [RequeueAfter]: the item did not fail, and runs again after a delay.
-//   - [Permanent]: the item failed, and is discarded, because another attempt
-//     would fail as well.
+//   - [Permanent]: the item failed, and is discarded.
 //   - any other error, a panic, or a runtime.Goexit: the item failed. It runs
 //     again after the backoff of the source's limiter, until
 //     [Options].MaxAttempts attempts have failed. Then it is discarded.
-//
-// A panic of a handler ends neither the program nor a worker. A panic of a
-// hook, or of the source, ends the pool, and [Pool.Run] panics in its caller's
-// goroutine.
-//
-// # Claims
-//
-// A [Claim] is the right to one processing of an item. The pool ends every
-// claim that it gets exactly once, and a late end changes nothing. So a source
-// has only one rule to keep: it hands out each item to one claim at a time.
-//
-// # A source of your own
-//
-// A [Source] has one method, ClaimBatch. A source that serves several queues in
-// turn hands out their claims, and needs nothing else. A source with items of
-// its own, such as the rows of a table, makes claims by [NewClaim], and an
-// [Owner] ends them.
 //
 // # Ending
 //
 // When the context of [Pool.Run] ends, the handlers' contexts end, and the
 // workers leave. What is queued stays queued. With [Options].Drain, the workers
 // first finish what is queued, for at most [Options].DrainTimeout.
-//
-// # Fixed work
-//
-// [Parallelize] is for pieces of work that are known beforehand. It needs no
-// queue.
 package worker

@@ -25,11 +25,9 @@ type Failure[T any] struct {
 	// late, because the queue was shutting down.
 	Requeued bool
 	// Attempt is the number of the attempt, from 1. For an item that a drain
-	// dropped while it was delayed, it is the number of failed attempts, and
-	// may be 0.
+	// dropped, it is the number of failed attempts.
 	Attempt int
-	// Duration is how long the attempt took, in real time. With HandleBatch it
-	// is that of the whole batch. For an item that a drain dropped it is 0.
+	// Duration is how long the attempt, or the whole batch, took in real time.
 	Duration time.Duration
 	// Reason says why the item will not run again. OnError may see ReasonNone
 	// although a shutdown begins before the next attempt.
@@ -37,13 +35,9 @@ type Failure[T any] struct {
 }
 
 // RequeueAfter returns an error by which a handler asks for the item again
-// after a delay, although it did not fail. The limiter forgets the item's
-// failures, and the item is added as by a queue's AddAfter: if it is delayed
-// already, the earlier deadline counts. If d is not positive, it is ready again
-// at once.
-//
-// A wrapped RequeueAfter counts, too. It overrules errors that are joined with
-// it, except for a [Permanent]. In a Permanent, it does not count.
+// after a delay, or at once, although it did not fail. The limiter forgets the
+// item's failures. A wrapped RequeueAfter counts, too. It overrules errors that
+// are joined with it, except for a [Permanent].
 func RequeueAfter(d time.Duration) error { return requeue(d) }
 
 type requeue time.Duration
@@ -51,9 +45,8 @@ type requeue time.Duration
 func (r requeue) Error() string { return fmt.Sprintf("worker: requeue after %v", time.Duration(r)) }
 
 // Permanent returns an error by which a handler has the item discarded at once,
-// because another attempt would fail as well. It wraps err and has its text. A
-// wrapped Permanent counts, too. It overrules all errors that are joined with
-// it.
+// because another attempt would fail as well. It wraps err. A wrapped Permanent
+// counts, too, and overrules all errors that are joined with it.
 //
 // Permanent(nil) is nil: success.
 func Permanent(err error) error {
@@ -68,8 +61,8 @@ type permanent struct{ error }
 func (p *permanent) Unwrap() error { return p.error }
 
 // A PanicError is a panic as an error. [Options].OnError gets it for a handler
-// that panicked. [Pool.Run] and [Parallelize] panic with it in their caller's
-// goroutine if other code panicked in one of theirs.
+// that panicked. [Pool.Run] panics with it in their caller's
+// goroutine if other code panicked in one of its own.
 type PanicError struct {
 	// Value is the value that the code panicked with.
 	Value any
@@ -95,16 +88,108 @@ func panicError(value any) *PanicError {
 	return &PanicError{Value: value, Stack: debug.Stack()}
 }
 
-// ErrGoexit is the failure of a handler, or of a piece of [Parallelize], that
-// called runtime.Goexit.
+// ErrGoexit is the failure of a handler that called runtime.Goexit.
 var ErrGoexit = errors.New("worker: runtime.Goexit was called")
 
-// tooLate is the failure of an item that cannot run again, because its source
-// is shut down or for another reason.
 type tooLate struct{ reason, cause error }
 
 func (e *tooLate) Error() string   { return e.reason.Error() + ": " + e.cause.Error() }
 func (e *tooLate) Unwrap() []error { return []error{e.reason, e.cause} }
 
-// errDropped is the failure of an item that a drain dropped.
 var errDropped = &tooLate{ErrShutDown, errors.New("dropped while it was delayed")}
+
+// RequeueDelay returns the delay of a [RequeueAfter] that err is or wraps, and
+// whether a [Pool] reads it as one. So code around a handler can tell a request
+// from a failure.
+func RequeueDelay(err error) (after time.Duration, ok bool) {
+	if IsPermanent(err) {
+		return 0, false
+	}
+	delay, ok := errors.AsType[requeue](err)
+	return time.Duration(delay), ok
+}
+
+// IsPermanent reports whether err is or wraps a [Permanent], so that a [Pool]
+// discards the item.
+func IsPermanent(err error) bool {
+	_, is := errors.AsType[*permanent](err)
+	return is
+}
+
+// A Reason says why an item will not run again.
+type Reason uint8
+
+const (
+	// ReasonNone: the item may run again.
+	ReasonNone Reason = iota
+	// ReasonPermanent: the handler returned an error of [Permanent].
+	ReasonPermanent
+	// ReasonExhausted: the last of [Options].MaxAttempts attempts failed.
+	ReasonExhausted
+	// ReasonShutDown: a shutdown had begun, so the item could not become ready
+	// again, or a drain dropped it while it was delayed.
+	ReasonShutDown
+	// ReasonRefused: the [Owner] did not accept the item again, for a reason of
+	// its own.
+	ReasonRefused
+)
+
+var reasonNames = [...]string{"none", "permanent", "exhausted", "shutdown", "refused"}
+
+// String returns one word, such as "exhausted".
+func (r Reason) String() string {
+	if int(r) < len(reasonNames) {
+		return reasonNames[r]
+	}
+	return fmt.Sprintf("Reason(%d)", uint8(r))
+}
+
+// FailAll returns the result of a HandleBatch in which each of n items failed
+// with err, or succeeded if that is nil. It panics if n is below 0.
+func FailAll(n int, err error) []error {
+	checkCount("FailAll", n)
+	if err == nil {
+		return nil
+	}
+	return FailFrom(n, 0, err)
+}
+
+// FailFrom returns the result of a HandleBatch in which the items before the
+// index first succeeded, and the others failed with err. It panics unless first
+// is 0 to n.
+func FailFrom(n, first int, err error) []error {
+	checkCount("FailFrom", n)
+	if first < 0 || first > n {
+		panic(fmt.Sprintf("worker: FailFrom was called with first %d: want 0 to n, which is %d", first, n))
+	}
+	errs := make([]error, n)
+	failed := errs[first:]
+	for i := range failed {
+		failed[i] = err
+	}
+	return errs
+}
+
+// FailSome returns the result of a HandleBatch in which those of n items failed
+// whose indexes are in failed, each with its error. It panics if an index is
+// not one of 0 to n-1.
+func FailSome(n int, failed map[int]error) []error {
+	checkCount("FailSome", n)
+	if len(failed) == 0 {
+		return nil
+	}
+	errs := make([]error, n)
+	for i, err := range failed {
+		if i < 0 || i >= n {
+			panic(fmt.Sprintf("worker: FailSome was called with the index %d in failed: want 0 or more and below n, which is %d", i, n))
+		}
+		errs[i] = err
+	}
+	return errs
+}
+
+func checkCount(function string, n int) {
+	if n < 0 {
+		panic(fmt.Sprintf("worker: %s was called with n %d: want 0 or more", function, n))
+	}
+}

@@ -14,11 +14,8 @@ import (
 type Handler[T any] = func(ctx context.Context, item T) error
 
 // A Middleware returns a handler that does something before or after next, such
-// as measuring it. It may call next with another context, and return another
-// error. [New] calls it once, and the workers call the handler concurrently.
-//
-// What the returned handler does counts as the handler's own doing: its error
-// decides about the item, and its panic is a failure of the item.
+// as measuring it. [New] calls it once, and the workers call the handler
+// concurrently. What that does counts as the handler's own doing.
 type Middleware[T any] func(next Handler[T]) Handler[T]
 
 // wrap returns the handler inside the middleware, of which the first is the
@@ -38,12 +35,9 @@ func wrap[T any](handle Handler[T], use []Middleware[T]) (Handler[T], error) {
 }
 
 // TimeoutOf returns a middleware that ends the context of an attempt after a
-// time that depends on the item, as [Options].Timeout does for all items. If
-// timeout returns 0 or less, there is no timeout.
-//
-// It must be safe for concurrent use.
-//
-// TimeoutOf(nil) is nil, which [New] reports as a fault.
+// time that depends on the item. If timeout returns 0 or less, there is none.
+// It must be safe for concurrent use. TimeoutOf(nil) is nil, which [New]
+// reports as a fault.
 func TimeoutOf[T any](timeout func(item T) time.Duration) Middleware[T] {
 	if timeout == nil {
 		return nil
@@ -96,10 +90,8 @@ type LogOptions struct {
 	LogItems bool
 }
 
-// Log returns a middleware that logs each attempt when it ends, with the
-// queue's name, the number of the attempt, and how long it took. Unlike a
-// queue's Logger, it logs what succeeds as well, and suppresses no line. Errors
-// of handlers are written as they are. A [RequeueAfter] is no failure.
+// Log returns a middleware that logs each attempt when it ends. Unlike a
+// queue's Logger, it logs what succeeds as well, and suppresses no line.
 func Log[T any](options LogOptions) Middleware[T] {
 	return func(next Handler[T]) Handler[T] {
 		return func(ctx context.Context, item T) error {

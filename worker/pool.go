@@ -10,9 +10,8 @@ import (
 )
 
 // A Pool is a number of workers that process the items of a [Source]. It is
-// made by [New], and runs once, by [Pool.Run]. A source may have several Pools
-// and other consumers. All methods are safe for concurrent use. The handler and
-// the hooks may call all of them but Run.
+// made by [New], and runs once, by [Pool.Run]. All methods are safe for
+// concurrent use. The handler and the hooks may call all of them but Run.
 type Pool[T any] struct {
 	source  Source[T]
 	name    string
@@ -55,10 +54,6 @@ const (
 
 // New returns a pool for source, or an error that lists every fault of the
 // options. It starts nothing.
-//
-// Options that need more than the source has are faults: see [Source]. If the
-// owners of the claims count no failures, each attempt is the first, and
-// MaxAttempts has no effect unless it is 1.
 func New[T any](source Source[T], options Options[T]) (*Pool[T], error) {
 	var fault error
 	name := ""
@@ -72,8 +67,8 @@ func New[T any](source Source[T], options Options[T]) (*Pool[T], error) {
 		return nil, err
 	}
 	options.Handle = handle
-	if source, is := source.(waitSource); is && options.showsAttempts() {
-		source.KeepWaits()
+	if waits, is := part[waitSource](source); is && options.showsAttempts() {
+		waits.KeepWaits()
 	}
 	return &Pool[T]{
 		source: source, name: name, options: options,
@@ -94,51 +89,29 @@ func nameOfSource(source any) (name string, err error) {
 }
 
 // Run starts the workers and blocks until all of them have left. It can be
-// called once. While it runs and after it has ended, another call returns an
-// error at once.
-//
-// # The end of the context
+// called once.
 //
 // When ctx ends and [Options].Drain is nil, the handlers' contexts end. Workers
-// finish the items that they have and leave, and Run returns nil. The source
-// stays open.
+// finish the items that they have and leave, and Run returns nil.
 //
-// When ctx ends and Drain is set, the handlers' contexts live on. Drain runs
-// while the workers go on. Run passes the items that it dropped to OnLeftover,
-// or else to OnDiscard, one after the other, with an error that wraps
-// [ErrShutDown]. The source forgets their failures.
-//
-// If DrainTimeout passes first, or another call shuts the source down, the
-// handlers' contexts end. Workers finish the items that they have, and leave.
-// Then Run returns Drain's error, even if nothing is left. The error of a
-// queue's drain lists what is left when the last worker has left. It lists
-// nothing that these hooks have received.
-//
-// Without workers nothing drains: see [Pool.Resize].
-//
-// # Other ends
+// When ctx ends and Drain is set, the handlers' contexts live on, and the
+// workers go on while Drain runs. Run passes the items that it dropped to
+// OnLeftover, or else to OnDiscard. If DrainTimeout passes first, or another
+// call shuts the source down, the handlers' contexts end, the workers leave,
+// and Run returns Drain's error, which lists what is left.
 //
 // If something else shuts the source down, workers leave when nothing is ready,
-// and Run returns nil when the last one has left. After a ShutDown, what is
-// paused stays in the source, and no hook receives it. Without workers Run does
-// not notice. It goes on until ctx ends or Resize starts a worker.
+// and Run returns nil. What is paused then stays in the source. Without workers
+// Run does not notice.
 //
-// An error of the source that is neither ErrShutDown nor that of the context
-// ends the handlers' contexts. All workers leave, and Run returns the error. So
-// does an error of the end of a claim, unless it wraps [ErrClaimEnded]. Of
-// several errors Run returns the first.
+// An error of the source, or of the end of a claim, ends the handlers'
+// contexts, and Run returns it. A handler that does not return when its context
+// ends keeps Run from returning.
 //
-// A handler that does not return when its context ends keeps Run from
-// returning.
-//
-// # Panics
-//
-// A panic of a hook, or of what the source calls (such as a limiter, a clock or
-// a hook), is no failure of the item. The item is settled as if the hook had
+// A panic of a hook, or of what the source calls (such as a limiter or a
+// clock), is no failure of the item. The item is settled as if the hook had
 // returned. The handlers' contexts end, all workers leave without a Drain, and
-// Run panics with a [*PanicError] in its caller's goroutine. If the limiter or
-// the clock of a queue panics when a backoff is asked for, the item is added
-// without a delay. A runtime.Goexit of a hook counts as its return.
+// Run panics with a [*PanicError] in its caller's goroutine.
 func (p *Pool[T]) Run(ctx context.Context) (err error) {
 	if err := p.begin(ctx); err != nil {
 		return err
@@ -169,7 +142,6 @@ func (p *Pool[T]) Run(ctx context.Context) (err error) {
 	return nil
 }
 
-// refreshed returns the error of a drain as it is now.
 func refreshed(err error) error {
 	if older, is := err.(interface{ Refresh() error }); is {
 		return older.Refresh()
@@ -177,7 +149,6 @@ func refreshed(err error) error {
 	return err
 }
 
-// begin starts the first workers.
 func (p *Pool[T]) begin(ctx context.Context) error {
 	inner := ctx
 	if p.options.Drain != nil {
@@ -228,7 +199,6 @@ func (p *Pool[T]) drain() (err error) {
 	return err
 }
 
-// endedContext is a context that has ended.
 var endedContext = func() context.Context {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -254,7 +224,6 @@ func (p *Pool[T]) catch() {
 	}
 }
 
-// end makes all workers leave, and waits for them.
 func (p *Pool[T]) end() {
 	p.stop()
 	p.close()
@@ -264,8 +233,6 @@ func (p *Pool[T]) end() {
 	p.state = ended
 }
 
-// passFaultOn panics in the caller of Run with what user code has panicked
-// with.
 func (p *Pool[T]) passFaultOn() {
 	p.mu.Lock()
 	fault := p.fault
@@ -275,7 +242,6 @@ func (p *Pool[T]) passFaultOn() {
 	}
 }
 
-// close starts no more workers.
 func (p *Pool[T]) close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -306,7 +272,6 @@ func (p *Pool[T]) reportLeftLocked() {
 	}
 }
 
-// fail ends the pool because of a panic that is no handler's failure.
 func (p *Pool[T]) fail(fault *PanicError) {
 	p.mu.Lock()
 	if p.fault == nil {
@@ -316,7 +281,6 @@ func (p *Pool[T]) fail(fault *PanicError) {
 	p.stop()
 }
 
-// sourceFailed ends the pool because of an error of the source.
 func (p *Pool[T]) sourceFailed(err error) {
 	p.mu.Lock()
 	if p.broken == nil {
@@ -326,9 +290,8 @@ func (p *Pool[T]) sourceFailed(err error) {
 	p.stop()
 }
 
-// Len returns the number of workers that have started and not left. It includes
-// those that finish an item before they leave after a Resize. Before Run and
-// after its end it is 0.
+// Len returns the number of workers that have started and not left, including
+// those that finish an item before they leave.
 func (p *Pool[T]) Len() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -338,12 +301,9 @@ func (p *Pool[T]) Len() int {
 // Resize changes the number of workers to n. It starts workers, or asks some to
 // leave, and does not wait for them. A worker that waits for an item leaves at
 // once, any other one when its item is settled. With 0, Run goes on without
-// workers until a later Resize.
-//
-// Before Run, Resize changes how many workers Run starts. After the source has
-// shut down or Run has ended, it has no effect. After a shutdown has begun, it
-// asks no worker to leave. The others may have left already, and an item that
-// becomes ready at the end of the last claim needs one.
+// workers until a later Resize. After a shutdown has begun, Resize asks no
+// worker to leave, because an item that becomes ready at the end of the last
+// claim needs one.
 //
 // A negative n panics.
 func (p *Pool[T]) Resize(n int) {
@@ -371,7 +331,6 @@ func (p *Pool[T]) resize(n int) (leaving []*worker[T]) {
 	return leaving
 }
 
-// startLocked starts workers until there are as many as wanted.
 func (p *Pool[T]) startLocked() {
 	for len(p.staying) < p.wanted {
 		p.started++

@@ -41,7 +41,6 @@ type knownOwner[T any] struct {
 	reporter AttemptReporter[T] // nil if the owner wants no reports
 }
 
-// reporterOf returns an owner if it wants reports, or else nil.
 func (k *knownOwner[T]) reporterOf(owner *Owner[T]) AttemptReporter[T] {
 	if !identical(&k.owner, owner) {
 		k.learn(*owner) // apart, so that reporterOf is inlined
@@ -64,7 +63,6 @@ func reporterOf[T any](owner Owner[T]) AttemptReporter[T] {
 	return nil
 }
 
-// wantsReports reports whether an owner of the claims wants reports.
 func (w *worker[T]) wantsReports(claims []Claim[T]) bool {
 	for i := range claims {
 		if w.known.reporterOf(&claims[i].owner) != nil {
@@ -74,8 +72,6 @@ func (w *worker[T]) wantsReports(claims []Claim[T]) bool {
 	return false
 }
 
-// reportSuccess reports an attempt that has succeeded, if the owner of the
-// claim wants it, or if it is the first after a failure.
 func (w *worker[T]) reportSuccess(claim *Claim[T]) {
 	if w.reports {
 		if reporter := w.known.reporterOf(&claim.owner); reporter != nil {
@@ -87,8 +83,6 @@ func (w *worker[T]) reportSuccess(claim *Claim[T]) {
 	}
 }
 
-// reportEnd reports an attempt that did not succeed, if the owner of the claim
-// wants it.
 func (p *Pool[T]) reportEnd(a *attempt[T], discarded bool) {
 	reporter := reporterOf(a.claim.owner)
 	if reporter == nil {
@@ -115,4 +109,31 @@ func (o *outcome) result(timeout, took time.Duration) stats.Result {
 		return stats.TimedOut
 	}
 	return stats.Failed
+}
+
+// A stopwatch measures the attempts of a worker, in real time. It reads the
+// clock only if a hook or the owner of a claim needs durations.
+type stopwatch struct {
+	runs        bool
+	began, took time.Duration
+}
+
+// origin is the moment from which stopwatches count. A time since a moment is
+// half as costly to read as the time of day.
+var origin = time.Now()
+
+func (s *stopwatch) start(runs bool) {
+	if s.runs = runs; runs {
+		s.began = time.Since(origin)
+	}
+}
+
+func (s *stopwatch) stop() {
+	if s.runs {
+		s.took = time.Since(origin) - s.began
+	}
+}
+
+func (o *Options[T]) needsDurations() bool {
+	return o.OnError != nil || o.OnDiscard != nil || o.OnLeftover != nil
 }

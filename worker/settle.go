@@ -77,7 +77,6 @@ type attempt[T any] struct {
 	lost bool
 }
 
-// endAttempt ends the claim, unless it has ended.
 func (p *Pool[T]) endAttempt(a *attempt[T]) {
 	if !a.settled {
 		p.ended(a.claim.Done())
@@ -204,7 +203,6 @@ func (p *Pool[T]) runAgain(a *attempt[T], how Return) {
 	}
 }
 
-// discard discards an item because of its failures.
 func (p *Pool[T]) discard(a *attempt[T]) {
 	defer p.callOnDiscard(a.failure) // also if the logger panics
 	if reporter, is := a.claim.Owner().(Reporter[T]); is {
@@ -228,7 +226,6 @@ func (p *Pool[T]) tooLate(a *attempt[T], reason error) {
 	p.callOnDiscard(f)
 }
 
-// callOnDiscard reports an item that will not run again to the hook.
 func (p *Pool[T]) callOnDiscard(f Failure[T]) {
 	f.Final = true
 	hook := p.options.OnDiscard

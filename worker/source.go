@@ -3,53 +3,40 @@ package worker
 import (
 	"context"
 	"reflect"
+
+	"github.com/shardq/shardq/stats"
 )
 
 // A Source hands out claims to items. A queue and a coalescer are sources, and
 // so is any other type with this method: one that takes from several queues in
-// turn, or from a table of a database. Sources are to claims as
-// [io.Reader] is to bytes.
+// turn, or from a table of a database.
 //
-// Workers call all methods with no lock held. The methods must be safe for
-// concurrent use, because every worker calls them. If one panics, all workers
-// leave, and [Pool.Run] panics with a [*PanicError]. Claims that ClaimBatch has
-// returned end nevertheless.
+// Workers call all methods concurrently, with no lock held. If one panics, all
+// workers leave, and [Pool.Run] panics with a [*PanicError].
 //
 // A source may have more methods, which a [Pool] looks for. A struct that
 // embeds a queue has those of the queue.
 //
-//   - Name() string becomes [Failure].Queue and the label "queue". Without it,
-//     they are the name of the claim's owner, or empty.
-//   - DoneClaims([]Claim[T]) error ends the claims of a batch together. Without
-//     it, or if it fails or panics, they are Done one by one.
-//   - ShuttingDown() bool reports whether a shutdown has begun. From then on
-//     [Pool.Resize] asks no worker to leave. A source needs it if an item can
-//     become ready at the end of its own claim.
-//   - NumRequeues(T) int and Forget(T), which Run calls for the items that
-//     [Options].Drain has dropped. Without them those items count no attempt.
-//   - KeepWaits(), which New calls if handlers can ask how long their items
-//     waited: see [Attempt.Waited].
+//   - Name() string becomes [Failure].Queue and the label "queue".
+//   - DoneClaims([]Claim[T]) error ends the claims of a batch together.
+//   - ShuttingDown() bool reports whether a shutdown has begun. A source needs
+//     it if an item can become ready at the end of its own claim.
+//   - NumRequeues(T) int and Forget(T), for the items that Drain has dropped.
+//   - KeepWaits(), which New calls for [Attempt.Waited].
 //   - OpenSlot, which each worker calls: see [Slots].
+//
+// The last two may also be methods of what its Inspect returns, as with a
+// queue.
 type Source[T any] interface {
 	// ClaimBatch fills dst with claims to items that are ready, and returns how
 	// many there are. It blocks until there is one item, and then does not wait
-	// for more. If it returns 0 without an error, the worker calls again at
-	// once, unless ctx has ended, so a source that does not block makes the
-	// worker a busy loop.
+	// for more. The length of dst is 1 with [Options].Handle, and
+	// [Options].BatchSize with [Options].HandleBatch.
 	//
 	// ClaimBatch returns an error that wraps [ErrShutDown] if nothing is ready
 	// and nothing will be, and ctx.Err() after ctx has ended. After any other
-	// error all workers leave, and Run returns it. The same holds if the end of
-	// a claim returns an error other than [ErrClaimEnded]. Claims that it
-	// returns beside an error are processed first. A ClaimBatch that panics has
-	// claimed nothing.
-	//
-	// If the count is negative or exceeds len(dst), or a claim is the zero
-	// Claim, the worker releases the other claims of the call, and Run returns
-	// an error.
-	//
-	// The length of dst is 1 with [Options].Handle, and [Options].BatchSize
-	// with [Options].HandleBatch.
+	// error all workers leave, and Run returns it. Claims beside an error are
+	// processed first.
 	ClaimBatch(ctx context.Context, dst []Claim[T]) (n int, err error)
 }
 
@@ -57,24 +44,18 @@ type Source[T any] interface {
 // in its Snapshot.
 type Slots[T any] interface {
 	// OpenSlot registers a worker. It returns the worker's number, for the
-	// label "worker", and two functions. The worker calls show with the items
-	// that it is about to process, and with none when the handler has returned.
-	// It calls closeSlot when it leaves. Both may be nil.
-	//
-	// The worker calls OpenSlot and both functions in its goroutine. If show
-	// panics or ends the goroutine before the worker calls the handler, the
-	// attempt has failed, as if the handler had done that.
+	// label "worker", and two functions, which may be nil. The worker calls show
+	// with the items that it is about to process, and with none when the handler
+	// has returned. It calls closeSlot when it leaves.
 	OpenSlot() (number int, show func(items []T), closeSlot func())
 }
 
 // A Reporter is an [Owner] that logs or counts failures. Workers call its
-// methods before the hooks of [Options], in their own goroutines. The error of
-// the [Failure] may be the handler's own. Panicked is the panic that it is or
-// wraps, or nil.
+// methods before the hooks of [Options]. Panicked is the panic that the error
+// of the Failure is or wraps, or nil.
 //
 // A Reporter may also have a method ReportSuccess(context.Context). A worker
-// calls it when an attempt succeeds, or returns a [RequeueAfter], after one of
-// its Pool has failed.
+// calls it for the first success after a failure.
 type Reporter[T any] interface {
 	// ReportFailure reports a failed attempt. Workers call it for each.
 	ReportFailure(ctx context.Context, f Failure[T], panicked *PanicError)
@@ -89,6 +70,7 @@ type (
 	namedSource          interface{ Name() string }
 	endingSource         interface{ ShuttingDown() bool }
 	waitSource           interface{ KeepWaits() }
+	inspectedSource      interface{ Inspect() stats.Inspection }
 	batchSource[T any]   interface{ DoneClaims([]Claim[T]) error }
 	historySource[T any] interface {
 		NumRequeues(T) int
@@ -96,7 +78,18 @@ type (
 	}
 )
 
-// nameOf returns the name of a source or of an owner, or else otherwise.
+// part returns what has the methods of P: the source itself, or what its
+// Inspect returns, as with a queue.
+func part[P, T any](source Source[T]) (p P, ok bool) {
+	if p, ok = source.(P); ok {
+		return p, true
+	}
+	if inspected, is := source.(inspectedSource); is {
+		p, ok = inspected.Inspect().(P)
+	}
+	return p, ok
+}
+
 func nameOf(it any, otherwise string) string {
 	if named, is := it.(namedSource); is {
 		return named.Name()

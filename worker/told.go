@@ -24,17 +24,15 @@ type Watcher interface {
 	ClaimChanges(token Token) (addedAgain, canceled bool)
 
 	// WatchClaim calls tell with [ErrAddedAgain] when the item is added again,
-	// and with [ErrItemCanceled] when it is canceled, until stop is called. It
-	// also calls tell for what has happened since the claim began. It never
-	// calls tell for what happens to a later claim. It calls tell with no lock
-	// held.
+	// and with [ErrItemCanceled] when it is canceled, until stop is called, also
+	// for what has happened since the claim began. It never calls tell for what
+	// happens to a later claim. It holds no lock meanwhile.
 	WatchClaim(token Token, tell func(cause error)) (stop func())
 }
 
-// AddedAgain reports whether the item was added since the claim began. Then it
-// runs once more after the claim, so that this run may end early. A delayed add
-// counts when its delay expires. A later Cancel makes the result false. It is
-// false if the claim has ended, or its owner is no [Watcher].
+// AddedAgain reports whether the item was added since the claim began, so that
+// it runs once more after the claim. A later Cancel makes the result false. It
+// is false if the claim has ended, or its owner is no [Watcher].
 func (c Claim[T]) AddedAgain() bool {
 	added, _ := c.changes()
 	return added
@@ -55,11 +53,8 @@ func (c Claim[T]) changes() (addedAgain, canceled bool) {
 	return false, false
 }
 
-// watches reports whether something that happens to an item ends the context of
-// its handler.
 func (o *Options[T]) watches() bool { return o.CancelIfAddedAgain || o.CancelIfCanceled }
 
-// cancels reports whether the context ends with that cause.
 func (o *Options[T]) cancels(cause error) bool {
 	return cause == ErrAddedAgain && o.CancelIfAddedAgain || cause == ErrItemCanceled && o.CancelIfCanceled
 }

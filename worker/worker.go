@@ -57,12 +57,11 @@ func (w *worker[T]) openSlot() {
 			w.labeled = pprof.WithLabels(w.context, pprof.Labels(workerLabelKey, strconv.Itoa(w.number)))
 		}
 	}()
-	if slots, is := w.source.(Slots[T]); is {
+	if slots, is := part[Slots[T]](w.source); is {
 		w.number, w.show, w.closeSlot = slots.OpenSlot()
 	}
 }
 
-// live runs in the worker's goroutine.
 func (w *worker[T]) live() {
 	returned, shutDown := false, false
 	defer func() {
@@ -138,8 +137,6 @@ func isEndOf(ctx context.Context, err error) bool {
 	return ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx)))
 }
 
-// turn claims what is ready, processes and settles it, or returns why there is
-// nothing.
 func (w *worker[T]) turn(ctx context.Context) error {
 	if w.options.HandleBatch != nil {
 		return w.turnOfBatch(ctx)
@@ -173,7 +170,6 @@ func (w *worker[T]) process(claim *Claim[T]) {
 	result = w.try(claim.Item)
 }
 
-// succeed reports that an attempt has succeeded, and ends its claim.
 func (w *worker[T]) succeed(claim *Claim[T]) {
 	defer func() { w.ended(claim.Done()) }() // also if a reporter panics
 	w.reportSuccess(claim)
@@ -189,7 +185,6 @@ func (w *worker[T]) handled() {
 	}
 }
 
-// try shows the item and calls the handler.
 func (w *worker[T]) try(item T) (result outcome) {
 	returned := false
 	defer func() {

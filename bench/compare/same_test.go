@@ -18,11 +18,11 @@ import (
 // a strict order, and checks that they hand out the same items, in the same
 // order, at the same time.
 func TestTheSameCallsComeToTheSame(t *testing.T) {
-	for _, e := range []workload.Engine[int]{engine.HeapQueue[int](), engine.Shardq[int](1)} {
+	for _, e := range []workload.Engine{engine.HeapQueue(), engine.Shardq(1)} {
 		t.Run(e.Name, func(t *testing.T) {
 			rapid.Check(t, func(r *rapid.T) {
 				calls := rapid.SliceOfN(anyCall(), 1, 60).Draw(r, "calls")
-				expected := trace(t, compare.ClientGo[int](), calls)
+				expected := trace(t, compare.ClientGo(), calls)
 				require.Equal(r, expected, trace(t, e, calls))
 			})
 		})
@@ -32,8 +32,9 @@ func TestTheSameCallsComeToTheSame(t *testing.T) {
 // A call is a call by a user of a queue.
 type call struct {
 	do    string
-	item  int
+	item  string
 	delay time.Duration
+	steps int // of time that passes
 }
 
 // anyCall draws calls that follow the rules. The queues differ on purpose about
@@ -42,7 +43,8 @@ func anyCall() *rapid.Generator[call] {
 	return rapid.Custom(func(r *rapid.T) call {
 		return call{
 			do:    rapid.SampledFrom([]string{"add", "add", "get", "get", "done", "after", "pass"}).Draw(r, "do"),
-			item:  rapid.IntRange(0, 4).Draw(r, "item"),
+			item:  rapid.SampledFrom([]string{"a", "b", "c", "d", "e"}).Draw(r, "item"),
+			steps: rapid.IntRange(0, 4).Draw(r, "steps"),
 			delay: step * time.Duration(rapid.IntRange(-1, 20).Draw(r, "delay")),
 		}
 	})
@@ -53,9 +55,9 @@ func anyCall() *rapid.Generator[call] {
 const step = 10 * time.Millisecond
 
 // trace makes the calls and returns what a user of the queue sees.
-func trace(t *testing.T, e workload.Engine[int], calls []call) (seen []string) {
+func trace(t *testing.T, e workload.Engine, calls []call) (seen []string) {
 	synctest.Test(t, func(t *testing.T) {
-		u := user{queue: e.New().(workload.DelayingQueue[int]), deadlines: map[time.Time]bool{}}
+		u := user{queue: e.New().(workload.DelayingQueue), deadlines: map[time.Time]bool{}}
 		for _, c := range calls {
 			seen = append(seen, u.make(c))
 		}
@@ -68,8 +70,8 @@ func trace(t *testing.T, e workload.Engine[int], calls []call) (seen []string) {
 
 // user is a user of a queue that follows the rules.
 type user struct {
-	queue      workload.DelayingQueue[int]
-	processing []int
+	queue      workload.DelayingQueue
+	processing []string
 	deadlines  map[time.Time]bool
 }
 
@@ -90,7 +92,7 @@ func (u *user) make(c call) string {
 	case "after":
 		u.addAfter(c)
 	case "pass":
-		time.Sleep(step * time.Duration(c.item))
+		time.Sleep(step * time.Duration(c.steps))
 	}
 	synctest.Wait() // a goroutine of the queue may have work to do
 	return fmt.Sprint(c.do, " ready=", u.queue.Len())
@@ -133,42 +135,14 @@ func (u *user) rest() (seen []string) {
 	}
 }
 
-func TestEveryEngineCarriesItems(t *testing.T) {
-	for _, e := range append(handovers[string](), timers[string]()...) {
-		t.Run(e.Name, func(t *testing.T) {
-			q := e.New()
-			defer q.ShutDown()
-			workload.Cycle(q, workload.HotKey(workload.Strings(1)), 100)
-			if q, delaying := q.(workload.DelayingQueue[string]); delaying {
-				q.AddAfter("later", 2*time.Millisecond)
-				item, shutdown := q.Get()
-				require.Equal(t, "later", item)
-				require.False(t, shutdown)
-				q.Done(item)
-			}
-		})
-	}
-}
-
 func TestEveryEngineCarriesTraffic(t *testing.T) {
 	const items = 2000
 	keys := workload.Strings(1024)
-	load := workload.Load{Producers: 2, Consumers: 2, Items: items}
-	for _, e := range unbounded[string]() {
-		t.Run("open/"+e.Name, func(t *testing.T) {
-			open := workload.Open(e.New(), workload.Stream[string](keys[:512]), load)
-			require.GreaterOrEqual(t, open.Completed, items)
-		})
-	}
-	for _, e := range handovers[string]() {
-		t.Run("closed/"+e.Name, func(t *testing.T) {
-			closed := workload.Closed(e.New(), keys, load)
+	for _, e := range compare.All() {
+		t.Run(e.Name, func(t *testing.T) {
+			closed := workload.Closed(e.New(), keys, workload.Load{Producers: 2, Consumers: 2, Items: items})
 			require.GreaterOrEqual(t, closed.Completed, items)
-		})
-	}
-	for _, e := range timers[string]() {
-		t.Run("delayed/"+e.Name, func(t *testing.T) {
-			q := e.New().(workload.DelayingQueue[string])
+			q := e.New().(workload.DelayingQueue)
 			require.Positive(t, workload.DelayedCycle(q, keys, workload.Delays(len(keys), 5*time.Millisecond), 2))
 		})
 	}

@@ -1,54 +1,91 @@
-// Package engine provides the two engines of this module for package workload:
-// shardq's queue, and the heap design with which it is compared.
+// Package engine has the engines of this module for package workload: shardq's
+// queue, the heap design with which it is compared, and the floor.
 package engine
 
 import (
+	"context"
+
 	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/bench/floor"
 	"github.com/shardq/shardq/bench/heapqueue"
 	"github.com/shardq/shardq/bench/workload"
 	"github.com/shardq/shardq/shard"
+	"github.com/shardq/shardq/worker"
 )
 
+// All returns shardq with its default number of shards and with one, with
+// claims, with claims in batches, and the heap design.
+func All() []workload.Engine {
+	shards := shard.DefaultShards()
+	return []workload.Engine{Shardq(shards), Shardq(1), claims("claims", shards, 1), claims("batches", shards, 64), HeapQueue()}
+}
+
 // Shardq returns the engine of shardq's queues with a number of shards.
-func Shardq[T comparable](shards int) workload.Engine[T] {
-	return of("shardq", shards, func(q *shardq.Queue[T]) workload.Queue[T] { return q })
+func Shardq(shards int) workload.Engine {
+	return workload.Engine{Name: "shardq", Shards: shards, New: func() workload.Queue { return newQueue(shards) }}
 }
 
-// Claims returns the engine of shardq's queues whose consumers use claims.
-func Claims[T comparable](shards int) workload.Engine[T] {
-	return of("claims", shards, func(q *shardq.Queue[T]) workload.Queue[T] { return WithClaims[T]{q} })
+func newQueue(shards int) *shardq.Queue[string] {
+	return shardq.MustNew(shardq.Options[string]{Shards: shards})
 }
-
-// of returns an engine that drives shardq's queues in some way.
-func of[T comparable](name string, shards int, drive func(*shardq.Queue[T]) workload.Queue[T]) workload.Engine[T] {
-	return workload.Engine[T]{
-		Name:   name,
-		Shards: shards,
-		New: func() workload.Queue[T] {
-			return drive(shardq.MustNew(shardq.Options[T]{Shards: shards}))
-		},
-	}
-}
-
-// DefaultShards returns the number of shards of a queue whose options name
-// none.
-func DefaultShards() int { return shard.DefaultShards() }
 
 // HeapQueue returns the engine of package heapqueue.
-func HeapQueue[T comparable]() workload.Engine[T] {
-	return workload.Engine[T]{
-		Name:   "heapqueue",
-		Shards: 1,
-		New: func() workload.Queue[T] {
-			return heapqueue.New(heapqueue.Options[T]{})
-		},
+func HeapQueue() workload.Engine {
+	return workload.Engine{Name: "heapqueue", Shards: 1, New: func() workload.Queue {
+		return heapqueue.New(heapqueue.Options[string]{})
+	}}
+}
+
+// Floor returns the engine of package floor for a number of keys.
+func Floor(keys int) workload.Engine {
+	shards := shard.DefaultShards()
+	return workload.Engine{Name: "floor", Shards: shards, New: func() workload.Queue { return floor.New(shards, keys) }}
+}
+
+// claims returns the engine of queues whose consumers take and end a number of
+// items at once, by claims.
+func claims(name string, shards, batch int) workload.Engine {
+	return workload.Engine{Name: name, Shards: shards, New: func() workload.Queue {
+		q := newQueue(shards)
+		if batch == 1 {
+			return oneByOne{q}
+		}
+		return inBatches{q, batch}
+	}}
+}
+
+type oneByOne struct{ *shardq.Queue[string] }
+
+// Taker implements [workload.Taker].
+func (q oneByOne) Taker() func(dst []string) int {
+	return func(dst []string) int {
+		claim, err := q.Claim(context.Background())
+		if err != nil {
+			return 0
+		}
+		_ = claim.Done()
+		dst[0] = claim.Item
+		return 1
 	}
 }
 
-// Both returns shardq with its default number of shards and with one, and the
-// heap design.
-func Both[T comparable]() []workload.Engine[T] {
-	return []workload.Engine[T]{
-		Shardq[T](DefaultShards()), Shardq[T](1), HeapQueue[T](),
+type inBatches struct {
+	*shardq.Queue[string]
+	batch int
+}
+
+// AddAll implements [workload.BatchAdder].
+func (q inBatches) AddAll(keys []string) { q.AddBatch(keys, shardq.AddOptions{}) }
+
+// Taker implements [workload.Taker]. The returned function keeps its buffer.
+func (q inBatches) Taker() func(dst []string) int {
+	claims := make([]worker.Claim[string], q.batch)
+	return func(dst []string) int {
+		n, _ := q.ClaimBatch(context.Background(), claims[:min(len(dst), len(claims))])
+		for i := range n {
+			dst[i] = claims[i].Item
+		}
+		_ = q.DoneClaims(claims[:n])
+		return n
 	}
 }

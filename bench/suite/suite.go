@@ -1,18 +1,82 @@
-// Package suite makes Go benchmarks of the functions of package workload, so
-// that a comparison with other engines runs the benchmarks of this module.
-// Sub-benchmarks are named key=value, as golang.org/x/perf reads them.
+// Package suite is the list of the benchmarks that compare engines. Go
+// benchmarks run it, and the report runs it in turns. Names are key=value, as
+// golang.org/x/perf reads them.
 package suite
 
 import (
 	"fmt"
+	"runtime"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/shardq/shardq/bench/workload"
 )
 
-// label names the sub-benchmarks of an engine.
-func label[T comparable](e workload.Engine[T]) string {
-	return fmt.Sprintf("engine=%s/shards=%d", e.Name, e.Shards)
+// A Benchmark is the same work for every engine.
+type Benchmark struct {
+	Name string
+	// Metric is the figure that the report shows: "ns/op", or one that Run
+	// reports.
+	Metric string
+	// Keys is the number of keys, and N that of operations in the report.
+	Keys, N int
+	// Delays says that the engine needs AddAfter.
+	Delays bool
+	Run    func(b *testing.B, e workload.Engine)
+}
+
+// Takes reports whether an engine can do the work in reasonable time.
+func (bm Benchmark) Takes(e workload.Engine) bool {
+	if bm.Delays {
+		q := e.New()
+		defer q.ShutDown()
+		if _, ok := q.(workload.DelayingQueue); !ok {
+			return false
+		}
+	}
+	return e.MaxKeys == 0 || bm.Keys <= e.MaxKeys
+}
+
+// Label names an engine.
+func Label(e workload.Engine) string { return fmt.Sprintf("engine=%s/shards=%d", e.Name, e.Shards) }
+
+// Run runs the benchmarks whose names begin with prefix, over all engines.
+func Run(b *testing.B, prefix string, engines []workload.Engine) {
+	for _, bm := range All() {
+		rest, ok := strings.CutPrefix(bm.Name, prefix+"/")
+		if !ok {
+			continue
+		}
+		b.Run(rest, func(b *testing.B) {
+			for _, e := range engines {
+				if bm.Takes(e) {
+					b.Run(Label(e), func(b *testing.B) { bm.Run(b, e) })
+				}
+			}
+		})
+	}
+}
+
+// All returns the benchmarks, with small sizes if the flag -short is set.
+func All() (all []Benchmark) {
+	many, counts := 1_000_000, []goroutines{{1, 1}, {8, 8}, {64, 64}}
+	if testing.Short() {
+		many = 100_000
+	}
+	all = append(all, cycle(1000, false), cycle(1000, true), cycle(many, true))
+	for _, c := range counts {
+		all = append(all, closed(1<<16, c))
+	}
+	all = append(all, closed(many, counts[2]))
+	for _, stream := range []string{"uniform", "zipf", "hot"} {
+		all = append(all, open(stream, counts[1]))
+	}
+	all = append(all, addAfter(0), addAfter(many), delayedCycle(many/2), lateness(), memory(many))
+	for _, backlog := range []int{100, 10_000} {
+		all = append(all, order(backlog))
+	}
+	return all
 }
 
 // Count formats a number for the name of a benchmark: 64k for 65536, 1M for a
@@ -25,26 +89,174 @@ func Count(n int) string {
 		return fmt.Sprintf("%dk", n/1000)
 	case n >= 1024 && n%1024 == 0:
 		return fmt.Sprintf("%dk", n/1024)
-	default:
-		return fmt.Sprint(n)
+	}
+	return fmt.Sprint(n)
+}
+
+// cycle is Add, Get and Done in one goroutine, of a key that is alone in the
+// queue, or beside all others.
+func cycle(keys int, beside bool) Benchmark {
+	ready := 0
+	if beside {
+		ready = keys
+	}
+	return Benchmark{
+		Name: fmt.Sprintf("Cycle/keys=%s/ready=%s", Count(keys), Count(ready)), Metric: "ns/op", Keys: 10 * keys, N: 1_000_000,
+		Run: func(b *testing.B, e workload.Engine) {
+			q := e.New()
+			defer q.ShutDown()
+			all := workload.Strings(keys)
+			work := func(n int) { workload.Rotate(q, n) }
+			if beside {
+				workload.AddAll(q, all)
+			} else {
+				stream := workload.Uniform(all)
+				work = func(n int) { workload.Cycle(q, stream, n) }
+			}
+			work(1000)
+			b.ReportAllocs()
+			b.ResetTimer()
+			work(b.N)
+		},
 	}
 }
 
-// small reports whether to leave out what takes long or needs gigabytes.
-func small() bool { return testing.Short() }
+// goroutines are the numbers of producers and consumers.
+type goroutines struct{ producers, consumers int }
 
-// forEach runs a sub-benchmark for each engine that accepts that number of
-// keys.
-func forEach[T comparable](b *testing.B, engines []workload.Engine[T], keys int, body func(*testing.B, workload.Engine[T])) {
-	for _, e := range engines {
-		if e.Accepts(keys) {
-			b.Run(label(e), func(b *testing.B) { body(b, e) })
-		}
+func (c goroutines) String() string {
+	return fmt.Sprintf("producers=%d/consumers=%d", c.producers, c.consumers)
+}
+
+// closed is traffic without deduplicated adds: the cost of an item.
+func closed(keys int, c goroutines) Benchmark {
+	return Benchmark{
+		Name: fmt.Sprintf("Closed/keys=%s/%v", Count(keys), c), Metric: "ns/op", Keys: keys, N: 2_000_000,
+		Run: func(b *testing.B, e workload.Engine) {
+			all := workload.Shuffled(workload.Strings(keys))
+			report(b, workload.Closed(e.New(), all, c.load(b, keys)))
+		},
 	}
 }
 
-// reportItems adds the rate to a benchmark that has passed items through a
-// queue.
-func reportItems(b *testing.B, items int) {
-	b.ReportMetric(float64(items)/b.Elapsed().Seconds(), "items/s")
+// open is traffic whose producers never wait: the behavior under an overload.
+func open(stream string, c goroutines) Benchmark {
+	keys, n := 1<<16, 1_000_000
+	if stream == "hot" {
+		n = 20_000 // a key waits for a goroutine each time
+	}
+	return Benchmark{
+		Name: fmt.Sprintf("Open/stream=%s/keys=%s/%v", stream, Count(keys), c), Metric: "ns/op", Keys: keys, N: n,
+		Run: func(b *testing.B, e workload.Engine) {
+			if e.Name == "controller-runtime" {
+				b.Skip("it takes adds into a buffer without bounds: such producers fill the memory")
+			}
+			all, warmup := workload.Strings(keys), keys
+			order := workload.Uniform
+			switch stream {
+			case "zipf":
+				order = workload.Zipf
+			case "hot":
+				order, warmup = workload.HotKey, 1
+			}
+			report(b, workload.Open(e.New(), order(all), c.load(b, warmup)))
+		},
+	}
+}
+
+// load returns a load of b.N items, whose warm-up is not measured.
+func (c goroutines) load(b *testing.B, warmup int) workload.Load {
+	b.ReportAllocs()
+	return workload.Load{Producers: c.producers, Consumers: c.consumers, Warmup: warmup, Items: b.N, Warm: b.ResetTimer}
+}
+
+// report replaces the benchmark's own time per operation, which does not
+// include items beyond b.N.
+func report(b *testing.B, t workload.Traffic) {
+	b.StopTimer()
+	b.ReportMetric(t.NanosecondsPerItem(), "ns/op")
+	b.ReportMetric(1e9/t.NanosecondsPerItem(), "items/s")
+	b.ReportMetric(t.DeduplicatedPerItem(), "deduplicated/item")
+}
+
+// addAfter moves a delayed key to an earlier deadline, beside delayed others.
+func addAfter(delayed int) Benchmark {
+	return Benchmark{
+		Name: "AddAfter/delayed=" + Count(delayed), Metric: "ns/op", Keys: delayed, N: 1_000_000, Delays: true,
+		Run: func(b *testing.B, e workload.Engine) {
+			q := e.New().(workload.DelayingQueue)
+			defer q.ShutDown()
+			keys := workload.NewDelayedKeys(q, workload.Strings(max(delayed, 1)))
+			b.ReportAllocs()
+			b.ResetTimer()
+			keys.Reschedule(b.N)
+		},
+	}
+}
+
+// delayedCycle is AddAfter, expiry, Get and Done of items whose delays are
+// spread over 100 ms. One operation is all items.
+func delayedCycle(items int) Benchmark {
+	return Benchmark{
+		Name: "DelayedCycle/items=" + Count(items), Metric: "ns/item", Keys: items, N: 1, Delays: true,
+		Run: func(b *testing.B, e workload.Engine) {
+			keys, delays := workload.Shuffled(workload.Strings(items)), workload.Delays(items, 100*time.Millisecond)
+			b.ReportAllocs()
+			var elapsed time.Duration
+			for range b.N {
+				elapsed += workload.DelayedCycle(e.New().(workload.DelayingQueue), keys, delays, runtime.GOMAXPROCS(0))
+			}
+			b.ReportMetric(float64(elapsed.Nanoseconds())/float64(b.N*items), "ns/item")
+		},
+	}
+}
+
+// lateness is how long after its deadline an item is handed out when nothing
+// else runs. The delays are spread over a second.
+func lateness() Benchmark {
+	const items = 10_000
+	return Benchmark{
+		Name: "Lateness/items=" + Count(items), Metric: "p99-µs", Keys: items, N: 1, Delays: true,
+		Run: func(b *testing.B, e workload.Engine) {
+			var late []time.Duration
+			for range b.N {
+				late = workload.Lateness(e.New().(workload.DelayingQueue), workload.Strings(items), workload.Delays(items, time.Second))
+			}
+			b.ReportMetric(float64(late[items/2].Nanoseconds())/1000, "p50-µs")
+			b.ReportMetric(float64(late[items*99/100].Nanoseconds())/1000, "p99-µs")
+			b.ReportMetric(float64(late[items-1].Nanoseconds())/1000, "max-µs")
+		},
+	}
+}
+
+// memory is the heap of ready and of delayed items, beside their keys.
+func memory(items int) Benchmark {
+	return Benchmark{
+		Name: "Memory/items=" + Count(items), Metric: "B/ready-item", Keys: items, N: 1, Delays: true,
+		Run: func(b *testing.B, e workload.Engine) {
+			keys := workload.Strings(items)
+			for range b.N {
+				perItem, retained := workload.HeapOfReady(e.New, keys)
+				b.ReportMetric(perItem, "B/ready-item")
+				b.ReportMetric(retained, "B-retained")
+				b.ReportMetric(workload.HeapOfDelayed(e.New, keys), "B/delayed-item")
+			}
+		},
+	}
+}
+
+// order is how many older items a Get passes over, with 8 consumers.
+func order(backlog int) Benchmark {
+	const items = 200_000
+	return Benchmark{
+		Name: fmt.Sprintf("Order/backlog=%s/consumers=8", Count(backlog)), Metric: "rank-error-p99", Keys: items, N: 1,
+		Run: func(b *testing.B, e workload.Engine) {
+			for range b.N {
+				d := workload.MeasureDisorder(workload.OrderOf(e.New(), workload.Strings(items), backlog, 8))
+				b.ReportMetric(float64(d.RankErrors[items*99/100]), "rank-error-p99")
+				b.ReportMetric(float64(d.RankErrors[items-1]), "rank-error-max")
+				b.ReportMetric(float64(d.Skips[items-1]), "skips-max")
+			}
+		},
+	}
 }

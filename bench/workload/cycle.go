@@ -1,35 +1,53 @@
 package workload
 
-import "time"
+import (
+	"hash/maphash"
+	"sync"
+)
 
-// Cycle passes items keys of the stream, one after the other, through Add, Get
-// and Done in one goroutine, and returns the time.
-func Cycle[T comparable](q Queue[T], stream Stream[T], items int) time.Duration {
-	turn := turnOf(q)
-	start := time.Now()
+// Cycle takes one key after the other through Add, Get and Done. The queue is
+// otherwise as it was.
+func Cycle(q Queue, stream Stream, items int) {
+	take, one := takerOf(q), make([]string, 1)
 	for i := range items {
 		q.Add(stream.At(i))
-		turn()
+		take(one)
 	}
-	return time.Since(start)
 }
 
-// Rotate takes the item that has been ready longest, and adds it again, items
-// times in one goroutine, and returns the time. It is a Cycle beside a standing
-// backlog. All keys of the backlog must be in the queue.
-func Rotate[T comparable](q Queue[T], items int) time.Duration {
-	turn := turnOf(q)
-	start := time.Now()
+// Rotate takes ready keys and adds them again.
+func Rotate(q Queue, items int) {
+	take, one := takerOf(q), make([]string, 1)
 	for range items {
-		item, _ := turn()
-		q.Add(item)
+		take(one)
+		q.Add(one[0])
 	}
-	return time.Since(start)
 }
 
-// AddAll adds every key.
-func AddAll[T comparable](q Queue[T], keys []T) {
-	for _, key := range keys {
-		q.Add(key)
+// Floor does three hashes, three uncontended locks and three operations of a Go
+// map for each item: the least that Add, Get and Done cost if each hashes,
+// locks and searches once.
+func Floor(stream Stream, items int) {
+	var (
+		seed  = maphash.MakeSeed()
+		locks [64]sync.Mutex
+		known = map[string]struct{}{}
+	)
+	for i := range items {
+		key := stream.At(i)
+		lock := &locks[maphash.String(seed, key)%64]
+		lock.Lock()
+		known[key] = struct{}{}
+		lock.Unlock()
+
+		lock = &locks[maphash.String(seed, key)%64]
+		lock.Lock()
+		_ = known[key]
+		lock.Unlock()
+
+		lock = &locks[maphash.String(seed, key)%64]
+		lock.Lock()
+		delete(known, key)
+		lock.Unlock()
 	}
 }

@@ -1,108 +1,87 @@
 package workload
 
 import (
+	"slices"
 	"sync"
 	"time"
 )
 
-// farOff is a delay that does not expire during a benchmark.
-const farOff = 1000 * time.Hour
-
-// DelayedKeys is a set of keys that are delayed in a queue with distant
-// deadlines. Each gets an earlier deadline again and again.
-type DelayedKeys[T comparable] struct {
-	queue DelayingQueue[T]
-	keys  []T
+// DelayedKeys are keys whose delays are so long that none expires. Each call
+// moves a key to an earlier deadline.
+type DelayedKeys struct {
+	queue DelayingQueue
+	keys  []string
 	calls int
 }
 
-// NewDelayedKeys adds every key to the queue with a delay of 1000 to 2000
-// hours.
-func NewDelayedKeys[T comparable](q DelayingQueue[T], keys []T) *DelayedKeys[T] {
-	p := &DelayedKeys[T]{queue: q, keys: Shuffled(keys)}
+// NewDelayedKeys delays the keys.
+func NewDelayedKeys(q DelayingQueue, keys []string) *DelayedKeys {
+	p := &DelayedKeys{queue: q, keys: Shuffled(keys)}
 	p.Reschedule(len(keys))
 	return p
 }
 
-// Reschedule calls AddAfter calls times, for one key after the other, and
-// returns the time. Each call moves the key's deadline forward by a second, so
-// that no engine may ignore it.
-func (p *DelayedKeys[T]) Reschedule(calls int) time.Duration {
-	start := time.Now()
+// Reschedule delays one key after the other again, each time a second earlier.
+func (p *DelayedKeys) Reschedule(calls int) {
 	for range calls {
 		position := p.calls % len(p.keys)
-		round := p.calls / len(p.keys)
-		p.queue.AddAfter(p.keys[position], delayOf(position, round))
+		p.queue.AddAfter(p.keys[position], delayOf(position, p.calls/len(p.keys)))
 		p.calls++
 	}
-	return time.Since(start)
 }
 
-// NewDelayedBatches adds every key to the queue with a delay of 1000 to 2000
-// hours. The keys of a batch have the same delay.
-func NewDelayedBatches[T comparable](q DelayingBatchQueue[T], keys []T) *DelayedKeys[T] {
-	p := &DelayedKeys[T]{queue: q, keys: Shuffled(keys)}
-	p.RescheduleBatches(len(keys))
-	return p
-}
-
-// RescheduleBatches is Reschedule by batches. The keys must have been added by
-// NewDelayedBatches. It makes as many calls as that number of keys needs.
-func (p *DelayedKeys[T]) RescheduleBatches(keys int) time.Duration {
-	q := p.queue.(DelayingBatchQueue[T])
-	start := time.Now()
-	for keys > 0 {
-		position := p.calls % len(p.keys)
-		n := min(batchSize, keys, len(p.keys)-position)
-		q.AddBatchAfter(p.keys[position:position+n], delayOf(position/batchSize, p.calls/len(p.keys)))
-		p.calls += n
-		keys -= n
-	}
-	return time.Since(start)
-}
-
-// delayOf spreads the positions evenly over the second 1000 hours, in no order,
-// less a second for each round.
+// delayOf spreads the delays of the positions over a thousand hours.
 func delayOf(position, round int) time.Duration {
-	const scatter = 2654435761 // Knuth's multiplicative hash (TAOCP 3, 6.4)
+	const (
+		farOff  = 1000 * time.Hour
+		scatter = 2654435761 // Knuth's multiplicative hash (TAOCP 3, 6.4)
+	)
 	share := uint32(position) * scatter
-	spread := time.Duration(uint64(farOff) / (1 << 32) * uint64(share))
-	return farOff + spread - time.Duration(round)*time.Second
+	return farOff + time.Duration(uint64(farOff)/(1<<32)*uint64(share)) - time.Duration(round)*time.Second
 }
 
-// DelayedCycle passes every key through AddAfter, the expiry of its delay, Get
-// and Done, with as many producers as consumers, and returns the time until the
-// last Done. It is not less than the longest delay. The queue must be empty.
-// DelayedCycle shuts it down.
-func DelayedCycle[T comparable](q DelayingQueue[T], keys []T, delays []time.Duration, workers int) time.Duration {
+// DelayedCycle takes each key through AddAfter, its expiry, Get and Done. It
+// returns the time until all are done, and shuts the queue down.
+func DelayedCycle(q DelayingQueue, keys []string, delays []time.Duration, workers int) time.Duration {
 	var running sync.WaitGroup
-	completed := make([]counter, workers)
+	var left sync.WaitGroup
+	left.Add(len(keys))
 	start := time.Now()
 	for w := range workers {
-		running.Go(func() { addAfterEach(q, keys, delays, w, workers) })
-		running.Go(func() { consumeCounting(q, &completed[w]) })
+		running.Go(func() {
+			for i := w; i < len(keys); i += workers {
+				q.AddAfter(keys[i], delays[i])
+			}
+		})
+		running.Go(func() {
+			take, one := takerOf(q), make([]string, 1)
+			for take(one) != 0 {
+				left.Done()
+			}
+		})
 	}
-	awaitSum(completed, int64(len(keys)))
+	left.Wait()
 	elapsed := time.Since(start)
 	q.ShutDown()
 	running.Wait()
 	return elapsed
 }
 
-// addAfterEach adds every workers-th key, starting with the first-th.
-func addAfterEach[T comparable](q DelayingQueue[T], keys []T, delays []time.Duration, first, workers int) {
-	for i := first; i < len(keys); i += workers {
-		q.AddAfter(keys[i], delays[i])
+// Lateness returns, in increasing order, how long after its deadline each key
+// is handed out to one consumer. It shuts the queue down.
+func Lateness(q DelayingQueue, keys []string, delays []time.Duration) []time.Duration {
+	deadlines := make(map[string]time.Time, len(keys))
+	for i, key := range keys {
+		deadlines[key] = time.Now().Add(delays[i])
+		q.AddAfter(key, delays[i])
 	}
-}
-
-func consumeCounting[T comparable](q Queue[T], completed *counter) {
-	for {
-		item, shutdown := q.Get()
-		if shutdown {
-			return
-		}
-		q.Done(item)
-		completed.Add(1)
+	late := make([]time.Duration, len(keys))
+	for i := range late {
+		key, _ := q.Get()
+		late[i] = time.Since(deadlines[key])
+		q.Done(key)
 	}
+	q.ShutDown()
+	slices.Sort(late)
+	return late
 }

@@ -5,24 +5,21 @@ import (
 	"sync"
 )
 
-// Disorder says how far the order in which a queue handed items out is from the
-// order in which they became ready. With strict FIFO order all values are zero.
+// Disorder says how far from strict order items were handed out.
 type Disorder struct {
-	// RankErrors holds, for each Get, the number of items that had been ready
-	// longer and that it passed over, in increasing order.
+	// RankErrors holds, for each Get, the number of older items that it passed
+	// over, in increasing order.
 	RankErrors []int
 	// Skips holds, for each item, the number of younger items that were handed
 	// out before it, in increasing order.
 	Skips []int
 }
 
-// MeasureDisorder computes the disorder of a sequence: the order in which items
-// were handed out, a permutation of 0, 1, 2 … in which they were added. An item
-// must have been added before all smaller ones that follow it in the sequence
-// are handed out, as in every queue.
+// MeasureDisorder measures a permutation of 0 to n-1, the order in which items
+// with these numbers were handed out.
 func MeasureDisorder(out []int) Disorder {
 	d := Disorder{RankErrors: make([]int, len(out)), Skips: make([]int, len(out))}
-	gone := newRankTree(len(out))
+	gone := make(rankTree, len(out)+1)
 	for i, item := range out {
 		smallerGone := gone.below(item)
 		d.RankErrors[i] = item - smallerGone
@@ -34,55 +31,46 @@ func MeasureDisorder(out []int) Disorder {
 	return d
 }
 
-// OrderOf passes items through the queue, with backlog of them ready at any
-// time, and returns the order in which they were handed out. The consumers take
-// turns, with one Add and one Get each, so that the order is exact.
-func OrderOf(q Queue[uint64], items, backlog, consumers int) []int {
-	for i := range backlog {
-		q.Add(uint64(i))
+// OrderOf returns the order in which a queue hands out the keys, of which
+// backlog are ready at any time. One lock makes the Gets' order that of their
+// returns.
+func OrderOf(q Queue, keys []string, backlog, consumers int) (out []int) {
+	numbers := make(map[string]int, len(keys))
+	for i, key := range keys {
+		numbers[key] = i
 	}
-	pass := passage{queue: q, next: backlog, items: items}
+	AddAll(q, keys[:backlog])
+	waiting := keys[backlog:]
+	var mu sync.Mutex
+	turn := func() (key string, more bool) {
+		mu.Lock()
+		defer mu.Unlock()
+		if len(out) == len(keys) {
+			return "", false
+		}
+		if len(waiting) > 0 {
+			q.Add(waiting[0])
+			waiting = waiting[1:]
+		}
+		key, _ = q.Get()
+		out = append(out, numbers[key])
+		return key, true
+	}
 	var running sync.WaitGroup
 	for range consumers {
 		running.Go(func() {
-			for item, more := pass.turn(); more; item, more = pass.turn() {
-				q.Done(item)
+			for key, more := turn(); more; key, more = turn() {
+				q.Done(key)
 			}
 		})
 	}
 	running.Wait()
 	q.ShutDown()
-	return pass.out
+	return out
 }
 
-type passage struct {
-	mu    sync.Mutex
-	queue Queue[uint64]
-	next  int // the next item to add
-	items int // the number of all items
-	out   []int
-}
-
-// turn adds an item, if there are any left, and takes one.
-func (p *passage) turn() (item uint64, more bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if len(p.out) == p.items {
-		return 0, false
-	}
-	if p.next < p.items {
-		p.queue.Add(uint64(p.next))
-		p.next++
-	}
-	item, _ = p.queue.Get()
-	p.out = append(p.out, int(item))
-	return item, true
-}
-
-// rankTree counts inserted numbers below a bound: a Fenwick tree.
+// A rankTree counts the numbers below another one: a Fenwick tree.
 type rankTree []int
-
-func newRankTree(n int) rankTree { return make(rankTree, n+1) }
 
 func (t rankTree) insert(number int) {
 	for i := number + 1; i < len(t); i += i & -i {

@@ -1,63 +1,74 @@
-// Package workload has the work of shardq's benchmarks, with one implementation
-// for every queue that is measured. Engines differ only in the [Queue] that
-// they make. The functions do the work and return its time. Go benchmarks and
-// the report command both call them.
+// Package workload has the work that benchmarks give to queues of string keys:
+// cycles, traffic, delays, and measures of memory and order. It knows no queue.
 //
-// What costs time and is not part of the queue is made beforehand: keys,
-// streams of keys, delays.
+// Keys are made beforehand, and warm-ups are not measured.
 package workload
 
-import (
-	"context"
-	"time"
-)
+import "time"
 
-// A Queue has the methods that a workload uses. The method sets of client-go's
-// queues, of shardq.Queue and of heapqueue.Queue contain it. ShutDown is called
-// once, at the end of a workload, and must release calls of every method.
-type Queue[T comparable] interface {
-	Add(item T)
-	Get() (item T, shutdown bool)
-	Done(item T)
+// A Queue is what all engines have.
+type Queue interface {
+	Add(key string)
+	Get() (key string, shutdown bool)
+	Done(key string)
 	Len() int
 	ShutDown()
 }
 
-// A DelayingQueue is a Queue with delays.
-type DelayingQueue[T comparable] interface {
-	Queue[T]
-	AddAfter(item T, duration time.Duration)
+// A DelayingQueue also has delays.
+type DelayingQueue interface {
+	Queue
+	AddAfter(key string, duration time.Duration)
 }
 
-// A BatchQueue is a Queue with methods for many items in one call.
-type BatchQueue[T comparable] interface {
-	Queue[T]
-	AddBatch(items []T)
-	GetBatch(ctx context.Context, dst []T) (n int, err error)
-	DoneBatch(items []T)
+// A Taker takes keys and ends them in another way than by Get and Done, such as
+// by claims. Workloads then use that way.
+type Taker interface {
+	// Taker returns a function for one consumer. It takes and ends at least one
+	// key and at most len(dst), or returns 0 after a shutdown.
+	Taker() func(dst []string) (n int)
 }
 
-// A DelayingBatchQueue is a Queue that can add many items with a delay in one
-// call.
-type DelayingBatchQueue[T comparable] interface {
-	DelayingQueue[T]
-	AddBatchAfter(items []T, duration time.Duration)
-}
+// A BatchAdder adds many keys at once.
+type BatchAdder interface{ AddAll(keys []string) }
 
-// An Engine makes the queues of one kind.
-type Engine[T comparable] struct {
+// An Engine makes queues of one kind.
+type Engine struct {
 	// Name is the engine's name in reports, such as shardq or client-go.
 	Name string
-	// Shards is the number of shards of its queues, or 1 if it has no shards.
+	// Shards is the number of shards of its queues, or 1 if it has none.
 	Shards int
-	// MaxKeys is the largest number of keys with which the engine is measured.
-	// It limits the time that a slow engine takes.
+	// MaxKeys limits the keys, and so the time, of a slow engine.
 	//
 	// If zero, there is no limit.
 	MaxKeys int
 	// New makes an empty queue.
-	New func() Queue[T]
+	New func() Queue
 }
 
-// Accepts reports whether the engine is measured with that number of keys.
-func (e Engine[T]) Accepts(keys int) bool { return e.MaxKeys == 0 || keys <= e.MaxKeys }
+// takerOf returns a function that takes and ends keys.
+func takerOf(q Queue) func(dst []string) (n int) {
+	if t, ok := q.(Taker); ok {
+		return t.Taker()
+	}
+	return func(dst []string) int {
+		key, shutdown := q.Get()
+		if shutdown {
+			return 0
+		}
+		q.Done(key)
+		dst[0] = key
+		return 1
+	}
+}
+
+// AddAll adds the keys, at once if the queue can.
+func AddAll(q Queue, keys []string) {
+	if a, ok := q.(BatchAdder); ok {
+		a.AddAll(keys)
+		return
+	}
+	for _, key := range keys {
+		q.Add(key)
+	}
+}

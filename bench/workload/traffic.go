@@ -1,23 +1,22 @@
 package workload
 
 import (
-	"context"
+	"sync"
+	"sync/atomic"
 	"time"
 )
+
+// batchSize is the number of keys that consumers return, and producers add, at
+// once.
+const batchSize = 64
 
 // A Load says how many goroutines pass items through a queue, and how many
 // items.
 type Load struct {
 	Producers, Consumers int
-	// Warmup is the number of items that are done before the measurement
-	// starts.
-	Warmup int
-	// Items is the number of items that must be done after that.
-	Items int
-	// Limit ends the load before that.
-	//
-	// If zero, there is no limit.
-	Limit time.Duration
+	// Warmup is the number of items that are done before the measurement, and
+	// Items the number that must be done after that.
+	Warmup, Items int
 	// Warm, if not nil, is called when the measurement starts.
 	Warm func()
 }
@@ -30,8 +29,8 @@ type Traffic struct {
 	// in that time. Consumers count in batches, so it may be a little more than
 	// the load asks for.
 	Completed int
-	// Deduplicated is the number of calls of Add, in that time, that found
-	// their item in the queue already.
+	// Deduplicated is the number of adds, in that time, that found their key in
+	// the queue already.
 	Deduplicated int
 }
 
@@ -44,84 +43,148 @@ func (t Traffic) NanosecondsPerItem() float64 {
 // completed item.
 func (t Traffic) DeduplicatedPerItem() float64 { return float64(t.Deduplicated) / float64(t.Completed) }
 
-// Open is traffic whose producers never wait. Each repeats the stream, and adds
-// as fast as the queue accepts it, as the watchers of a busy system do. Items
-// accumulate until every key is in the queue, and further adds are
-// deduplicated. Open shuts the queue down.
-func Open[T comparable](q Queue[T], stream Stream[T], load Load) Traffic {
+// Open is traffic whose producers never wait. Keys accumulate until all are in
+// the queue, and further adds are deduplicated. Open shuts the queue down.
+func Open(q Queue, stream Stream, load Load) Traffic {
 	batch := batchSize
 	if len(stream) == 1 {
 		batch = 1 // one key passes slowly from goroutine to goroutine
 	}
-	r := newRun(q, load, batch)
+	r := newRun(q, load)
 	for p := range load.Producers {
 		first := p * len(stream) / load.Producers
-		r.produce(p, func(added *counter) {
+		r.workers.Go(func() {
 			for i := first; !r.stopped.Load(); i += batchSize {
 				for j := range batchSize {
 					q.Add(stream.At(i + j))
 				}
-				added.Add(batchSize)
+				r.added[p].Add(batchSize)
 			}
 		})
 	}
-	return r.finish(func([]T) {})
+	return r.consume(batch, func([]string) {})
 }
 
 // Closed is traffic in which every key is in one place: in the queue, or with a
-// goroutine that is about to add it. Consumers return the keys that are done to
-// the producers. So no add is deduplicated, and every Add belongs to an item
-// that is completed. There must be more keys than [batchSize] for each consumer
-// and producer, because that many stay there. All keys are in the queue at the
-// start. Closed shuts the queue down.
-func Closed[T comparable](q Queue[T], keys []T, load Load) Traffic {
-	r := newRun(q, load, batchSize)
+// goroutine that is about to add it. Consumers return keys that are done to the
+// producers, so no add is deduplicated. There must be more than 64 keys for
+// each goroutine, because that many stay there. Closed shuts the queue down.
+func Closed(q Queue, keys []string, load Load) Traffic {
+	r := newRun(q, load)
 	AddAll(q, keys)
-	free := make(chan [batchSize]T, len(keys)/batchSize) // room for all: sending never blocks
-	r.produceFrom(free, func(items []T) { AddAll(q, items) })
-	return r.finish(func(done []T) { free <- [batchSize]T(done) })
-}
-
-// produceFrom starts producers that add the keys that are free.
-func (r *run[T]) produceFrom(free <-chan [batchSize]T, add func(items []T)) {
-	for p := range r.load.Producers {
-		r.produce(p, func(added *counter) {
+	free := make(chan [batchSize]string, len(keys)/batchSize) // room for all: sending never blocks
+	for p := range load.Producers {
+		r.workers.Go(func() {
 			for {
 				select {
 				case <-r.finished:
 					return
-				case done := <-free:
-					add(done[:])
-					added.Add(batchSize)
+				case keys := <-free:
+					AddAll(q, keys[:])
+					r.added[p].Add(batchSize)
 				}
 			}
 		})
 	}
+	return r.consume(batchSize, func(done []string) { free <- [batchSize]string(done) })
 }
 
-// Batches is [Closed] by batches of [batchSize] items: producers add, and
-// consumers take and end, that many with one call.
-func Batches[T comparable](q BatchQueue[T], keys []T, load Load) Traffic {
-	r := newRun[T](q, load, batchSize)
-	q.AddBatch(keys)
-	free := make(chan [batchSize]T, len(keys)/batchSize)
-	r.produceFrom(free, q.AddBatch)
-	return r.finishBy(func() { consumeBatches(r, q, func(done []T) { free <- [batchSize]T(done) }) })
+// A run is a load in progress.
+type run struct {
+	queue Queue
+	load  Load
+
+	workers  sync.WaitGroup
+	added    []counter     // by producer
+	stopped  atomic.Bool   // set when finished is closed; cheaper to read
+	finished chan struct{} // closed when the load is complete
+
+	completed atomic.Int64
+	next      atomic.Int64 // the completed item that starts or ends the measurement
+
+	mu      sync.Mutex
+	start   reading // zero during the warm-up
+	traffic Traffic
 }
 
-func consumeBatches[T comparable](r *run[T], q BatchQueue[T], pass func(done []T)) {
-	turn := turnBatchOf(q)
-	done := make([]T, batchSize)
-	full := 0
-	for !r.stopped.Load() {
-		n, err := turn(context.Background(), done[full:])
-		if err != nil {
-			return
-		}
-		if full += n; full == batchSize {
-			pass(done)
-			r.count(full)
-			full = 0
-		}
+// A counter shares no cache line with its neighbours.
+type counter struct {
+	atomic.Int64
+	_ [120]byte
+}
+
+// A reading is what was counted at a moment.
+type reading struct {
+	time                    time.Time
+	completed, added, ready int64
+}
+
+func newRun(q Queue, load Load) *run {
+	r := &run{queue: q, load: load, added: make([]counter, load.Producers), finished: make(chan struct{})}
+	r.next.Store(int64(load.Warmup))
+	return r
+}
+
+// consume starts the consumers, which pass full batches on, and waits for the
+// end.
+func (r *run) consume(batch int, pass func(done []string)) Traffic {
+	for range r.load.Consumers {
+		r.workers.Go(func() {
+			take, done, full := takerOf(r.queue), make([]string, batch), 0
+			for !r.stopped.Load() {
+				n := take(done[full:])
+				if n == 0 {
+					return
+				}
+				if full += n; full == batch {
+					pass(done)
+					r.count(full)
+					full = 0
+				}
+			}
+		})
 	}
+	<-r.finished
+	r.queue.ShutDown()
+	r.workers.Wait()
+	return r.traffic
+}
+
+func (r *run) count(n int) {
+	completed := r.completed.Add(int64(n))
+	if completed < r.next.Load() {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case r.stopped.Load() || completed < r.next.Load():
+	case r.start.time.IsZero():
+		if r.load.Warm != nil {
+			r.load.Warm()
+		}
+		r.start = r.read()
+		r.next.Store(r.start.completed + int64(r.load.Items))
+	default:
+		r.end(r.read())
+	}
+}
+
+func (r *run) end(now reading) {
+	r.traffic.Elapsed = now.time.Sub(r.start.time)
+	r.traffic.Completed = int(now.completed - r.start.completed)
+	// Added keys that were neither handed out nor are still ready were
+	// deduplicated.
+	gone := (now.added - now.ready) - (r.start.added - r.start.ready)
+	r.traffic.Deduplicated = max(0, int(gone)-r.traffic.Completed)
+	r.stopped.Store(true)
+	close(r.finished)
+}
+
+func (r *run) read() reading {
+	now := reading{time: time.Now(), completed: r.completed.Load(), ready: int64(r.queue.Len())}
+	for i := range r.added {
+		now.added += r.added[i].Load()
+	}
+	return now
 }

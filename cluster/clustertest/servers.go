@@ -22,8 +22,8 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 )
 
-// Servers are NATS servers with JetStream. With more than one they are a
-// cluster. All methods are safe for concurrent use.
+// Servers are NATS servers with JetStream, in a cluster if there are several.
+// All methods are safe for concurrent use.
 type Servers struct {
 	options []*server.Options
 
@@ -31,8 +31,7 @@ type Servers struct {
 	running []*server.Server
 }
 
-// Start starts n servers, and stops them at the end of the test. It fails the
-// test if it cannot.
+// Start starts n servers, and stops them at the end of the test.
 func Start(t testing.TB, n int) *Servers {
 	t.Helper()
 	s, err := New(t.TempDir(), n)
@@ -69,20 +68,13 @@ func New(dir string, n int) (*Servers, error) {
 		}
 		s.options[i] = o
 	}
-	for i := range n {
-		if err := s.begin(i); err != nil {
-			s.Close()
-			return nil, err
-		}
-	}
-	if err := s.ready(); err != nil {
+	if err := s.RestartAll(); err != nil {
 		s.Close()
 		return nil, err
 	}
 	return s, nil
 }
 
-// freePorts returns ports on which nobody listens.
 func freePorts(n int) (ports []int, err error) {
 	for range n {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -97,9 +89,9 @@ func freePorts(n int) (ports []int, err error) {
 
 // URLs returns the addresses of all servers, with commas between them.
 func (s *Servers) URLs() string {
-	var all []string
-	for i := range s.options {
-		all = append(all, s.URL(i))
+	all := make([]string, len(s.options))
+	for i := range all {
+		all[i] = s.URL(i)
 	}
 	return strings.Join(all, ",")
 }
@@ -107,24 +99,23 @@ func (s *Servers) URLs() string {
 // URL returns the address of a server.
 func (s *Servers) URL(i int) string { return fmt.Sprintf("nats://127.0.0.1:%d", s.options[i].Port) }
 
-// Len returns the number of servers.
-func (s *Servers) Len() int { return len(s.options) }
-
-// begin starts a server, and does not wait until it is ready.
+// begin starts a server that does not run. It does not wait until it is ready.
 func (s *Servers) begin(i int) error {
-	one, err := server.NewServer(s.options[i].Clone())
-	if err != nil {
-		return err
-	}
 	s.mu.Lock()
-	s.running[i] = one
-	s.mu.Unlock()
-	go one.Start()
-	return nil
+	defer s.mu.Unlock()
+	if s.running[i] != nil {
+		return nil
+	}
+	one, err := server.NewServer(s.options[i].Clone())
+	if err == nil {
+		s.running[i] = one
+		go one.Start()
+	}
+	return err
 }
 
-// Restart starts a server that was stopped, on the same port and with its data.
-// It returns when the server takes part in the cluster again.
+// Restart starts a server that was stopped, with its port and data. It returns
+// when the server takes part in the cluster again.
 func (s *Servers) Restart(i int) error {
 	if err := s.begin(i); err != nil {
 		return err
@@ -135,20 +126,14 @@ func (s *Servers) Restart(i int) error {
 // RestartAll starts all servers that were stopped.
 func (s *Servers) RestartAll() error {
 	for i := range s.options {
-		s.mu.Lock()
-		stopped := s.running[i] == nil
-		s.mu.Unlock()
-		if stopped {
-			if err := s.begin(i); err != nil {
-				return err
-			}
+		if err := s.begin(i); err != nil {
+			return err
 		}
 	}
 	return s.ready()
 }
 
-// Stop stops a server, as a clean end of its process does. If it is stopped,
-// Stop does nothing.
+// Stop stops a server, as a clean end of its process does.
 func (s *Servers) Stop(i int) {
 	s.mu.Lock()
 	one := s.running[i]
@@ -160,8 +145,7 @@ func (s *Servers) Stop(i int) {
 	}
 }
 
-// Leader returns the server that leads a stream of the only account. It returns
-// false if there is none.
+// Leader returns the server that leads a stream, if any.
 func (s *Servers) Leader(stream string) (i int, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -180,11 +164,9 @@ func (s *Servers) Close() {
 	}
 }
 
-// readyWithin is how long servers may take to be ready.
-const readyWithin = 30 * time.Second
-
 // ready waits until the servers that run can be used.
 func (s *Servers) ready() error {
+	const readyWithin = 30 * time.Second
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var running []*server.Server

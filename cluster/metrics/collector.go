@@ -118,12 +118,11 @@ func (c *Collector) Collect(to chan<- prometheus.Metric) {
 	set(delayed, float64(s.Delayed))
 	set(dead, float64(s.Dead))
 	set(members, float64(len(s.Members)))
+	age, without := 0.0, 0
 	if key, _, ok := s.Stuck(); ok {
-		set(longest, time.Since(key.Began).Seconds())
-	} else {
-		set(longest, 0)
+		age = time.Since(key.Began).Seconds()
 	}
-	without := 0
+	set(longest, age)
 	for _, p := range s.Partitions {
 		number := strconv.Itoa(p.Partition)
 		if p.Owner == "" {
@@ -132,11 +131,10 @@ func (c *Collector) Collect(to chan<- prometheus.Metric) {
 		set(inEach, float64(p.Pending), number)
 		set(taken, float64(p.Taken), number)
 		set(epoch, float64(p.Epoch), number)
-		if p.OldestAdded.IsZero() {
-			set(oldest, 0, number)
-		} else {
-			set(oldest, max(0, time.Since(p.OldestAdded).Seconds()), number)
+		if age = 0; !p.OldestAdded.IsZero() {
+			age = max(0, time.Since(p.OldestAdded).Seconds())
 		}
+		set(oldest, age, number)
 	}
 	set(unowned, float64(without))
 }

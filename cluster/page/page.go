@@ -26,10 +26,7 @@ const timeout = 5 * time.Second
 //go:embed page.html
 var text string
 
-var page = template.Must(template.New("page").Funcs(template.FuncMap{
-	"age":   age,
-	"short": short,
-}).Parse(text))
+var page = template.Must(template.New("page").Funcs(template.FuncMap{"age": age, "short": short}).Parse(text))
 
 // Handler returns a handler of the page. With ?format=json it answers with the
 // [cluster.Status] as JSON. If the servers do not answer within five seconds,
@@ -68,7 +65,7 @@ type view struct {
 	Now time.Time
 }
 
-// Unowned returns the number of partitions without an owner.
+// Unowned counts partitions without an owner.
 func (v view) Unowned() (n int) {
 	for _, p := range v.Partitions {
 		if p.Owner == "" {
@@ -89,19 +86,14 @@ func (v view) Oldest() (oldest *cluster.PartitionStatus) {
 	return oldest
 }
 
-// A stuckKey is the key that has been in flight for longest.
-type stuckKey struct {
-	cluster.InFlight
-	Node cluster.Member
-}
-
-// StuckKey returns the key that has been in flight for longest, or nil.
-func (v view) StuckKey() *stuckKey {
+// StuckKey returns the key that has been in flight for longest, with its node,
+// or nothing.
+func (v view) StuckKey() map[string]any {
 	key, node, ok := v.Stuck()
 	if !ok {
 		return nil
 	}
-	return &stuckKey{key, node}
+	return map[string]any{"Began": key.Began, "Key": key.Key, "Node": node}
 }
 
 // age prints how long ago a time was.

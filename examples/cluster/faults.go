@@ -15,23 +15,15 @@ func (t *trial) fail(ctx context.Context) error {
 		part  float64
 		fault func(context.Context) error
 	}{{0.2, t.killWorker}, {0.4, t.freezeWorker}, {0.7, t.stopServer}} {
-		if err := t.reach(ctx, each.part); err != nil {
-			return nil // interrupted: feed says so
+		for float64(t.progress.Load()) < each.part*float64(t.options.events) {
+			select {
+			case <-ctx.Done():
+				return nil // interrupted: feed says so
+			case <-time.After(10 * time.Millisecond):
+			}
 		}
 		if err := each.fault(ctx); err != nil {
 			return err
-		}
-	}
-	return nil
-}
-
-// reach waits until a part of the events was put.
-func (t *trial) reach(ctx context.Context, part float64) error {
-	for float64(t.progress.Load()) < part*float64(t.options.events) {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(10 * time.Millisecond):
 		}
 	}
 	return nil

@@ -77,23 +77,16 @@ func run(ctx context.Context, o options) error {
 		return err
 	}
 	o.database = filepath.Join(dir, "counts.db")
-	err = try(ctx, o, dir)
+	t := &trial{options: o, put: map[string]int{}, begin: time.Now()}
+	defer t.close()
+	if err = t.open(ctx, dir); err == nil {
+		err = t.run(ctx)
+	}
 	if ctx.Err() != nil {
 		return errors.New("interrupted")
 	}
-	return err
-}
-
-// try runs a trial, and reports what has come of it.
-func try(ctx context.Context, o options, dir string) error {
-	t, err := newTrial(ctx, o, dir)
 	if err != nil {
 		return err
 	}
-	defer t.close()
-	begin := time.Now()
-	if err := t.run(ctx); err != nil {
-		return err
-	}
-	return t.report(os.Stdout, time.Since(begin))
+	return t.report(os.Stdout, time.Since(t.begin))
 }

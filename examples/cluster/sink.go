@@ -71,16 +71,14 @@ func (s *sink) count(ctx context.Context, c cluster.Claim[string]) error {
 		}
 		n, sequence = n+1, value.Sequence
 	}
-	for _, statement := range []struct {
-		text      string
-		arguments []any
-	}{
-		{`INSERT INTO counts VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET n = excluded.n, sequence = excluded.sequence`, []any{c.Key, n, sequence}},
-		{`INSERT INTO log (partition, epoch, repeated) VALUES (?, ?, ?)`, []any{fence.Partition, fence.Epoch, repeated}},
-	} {
-		if _, err := tx.ExecContext(ctx, statement.text, statement.arguments...); err != nil {
-			return err
-		}
+	_, err = tx.ExecContext(ctx, `INSERT INTO counts VALUES (?, ?, ?)
+		ON CONFLICT DO UPDATE SET n = excluded.n, sequence = excluded.sequence`, c.Key, n, sequence)
+	if err != nil {
+		return err
+	}
+	_, err = tx.ExecContext(ctx, `INSERT INTO log (partition, epoch, repeated) VALUES (?, ?, ?)`, fence.Partition, fence.Epoch, repeated)
+	if err != nil {
+		return err
 	}
 	return tx.Commit()
 }
@@ -112,15 +110,13 @@ func (s *sink) counts(ctx context.Context) (map[string]int, error) {
 	}
 	defer rows.Close()
 	counts := map[string]int{}
-	for rows.Next() {
+	for rows.Next() && err == nil {
 		var identifier string
 		var n int
-		if err := rows.Scan(&identifier, &n); err != nil {
-			return nil, err
-		}
+		err = rows.Scan(&identifier, &n)
 		counts[identifier] = n
 	}
-	return counts, rows.Err()
+	return counts, errors.Join(err, rows.Err())
 }
 
 // proof is what the log says.

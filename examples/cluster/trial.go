@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"sync"
 	"sync/atomic"
-	"text/tabwriter"
 	"time"
 
 	"github.com/shardq/shardq/cluster"
@@ -20,8 +19,7 @@ import (
 	"github.com/shardq/shardq/cluster/page"
 )
 
-// A trial is one run of the program: servers, workers, what was put, and the
-// database that has to agree with it.
+// A trial is one run of the program.
 type trial struct {
 	options  options
 	servers  *clustertest.Servers // nil with -servers
@@ -31,22 +29,11 @@ type trial struct {
 	put      map[string]int // by identifier
 	progress atomic.Int64
 	begin    time.Time
-	// warned is when a put that failed was last reported.
-	warned atomic.Int64
-	// page serves the live page, if it is asked for.
-	page *http.Server
+	warned   sync.Once
+	page     *http.Server // nil without -listen
 }
 
 const workers = 3
-
-func newTrial(ctx context.Context, o options, dir string) (*trial, error) {
-	t := &trial{options: o, put: map[string]int{}, begin: time.Now()}
-	if err := t.open(ctx, dir); err != nil {
-		t.close()
-		return nil, err
-	}
-	return t, nil
-}
 
 func (t *trial) open(ctx context.Context, dir string) (err error) {
 	o, replicas := t.options, 1
@@ -123,7 +110,7 @@ func (t *trial) run(ctx context.Context) error {
 		cancel()
 	}
 	failing.Wait()
-	if err := errors.Join(fault, err); err != nil {
+	if err = errors.Join(fault, err); err != nil {
 		return err
 	}
 	t.say("%d identifiers are in the queue, or counted", t.options.events)
@@ -141,13 +128,7 @@ func (t *trial) feed(ctx context.Context) error {
 	var group sync.WaitGroup
 	lanes := make(chan struct{}, feeders)
 	n := 0
-	for identifier, err := range identifiers(t.options.directory) {
-		if err != nil {
-			return err
-		}
-		if n == t.options.events || ctx.Err() != nil {
-			break
-		}
+	err := identifiers(t.options.directory, func(identifier string) bool {
 		n++
 		id := fmt.Sprint(n)
 		t.put[identifier]++
@@ -158,10 +139,11 @@ func (t *trial) feed(ctx context.Context) error {
 				fail(err)
 			}
 		})
-	}
+		return n < t.options.events && ctx.Err() == nil
+	})
 	group.Wait()
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
+	if err != nil || ctx.Err() != nil {
+		return errors.Join(err, context.Cause(ctx))
 	}
 	if n < t.options.events {
 		return fmt.Errorf("%s has %d identifiers: want -events %d or more", t.options.directory, n, t.options.events)
@@ -183,23 +165,15 @@ func (t *trial) putOne(ctx context.Context, identifier, id string) error {
 		if full := room(filepath.Dir(t.options.database), roomToGoOn); full != nil {
 			return errors.Join(err, full)
 		}
-		t.warn(err)
+		t.warned.Do(func() {
+			t.say("a put has failed, and is repeated for up to %v, like others after it: %v", patience, err)
+		})
 	}
 	return errors.Join(ctx.Err(), err)
 }
 
-// warn reports a put that has failed, and no other for five seconds.
-func (t *trial) warn(err error) {
-	now, last := int64(time.Since(t.begin)), t.warned.Load()
-	if last != 0 && now-last < int64(5*time.Second) || !t.warned.CompareAndSwap(last, now) {
-		return
-	}
-	t.say("a put has failed, and is repeated for up to %v: %v", patience, err)
-}
-
 // waitUntilCounted waits until nothing is pending.
 func (t *trial) waitUntilCounted(ctx context.Context) error {
-	shown := time.Now()
 	for deadline := time.Now().Add(patience); ; {
 		s, err := t.node.Status(ctx)
 		if err == nil && s.Pending == 0 {
@@ -208,11 +182,11 @@ func (t *trial) waitUntilCounted(ctx context.Context) error {
 		if ctx.Err() != nil || time.Now().After(deadline) {
 			return errors.Join(errors.New("some identifiers are not counted"), err, ctx.Err())
 		}
-		if time.Since(shown) > 2*time.Second {
-			t.say("%d are pending", s.Pending)
-			shown = time.Now()
+		t.say("%d are pending", s.Pending)
+		select {
+		case <-time.After(time.Second):
+		case <-ctx.Done():
 		}
-		time.Sleep(50 * time.Millisecond)
 	}
 }
 
@@ -233,32 +207,18 @@ func (t *trial) report(w io.Writer, took time.Duration) error {
 		if counts[identifier] != n {
 			wrong++
 		}
+		delete(counts, identifier)
 	}
-	for identifier := range counts {
-		if t.put[identifier] == 0 {
-			wrong++
-		}
-	}
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	for _, row := range []struct {
-		value int
-		what  string
-	}{
-		{t.options.events, "events were put"},
-		{len(t.put), "identifiers they are of"},
-		{p.writes, "writes were accepted, each with the events of an identifier that were pending"},
-		{p.takeovers, "times a partition had a new owner"},
-		{p.repeated, "events came once more, and were left out by their sequence"},
-		{p.refused, "stale writes were refused"},
-		{p.stale, "stale writes were accepted"},
-		{wrong, "identifiers have a wrong count"},
-	} {
-		fmt.Fprintf(table, "%d\t  %s\n", row.value, row.what)
-	}
-	fmt.Fprintf(table, "%.1f s\t  in all\n", took.Seconds())
-	if err := table.Flush(); err != nil {
-		return err
-	}
+	wrong += len(counts)
+	fmt.Fprintf(w, "%9d  events were put\n", t.options.events)
+	fmt.Fprintf(w, "%9d  identifiers they are of\n", len(t.put))
+	fmt.Fprintf(w, "%9d  writes were accepted, each with the events of an identifier that were pending\n", p.writes)
+	fmt.Fprintf(w, "%9d  times a partition had a new owner\n", p.takeovers)
+	fmt.Fprintf(w, "%9d  events came once more, and were left out by their sequence\n", p.repeated)
+	fmt.Fprintf(w, "%9d  stale writes were refused\n", p.refused)
+	fmt.Fprintf(w, "%9d  stale writes were accepted\n", p.stale)
+	fmt.Fprintf(w, "%9d  identifiers have a wrong count\n", wrong)
+	fmt.Fprintf(w, "%9.1f  seconds in all\n", took.Seconds())
 	if wrong > 0 || p.stale > 0 {
 		return errors.New("the database does not agree")
 	}

@@ -3,139 +3,141 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io"
 	"log"
+	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/shardq/shardq"
-	"github.com/shardq/shardq/examples/internal/monitor"
+	"github.com/shardq/shardq/limiter"
+	"github.com/shardq/shardq/stats"
 	"github.com/shardq/shardq/worker"
 )
 
-// A controller is one run of the program.
+// A key names an object. The queue has nothing else.
+type key struct{ tenant, name string }
+
+func (k key) String() string { return k.tenant + "/" + k.name }
+
+const (
+	latency     = 4 * time.Millisecond   // of a call of the API
+	callTimeout = 250 * time.Millisecond // ends a call that heeds it
+	stuckAfter  = 100 * time.Millisecond
+	resyncEvery = 3 * time.Second
+	lowPriority = -100 // of the list of all objects; a change has 0
+)
+
+// A controller keeps the observed state of objects equal to the desired one.
 type controller struct {
-	config     config
-	log        *log.Logger
-	state      *state
-	api        *api
-	ledger     *ledger
-	reconciler *reconciler
-	queue      *shardq.Queue[Key]
-	workers    *worker.Pool[Key]
-	monitor    *monitor.Monitor // nil without -listen
+	config config
+	log    *log.Logger
+	queue  *shardq.Queue[key]
+
+	changes, calls, failures, stuck, overlaps atomic.Int64
+
+	working sync.Map    // the keys that workers have
+	ending  atomic.Bool // no more resyncs
+	hung    atomic.Bool // the stuckKey
+
+	mu                sync.Mutex
+	desired, observed map[key]int // generations
 }
 
-// newController opens the database and prepares its objects. After an error
-// nothing is left open.
-func newController(config config, log *log.Logger) (*controller, error) {
-	state, err := openState(config.database)
+func newController(config config, log *log.Logger) (c *controller, err error) {
+	c = &controller{config: config, log: log, desired: map[key]int{}, observed: map[key]int{}}
+	c.queue, err = shardq.New(shardq.Options[key]{
+		Name:        "controller",
+		RateLimiter: limiter.NewExponential[key](5*time.Millisecond, 500*time.Millisecond),
+		// Endless changes would keep the list waiting forever. One in 16 Gets
+		// therefore serves the lower priority.
+		LowPriorityInterval: 16,
+		// Each tenant has its turn, however many items another has. It always
+		// finds some workers that are not stuck in the objects of another.
+		Group:       func(k key) string { return k.tenant },
+		GroupPolicy: func(string) shardq.GroupPolicy { return shardq.GroupPolicy{Limit: max(1, config.workers*3/4)} },
+		StuckAfter:  stuckAfter,
+		OnStuck: func(i stats.Item[key]) {
+			c.stuck.Add(1)
+			c.log.Printf("%v: attempt %d hangs for %v by now", i.Item, i.Attempts+1, stuckAfter)
+		},
+		Metrics: true, // for the page
+	})
+	return c, err
+}
+
+// run works until ctx ends. Then it drains the queue, with retries, for as long
+// as the patience.
+func (c *controller) run(ctx context.Context) error {
+	workers, err := worker.New(c.queue, worker.Options[key]{
+		Workers:      c.config.workers,
+		Handle:       c.reconcile,
+		Timeout:      callTimeout,
+		OnError:      func(context.Context, worker.Failure[key]) { c.failures.Add(1) },
+		Drain:        c.queue.DrainWith(shardq.DrainOptions{Delayed: shardq.RunDelayed}),
+		DrainTimeout: c.config.patience,
+	})
 	if err != nil {
-		return nil, fmt.Errorf("-db %s: %w", config.database, err)
-	}
-	c := &controller{config: config, log: log, state: state, ledger: newLedger()}
-	c.api = &api{observe: state.observe, fail: config.fail, seed: config.seed, stuck: config.stuck, calls: map[Key]uint64{}}
-	c.reconciler = &reconciler{state: state, api: c.api, ledger: c.ledger, log: log}
-	if err := c.prepare(); err != nil {
-		return nil, errors.Join(fmt.Errorf("-db %s: %w", config.database, err), state.database.Close())
-	}
-	c.queue = shardq.MustNew(c.queueOptions())
-	c.workers, err = worker.New(c.queue, c.workerOptions())
-	if err == nil {
-		err = c.watch()
-	}
-	if err != nil {
-		return nil, errors.Join(err, state.database.Close())
-	}
-	return c, nil
-}
-
-// watch starts the monitor, if there is an address.
-func (c *controller) watch() (err error) {
-	if c.config.listen == "" {
-		return nil
-	}
-	if c.monitor, err = monitor.Start(c.config.listen, "controller", c.queue); err != nil {
-		return fmt.Errorf("-listen: %w", err)
-	}
-	c.log.Printf("live page at %s", c.monitor.URL())
-	return nil
-}
-
-// prepare creates the objects, and logs their state.
-func (c *controller) prepare() error {
-	if err := c.createObjects(); err != nil {
 		return err
 	}
-	now, err := prove(c.config.database)
-	if err == nil {
-		c.log.Printf("%d objects, %d of them not in their desired state", now.objects, now.astray)
-	}
-	return err
+	return workers.Run(ctx)
 }
 
-// run works until the duration or ctx ends, drains the queue, proves the
-// result, and reports. It returns the exit code.
-func (c *controller) run(ctx context.Context, stdout io.Writer) int {
-	defer c.monitor.Close()
-	start := time.Now()
-	failure := c.work(ctx)
-	elapsed := time.Since(start)
-	proof, err := prove(c.config.database)
-	report := report{c, elapsed, proof, errors.Join(failure, c.state.database.Close(), err)}
-	return report.conclude(stdout)
+// list adds an object, although it may not have changed. A controller knows
+// nothing of the time before its start, and begins with all objects.
+func (c *controller) list(k key) {
+	c.desired[k] = 1
+	c.queue.AddWith(k, shardq.AddOptions{Priority: lowPriority})
 }
 
-// work begins and ends with a list of all objects.
-func (c *controller) work(ctx context.Context) error {
-	working, stopWorking := context.WithCancel(context.Background()) // ctx ends only the changes
-	var others sync.WaitGroup
-	others.Go(func() { c.showProgress(working) })
-	var left error
-	others.Go(func() { left = c.workers.Run(working) })
-
-	err := c.list(inInitialList)
-	if err == nil {
-		c.log.Printf("all objects are queued, and %d tenants change theirs", c.config.tenants+1)
-		err = c.letTenantsWork(ctx)
-	}
-	// The API may have lost a write since the last resync. The last list checks
-	// all objects, and replaces all further resyncs. They would go before it,
-	// forever if they are more than the workers can process.
-	c.reconciler.ending.Store(true)
-	c.api.honest.Store(true)
-	err = errors.Join(err, c.list(inLastList))
-	c.log.Printf("no more changes: checking %d objects for the last time, for at most %v", c.ledger.unsettled(), c.config.patience)
-	stopWorking()
-	others.Wait()
-	if left != nil {
-		left = fmt.Errorf("-patience %v: ended before %d objects were settled: %w", c.config.patience, c.ledger.unsettled(), left)
-	}
-	return errors.Join(err, left)
+// change changes the desired state, and then adds the key. In this order, the
+// worker that gets the key later sees the change. If the key is in the queue
+// already, that is enough. If a worker has it, it runs once more afterwards.
+func (c *controller) change(k key) {
+	c.mu.Lock()
+	c.desired[k]++
+	c.mu.Unlock()
+	c.changes.Add(1)
+	c.queue.Add(k)
 }
 
-// list adds all objects to the queue, at the start and before the end, because
-// earlier events are unknown. They have a low priority. An object that changes
-// meanwhile gets the priority of the change, moves forward, and runs once.
-func (c *controller) list(cause cause) error {
-	keys, err := c.state.keys()
-	for _, key := range keys {
-		c.ledger.list(key, cause)
-		c.queue.AddWith(key, shardq.AddOptions{Priority: c.config.listPriority()})
+// reconcile reads both states of an object, and makes them equal. One change or
+// a hundred lead to the same call. The queue never gives a key to two workers at
+// once, so that nothing here needs a lock on the object.
+func (c *controller) reconcile(ctx context.Context, k key) error {
+	if _, twice := c.working.LoadOrStore(k, true); twice {
+		c.overlaps.Add(1)
 	}
-	return err
-}
-
-// showProgress logs the progress every second until ctx ends.
-func (c *controller) showProgress(ctx context.Context) {
-	for wait(ctx, time.Second) == nil {
-		now := c.queue.Snapshot(1)
-		longest := "nothing"
-		for _, i := range now.Processing {
-			longest = fmt.Sprintf("%v for %v", i.Item, now.Time.Sub(i.Since).Round(time.Millisecond))
+	defer c.working.Delete(k)
+	c.mu.Lock()
+	desired, observed := c.desired[k], c.observed[k]
+	c.mu.Unlock()
+	if desired != observed {
+		if err := c.call(ctx, k, desired); err != nil {
+			return err // is retried after a delay that doubles
 		}
-		c.log.Printf("%d ready, %d delayed, %d in flight, the longest is %s",
-			now.Stats.Ready, now.Stats.Delayed, now.Stats.Processing, longest)
 	}
+	if c.ending.Load() {
+		return nil
+	}
+	return worker.RequeueAfter(resyncEvery) // no failure: just look again
+}
+
+// call simulates the API. It is slow, and fails at times. The first call for one
+// object ignores its context, as a client without a deadline of its own does.
+func (c *controller) call(ctx context.Context, k key, generation int) error {
+	if c.calls.Add(1); k == stuckKey && c.hung.CompareAndSwap(false, true) {
+		time.Sleep(c.config.stuck)
+	}
+	select {
+	case <-time.After(latency):
+	case <-ctx.Done():
+	}
+	if rand.Float64() < c.config.fail {
+		return errors.New("the API is not available")
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.observed[k] = generation
+	return nil
 }

@@ -1,96 +1,173 @@
 // Command controller keeps the observed state of some thousand objects equal to
-// the desired state, through an API that is slow and fails. It is a reconciler
-// as in Kubernetes, short enough to read in one go, and shows the use of each
-// feature of the queue.
+// the desired state, through an API that is slow and fails: a reconciler as in
+// Kubernetes, without Kubernetes. Four tenants change an object now and then,
+// and at half time one more floods the queue. At the end every object is in its
+// desired state, or the program says so.
 //
-//	tenants --change--> desired (SQLite) --key--> queue --> workers --reconcile--> API --> observed (SQLite)
-//
-// The controller is level-triggered: the queue has the keys of objects, not
-// events. A worker reads the desired and the observed state of its object, and
-// makes them equal. Any number of changes of a queued object therefore become
-// one API call. Nothing is lost with the queue, because a list of all objects
-// restores it.
-//
-// Read queue.go first, then reconcile.go and controller.go. At the end the
-// program proves that every object is in its desired state, or was refused for
-// good. Run it with -h for its flags.
+// The part of the queue is controller.go. Run it with -h for its flags.
 package main
 
 import (
 	"context"
 	"errors"
 	"flag"
+	"fmt"
 	"io"
 	"log"
+	"math/rand/v2"
+	"net"
+	"net/http"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"syscall"
+	"time"
+
+	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/observe/debugpage"
 )
 
-// The exit codes.
 const (
-	exitProven   = 0   // every object is in its desired state or refused, also after an interrupt
-	exitFailed   = 1   // an object is not, or the patience ended
-	exitUnusable = 2   // a flag or the database is unusable: nothing was done
-	exitAborted  = 130 // a second interrupt
+	tenants     = 5 // with the one that floods
+	changeEvery = 10 * time.Millisecond
 )
+
+// stuckKey is the object whose first call takes as long as -stuck says.
+var stuckKey = key{"tenant-1", "object-7"}
+
+// config has the values of the flags.
+type config struct {
+	duration, patience, stuck time.Duration
+	objects, workers, flood   int
+	fail                      float64
+	listen                    string
+}
 
 func main() {
-	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	os.Exit(run(os.Args[1:], signals, os.Stdout, os.Stderr))
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second signal ends the program at once
+	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// run is the whole program. The report goes to stdout, everything else to
-// stderr. It returns the exit code.
-func run(arguments []string, signals <-chan os.Signal, stdout, stderr io.Writer) int {
-	notices := log.New(stderr, "controller: ", 0)
-	config, err := parseFlags(arguments, stderr)
+// run is the whole program, and returns the exit code: 1 if an object is not in
+// its desired state, and 2 if a flag is unusable.
+func run(ctx context.Context, arguments []string, stdout, stderr io.Writer) int {
+	var o config
+	flags := flag.NewFlagSet("controller", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	flags.DurationVar(&o.duration, "duration", 8*time.Second, "the time during which the tenants change their objects")
+	flags.DurationVar(&o.patience, "patience", 15*time.Second, "the longest time of the drain afterwards")
+	flags.IntVar(&o.objects, "objects", 500, "the number of objects of each tenant; the one that floods has ten times as many")
+	flags.IntVar(&o.workers, "workers", 16, "the number of workers")
+	flags.IntVar(&o.flood, "flood", 20_000, "the number of changes that the flooding tenant makes at half the duration")
+	flags.Float64Var(&o.fail, "fail", 0.05, "the `share` of API calls that fail, 0 to 1")
+	flags.DurationVar(&o.stuck, "stuck", 0, "the time of the first call for "+stuckKey.String()+", which ignores its timeout")
+	flags.StringVar(&o.listen, "listen", "", "the `address` of a live page during the run, such as 127.0.0.1:6060")
+	err := flags.Parse(arguments)
 	if errors.Is(err, flag.ErrHelp) {
-		return exitProven
+		return 0
 	}
-	if err == nil && config.database == "" {
-		directory, err := os.MkdirTemp("", "controller-")
-		if err != nil {
-			notices.Print(err)
-			return exitUnusable
-		}
-		defer os.RemoveAll(directory)
-		config.database = filepath.Join(directory, "controller.db")
-	}
+	logger := log.New(stderr, "controller: ", 0)
 	var c *controller
 	if err == nil {
-		c, err = newController(config, notices)
+		c, err = newController(o, logger)
+	}
+	if err == nil && (o.objects < 1 || o.workers < 1 || o.patience <= 0 || flags.NArg() > 0) {
+		err = errors.New("want objects, workers, patience, and no further arguments")
+	}
+	if err == nil && o.listen != "" {
+		err = serve(o.listen, c.queue, logger)
 	}
 	if err != nil {
-		notices.Print(err)
-		return exitUnusable
+		logger.Print(err)
+		return 2
 	}
-	return supervise(c, signals, stdout)
+	if err := c.work(ctx); err != nil {
+		logger.Print(err)
+	}
+	return c.report(stdout)
 }
 
-// supervise runs the controller. The first signal ends the changes. The second
-// ends everything, and leaves the controller's goroutines to the end of the
-// process.
-func supervise(c *controller, signals <-chan os.Signal, stdout io.Writer) int {
-	ctx, interrupt := context.WithCancel(context.Background())
-	defer interrupt()
-	finished := make(chan int, 1)
-	go func() { finished <- c.run(ctx, stdout) }()
-	select {
-	case code := <-finished:
-		return code
-	case received := <-signals:
-		c.log.Printf("%v: no more changes; waiting for %d objects, for at most %v; another signal stops at once",
-			received, c.ledger.unsettled(), c.config.patience)
-		interrupt()
+// serve serves the live page of the queue until the program ends.
+func serve(address string, queue shardq.Inspector, logger *log.Logger) error {
+	page, err := debugpage.New(debugpage.Options{Title: "controller", Queues: []shardq.Inspector{queue}})
+	if err != nil {
+		return err
 	}
-	select {
-	case code := <-finished:
-		return code
-	case received := <-signals:
-		c.log.Printf("%v again: stopped at once, nothing is proven", received)
-		return exitAborted
+	listener, err := net.Listen("tcp", address)
+	if err == nil {
+		logger.Printf("live page at http://%v/", listener.Addr())
+		go func() { _ = (&http.Server{Handler: page, ReadHeaderTimeout: 10 * time.Second}).Serve(listener) }()
 	}
+	return err
+}
+
+// work runs the controller beside the tenants, until the duration or ctx ends.
+func (c *controller) work(ctx context.Context) error {
+	for tenant := range tenants {
+		for i := range c.objects(tenant) {
+			c.list(objectOf(tenant, i))
+		}
+	}
+	working, stopWorking := context.WithCancel(context.Background())
+	defer stopWorking()
+	ended := make(chan error, 1)
+	go func() { ended <- c.run(working) }()
+	ctx, cancel := context.WithTimeout(ctx, c.config.duration)
+	defer cancel()
+	flood, progress, changes := time.After(c.config.duration/2), time.Tick(time.Second), time.Tick(changeEvery)
+	for ctx.Err() == nil {
+		select {
+		case <-changes:
+			for tenant := 1; tenant < tenants; tenant++ {
+				c.change(objectOf(tenant, rand.IntN(c.objects(tenant))))
+			}
+		case <-flood:
+			for range c.config.flood {
+				c.change(objectOf(0, rand.IntN(c.objects(0))))
+			}
+		case <-progress:
+			now := c.queue.Stats()
+			c.log.Printf("%d ready, %d in flight, %d delayed", now.Ready, now.Processing, now.Delayed)
+		case <-ctx.Done():
+		}
+	}
+	c.log.Printf("no more changes: waiting for at most %v", c.config.patience)
+	c.ending.Store(true)
+	stopWorking()
+	return <-ended
+}
+
+// objects returns the number of objects of a tenant. Tenant 0 floods.
+func (c *controller) objects(tenant int) int {
+	if tenant == 0 {
+		return 10 * c.config.objects
+	}
+	return c.config.objects
+}
+
+func objectOf(tenant, n int) key {
+	name := fmt.Sprintf("object-%d", n)
+	if tenant == 0 {
+		return key{"flood", name}
+	}
+	return key{fmt.Sprintf("tenant-%d", tenant), name}
+}
+
+// report prints the result, and returns the exit code.
+func (c *controller) report(stdout io.Writer) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	astray := 0
+	for k, generation := range c.desired {
+		if c.observed[k] != generation {
+			astray++
+		}
+	}
+	fmt.Fprintf(stdout, "%d changes of %d objects became %d calls, of which %d failed and %d hung\n",
+		c.changes.Load(), len(c.desired), c.calls.Load(), c.failures.Load(), c.stuck.Load())
+	fmt.Fprintf(stdout, "%d objects are not in their desired state; %d times two workers had one object\n", astray, c.overlaps.Load())
+	if astray > 0 || c.overlaps.Load() > 0 {
+		return 1
+	}
+	return 0
 }

@@ -1,87 +1,133 @@
 package main
 
 import (
+	"bufio"
+	"bytes"
+	"errors"
 	"fmt"
+	"go/scanner"
+	"go/token"
+	"io"
 	"path/filepath"
+	"regexp"
 	"strings"
+
+	"github.com/tidwall/gjson"
 )
 
-// The names of the formats.
-const (
-	formatGo     = "go"
-	formatLines  = "lines"
-	formatNDJSON = "ndjson"
-	formatCSV    = "csv"
-)
+// A format reads a file, and reports each key and each malformed record. It
+// returns an error if it does not come to the end.
+type format func(file *bufio.Reader, out *reader) error
 
-func formatNames() []string { return []string{formatGo, formatLines, formatNDJSON, formatCSV} }
+// formats has the names of the formats.
+var formats = []string{"go", "lines", "ndjson"}
 
-// formatByName returns the format that a file's name implies, or "".
-func formatByName(path string) string {
+// formatOf returns the name of the format that a file's name implies.
+func formatOf(path string) string {
 	switch strings.ToLower(filepath.Ext(path)) {
 	case ".go":
-		return formatGo
+		return "go"
 	case ".ndjson", ".jsonl":
-		return formatNDJSON
-	case ".csv":
-		return formatCSV
+		return "ndjson"
 	}
-	return ""
+	return "lines"
 }
-
-// A format finds the records of a file and their keys. It is immutable.
-type format interface {
-	// cut returns the length of the longest run of whole records at the start
-	// of data. Data begins with a record, and is not the end of the file.
-	cut(data []byte) int
-
-	// resync returns the number of bytes of data, which begins inside a record,
-	// up to the next record: len(data) or more if none begins there.
-	resync(data []byte) int
-
-	// hasHeader reports whether start can fail.
-	hasHeader() bool
-
-	// start takes the header off the first piece of a file, and returns the
-	// parser of the file's pieces.
-	start(first *piece) (parser, error)
-}
-
-// A parser finds the keys in the pieces of one file. It is safe for concurrent
-// use.
-type parser interface {
-	// parse reports each event and malformed record in the piece to out.
-	parse(piece piece, out recorder)
-}
-
-// A recorder accepts what a parser finds. One goroutine at a time calls it.
-type recorder interface {
-	// event counts an event. It does not keep key.
-	event(key []byte)
-
-	// malformed counts a malformed record, and reports whether to continue.
-	malformed(bad malformed) bool
-}
-
-// A malformed is a malformed record, or part of one, that was skipped.
-type malformed struct {
-	file   string
-	line   int
-	reason string
-}
-
-func (m malformed) Error() string { return fmt.Sprintf("%s:%d: %s", m.file, m.line, m.reason) }
 
 // newFormat returns the format of that name, or an error if it does not accept
 // the key.
 func newFormat(name, key string) (format, error) {
-	switch name {
-	case formatGo:
-		return newGoFormat(key)
-	case formatNDJSON:
-		return newNDJSONFormat(key)
-	case formatCSV:
-		return newCSVFormat(key)
+	switch {
+	case name == "go" && key != "":
+		return nil, errors.New("-key has no meaning with -format go: the identifiers are the keys")
+	case name == "go":
+		return readGo, nil
+	case name == "ndjson" && key == "":
+		return nil, errors.New("-format ndjson needs a -key: the path of the key in each value, such as user.name")
+	case name == "ndjson":
+		return byLine(func(line []byte) ([]byte, string) { return findJSON(line, key) }), nil
+	case key == "":
+		return byLine(func(line []byte) ([]byte, string) { return line, "" }), nil
 	}
-	return newLinesFormat(key)
+	return newMatch(key)
+}
+
+// readGo reads a file of Go. Each lexical error, as some of the Go compiler's
+// test data has on purpose, is a malformed record.
+func readGo(file *bufio.Reader, out *reader) error {
+	text, err := io.ReadAll(file)
+	if err != nil {
+		return err
+	}
+	source := token.NewFileSet().AddFile("", -1, len(text))
+	var tokens scanner.Scanner
+	tokens.Init(source, text, func(at token.Position, reason string) {
+		// The physical line: at.Line follows //line comments.
+		out.badRecord(source.PositionFor(source.Pos(at.Offset), false).Line, reason)
+	}, 0)
+	for {
+		at, kind, name := tokens.Scan()
+		switch kind {
+		case token.EOF:
+			return nil
+		case token.IDENT:
+			offset := source.Offset(at)
+			out.event(text[offset : offset+len(name)])
+		}
+	}
+}
+
+// blank is the reason of a line that is no record.
+const blank = "blank"
+
+// byLine returns a format whose records are lines, ended by "\n" or "\r\n". The
+// function finds the key of a line, or returns the reason why there is none.
+func byLine(find func(line []byte) (key []byte, reason string)) format {
+	return func(file *bufio.Reader, out *reader) error {
+		lines := bufio.NewScanner(file)
+		lines.Buffer(nil, 16<<20) // a longer line ends the reading
+		for number := 1; lines.Scan() && lines.Err() == nil; number++ {
+			key, reason := find(lines.Bytes())
+			if reason == "" {
+				out.event(key)
+			} else if reason != blank {
+				out.badRecord(number, reason)
+			}
+		}
+		return lines.Err()
+	}
+}
+
+// newMatch returns the format of lines whose key is a group of an expression.
+func newMatch(expression string) (format, error) {
+	pattern, err := regexp.Compile(expression)
+	if err != nil {
+		return nil, fmt.Errorf("-key: %w", err)
+	}
+	if pattern.NumSubexp() == 0 {
+		return nil, fmt.Errorf("-key %q has no group: put the key in parentheses", expression)
+	}
+	group := max(1, pattern.SubexpIndex("key"))
+	return byLine(func(line []byte) ([]byte, string) {
+		if match := pattern.FindSubmatchIndex(line); match != nil && match[2*group] >= 0 {
+			return line[match[2*group]:match[2*group+1]], ""
+		}
+		return nil, "the -key pattern does not match"
+	}), nil
+}
+
+// findJSON returns the key at the path of a JSON value. It keeps numbers as they
+// are written: 1.0 and 1 are two keys.
+func findJSON(line []byte, path string) (key []byte, reason string) {
+	found := gjson.GetBytes(line, path)
+	switch {
+	case len(bytes.TrimSpace(line)) == 0:
+		return nil, blank
+	case !gjson.ValidBytes(line):
+		return nil, "not valid JSON"
+	case found.Type == gjson.String:
+		return []byte(found.Str), ""
+	case found.Type == gjson.Number, found.IsBool():
+		return []byte(found.Raw), ""
+	}
+	return nil, fmt.Sprintf("no string, number or boolean at %q", path)
 }

@@ -1,98 +1,124 @@
 // Command ingest counts the keys of a stream in a SQLite database. A work queue
-// merges the writes of each key, and writes them behind the readers.
+// merges the writes of each key, and writes them behind the readers. At the end
+// the program proves that every event is in the database.
 //
-//	main -> pipeline: read -> Put -> coalesce.Coalescer -> worker.Pool -> write -> SQLite
-//
-// Every event adds one to the pending value of its key. All events of a key
-// before a worker reaches it are one write. Workers write a batch of keys in
-// one transaction. Two writes of one key never overlap, and events that arrive
-// meanwhile become one further write. A failed write returns its value to the
-// queue, and is retried after a growing delay.
-//
-// At the end the program reopens the database and compares it with the counts
-// of the readers, for each key and to the last event: see [tally].
-//
-// Run it with -h for its flags. Without flags it counts the identifiers in the
-// source of the Go installation.
+// The part of the queue is pipeline.go. Run it with -h for its flags. Without
+// flags it counts the identifiers in the source of the Go installation.
 package main
 
 import (
 	"context"
 	"errors"
 	"flag"
+	"fmt"
 	"io"
+	"log"
+	"net"
 	"os"
 	"os/signal"
+	"sync/atomic"
 	"syscall"
+	"time"
 )
 
 // The exit codes.
 const (
 	exitProven   = 0   // every event that was read is in the database, also after an interrupt
-	exitFailed   = 1   // an event is not, or -strict stopped at a malformed record
+	exitFailed   = 1   // an event is not, or a file was cut short
 	exitUnusable = 2   // a flag, the input or the database is unusable: nothing was done
 	exitAborted  = 130 // a second interrupt
-)
-
-// The reasons to stop reading before the end of the input.
-var (
-	errInterrupted = errors.New("interrupted")
-	errDuration    = errors.New("-duration is over")
-	errStrict      = errors.New("-strict: stopped at a malformed record")
 )
 
 func main() {
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	os.Exit(run(os.Args[1:], process{os.Stdin, os.Stdout, os.Stderr, signals}))
+	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr, signals))
 }
 
-// process is what the program needs of its process.
-type process struct {
-	stdin   io.Reader
-	stdout  io.Writer // only the final table
-	stderr  io.Writer // progress, notices, errors
-	signals <-chan os.Signal
-}
-
-// run is the whole program. It returns the exit code.
-func run(arguments []string, process process) int {
-	console := newConsole(process.stderr)
-	config, err := parseFlags(arguments, process.stderr)
+// run is the whole program, and returns the exit code. The first signal stops
+// the reading. The second ends the process.
+func run(arguments []string, stdin io.Reader, stdout, stderr io.Writer, signals <-chan os.Signal) int {
+	logger := log.New(stderr, "ingest: ", 0)
+	config, err := parseFlags(arguments, stderr)
 	if errors.Is(err, flag.ErrHelp) {
 		return exitProven
 	}
-	if err != nil {
-		return console.unusable(err)
+	var job *job
+	if err == nil {
+		job, err = newJob(config, stdin, logger)
 	}
-	pipeline, err := newPipeline(config, process.stdin, console)
 	if err != nil {
-		return console.unusable(err)
+		logger.Print(err)
+		return exitUnusable
 	}
-	defer pipeline.sink.discard()
-	return supervise(pipeline, process)
+	defer job.sink.discard()
+	go func() {
+		logger.Printf("%v: reading stops; writing what was read, within %v; another signal stops at once", <-signals, config.patience)
+		job.stop(errors.New("interrupted"))
+		logger.Printf("%v again: stopped at once, nothing is proven", <-signals)
+		job.sink.discard()
+		os.Exit(exitAborted)
+	}()
+	return job.run(stdout)
 }
 
-// supervise runs the pipeline. The first signal stops the reading. The second
-// stops everything, and leaves the pipeline's goroutines to the end of the
-// process.
-func supervise(pipeline *pipeline, process process) int {
-	ctx, stop := context.WithCancelCause(context.Background())
-	defer stop(nil)
-	finished := make(chan int, 1)
-	go func() { finished <- pipeline.run(ctx, stop, process.stdout) }()
-	for interrupts := 0; ; {
-		select {
-		case code := <-finished:
-			return code
-		case received := <-process.signals:
-			if interrupts++; interrupts > 1 {
-				pipeline.console.notice("%v again: stopped at once, nothing is proven", received)
-				return exitAborted
-			}
-			pipeline.console.notice("%v: reading stops; writing what was read, within %v; another signal stops at once",
-				received, pipeline.config.patience)
-			stop(errInterrupted)
-		}
+// A job is one run of the program.
+type job struct {
+	config   config
+	log      *log.Logger
+	input    input
+	pipeline *pipeline
+	listener net.Listener // nil without -listen
+	sink     *sink
+	ctx      context.Context // ends the reading
+	stop     context.CancelCauseFunc
+
+	read                     tally        // events
+	files, malformed, broken atomic.Int64 // that were read
+}
+
+// newJob opens the input, and then the database.
+func newJob(config config, stdin io.Reader, logger *log.Logger) (*job, error) {
+	j := &job{config: config, log: logger}
+	j.ctx, j.stop = context.WithCancelCause(context.Background())
+	var err error
+	if j.input, err = openInput(config, stdin); err != nil {
+		return nil, err
 	}
+	if j.pipeline, err = newPipeline(config, logger); err != nil {
+		return nil, err
+	}
+	if config.listen != "" {
+		j.listener, err = net.Listen("tcp", config.listen)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("-listen: %w", err)
+	}
+	j.sink, err = openSink(config, j.input.name, j.stop)
+	return j, err
+}
+
+// run reads and writes, proves the result, and returns the exit code.
+func (j *job) run(stdout io.Writer) int {
+	j.log.Printf("reading %q (%s) as %s", j.input.name, plural(len(j.input.files), "file"), j.input.kind)
+	j.log.Printf("writing to %q, run %d", j.sink.path, j.sink.run)
+	if j.listener != nil {
+		defer serve(j.listener, j.pipeline.events.Queue()).Close()
+		j.log.Printf("live page at http://%v/ and metrics at http://%[1]v/metrics", j.listener.Addr())
+	}
+	if j.config.duration > 0 {
+		defer time.AfterFunc(j.config.duration, func() { j.stop(errors.New("-duration is over")) }).Stop()
+	}
+	end := j.showProgress()
+	j.pipeline.begin(j.sink.write)
+	j.readAll()
+	stopped := context.Cause(j.ctx)
+	j.pipeline.finish(j.ctx)
+	if stopped != nil && j.sink.broken == nil {
+		j.log.Printf("%v: the rest of the input was not read", stopped)
+	}
+	r := &report{job: j, elapsed: time.Since(j.pipeline.start)}
+	end()
+	r.failure = errors.Join(j.sink.finish(j.read.events.Load()), r.readBack())
+	return r.conclude(stdout)
 }

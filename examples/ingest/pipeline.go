@@ -1,117 +1,142 @@
 package main
 
+// This file is the part of the queue. To use it elsewhere, copy it, and change
+// value, merge, and what store does.
+
 import (
+	"cmp"
 	"context"
-	"fmt"
-	"io"
+	"log"
+	"sync"
+	"sync/atomic"
 	"time"
 
-	"github.com/shardq/shardq/examples/internal/monitor"
+	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/coalesce"
+	"github.com/shardq/shardq/limiter"
+	"github.com/shardq/shardq/worker"
 )
 
-// A pipeline is one run of the program.
+const (
+	// A key whose write fails is retried after firstRetry, then after twice
+	// that, and so on up to lastRetry. Its later events wait with it.
+	firstRetry = 5 * time.Millisecond
+	lastRetry  = time.Second
+
+	// maxBatch limits the rows of one transaction. A larger one makes a row
+	// cheaper, and an event wait longer.
+	maxBatch = 4096
+)
+
+// A value is what is written for one key: its number of events.
+type value = uint64
+
+// merge returns the value for all events of two values.
+func merge(pending, next value) value { return pending + next }
+
+// A row is a key with its value.
+type row = coalesce.Entry[string, value]
+
+// A pipeline has, for each key, the events that were read and are not written
+// yet:
+//
+//	put -> coalesce.Coalescer -> worker.Pool -> store
+//
+// All events of a key before a worker reaches it are one row. Two writes of a
+// key never overlap. Events that arrive meanwhile become one further row. A row
+// that failed returns to the coalescer, and is retried with the events of its
+// key since then.
 type pipeline struct {
-	config   config
-	console  *console
-	input    input
-	events   *events
-	sink     *sink
-	progress *progress
-	monitor  *monitor.Monitor // nil without -listen
+	events  *coalesce.Coalescer[string, value]
+	workers *worker.Pool[row]
+	leave   context.CancelFunc // makes the workers drain and leave
+	ended   chan error         // of the workers
+	start   time.Time
+	log     *log.Logger
+
+	writes, retries atomic.Int64
+	lost            atomic.Uint64 // events whose writes failed for good
+
+	mu    sync.Mutex // one worker writes, and the others have the next batches
+	store func([]row) error
 }
 
-// newPipeline opens the input and the database. After an error nothing is left
-// open. It creates no database if the input cannot be read.
-func newPipeline(config config, stdin io.Reader, console *console) (*pipeline, error) {
-	input, err := openInput(config, stdin)
+func newPipeline(c config, log *log.Logger) (p *pipeline, err error) {
+	p = &pipeline{log: log, ended: make(chan error, 1)}
+	p.events, err = coalesce.New(coalesce.Options[string, value]{
+		Queue: shardq.Options[string]{
+			Name:        "ingest",
+			RateLimiter: limiter.NewExponential[string](firstRetry, lastRetry),
+			Metrics:     c.listen != "",
+		},
+		Merge:    merge,
+		Capacity: c.maxPending,
+	})
 	if err != nil {
 		return nil, err
 	}
-	if err := keepApart(input, config.database); err != nil {
-		return nil, err
-	}
-	events, err := newEvents(config)
-	if err != nil {
-		return nil, err
-	}
-	watching, err := watch(config, events)
-	if err != nil {
-		return nil, err
-	}
-	sink, err := openSink(config.database, input.name)
-	if err != nil {
-		watching.Close()
-		return nil, err
-	}
-	progress := &progress{start: time.Now(), size: input.size, pending: events.Len}
-	return &pipeline{config, console, input, events, sink, progress, watching}, nil
+	p.workers, err = worker.New(p.events, worker.Options[row]{
+		Workers:     c.workers,
+		HandleBatch: p.write,
+		BatchSize:   maxBatch,
+		MaxAttempts: c.attempts,
+		OnError:     p.failed,
+		OnDiscard:   p.discarded,
+		// Rows that fail during the drain, or are delayed then, are retried.
+		// But the platform kills a program that takes too long to end.
+		Drain:        p.events.DrainWith(shardq.DrainOptions{Delayed: shardq.AwaitDelayed}),
+		DrainTimeout: cmp.Or(c.patience, 1), // 0 would mean no timeout
+	})
+	return p, err
 }
 
-// watch starts the monitor, if there is an address.
-func watch(config config, events *events) (*monitor.Monitor, error) {
-	if config.listen == "" {
-		return nil, nil
-	}
-	m, err := monitor.Start(config.listen, "ingest", events.Queue())
-	if err != nil {
-		return nil, fmt.Errorf("-listen: %w", err)
-	}
-	return m, nil
+// begin starts the workers. They call store with the rows of one transaction.
+// After an error the rows are retried, or discarded if it is worker.Permanent.
+func (p *pipeline) begin(store func([]row) error) {
+	p.store, p.start = store, time.Now()
+	var ctx context.Context
+	ctx, p.leave = context.WithCancel(context.Background())
+	go func() { p.ended <- p.workers.Run(ctx) }()
 }
 
-// run reads until the end of the input or of ctx, which stop ends. It writes
-// the events, proves the result, and reports to stdout. It returns the exit
-// code.
-func (p *pipeline) run(ctx context.Context, stop context.CancelCauseFunc, stdout io.Writer) int {
-	defer p.monitor.Close()
-	p.announce()
-	complaints := &complaints{console: p.console}
-	if p.config.strict {
-		complaints.strict = stop
-	}
-	if p.config.duration > 0 {
-		defer time.AfterFunc(p.config.duration, func() { stop(errDuration) }).Stop()
-	}
-	report := p.work(ctx, complaints)
-	report.proof, report.failure = p.prove(report.read, report.written.lost)
-	return report.conclude(p.console, stdout)
-}
-
-// announce describes the run.
-func (p *pipeline) announce() {
-	p.console.notice("reading %s as %s", p.input.describe(), p.input.kind)
-	if p.monitor != nil {
-		p.console.notice("live page at %s and metrics at %smetrics", p.monitor.URL(), p.monitor.URL())
-	}
-	if p.sink.temporary {
-		p.console.notice("writing to %s, which is removed at the end; keep one with -db", p.sink.path)
-	} else {
-		p.console.notice("writing to %s, run %d", p.sink.path, p.sink.run)
+// put adds an event. It blocks while the coalescer is full, until ctx ends. The
+// event is not lost then.
+func (p *pipeline) put(ctx context.Context, key string) {
+	if p.events.PutContext(ctx, key, 1) != nil {
+		_ = p.events.Put(key, 1) // fails only after a shutdown, which finish begins
 	}
 }
 
-// work reads and writes concurrently.
-func (p *pipeline) work(ctx context.Context, complaints *complaints) report {
-	defer p.console.show(p.progress)()
-	report := report{pipeline: p}
-	writing := newWriting(p)
-	if report.failure = writing.start(); report.failure != nil {
-		return report
+// finish waits until all events are written or discarded. Nothing may be put
+// meanwhile. Once ctx has ended, that takes no longer than the patience. Events
+// that are left then are not written.
+func (p *pipeline) finish(ctx context.Context) {
+	_ = p.events.WaitIdle(ctx) // if ctx ends, the workers drain
+	p.leave()
+	if err := <-p.ended; err != nil {
+		p.log.Printf("-patience is over: %v", err)
 	}
-	reading := &reading{pipeline: p, complaints: complaints}
-	report.read = reading.run(ctx)
-	report.stopped = context.Cause(ctx) // a later signal changes nothing
-	report.malformed, report.broken = complaints.counts()
-	p.progress.startDrain()
-	report.written = writing.finish(ctx)
-	report.elapsed = time.Since(p.progress.start)
-	return report
 }
 
-// prove closes the database and compares it with the events that were read.
-func (p *pipeline) prove(read, lost tally) (proof, error) {
-	if err := p.sink.finish(read.events); err != nil {
-		return proof{}, err
+// write is the handler of the workers.
+func (p *pipeline) write(_ context.Context, rows []row) []error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	err := p.store(rows)
+	if err == nil {
+		p.writes.Add(int64(len(rows)))
 	}
-	return prove(p.sink.path, p.sink.run, read, lost)
+	return worker.FailAll(len(rows), err)
+}
+
+// failed is the OnError hook.
+func (p *pipeline) failed(_ context.Context, f worker.Failure[row]) {
+	if !f.Final && p.retries.Add(1) == 1 {
+		p.log.Printf("a write failed, and is retried: %v; the next failures are only counted", f.Err)
+	}
+}
+
+// discarded is the OnDiscard hook.
+func (p *pipeline) discarded(_ context.Context, f worker.Failure[row]) {
+	p.lost.Add(f.Item.Value)
 }

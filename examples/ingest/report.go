@@ -1,118 +1,128 @@
 package main
 
 import (
+	"database/sql"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"io"
+	"sync/atomic"
 	"text/tabwriter"
 	"time"
 
 	"github.com/dustin/go-humanize"
 )
 
+// A tally is a sum over events by which two counts of them can be compared: the
+// number of events, and the sum of the hashes of their keys. The readers add one
+// event at a time, and the database one row at a time (count times hash). The
+// seed is new in each process. An event that is lost, doubled or counted with
+// another key goes unnoticed with a probability of about 1 in 2^64.
+type tally struct{ events, checksum atomic.Uint64 }
+
+var keySeed = maphash.MakeSeed()
+
+// add counts events of a key.
+func (t *tally) add(count uint64, key []byte) {
+	t.events.Add(count)
+	t.checksum.Add(count * maphash.Bytes(keySeed, key))
+}
+
 // A report is the result of a run.
 type report struct {
-	pipeline  *pipeline
-	elapsed   time.Duration // from the start of reading to the last commit
-	stopped   error         // why reading stopped before the end, or nil
-	read      tally
-	malformed int64
-	broken    int64 // files that were not read to their end
-	written   written
-	proof     proof
-	failure   error // of reading back the database
+	*job
+	elapsed time.Duration // from the start of reading to the last commit
+	stored  tally         // in the database
+	keys    int64         // distinct keys in the database
+	failure error         // of closing the database, or of reading it back
 }
 
-// conclude prints the table and the verdict, and returns the exit code.
-func (r report) conclude(console *console, stdout io.Writer) int {
-	code := exitProven
-	fault := func(err error) {
-		if err != nil {
-			console.notice("%v", err)
-			code = exitFailed
-		}
+// readBack reads the rows of the run through a new connection, as another
+// program would.
+func (r *report) readBack() error {
+	database, err := openDatabase(r.sink.path)
+	if err != nil {
+		return err
 	}
-	fault(r.print(stdout))
-	if errors.Is(r.stopped, errStrict) {
-		fault(errStrict)
-	} else if r.stopped != nil {
-		console.notice("%v: the rest of the input was not read", r.stopped)
+	defer database.Close()
+	rows, err := database.Query("SELECT key, count FROM ingest_counts WHERE run = ?", r.sink.run)
+	if err != nil {
+		return err
 	}
-	if r.broken > 0 {
-		fault(fmt.Errorf("%d files were not read to the end", r.broken))
+	defer rows.Close()
+	var key sql.RawBytes
+	var count uint64
+	for ; rows.Next() && err == nil; r.keys++ {
+		err = rows.Scan(&key, &count)
+		r.stored.add(count, key)
 	}
-	fault(r.verdict())
-	return code
+	return errors.Join(err, rows.Err())
 }
 
-// verdict returns nil if the run is proven.
-func (r report) verdict() error {
-	if r.read.events == 0 && r.malformed > 0 {
-		return fmt.Errorf("NOT PROVEN: nothing was read: all of the %d records are malformed", r.malformed)
-	}
-	if r.failure != nil {
+// verdict returns nil if every event that was read is in the database once,
+// with its key.
+func (r *report) verdict() error {
+	read, stored, lost, bad := r.read.events.Load(), r.stored.events.Load(), r.pipeline.lost.Load(), r.malformed.Load()
+	switch {
+	case read == 0 && bad > 0:
+		return fmt.Errorf("NOT PROVEN: nothing was read: %s malformed", plural(bad, "record"))
+	case lost > 0:
+		return fmt.Errorf("NOT PROVEN: %d of the %d events failed for good", lost, read)
+	case r.failure != nil:
 		return fmt.Errorf("NOT PROVEN: the database cannot be read back: %w", r.failure)
-	}
-	if err := r.proof.verdict(); err != nil {
-		return fmt.Errorf("NOT PROVEN: %w", err)
+	case stored != read:
+		return fmt.Errorf("NOT PROVEN: %d events were read, but the database has %d", read, stored)
+	case r.stored.checksum.Load() != r.read.checksum.Load():
+		return fmt.Errorf("NOT PROVEN: the database has all %d events, but not with the same keys", read)
 	}
 	return nil
 }
 
-// print prints the table.
-func (r report) print(stdout io.Writer) error {
-	table := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', 0)
-	for _, row := range r.rows() {
-		fmt.Fprintf(table, "%s\t%s\n", row[0], row[1])
+// conclude prints the table and the faults, and returns the exit code.
+func (r *report) conclude(stdout io.Writer) int {
+	faults := []error{r.print(stdout), r.sink.broken, r.verdict()}
+	if n := r.broken.Load(); n > 0 {
+		faults = append(faults, fmt.Errorf("%s not read to the end", plural(n, "file")))
 	}
+	if err := errors.Join(faults...); err != nil {
+		r.log.Print(err)
+		return exitFailed
+	}
+	return exitProven
+}
+
+// print prints the table, without rows that nothing was measured for.
+func (r *report) print(stdout io.Writer) error {
+	table := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', 0)
+	row := func(name string, value any) {
+		if n, ok := value.(int64); ok {
+			value = humanize.Comma(n)
+		}
+		fmt.Fprintf(table, "%s\t%v\n", name, value)
+	}
+	p, events, writes := r.pipeline, int64(r.read.events.Load()), r.pipeline.writes.Load()
+	row("pipeline", plural(r.config.readers, "reader")+", "+plural(r.config.workers, "worker"))
+	row("events", events)
+	if events > 0 {
+		row("events per second", int64(float64(events)/r.elapsed.Seconds()))
+		row("distinct keys", r.keys)
+		row("sink writes", writes)
+		if writes > 0 {
+			row("coalescing factor", fmt.Sprintf("%.2f events per write", float64(r.stored.events.Load())/float64(writes)))
+		}
+		row("retries", p.retries.Load())
+		row("failed for good", int64(p.lost.Load()))
+		row("checksum", fmt.Sprintf("%016x read, %016x stored", r.read.checksum.Load(), r.stored.checksum.Load()))
+	}
+	row("malformed records", r.malformed.Load())
+	row("files cut short", r.broken.Load())
+	row("time", r.elapsed.Round(time.Microsecond))
+	proof := "every event is in the database, to the last one"
+	if r.verdict() != nil {
+		proof = "NOT PROVEN"
+	} else if events == 0 {
+		proof = "nothing was read"
+	}
+	row("proof", proof)
 	return table.Flush()
 }
-
-func (r report) rows() [][2]string {
-	stored, seconds := r.proof.stored.events, max(r.elapsed, time.Nanosecond).Seconds()
-	proven := "every event is in the database, to the last one"
-	switch {
-	case r.verdict() != nil:
-		proven = "NOT PROVEN"
-	case r.read.events == 0:
-		proven = "nothing was read"
-	}
-	return [][2]string{
-		{"pipeline", r.pipeline.describeCrew()},
-		{"events", count(r.read.events)},
-		{"events per second", count(uint64(float64(r.read.events) / seconds))},
-		{"distinct keys", count(r.proof.keys)},
-		{"sink writes", count(r.written.writes)},
-		{"coalescing factor", decimal(float64(stored)/float64(max(1, r.written.writes))) + " events per write"},
-		{"retries", count(r.written.retries)},
-		{"greatest depth", count(uint64(r.pipeline.progress.depth.Load()))},
-		{"event to commit, p50", r.delay(50)},
-		{"event to commit, p99", r.delay(99)},
-		{"event to commit, max", milliseconds(r.written.slowest)},
-		{"malformed records", count(uint64(r.malformed))},
-		{"files cut short", count(uint64(r.broken))},
-		{"failed for good", count(r.written.lost.events)},
-		{"time", milliseconds(r.elapsed)},
-		{"checksum", fmt.Sprintf("%016x read, %016x stored", r.read.checksum, r.proof.stored.checksum)},
-		{"proof", proven},
-	}
-}
-
-func (r report) delay(percentile float64) string {
-	atMost := time.Duration(r.written.delays.ValueAtPercentile(percentile))
-	return milliseconds(min(atMost, r.written.slowest)) // the histogram rounds up
-}
-
-// describeCrew returns the number of goroutines, and of shards if it was set.
-func (p *pipeline) describeCrew() string {
-	crew := fmt.Sprintf("%d readers, %d workers", p.config.readers, p.config.workers)
-	if p.config.shards > 0 {
-		crew += fmt.Sprintf(", %d shards", p.config.shards)
-	}
-	return crew
-}
-
-// count formats a whole number.
-func count(n uint64) string               { return humanize.Comma(int64(n)) }
-func decimal(x float64) string            { return humanize.FormatFloat("#,###.##", x) }
-func milliseconds(d time.Duration) string { return decimal(d.Seconds()*1e3) + " ms" }

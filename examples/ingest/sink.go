@@ -5,207 +5,181 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
-	"time"
 
-	_ "modernc.org/sqlite" // the driver "sqlite"
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+
+	"github.com/shardq/shardq/worker"
 )
 
-// schema creates the tables and the view, beside any others. Each run has its
-// own rows, so that earlier content stays, and two programs can write to one
-// database at once.
+// schema gives each run rows of its own, so that two programs can write to one
+// database at once. A run that was cut off is not finished.
 const schema = `
 CREATE TABLE IF NOT EXISTS ingest_runs (
-	run      INTEGER PRIMARY KEY,
-	started  TEXT NOT NULL,
-	input    TEXT NOT NULL,
-	finished TEXT,    -- NULL if the run was cut off
-	events   INTEGER  -- that were read
-);
+	run INTEGER PRIMARY KEY, started TEXT NOT NULL, input TEXT NOT NULL, finished TEXT, events INTEGER);
 CREATE TABLE IF NOT EXISTS ingest_counts (
-	run   INTEGER NOT NULL,
-	key   TEXT NOT NULL,
-	count INTEGER NOT NULL,
-	PRIMARY KEY (run, key)
-) WITHOUT ROWID;
+	run INTEGER NOT NULL, key TEXT NOT NULL, count INTEGER NOT NULL, PRIMARY KEY (run, key)) WITHOUT ROWID;
 CREATE VIEW IF NOT EXISTS ingest_totals AS
 	SELECT key, sum(count) AS count FROM ingest_counts GROUP BY key;
 `
 
-const (
-	upsertHead = "INSERT INTO ingest_counts (run, key, count) VALUES "
-	upsertRow  = "(?, ?, ?)"
-	upsertTail = " ON CONFLICT (run, key) DO UPDATE SET count = count + excluded.count"
-)
+// isOurs reports whether a database is empty, or was made by ingest.
+const isOurs = `SELECT NOT EXISTS (SELECT 1 FROM sqlite_schema)
+	OR (SELECT group_concat(name) FROM pragma_table_info('ingest_runs')) IS 'run,started,input,finished,events'
+	AND (SELECT group_concat(name) FROM pragma_table_info('ingest_counts')) IS 'run,key,count'`
 
-// rowsPerStatement is the number of rows that one statement upserts. A
-// statement costs about as much as half a row.
+// rowsPerStatement is the number of rows that one statement writes. A statement
+// costs about as much as half a row.
 const rowsPerStatement = 64
 
-// A sink is a database with the current run. It is not safe for concurrent use,
-// except for discard.
+// A sink is a database with the current run. It is not safe for concurrent use.
 type sink struct {
 	path      string
 	temporary bool
 	run       int64
-	database  *sql.DB
-	// One connection, and explicit BEGIN and COMMIT: a failed COMMIT can leave
-	// the transaction open, and database/sql would not roll it back.
-	connection *sql.Conn
-	one, many  *sql.Stmt // upserts of 1 and of rowsPerStatement rows
-	arguments  []any     // of a statement, reused
+	database  *sql.DB                 // one connection
+	fail      float64                 // share of the transactions
+	abort     context.CancelCauseFunc // ends the reading
+	broken    error                   // why nothing more can be written, or nil
 }
 
-// openSink opens or creates the database at path, or a temporary one if path is
-// empty, and begins a run in it.
-func openSink(path, inputName string) (*sink, error) {
-	s := &sink{path: path}
-	if path == "" {
+// openSink opens or creates the database of -db, or a temporary one, and begins
+// a run in it.
+func openSink(config config, input string, abort context.CancelCauseFunc) (*sink, error) {
+	s := &sink{path: config.database, fail: config.fail, abort: abort}
+	if s.path == "" {
 		directory, err := os.MkdirTemp("", "ingest-")
 		if err != nil {
-			return nil, fmt.Errorf("-db: %w", err)
+			return nil, err
 		}
 		s.path, s.temporary = filepath.Join(directory, "ingest.db"), true
 	}
-	if err := s.begin(inputName); err != nil {
-		s.close()
+	if err := s.begin(input); err != nil {
 		s.discard()
 		return nil, fmt.Errorf("-db %s: %w", s.path, err)
 	}
 	return s, nil
 }
 
-func (s *sink) begin(inputName string) (err error) {
+// begin begins a run. It writes nothing to a file that ingest did not make.
+func (s *sink) begin(input string) (err error) {
 	if s.database, err = openDatabase(s.path); err != nil {
 		return err
 	}
-	ctx := context.Background()
-	if s.connection, err = s.database.Conn(ctx); err != nil {
-		return err
+	tx, err := s.database.Begin()
+	var ours bool
+	if err == nil {
+		defer tx.Rollback() // no effect after Commit
+		err = tx.QueryRow(isOurs).Scan(&ours)
 	}
-	if _, err = s.connection.ExecContext(ctx, schema); err != nil {
-		return err
+	if err == nil && !ours || codeOf(err) == sqlite3.SQLITE_NOTADB {
+		return errors.Join(errors.New("ingest did not make this file, and does not write to it"), err)
 	}
-	if s.one, err = s.connection.PrepareContext(ctx, upsert(1)); err != nil {
-		return err
+	if err == nil {
+		_, err = tx.Exec(schema)
 	}
-	if s.many, err = s.connection.PrepareContext(ctx, upsert(rowsPerStatement)); err != nil {
-		return err
+	if err == nil {
+		err = tx.QueryRow("INSERT INTO ingest_runs (started, input) VALUES (datetime(), ?) RETURNING run", input).Scan(&s.run)
 	}
-	inserted, err := s.connection.ExecContext(ctx,
-		"INSERT INTO ingest_runs (started, input) VALUES (?, ?)", timestamp(), inputName)
-	if err != nil {
-		return err
+	if err == nil {
+		err = tx.Commit()
 	}
-	s.run, err = inserted.LastInsertId()
 	return err
 }
 
 // openDatabase opens the SQLite database at path, or creates one with a
-// write-ahead log. An existing one keeps its journal mode. With
-// synchronous=NORMAL a commit survives the death of the process. After a loss
-// of power the database is intact, but may lack the last commits.
+// write-ahead log. With synchronous=NORMAL a commit survives the death of the
+// process. After a loss of power the last commits may be lacking.
 func openDatabase(path string) (*sql.DB, error) {
-	absolute, err := filepath.Abs(path)
+	name := "file:" + (&url.URL{Path: filepath.ToSlash(path)}).EscapedPath() + "?_txlock=immediate&_busy_timeout=5000" +
+		"&_synchronous=NORMAL&_error_rc=1&_pragma=cache_size(-65536)&_pragma=wal_autocheckpoint(16384)"
+	if info, err := os.Stat(path); err != nil || info.Size() == 0 {
+		name += "&_journal_mode=WAL"
+	}
+	database, err := sql.Open("sqlite", name)
 	if err != nil {
 		return nil, err
 	}
-	// A URI may contain any character of a path.
-	name := url.URL{Scheme: "file", Path: "/" + strings.TrimPrefix(filepath.ToSlash(absolute), "/")}
-	name.RawQuery = "_busy_timeout=5000&_synchronous=NORMAL&_error_rc=1" +
-		"&_pragma=cache_size(-65536)&_pragma=wal_autocheckpoint(16384)"
-	if info, err := os.Stat(path); err != nil || info.Size() == 0 {
-		name.RawQuery += "&_journal_mode=WAL"
-	}
-	return sql.Open("sqlite", name.String())
+	database.SetMaxOpenConns(1)
+	return database, nil
 }
 
-func upsert(rows int) string {
-	return upsertHead + strings.Repeat(upsertRow+", ", rows-1) + upsertRow + upsertTail
+// codeOf returns SQLite's code of an error, without its extension, or 0.
+func codeOf(err error) int {
+	if e, ok := errors.AsType[*sqlite.Error](err); ok {
+		return e.Code() & 0xff
+	}
+	return 0
 }
 
-func timestamp() string { return time.Now().UTC().Format(time.RFC3339) }
+// permanent has the errors after which no other write can succeed.
+var permanent = []int{
+	sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_NOTADB,
+}
 
-// commit writes the batch in one transaction. After an error none of it is
-// written.
-func (s *sink) commit(batch []row) error {
-	if len(batch) == 0 {
-		return nil
+// write writes rows in one transaction, unless -fail prevents it.
+func (s *sink) write(rows []row) error {
+	if s.broken != nil {
+		return worker.Permanent(s.broken)
 	}
-	if err := s.execute("BEGIN IMMEDIATE"); err != nil {
+	if rand.Float64() < s.fail {
+		return errors.New("-fail: this transaction fails on purpose")
+	}
+	err := s.commit(rows)
+	if slices.Contains(permanent, codeOf(err)) {
+		s.broken = fmt.Errorf("nothing more can be written to %s: %w", s.path, err)
+		s.abort(s.broken)
+		return worker.Permanent(s.broken)
+	}
+	return err
+}
+
+// commit writes all rows, or after an error none.
+func (s *sink) commit(rows []row) error {
+	tx, err := s.database.Begin()
+	if err != nil {
 		return err
 	}
-	err := s.upsertAll(batch)
-	if err == nil {
-		err = s.execute("COMMIT")
-	}
-	if err != nil {
-		// Some errors, such as a full disk, have rolled back the transaction
-		// already. Then ROLLBACK fails, too.
-		_ = s.execute("ROLLBACK")
-	}
-	return err
-}
-
-func (s *sink) upsertAll(batch []row) error {
-	for len(batch) >= rowsPerStatement {
-		if err := s.upsert(s.many, batch[:rowsPerStatement]); err != nil {
-			return err
+	var upsert *sql.Stmt
+	for part := range slices.Chunk(rows, rowsPerStatement) {
+		if n := len(part); upsert == nil || n < rowsPerStatement {
+			upsert, err = tx.Prepare("INSERT INTO ingest_counts (run, key, count) VALUES (?, ?, ?)" +
+				strings.Repeat(", (?, ?, ?)", n-1) + " ON CONFLICT DO UPDATE SET count = count + excluded.count")
 		}
-		batch = batch[rowsPerStatement:]
-	}
-	for i := range batch {
-		if err := s.upsert(s.one, batch[i:i+1]); err != nil {
+		var arguments []any
+		for _, r := range part {
+			arguments = append(arguments, s.run, r.Key, int64(r.Value))
+		}
+		if err == nil {
+			_, err = upsert.Exec(arguments...)
+		}
+		if err != nil {
+			_ = tx.Rollback() // a full disk has rolled it back already
 			return err
 		}
 	}
-	return nil
-}
-
-func (s *sink) upsert(statement *sql.Stmt, rows []row) error {
-	s.arguments = s.arguments[:0]
-	for _, row := range rows {
-		s.arguments = append(s.arguments, s.run, row.Key, int64(row.Value.count))
+	if err = tx.Commit(); err != nil {
+		_, _ = s.database.Exec("ROLLBACK") // a failed COMMIT may leave the transaction open
 	}
-	_, err := statement.ExecContext(context.Background(), s.arguments...)
-	return err
-}
-
-func (s *sink) execute(statement string) error {
-	_, err := s.connection.ExecContext(context.Background(), statement)
 	return err
 }
 
 // finish records the end of the run, and closes the database.
 func (s *sink) finish(events uint64) error {
-	_, err := s.connection.ExecContext(context.Background(),
-		"UPDATE ingest_runs SET finished = ?, events = ? WHERE run = ?", timestamp(), int64(events), s.run)
-	return errors.Join(err, s.close())
+	_, err := s.database.Exec("UPDATE ingest_runs SET finished = datetime(), events = ? WHERE run = ?", int64(events), s.run)
+	return errors.Join(err, s.database.Close())
 }
 
-// close closes what is open.
-func (s *sink) close() error {
-	var errs []error
-	for _, statement := range []*sql.Stmt{s.one, s.many} {
-		if statement != nil {
-			errs = append(errs, statement.Close())
-		}
-	}
-	if s.connection != nil {
-		errs = append(errs, s.connection.Close())
-	}
-	if s.database != nil {
-		errs = append(errs, s.database.Close())
-	}
-	return errors.Join(errs...)
-}
-
-// discard removes the database if it is temporary.
+// discard closes the database, and removes it if it is temporary.
 func (s *sink) discard() {
+	_ = s.database.Close()
 	if s.temporary {
-		_ = os.RemoveAll(filepath.Dir(s.path)) // the system removes the rest
+		_ = os.RemoveAll(filepath.Dir(s.path))
 	}
 }

@@ -15,18 +15,16 @@ import (
 const maxLanes = 64
 
 // A Recorder counts attempts and their durations. It must be made by [New]. All
-// methods are safe for concurrent use.
-//
-// It has a lane for each processor, with a lock that workers of other lanes do
-// not take. It makes a lane at the first attempt that is recorded there.
+// methods are safe for concurrent use. It has a lane for each processor, with a
+// lock that workers of other lanes do not take.
 type Recorder struct {
 	lanes  []atomic.Pointer[lane]
 	groups groups
 }
 
-// A lane counts the attempts of some workers. Its lock is a leaf.
+// A lane counts the attempts of some workers.
 type lane struct {
-	mu        sync.Mutex
+	mu        sync.Mutex // a leaf
 	durations [stats.Results]stats.Recorder
 	_         [64]byte // the next lane's lock is in another cache line
 }
@@ -39,8 +37,7 @@ func New() *Recorder {
 	return r
 }
 
-// Record counts an attempt of the worker with a number. Workers should have
-// different numbers. The result must be one of those of package stats.
+// Record counts an attempt of the worker with a number.
 func (r *Recorder) Record(worker int, result stats.Result, took time.Duration) {
 	l := r.lane(uint(worker) & uint(len(r.lanes)-1))
 	l.mu.Lock()

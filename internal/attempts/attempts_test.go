@@ -7,7 +7,6 @@ import (
 	"sync"
 	"testing"
 	"time"
-	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 
@@ -63,19 +62,4 @@ func TestGroupsAreBounded(t *testing.T) {
 		require.LessOrEqual(t, g.Total(), truth[g.Group])
 		require.GreaterOrEqual(t, estimate(&g), truth[g.Group])
 	}
-}
-
-// TestLongNamesOfGroups: no more than the beginning of a name is kept, whole
-// characters of it.
-func TestLongNamesOfGroups(t *testing.T) {
-	r := New()
-	for _, name := range []string{strings.Repeat("x", 128), strings.Repeat("x", 500), "y" + strings.Repeat("é", 300), strings.Repeat("\x80", 200)} {
-		r.RecordGroup(name, stats.Succeeded)
-	}
-	groups := r.Groups(10)
-	require.Len(t, groups, 3)
-	require.Equal(t, stats.GroupAttempts{Group: strings.Repeat("x", 128), Counts: [stats.Results]uint64{2}}, groups[0])
-	require.Equal(t, "y"+strings.Repeat("é", 63), groups[1].Group)
-	require.True(t, utf8.ValidString(groups[1].Group))
-	require.Len(t, groups[2].Group, 128)
 }

@@ -20,8 +20,7 @@ const (
 )
 
 // groups counts attempts by group. A group belongs to the stripe that its
-// name's hash selects, so its workers contend for one lock, as they do for the
-// lock of the group's shard.
+// name's hash selects.
 type groups struct {
 	seed    maphash.Seed
 	stripes [stripeCount]stripe
@@ -30,10 +29,8 @@ type groups struct {
 // A stripe counts the attempts of at most perStripe groups by the algorithm
 // Space-Saving (Metwally, Agrawal and El Abbadi, "Efficient computation of
 // frequent and top-k elements in data streams", 2005). A new group takes the
-// place of the group with the lowest estimate, and inherits that estimate. So
-// the stripe counts each group that had more than 1/perStripe of the stripe's
-// attempts, and no estimate is too low. Here the inherited part is kept apart,
-// so that the counts themselves are never too high.
+// place of the group with the lowest estimate, and inherits that estimate. The
+// inherited part is kept apart, so that the counts are never too high.
 type stripe struct {
 	mu     sync.Mutex // a leaf
 	places map[string]int
@@ -58,7 +55,6 @@ func (s *stripe) record(group string, result stats.Result) {
 	s.counts[place].Counts[result]++
 }
 
-// placeFor makes a place for a group.
 func (s *stripe) placeFor(group string) (place int) {
 	if len(s.counts) < perStripe {
 		if s.places == nil {

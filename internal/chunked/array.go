@@ -11,24 +11,20 @@ import (
 const (
 	chunkBits = 9
 	// ChunkCells is the number of cells in a full chunk, unless the cells are
-	// large. With cells of 24 bytes, a chunk is exactly one of the allocator's
-	// size classes. It is small enough that its allocation and clearing is a
-	// bounded pause.
+	// large. It is small enough that allocating a chunk is a bounded pause.
 	ChunkCells = 1 << chunkBits
 	// smallCell is the size of the largest cells of which a chunk has
-	// ChunkCells. For larger cells the number halves as their size doubles.
-	// That bounds the size of a chunk, the memory that one held cell keeps
-	// alive, and what growing copies.
+	// ChunkCells. For larger cells the number halves as their size doubles,
+	// which bounds the memory that one held cell keeps alive.
 	smallCell = 64
-	// firstCells is the initial size of the first chunk, so that an array of a
-	// few cells is small. The first chunk doubles, by copying, up to a full
-	// chunk.
+	// firstCells is the initial size of the first chunk. It doubles, by
+	// copying, up to a full chunk.
 	firstCells = 8
 )
 
-// CellsOf returns the number of cells of the given size in a full chunk. That
-// is [ChunkCells], or the largest power of two that fits into 32 KiB if that is
-// less. The result is at least 2, for callers that leave position 0 unused.
+// CellsOf returns the number of cells of the given size in a full chunk:
+// [ChunkCells], or the largest power of two that fits into 32 KiB if that is
+// less. It is at least 2, for callers that leave position 0 unused.
 //
 // The compiler knows the size of a type and makes the result a constant, so
 // that At takes a shift and a mask. CellsOf is not generic, because each At
@@ -38,31 +34,27 @@ func CellsOf(size uintptr) uint32 {
 }
 
 // An Array holds cells of type E at uint32 positions. A chunk is allocated with
-// its first held cell and released with its last, so unused ranges need no
-// memory. The array grows by chunks because growing by append copied a large
-// slab under its lock, which stopped other goroutines for milliseconds.
+// its first held cell and released with its last. Growing by append would copy
+// a large slab under its lock, for milliseconds.
 //
 // The zero Array is ready to use. It is not safe for concurrent use.
 type Array[E any] struct {
-	// chunks is read on every access and rarely written. held is rarely read
-	// and often written. They are separate so that a count does not invalidate
-	// a reader's cache line.
+	// chunks and the often written held are separate, so that a count does not
+	// invalidate a reader's cache line.
 	chunks [][]E
 	held   []int32
-	// spare is the first cell of one released chunk. It is kept so that a load
-	// that moves back and forth over the edge of a chunk does not allocate each
-	// time.
-	spare *E
-	// others has released chunks of this array and of others. It may be nil.
-	others *Spares[E]
+	// spare is the first cell of one released chunk, so that a load that moves
+	// back and forth over the edge of a chunk does not allocate each time.
+	spare  *E
+	others *Spares[E] // released chunks of this array and of others, or nil
 }
 
-// Spares has full chunks that arrays released, for use by other arrays. The
-// garbage collector frees them after two cycles. All methods are safe for
-// concurrent use. A nil *Spares keeps nothing.
+// Spares has full chunks that arrays released, for use by other arrays, until
+// the garbage collector frees them. It is safe for concurrent use. A nil
+// *Spares keeps nothing.
 type Spares[E any] struct{ pool sync.Pool }
 
-// put adds a full chunk, given by its first cell. If nil, put does nothing.
+// put adds a full chunk, given by its first cell.
 func (s *Spares[E]) put(first *E) {
 	if s != nil && first != nil {
 		s.pool.Put(first)
@@ -77,7 +69,7 @@ func (s *Spares[E]) take() (first *E) {
 }
 
 // Share makes an empty array release its chunks to others, and take chunks from
-// it. A taken chunk has the contents with which it was released.
+// it, with the contents that they were released with.
 func (a *Array[E]) Share(others *Spares[E]) { a.others = others }
 
 // GiveBack releases all chunks. No cell may be held, and the array must not be
@@ -92,8 +84,7 @@ func (a *Array[E]) GiveBack() {
 	*a = Array[E]{}
 }
 
-// GrowFirst grows the first chunk to its full size, which it otherwise reaches
-// in steps. The array must have memory for a position in that chunk.
+// GrowFirst grows the first chunk, which must have memory, to its full size.
 func (a *Array[E]) GrowFirst() {
 	if first := a.chunks[0]; uint32(len(first)) < CellsOf(unsafe.Sizeof(*new(E))) {
 		a.chunks[0] = a.newChunk()
@@ -101,7 +92,6 @@ func (a *Array[E]) GrowFirst() {
 	}
 }
 
-// newChunk returns a full chunk.
 func (a *Array[E]) newChunk() []E {
 	n := CellsOf(unsafe.Sizeof(*new(E)))
 	first := a.spare
@@ -131,36 +121,31 @@ func (a *Array[E]) Lookup(i uint32) *E {
 }
 
 // Hold allocates memory for position i, if necessary, and counts the position
-// as held. The cell is zero if its last holder left it so. Each Hold needs one
-// Release.
+// as held, until one Release. The cell is zero if its last holder left it so.
 func (a *Array[E]) Hold(i uint32) *E {
 	cell := a.Extend(i)
 	a.held[i/CellsOf(unsafe.Sizeof(*new(E)))]++
 	return cell
 }
 
-// Release counts position i as no longer held. It reports whether that released
-// the memory of its chunk. The first chunk keeps its memory. Before Release,
-// the caller zeroes the cell, or leaves in it what a later holder may see.
-func (a *Array[E]) Release(i uint32) (emptied bool) {
+// Release counts position i as no longer held, and releases the memory of a
+// chunk without held cells, unless it is the first. Before Release, the caller
+// zeroes the cell, or leaves in it what a later holder may see.
+func (a *Array[E]) Release(i uint32) {
 	c := i / CellsOf(unsafe.Sizeof(*new(E)))
 	a.held[c]--
-	if a.held[c] > 0 || c == 0 {
-		return false // most arrays need only the first chunk
+	if a.held[c] == 0 && c > 0 { // most arrays need only the first chunk
+		a.Drop(int(c))
 	}
-	a.Drop(int(c))
-	return true
 }
 
-// Chunks returns one more than the number of the last chunk that has memory.
+// Chunks returns the number of the last chunk that has memory, plus one.
 func (a *Array[E]) Chunks() int { return len(a.chunks) }
 
-// Chunk returns the cells of chunk c, held or not. If the chunk has no memory,
-// it returns nil.
+// Chunk returns the cells of chunk c, held or not, or nil if it has no memory.
 func (a *Array[E]) Chunk(c int) []E { return a.chunks[c] }
 
-// Extend allocates memory for position i, if necessary. It is for callers that
-// count held cells themselves.
+// Extend is like Hold, for callers that count held cells themselves.
 func (a *Array[E]) Extend(i uint32) *E {
 	n := CellsOf(unsafe.Sizeof(*new(E)))
 	c := i / n
@@ -170,8 +155,8 @@ func (a *Array[E]) Extend(i uint32) *E {
 	return &a.chunks[c][i%n]
 }
 
-// Drop releases the memory of chunk c, in which no cell may be held. The caller
-// must not drop the first chunk, which may be smaller than the others.
+// Drop releases the memory of chunk c, in which no cell may be held. It must
+// not be the first, which may be smaller than the others.
 func (a *Array[E]) Drop(c int) {
 	if a.spare == nil {
 		a.spare = &a.chunks[c][0]
@@ -191,8 +176,8 @@ func (a *Array[E]) Cells() int {
 	if a.spare != nil {
 		n = int(CellsOf(unsafe.Sizeof(*new(E))))
 	}
-	for i := range a.chunks {
-		n += len(a.chunks[i])
+	for _, chunk := range a.chunks {
+		n += len(chunk)
 	}
 	return n
 }
@@ -216,9 +201,7 @@ func (a *Array[E]) grow(c, cell int) {
 }
 
 // trim removes empty chunks at the end, and shrinks the slice of chunks if it
-// is mostly unused. The new capacity is twice the remaining length, not half of
-// the old capacity, because the last release of a burst may empty thousands of
-// chunks.
+// is mostly unused. The last release of a burst may empty thousands of chunks.
 func (a *Array[E]) trim() {
 	n := len(a.chunks)
 	for n > 1 && a.chunks[n-1] == nil {

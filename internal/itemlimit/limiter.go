@@ -28,13 +28,10 @@ var ErrClosed = errors.New("item limiter is closed")
 // A nil Limiter grants every weight and counts nothing, so that a queue without
 // a limit has no cost.
 type Limiter struct {
-	capacity int64
-	held     atomic.Int64
-	// exceeded counts the calls of ForceAcquire that went beyond the capacity.
-	exceeded atomic.Uint64
-	// waiting is the number of waiters, including one that is granted but has
-	// not called FinishAcquire.
-	waiting    atomic.Int32
+	capacity   int64
+	held       atomic.Int64
+	exceeded   atomic.Uint64
+	waiting    atomic.Int32 // the waiters, and the granted one until FinishAcquire
 	watermarks watermarks
 
 	mu    sync.Mutex // guards the fields below
@@ -44,24 +41,19 @@ type Limiter struct {
 	// next waiter is granted after that, so that items are added in the order
 	// of the waiters.
 	granting bool
-	// closed is true after Close. No waiter is granted from then on.
-	closed bool
+	closed   bool // no waiter is granted any more
 }
 
 // A waiter is an Acquire that waits in the list of a Limiter.
 type waiter struct {
 	weight         int64
 	next, previous *waiter
-	// done is closed when the waiter has left the list.
-	done chan struct{}
-	// refused is true if the waiter left the list because of Close.
-	refused bool
+	done           chan struct{} // closed when the waiter has left the list
+	refused        bool          // it left because of Close
 }
 
-// New returns a Limiter of the given capacity, with a hook for watermarks. The
-// Limiter calls hook with true when the weight held rises to high, and with
-// false when it then falls to low. Calls alternate and never overlap. They are
-// made by Notify, and hook may panic.
+// New returns a Limiter of the given capacity. Notify calls hook with true when
+// the weight held rises to high, and with false when it then falls to low.
 //
 // If capacity is 0, there is no limit. If hook is nil too, New returns nil.
 func New(capacity, high, low int64, hook func(high bool)) *Limiter {
@@ -76,8 +68,7 @@ func New(capacity, high, low int64, hook func(high bool)) *Limiter {
 	return l
 }
 
-// ForceAcquire adds weight to the weight held, beyond the capacity if
-// necessary. It does not block.
+// ForceAcquire adds weight to the weight held, beyond the capacity if need be.
 func (l *Limiter) ForceAcquire(weight int64) {
 	if l != nil && l.held.Add(weight) > l.capacity {
 		l.exceeded.Add(1)
@@ -85,7 +76,7 @@ func (l *Limiter) ForceAcquire(weight int64) {
 }
 
 // TryAcquire adds weight to the weight held and reports true, if the capacity
-// allows and no caller waits. It does not block.
+// allows and no caller waits.
 func (l *Limiter) TryAcquire(weight int64) bool {
 	return l == nil || l.waiting.Load() == 0 && l.reserve(weight)
 }
@@ -119,7 +110,7 @@ func (l *Limiter) Held() int64 {
 }
 
 // Exceeded returns the number of calls of ForceAcquire that went beyond the
-// capacity. Callers show it as OverCapacity.
+// capacity.
 func (l *Limiter) Exceeded() uint64 {
 	if l == nil {
 		return 0
@@ -127,9 +118,8 @@ func (l *Limiter) Exceeded() uint64 {
 	return l.exceeded.Load()
 }
 
-// Notify grants the first waiter, if the capacity allows, and calls the
-// watermark hook, if the weight held has reached a watermark. It must be called
-// after each change of the weight held.
+// Notify grants the first waiter, if the capacity allows, and calls the hook of
+// the watermarks if one was reached. It must follow each change of the weight.
 func (l *Limiter) Notify() {
 	if l != nil {
 		l.notify()
@@ -145,8 +135,6 @@ func (l *Limiter) notify() {
 	l.watermarks.notify(&l.held)
 }
 
-// grantLocked grants the first waiter, if the capacity allows and no other
-// waiter is being granted.
 func (l *Limiter) grantLocked() {
 	if l.first != nil && !l.granting && l.reserve(l.first.weight) {
 		l.granting = true
@@ -156,8 +144,7 @@ func (l *Limiter) grantLocked() {
 }
 
 // FinishAcquire ends an Acquire that returned nil. The caller must call it when
-// its item has been added, or could not be. The next waiter is granted only
-// after that.
+// its item has been added, or could not be.
 func (l *Limiter) FinishAcquire() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -217,10 +204,10 @@ func (l *Limiter) cancel(w *waiter) bool {
 	case <-w.done:
 		return false
 	default:
-		l.unlinkLocked(w)
-		l.grantLocked() // the new first waiter may have a lower weight
-		return true
 	}
+	l.unlinkLocked(w)
+	l.grantLocked() // the new first waiter may have a lower weight
+	return true
 }
 
 // unlinkLocked removes a waiter from the list and wakes it.

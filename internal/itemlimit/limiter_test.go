@@ -2,12 +2,10 @@ package itemlimit
 
 import (
 	"context"
-	"errors"
 	"math"
 	"testing"
 	"testing/synctest"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 )
@@ -20,183 +18,130 @@ type call struct {
 	done   bool
 }
 
-// acquire starts an Acquire, which calls FinishAcquire if it is granted. It
-// must be called in a bubble.
+// acquire starts an Acquire. It must be called in a bubble.
 func acquire(l *Limiter, weight int64) *call {
 	ctx, cancel := context.WithCancel(context.Background())
 	c := &call{weight: weight, cancel: cancel}
 	go func() {
 		c.err = l.Acquire(ctx, weight)
-		if c.err == nil {
-			l.FinishAcquire()
-		}
 		c.done = true
 	}()
 	synctest.Wait()
 	return c
 }
 
-func (c *call) granted() bool { synctest.Wait(); return c.done && c.err == nil }
-
-func release(l *Limiter, weight int64) {
-	l.Release(weight)
-	l.Notify()
-}
-
-// TestC40HeavyWaiterIsNotOvertaken: the first waiter waits until the capacity
-// allows all of its weight. Later waiters do not overtake it, even if the
-// capacity allows theirs.
-func TestC40HeavyWaiterIsNotOvertaken(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := New(4, 0, 0, nil)
-		require.True(t, l.TryAcquire(4))
-		heavy, light := acquire(l, 3), acquire(l, 1)
-		for range 2 {
-			release(l, 1)
-			assert.False(t, heavy.granted())
-			assert.False(t, light.granted())
-			assert.False(t, l.TryAcquire(1))
-		}
-		release(l, 1)
-		assert.True(t, heavy.granted())
-		assert.False(t, light.granted())
-		release(l, 3)
-		assert.True(t, light.granted())
-		assert.EqualValues(t, 2, l.Held())
-	})
-}
-
-// TestC40HeavyWaiterIsCanceled: when the first waiter is canceled, the capacity
-// may allow the next.
-func TestC40HeavyWaiterIsCanceled(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := New(4, 0, 0, nil)
-		require.True(t, l.TryAcquire(3))
-		heavy, light := acquire(l, 2), acquire(l, 1)
-		assert.False(t, light.granted())
-		heavy.cancel()
-		assert.True(t, light.granted())
-		assert.ErrorIs(t, heavy.err, context.Canceled)
-		assert.EqualValues(t, 4, l.Held())
-	})
-}
-
-// TestC40MoreThanTheCapacity: a weight above the capacity is granted when
-// nothing else is held.
-func TestC40MoreThanTheCapacity(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := New(4, 0, 0, nil)
-		require.True(t, l.TryAcquire(1))
-		assert.False(t, l.TryAcquire(5))
-		huge, light := acquire(l, math.MaxInt64), acquire(l, 1)
-		assert.False(t, huge.granted())
-		release(l, 1)
-		assert.True(t, huge.granted())
-		assert.False(t, light.granted())
-		release(l, math.MaxInt64)
-		assert.True(t, light.granted())
-		assert.Zero(t, l.Exceeded())
-	})
-}
-
-func TestC40ForceAcquireExceeds(t *testing.T) {
-	l := New(4, 0, 0, nil)
-	l.ForceAcquire(4)
-	assert.Zero(t, l.Exceeded())
-	l.ForceAcquire(3)
-	l.ForceAcquire(1)
-	assert.EqualValues(t, 2, l.Exceeded())
-	assert.EqualValues(t, 8, l.Held())
-}
-
-func TestC40ClosedLimiter(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := New(1, 0, 0, nil)
-		l.ForceAcquire(1)
-		waiting := acquire(l, 2)
-		l.Close()
-		synctest.Wait()
-		assert.ErrorIs(t, waiting.err, ErrClosed)
-		assert.ErrorIs(t, l.Acquire(context.Background(), 1), ErrClosed)
-	})
-}
-
 func TestC40NilLimiterGrantsAll(t *testing.T) {
 	l := New(0, 0, 0, nil)
 	require.Nil(t, l)
 	l.ForceAcquire(1)
-	assert.True(t, l.TryAcquire(math.MaxInt64))
+	require.True(t, l.TryAcquire(math.MaxInt64))
 	l.Release(1)
 	l.Notify()
 	l.Close()
-	assert.Zero(t, l.Held())
-	assert.Zero(t, l.Exceeded())
+	require.Zero(t, l.Held())
+	require.Zero(t, l.Exceeded())
 }
 
-// TestLimiterAgainstModel runs random calls on a Limiter and on a model with
+// TestC40MoreThanTheCapacity: the greatest weight is granted when nothing else
+// is held, and no sum overflows.
+func TestC40MoreThanTheCapacity(t *testing.T) {
+	l := New(4, 0, 0, nil)
+	require.True(t, l.TryAcquire(1))
+	require.False(t, l.TryAcquire(math.MaxInt64))
+	l.Release(1)
+	require.True(t, l.TryAcquire(math.MaxInt64))
+	require.False(t, l.TryAcquire(1))
+	require.Zero(t, l.Exceeded())
+}
+
+// A panicking hook leaves a watermark reported, and later calls are made.
+func TestC41HookPanics(t *testing.T) {
+	var calls []bool
+	l := New(0, 2, 1, func(high bool) { calls = append(calls, high); panic("hook") })
+	l.ForceAcquire(2)
+	require.PanicsWithValue(t, "hook", l.Notify)
+	l.Notify()
+	l.Release(1)
+	require.PanicsWithValue(t, "hook", l.Notify)
+	require.Equal(t, []bool{true, false}, calls)
+}
+
+// TestC40LimiterAgainstModel runs random calls on a Limiter and on a model with
 // slices.
-func TestLimiterAgainstModel(t *testing.T) {
+func TestC40LimiterAgainstModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rapid.SyncTest(t, func(t *rapid.T) {
-			capacity := rapid.Int64Range(1, 6).Draw(t, "capacity")
-			m := &model{capacity: capacity}
-			l := New(capacity, 0, 0, nil)
+			m := &model{capacity: rapid.Int64Range(1, 6).Draw(t, "capacity")}
+			low := rapid.Int64Range(0, 5).Draw(t, "low")
+			high := rapid.Int64Range(low+1, 7).Draw(t, "high")
+			reported := false
+			l := New(m.capacity, high, low, func(is bool) {
+				require.NotEqual(t, reported, is)
+				reported = is
+			})
 			weights := rapid.Int64Range(1, 8)
 			t.Repeat(map[string]func(*rapid.T){
 				"Acquire": func(t *rapid.T) {
 					m.waiting = append(m.waiting, acquire(l, weights.Draw(t, "weight")))
-					m.grant()
 				},
 				"TryAcquire": func(t *rapid.T) {
 					weight := weights.Draw(t, "weight")
-					if m.fits(weight) && len(m.waiting) == 0 {
+					fits := m.fits(weight) && len(m.waiting) == 0 && m.unfinished == nil
+					require.Equal(t, fits, l.TryAcquire(weight))
+					if fits {
 						m.granted = append(m.granted, weight)
-						assert.True(t, l.TryAcquire(weight))
-					} else {
-						assert.False(t, l.TryAcquire(weight))
 					}
 				},
 				"ForceAcquire": func(t *rapid.T) {
-					weight := weights.Draw(t, "weight")
-					m.granted = append(m.granted, weight)
-					l.ForceAcquire(weight)
+					m.granted = append(m.granted, weights.Draw(t, "weight"))
+					l.ForceAcquire(m.granted[len(m.granted)-1])
 					l.Notify()
+					if m.held() > m.capacity {
+						m.exceeded++
+					}
 				},
 				"Release": func(t *rapid.T) {
-					if len(m.granted) == 0 {
-						t.Skip("nothing is held")
+					if len(m.granted) > 0 {
+						at := rapid.IntRange(0, len(m.granted)-1).Draw(t, "index")
+						l.Release(m.granted[at])
+						l.Notify()
+						m.granted = append(m.granted[:at], m.granted[at+1:]...)
 					}
-					release(l, m.release(rapid.IntRange(0, len(m.granted)-1).Draw(t, "index")))
-					m.grant()
 				},
 				"cancel": func(t *rapid.T) {
-					if len(m.waiting) == 0 {
-						t.Skip("nothing waits")
+					if len(m.waiting) > 0 {
+						at := rapid.IntRange(0, len(m.waiting)-1).Draw(t, "index")
+						canceled := m.waiting[at]
+						canceled.cancel()
+						synctest.Wait()
+						require.ErrorIs(t, canceled.err, context.Canceled)
+						m.waiting = append(m.waiting[:at], m.waiting[at+1:]...)
 					}
-					at := rapid.IntRange(0, len(m.waiting)-1).Draw(t, "index")
-					m.waiting[at].cancel()
-					synctest.Wait()
-					m.waiting = append(m.waiting[:at], m.waiting[at+1:]...)
-					m.grant()
+				},
+				"FinishAcquire": func(t *rapid.T) {
+					if m.unfinished != nil {
+						m.unfinished = nil
+						l.FinishAcquire()
+					}
 				},
 				"": func(t *rapid.T) {
+					m.grant()
 					synctest.Wait()
-					if l.Held() != m.held() {
-						t.Fatalf("%d held, want %d", l.Held(), m.held())
-					}
+					l.watermarks.notify(&l.held) // Notify would also grant
+					require.Equal(t, m.held(), l.Held())
+					require.Equal(t, m.exceeded, l.Exceeded())
+					require.False(t, reported && m.held() <= low || !reported && m.held() >= high, "watermark")
 					for _, c := range m.waiting {
-						if c.done {
-							t.Fatalf("an Acquire of weight %d did not wait: %v", c.weight, c.err)
-						}
+						require.False(t, c.done, "an Acquire of weight %d did not wait: %v", c.weight, c.err)
 					}
 				},
 			})
+			require.True(t, m.unfinished == nil || m.unfinished.done && m.unfinished.err == nil)
 			l.Close()
 			synctest.Wait()
+			require.ErrorIs(t, l.Acquire(context.Background(), 1), ErrClosed)
 			for _, c := range m.waiting {
-				if !errors.Is(c.err, ErrClosed) {
-					t.Fatalf("Acquire returned %v after Close, want ErrClosed", c.err)
-				}
+				require.ErrorIs(t, c.err, ErrClosed)
 			}
 		})
 	})
@@ -207,6 +152,9 @@ type model struct {
 	capacity int64
 	granted  []int64
 	waiting  []*call
+	exceeded uint64
+	// unfinished is granted. The others wait for its FinishAcquire.
+	unfinished *call
 }
 
 func (m *model) held() (sum int64) {
@@ -221,14 +169,8 @@ func (m *model) fits(weight int64) bool {
 }
 
 func (m *model) grant() {
-	for len(m.waiting) > 0 && m.fits(m.waiting[0].weight) {
-		m.granted = append(m.granted, m.waiting[0].weight)
-		m.waiting = m.waiting[1:]
+	if m.unfinished == nil && len(m.waiting) > 0 && m.fits(m.waiting[0].weight) {
+		m.unfinished, m.waiting = m.waiting[0], m.waiting[1:]
+		m.granted = append(m.granted, m.unfinished.weight)
 	}
-}
-
-func (m *model) release(at int) (weight int64) {
-	weight = m.granted[at]
-	m.granted = append(m.granted[:at], m.granted[at+1:]...)
-	return weight
 }

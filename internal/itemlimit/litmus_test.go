@@ -10,16 +10,16 @@ import (
 // TestLitmusWatermarksAtRest: one goroutine raises the weight held to the high
 // watermark. Another lowers it to the low one while the first is about to clear
 // busy. When both have finished, the last call of the hook agrees with the
-// weight held, whichever goroutine made it (C41). The test has its own loop,
-// because the window is a few nanoseconds wide.
+// weight held, whichever goroutine made it (C41). The window is a few
+// nanoseconds wide.
 func TestLitmusWatermarksAtRest(t *testing.T) {
-	var held atomic.Int64
-	var met atomic.Int64
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
+	var held, met atomic.Int64
 	held.Add(1)
-	n, wrong, pause := rounds(t, 1_000_000), 0, 0
+	rounds, wrong, pause := 300_000, 0, 0
 	w := watermarks{low: 1, high: 2, hook: func(high bool) {
-		for i := 0; high && i < pause; i++ {
-			loop()
+		if high {
+			spin(pause)
 		}
 	}}
 	meet := func(times int) {
@@ -28,30 +28,26 @@ func TestLitmusWatermarksAtRest(t *testing.T) {
 			runtime.Gosched()
 		}
 	}
-	raise := func(i int) {
-		pause = i % 128
-		held.Add(1)
-		w.notify(&held)
-	}
-	lower := func(i int) {
-		soon(w.reportedHigh.Load)
-		for range i / 128 % 32 {
-			loop()
-		}
-		held.Add(-1)
-		w.notify(&held)
-	}
 	var other sync.WaitGroup
 	other.Go(func() {
-		for i := range n {
+		for i := range rounds {
 			meet(2*i + 1)
-			lower(i)
+			for n := 1; n < 50_000 && !w.reportedHigh.Load(); n++ {
+				if n%1000 == 0 {
+					runtime.Gosched()
+				}
+			}
+			spin(i / 128 % 32)
+			held.Add(-1)
+			w.notify(&held)
 			meet(2*i + 2)
 		}
 	})
-	for i := range n {
+	for i := range rounds {
 		meet(2*i + 1)
-		raise(i)
+		pause = i % 128
+		held.Add(1)
+		w.notify(&held)
 		meet(2*i + 2)
 		if w.reportedHigh.Load() {
 			wrong++
@@ -59,30 +55,13 @@ func TestLitmusWatermarksAtRest(t *testing.T) {
 	}
 	other.Wait()
 	if wrong > 0 {
-		t.Errorf("in %d of %d rounds the last call was for the high watermark, want the low one", wrong, n)
+		t.Errorf("in %d of %d rounds the last call was for the high watermark, want the low one", wrong, rounds)
 	}
 }
 
-// rounds gives a test of two goroutines two processors, and returns its number
-// of rounds.
-func rounds(t *testing.T, n int) int {
-	processors := runtime.GOMAXPROCS(2)
-	t.Cleanup(func() { runtime.GOMAXPROCS(processors) })
-	if testing.Short() {
-		return n / 10
-	}
-	return n
-}
-
-// soon waits for an event that happens in a moment, if it has not happened yet.
-func soon(happened func() bool) {
-	for range 50 {
-		for range 1000 {
-			if happened() {
-				return
-			}
-		}
-		runtime.Gosched()
+func spin(n int) {
+	for range n {
+		loop()
 	}
 }
 

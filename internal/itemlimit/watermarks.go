@@ -1,8 +1,6 @@
 package itemlimit
 
-import (
-	"sync/atomic"
-)
+import "sync/atomic"
 
 // watermarks call a hook when the weight held rises to high, and when it then
 // falls to low. Calls alternate and never overlap.
@@ -12,12 +10,10 @@ import (
 // Several changes during a call lead to one call, or to none if they cancel
 // out.
 type watermarks struct {
-	high, low int64
-	hook      func(high bool)
-	// reportedHigh is the argument of the last call.
-	reportedHigh atomic.Bool
-	// busy is true while a goroutine makes calls.
-	busy atomic.Bool
+	high, low    int64
+	hook         func(high bool)
+	reportedHigh atomic.Bool // the argument of the last call
+	busy         atomic.Bool // a goroutine makes calls
 }
 
 // notify makes the calls that are due. No lock may be held.
@@ -30,7 +26,6 @@ func (w *watermarks) notify(held *atomic.Int64) {
 	}
 }
 
-// due reports whether a call is due.
 func (w *watermarks) due(held int64) bool {
 	if w.reportedHigh.Load() {
 		return held <= w.low

@@ -10,9 +10,8 @@ import (
 	"unicode/utf8"
 )
 
-// maxElements limits the elements of an array that are written. Once the
-// beginning of the item is complete, it also limits the further parts that are
-// visited.
+// maxElements limits the elements of an array that are written, and the parts
+// that are visited once the beginning of the item is complete.
 const maxElements = 64
 
 // A Text is the %v format of an item, or the beginning of that.
@@ -20,8 +19,7 @@ type Text struct {
 	// Beginning is the text, or as much as the caller asked for, cut between
 	// two runes.
 	Beginning string
-	// Length is the length of the whole text in bytes. For an item with many
-	// parts, that is the text of the first parts and the number of the others.
+	// Length is the length of the whole text in bytes.
 	Length int
 }
 
@@ -38,8 +36,7 @@ func (t Text) String() string {
 
 // Of formats an item in at most the given number of bytes. If a String method
 // of the item panics, the text says so. Of follows no pointer, because its
-// target may change meanwhile. A String method may follow one. A long string
-// costs no more than a short one.
+// target may change meanwhile.
 func Of(item any, most int) (text Text) {
 	defer func() {
 		if recover() != nil {
@@ -57,9 +54,7 @@ type writer struct {
 	kept   strings.Builder
 	length int
 	most   int
-	// left is the number of parts that may still be visited after the beginning
-	// is complete.
-	left int
+	left   int // parts to visit at most after the beginning is complete
 }
 
 // add writes a text. It keeps one byte more than allowed, which shows whether

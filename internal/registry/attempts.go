@@ -17,7 +17,7 @@ func (r *Reading) GroupAttempts(limit int) (shown map[string]stats.GroupAttempts
 			_ = recover()
 		}
 	}()
-	groups := r.Queue.GroupAttempts(limit)
+	groups := r.Queue.Inspect().GroupAttempts(limit)
 	shown = make(map[string]stats.GroupAttempts, len(groups))
 	for _, g := range groups {
 		g.Group = shownName(g.Group)

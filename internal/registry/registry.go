@@ -10,11 +10,12 @@ import (
 	"unicode/utf8"
 
 	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/stats"
 )
 
 // A Registry maps names to queues. It must not be copied. All methods are safe
-// for concurrent use. A Registry holds no lock while it reads a queue, because
-// a queue calls its clock and its limiter, which may be user code.
+// for concurrent use. It holds no lock while it reads a queue, because a queue
+// calls its clock and its limiter, which may be user code.
 //
 // The zero Registry is empty.
 type Registry struct {
@@ -25,16 +26,13 @@ type Registry struct {
 	sweepAt int
 }
 
-// A Row is a queue in a Registry.
+// A Row is a queue in a Registry. Add sets the fields below Queue.
 type Row struct {
-	// Name identifies the queue in the Registry.
-	Name string
-	// Queue is the queue.
-	Queue shardq.Inspector
-	// Configuration is the configuration of the queue. Add sets it.
-	Configuration shardq.Configuration
-	// Since is when the queue began to count. That is when it was made, or when
-	// it was added if its configuration does not say. Add sets it.
+	Name          string
+	Queue         shardq.Inspector
+	Configuration stats.Configuration
+	// Since is when the queue began to count: when it was made, or added if its
+	// configuration does not say.
 	Since time.Time
 
 	failures uint64 // guarded by the registry's mutex
@@ -82,7 +80,7 @@ func (row *Row) complete() error {
 	case !utf8.ValidString(row.Name):
 		return fmt.Errorf("the name %q of a queue is not valid UTF-8", row.Name)
 	}
-	row.Configuration = row.Queue.Configuration()
+	row.Configuration = row.Queue.Inspect().Configuration()
 	if row.Since = row.Configuration.Created; row.Since.IsZero() {
 		row.Since = time.Now() // an Inspector that is not a queue
 	}

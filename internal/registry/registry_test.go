@@ -8,6 +8,7 @@ import (
 
 	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/internal/registry"
+	"github.com/shardq/shardq/stats"
 )
 
 func newQueue(name string) *shardq.Queue[string] {
@@ -96,8 +97,12 @@ func TestGroupsOfAQueueWithoutGroups(t *testing.T) {
 // A broken queue panics in Groups.
 type broken struct{ shardq.Inspector }
 
-func (broken) Configuration() shardq.Configuration {
-	return shardq.Configuration{Metrics: true, Groups: true}
+func (broken) Inspect() stats.Inspection { return brokenInspection{} }
+
+type brokenInspection struct{ stats.Inspection }
+
+func (brokenInspection) Configuration() stats.Configuration {
+	return stats.Configuration{Metrics: true, Groups: true}
 }
 
 // TestPanicOfGroups: Groups returns nil if the queue panics.

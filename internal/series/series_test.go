@@ -1,21 +1,16 @@
 package series_test
 
 import (
-	"context"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/shardq/shardq"
-	"github.com/shardq/shardq/clock"
-	"github.com/shardq/shardq/coalesce"
 	"github.com/shardq/shardq/internal/registry"
 	"github.com/shardq/shardq/internal/series"
 	"github.com/shardq/shardq/internal/series/seriestest"
 	"github.com/shardq/shardq/stats"
-	"github.com/shardq/shardq/worker"
 )
 
 // read returns a reading of a queue.
@@ -87,36 +82,6 @@ func TestEveryNumberOfACoalescer(t *testing.T) {
 	require.Len(t, got, len(series.Numbers)-5, "no capacity of the queue, and no groups")
 }
 
-// TestExcesses: the number counts excesses over the capacity, not values.
-func TestExcesses(t *testing.T) {
-	c := coalesce.MustNew(coalesce.Options[string, string]{
-		Queue:    shardq.Options[string]{Name: "q", Metrics: true},
-		Merge:    func(pending, next string) string { return pending + "," + next },
-		Weight:   func(value string) int { return len(value) },
-		Capacity: 5,
-	})
-	requireExcesses := func(want float64, why string) {
-		t.Helper()
-		require.Equal(t, want, shown(t, c.Queue())["shardq.pending.over_capacity"], why)
-	}
-	take := func() {
-		t.Helper()
-		_, _, err := c.Take(t.Context())
-		require.NoError(t, err)
-	}
-	require.NoError(t, c.TryPut("a", "123456"))
-	requireExcesses(0, "the only entry may exceed the capacity")
-	require.NoError(t, c.Put("a", "7"))
-	requireExcesses(2, "by its own weight, and by the comma")
-	take()
-	require.NoError(t, c.PutBack("a", "123456"))
-	requireExcesses(3, "by the value that was put back")
-	take()
-	require.NoError(t, c.TryPut("b", "12"))
-	require.NoError(t, c.TryPut("b", "345"))
-	requireExcesses(4, "by the comma")
-}
-
 // TestMissingNumbers: a number that a queue does not have is missing, not zero.
 func TestMissingNumbers(t *testing.T) {
 	q, _ := seriestest.NewQueue("q")
@@ -140,70 +105,6 @@ type muteLimiter struct{}
 func (muteLimiter) When(string) time.Duration { return 0 }
 func (muteLimiter) Forget(string)             {}
 func (muteLimiter) NumRequeues(string) int    { return 0 }
-
-func TestOldestReady(t *testing.T) {
-	q, fake := seriestest.NewQueue("q")
-	require.Equal(t, 0.0, shown(t, q)["shardq.oldest.ready"])
-	q.Add("a")
-	fake.Step(time.Second)
-	q.Add("b")
-	fake.Step(time.Second)
-	require.Equal(t, 2.0, shown(t, q)["shardq.oldest.ready"])
-}
-
-// TestSkew adds all items to one of four shards.
-func TestSkew(t *testing.T) {
-	fake := clock.NewFake(time.Unix(1, 0))
-	q := shardq.MustNew(shardq.Options[int]{Name: "q", Shards: 4, Metrics: true, Clock: fake, Hash: func(int) uint64 { return 0 }})
-	require.Equal(t, 0.0, shown(t, q)["shardq.shard.skew"])
-	q.Add(1)
-	q.Add(2)
-	require.Equal(t, 4.0, shown(t, q)["shardq.shard.skew"])
-}
-
-// TestWorkersAreCounted checks the numbers of workers and of discarded items.
-func TestWorkersAreCounted(t *testing.T) {
-	q := shardq.MustNew(shardq.Options[string]{Name: "q", Metrics: true})
-	begun, finish := make(chan struct{}), make(chan struct{})
-	ended := make(chan error)
-	go func() {
-		ended <- q.Run(context.Background(), 1, func(context.Context, string) error {
-			begun <- struct{}{}
-			<-finish
-			return worker.Permanent(context.Canceled)
-		})
-	}()
-	q.Add("a")
-	<-begun
-	require.Equal(t, 1.0, shown(t, q)["shardq.workers"])
-	require.Equal(t, 0.0, shown(t, q)["shardq.parked.consumers"])
-	q.Add("b")
-	finish <- struct{}{}
-	<-begun
-	require.Equal(t, 1.0, shown(t, q)["shardq.discarded.items"])
-	close(finish)
-	q.ShutDown()
-	require.NoError(t, <-ended)
-}
-
-func TestParkedConsumers(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		q := shardq.MustNew(shardq.Options[string]{Name: "q", Metrics: true})
-		ended := make(chan error)
-		go func() { ended <- q.Run(context.Background(), 3, func(context.Context, string) error { return nil }) }()
-		synctest.Wait()
-		require.Equal(t, 3.0, shown(t, q)["shardq.parked.consumers"])
-		q.ShutDown()
-		require.NoError(t, <-ended)
-	})
-}
-
-func TestRejectedAdds(t *testing.T) {
-	q := shardq.MustNew(shardq.Options[float64]{Name: "q", Metrics: true})
-	zero := 0.0
-	q.Add(zero / zero)
-	require.Equal(t, 1.0, shown(t, q)["shardq.rejected.adds"])
-}
 
 // TestHistograms: each histogram is read from its own field.
 func TestHistograms(t *testing.T) {

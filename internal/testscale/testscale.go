@@ -1,9 +1,8 @@
 // Package testscale sets how much the long tests do: model runs, litmus tests
 // and bursts.
 //
-// The environment variable SHARDQ_SCALE is that amount. The full scale is 10,
-// which the gate uses. Without the variable it is 1, a tenth of that, so that
-// go test ./... answers soon. A long run uses 100.
+// The environment variable SHARDQ_SCALE is that amount: 1 without it, 10 in the
+// gate, 100 in a long run.
 package testscale
 
 import (
@@ -18,8 +17,8 @@ const (
 	minimum = 3
 )
 
-// scale reads the variable each time: go test compares a cached result with the
-// variables that the tests read, and does not see those read before them.
+// scale reads the variable each time, because go test caches results by the
+// variables that the tests themselves read.
 func scale() int {
 	text := os.Getenv("SHARDQ_SCALE")
 	if text == "" {
@@ -40,8 +39,7 @@ func N(n int) int { return max(n*scale()/full, min(n, minimum)) }
 var rapidIsSet bool
 
 // Rapid sets the number of checks of package rapid to N(n), unless the flag
-// -rapid.checks was given. A test or a TestMain calls it before it uses rapid.
-// It must not be called by parallel tests.
+// -rapid.checks was given. Parallel tests must not call it.
 func Rapid(n int) {
 	flag.Parse()
 	given := false

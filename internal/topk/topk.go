@@ -10,9 +10,7 @@ import (
 // that are added. It must be made by [New]. It is not safe for concurrent use.
 //
 // It is a binary heap with the last kept value at its root. Most values of a
-// long sequence come after the root and cost one comparison. Others cost time
-// logarithmic in the number of kept values. A Selection uses memory only for
-// the values that it keeps.
+// long sequence come after the root and cost one comparison.
 type Selection[T any] struct {
 	n       int
 	compare func(a, b T) int
@@ -38,9 +36,8 @@ func (s *Selection[T]) Wants(value T) bool {
 // Full reports whether the Selection has as many values as it keeps.
 func (s *Selection[T]) Full() bool { return len(s.heap) == s.n }
 
-// Add adds a value. If the Selection was full, it drops and returns a value:
-// this one, or one that it kept before. Of values that compare equal, it keeps
-// those that were added first.
+// Add adds a value. If the Selection was full, it drops and returns a value. Of
+// values that compare equal, it keeps those that were added first.
 func (s *Selection[T]) Add(value T) (out T, dropped bool) {
 	if !s.Wants(value) {
 		return value, true
@@ -62,7 +59,6 @@ func (s *Selection[T]) order(a, b *placed[T]) int {
 	return cmp.Or(s.compare(a.value, b.value), cmp.Compare(a.place, b.place))
 }
 
-// rise moves a value up to its position in the heap.
 func (s *Selection[T]) rise(i int) {
 	for i > 0 {
 		parent := (i - 1) / 2
@@ -74,7 +70,6 @@ func (s *Selection[T]) rise(i int) {
 	}
 }
 
-// sink moves a value down to its position in the heap.
 func (s *Selection[T]) sink(i int) {
 	for {
 		last := i
@@ -91,11 +86,9 @@ func (s *Selection[T]) sink(i int) {
 	}
 }
 
-// Len returns the number of kept values.
 func (s *Selection[T]) Len() int { return len(s.heap) }
 
-// Values returns the kept values in order, and empties the Selection. Values
-// that compare equal are in the order in which they were added.
+// Values returns the kept values in order, and empties the Selection.
 func (s *Selection[T]) Values() []T {
 	slices.SortFunc(s.heap, func(a, b placed[T]) int { return s.order(&a, &b) })
 	values := make([]T, len(s.heap))

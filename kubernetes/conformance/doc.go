@@ -1,4 +1,3 @@
-// Package conformance runs the tests of client-go's and of controller-runtime's
-// queues over the queues of this module, and compares the latter with
-// controller-runtime's call by call.
+// Package conformance runs the peers' tests over the queues of this module, and
+// compares them with controller-runtime's call by call.
 package conformance

@@ -83,7 +83,7 @@ func (q ours) addWith(after time.Duration, priority int, item string) {
 func (q ours) Len() int { return q.Depth() }
 
 func newOurs() peer {
-	q, err := queue.New(queue.Options[string]{Queue: queue.PriorityOptions(shardq.Options[string]{})})
+	q, err := queue.New(queue.Options[string]{Queue: shardq.Options[string]{}, Priority: true})
 	if err != nil {
 		panic(err)
 	}

@@ -10,11 +10,10 @@ import (
 )
 
 // FromClock returns a clock for a shardq queue that goes by a clock of
-// k8s.io/utils, such as its FakeClock. The real clock becomes [clock.Real].
+// k8s.io/utils. The real clock becomes [clock.Real].
 //
-// Each timer that is set has a goroutine until it fires or is stopped.
-// AfterFunc of a FakeClock would not do: it calls its function with the lock of
-// the clock held.
+// Each timer that is set has a goroutine, because AfterFunc of a FakeClock calls
+// its function with the lock of the clock held.
 func FromClock(from kubernetes.Clock) clock.Clock {
 	if _, ok := from.(kubernetes.RealClock); ok || from == nil {
 		return clock.Real()
@@ -24,7 +23,6 @@ func FromClock(from kubernetes.Clock) clock.Clock {
 
 type bridge struct{ kubernetes.Clock }
 
-// AfterFunc implements [clock.Clock].
 func (b bridge) AfterFunc(d time.Duration, f func()) clock.Timer {
 	t := &timer{clock: b.Clock, f: f}
 	t.Reset(d)
@@ -47,7 +45,6 @@ type wait struct {
 	canceled chan struct{}
 }
 
-// Reset implements [clock.Timer].
 func (t *timer) Reset(d time.Duration) (active bool) {
 	w := &wait{canceled: make(chan struct{})}
 	if d > 0 { // a FakeClock would wait for its next step
@@ -58,7 +55,6 @@ func (t *timer) Reset(d time.Duration) (active bool) {
 	return active
 }
 
-// Stop implements [clock.Timer].
 func (t *timer) Stop() (active bool) { return t.replace(nil) }
 
 // replace cancels the wait that is under way, and begins another.

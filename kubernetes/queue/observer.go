@@ -10,9 +10,8 @@ import (
 	"github.com/shardq/shardq/stats"
 )
 
-// An Observer follows what happens in a queue. Calls may overlap. The calls for
-// one item may come in another order than what they are about, so that Started
-// may come before Added.
+// An Observer follows what happens in a queue. Calls may overlap, and those for
+// one item may come in another order: Started may come before Added.
 type Observer[T comparable] interface {
 	// Added is called when an item is in line for a run, or was taken out of
 	// the line without a Get.
@@ -77,7 +76,6 @@ func NewMeter[T comparable](to Instruments, c clock.Clock) *Meter[T] {
 	}
 }
 
-// Added implements [Observer].
 func (m *Meter[T]) Added(a stats.Add[T]) {
 	if a.Canceled {
 		m.count(a.Item, -1, m.clock.Now())
@@ -109,10 +107,8 @@ func (m *Meter[T]) count(item T, by int, now time.Time) (since time.Time) {
 	return since
 }
 
-// Retried implements [Observer].
 func (m *Meter[T]) Retried() { m.to.Retries.Inc() }
 
-// Started implements [Observer].
 func (m *Meter[T]) Started(item T, priority int) {
 	m.change(priority, -1)
 	now := m.clock.Now()
@@ -120,14 +116,12 @@ func (m *Meter[T]) Started(item T, priority int) {
 	m.to.Latency.Observe(now.Sub(m.count(item, -1, now)).Seconds())
 }
 
-// Finished implements [Observer].
 func (m *Meter[T]) Finished(item T) {
 	if since, ok := m.started.LoadAndDelete(item); ok {
 		m.to.WorkDuration.Observe(m.clock.Now().Sub(since).Seconds())
 	}
 }
 
-// Update implements [Observer].
 func (m *Meter[T]) Update() {
 	now := m.clock.Now()
 	var sum, longest float64

@@ -7,7 +7,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/kubernetes/queue"
 )
 
@@ -28,6 +27,17 @@ func (g *gauge) add(priority, n int) {
 func (g *gauge) Inc(priority int) { g.add(priority, 1) }
 func (g *gauge) Dec(priority int) { g.add(priority, -1) }
 
+// newQueue returns a queue that counts its depth, and its Meter.
+func newQueue[T comparable](t *testing.T, g *gauge) (*queue.Queue[T], *queue.Meter[T]) {
+	n := ignored{}
+	meter := queue.NewMeter[T](queue.Instruments{
+		DepthByPriority: g, Adds: n, Retries: n, Latency: n, WorkDuration: n, Unfinished: n, LongestRunning: n,
+	}, nil)
+	q, err := queue.New(queue.Options[T]{Priority: true, Observer: meter})
+	require.NoError(t, err)
+	return q, meter
+}
+
 type ignored struct{}
 
 func (ignored) Inc()            {}
@@ -39,15 +49,7 @@ func (ignored) Set(float64)     {}
 // more.
 func TestDepthIsNeverBelowZero(t *testing.T) {
 	g := &gauge{of: map[int]int{}}
-	nothing := ignored{}
-	q, err := queue.New(queue.Options[int]{
-		Queue: queue.PriorityOptions(shardq.Options[int]{}),
-		Observer: queue.NewMeter[int](queue.Instruments{
-			DepthByPriority: g, Adds: nothing, Retries: nothing, Latency: nothing, WorkDuration: nothing,
-			Unfinished: nothing, LongestRunning: nothing,
-		}, nil),
-	})
-	require.NoError(t, err)
+	q, _ := newQueue[int](t, g)
 	var producers, consumers sync.WaitGroup
 	for n := range 4 {
 		producers.Go(func() {
@@ -78,11 +80,7 @@ func TestDepthIsNeverBelowZero(t *testing.T) {
 // not in the depth.
 func TestDepthAfterCancelsAndTheEnd(t *testing.T) {
 	depth := &gauge{of: map[int]int{}}
-	q, err := queue.New(queue.Options[int]{
-		Queue:    queue.PriorityOptions(shardq.Options[int]{}),
-		Observer: queue.NewMeter[int](queue.Instruments{DepthByPriority: depth, Adds: ignored{}, Retries: ignored{}, Latency: ignored{}, WorkDuration: ignored{}}, nil),
-	})
-	require.NoError(t, err)
+	q, _ := newQueue[int](t, depth)
 	q.AddWith(queue.AddOptions{Priority: 3}, 0, 1, 2, 3, 4)
 	dirty, _ := q.Get()
 	q.Add(dirty)
@@ -97,13 +95,8 @@ func TestDepthAfterCancelsAndTheEnd(t *testing.T) {
 // TestItemNotEqualToItself: it is rejected and counted, and neither the limiter
 // nor the Meter keeps anything of it.
 func TestItemNotEqualToItself(t *testing.T) {
-	g, nothing := &gauge{of: map[int]int{}}, ignored{}
-	meter := queue.NewMeter[float64](queue.Instruments{
-		DepthByPriority: g, Adds: nothing, Retries: nothing, Latency: nothing, WorkDuration: nothing,
-		Unfinished: nothing, LongestRunning: nothing,
-	}, nil)
-	q, err := queue.New(queue.Options[float64]{Observer: meter})
-	require.NoError(t, err)
+	g := &gauge{of: map[int]int{}}
+	q, meter := newQueue[float64](t, g)
 	defer q.ShutDown()
 	for range 3 {
 		q.Add(math.NaN())

@@ -1,45 +1,44 @@
 package queue
 
 import (
+	"context"
 	"sync"
 	"time"
 
 	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/internal/engine"
 	"github.com/shardq/shardq/limiter"
 	"github.com/shardq/shardq/stats"
 )
 
 // Options configure a [Queue].
 type Options[T comparable] struct {
-	// Queue has the options of the shardq queue. New sets OnAdd, and calls the
-	// given one as well.
+	// Queue has the options of the shardq queue. New wraps OnAdd.
 	Queue shardq.Options[T]
-	// Observer is called for what happens.
-	//
-	// If nil, nothing is.
+	// Priority makes the queue behave as controller-runtime's priority queue: an
+	// item has at most one run to come, whose place is that of the add that asked
+	// for it, and ShutDown discards what is ready. Groups take turns within a
+	// priority. If Queue.Shards is zero, the queue has one shard, so that the
+	// order is the same, too.
+	Priority bool
+	// Observer, if not nil, is called for what happens.
 	Observer Observer[T]
-	// Ticker calls the Observer's Update now and then, until the queue is shut
-	// down.
-	//
-	// If nil, nothing calls it.
+	// Ticker, if not nil, calls the Observer's Update until the shutdown.
 	Ticker Ticker
-	// CountEveryDelay counts a call of AddAfter as a retry also if the delay is
-	// not above zero, as client-go does. If false, it does not, as in
-	// controller-runtime.
+	// CountEveryDelay counts an AddAfter as a retry also if the delay is not
+	// above zero, as client-go does.
 	CountEveryDelay bool
 }
 
-// A Ticker sends a value now and then. The tickers of k8s.io/utils/clock are
-// Tickers.
+// A Ticker is one of k8s.io/utils/clock.
 type Ticker interface {
 	C() <-chan time.Time
 	Stop()
 }
 
 // A Queue is a work queue with the methods of client-go's rate limiting queues,
-// and of controller-runtime's priority queue. It must be made by [New]. All
-// methods are safe for concurrent use. [shardq.Queue] documents those that have
-// no comment here.
+// and of controller-runtime's priority queue. It must be made by [New]. For the
+// methods without a comment see [shardq.Queue].
 type Queue[T comparable] struct {
 	queue           *shardq.Queue[T]
 	limiter         limiter.Limiter[T]
@@ -64,9 +63,15 @@ func New[T comparable](options Options[T]) (*Queue[T], error) {
 	if q.observer != nil {
 		options.Queue.OnAdd = q.observing(options.Queue.OnAdd)
 	}
+	if options.Priority && options.Queue.Shards == 0 {
+		options.Queue.Shards = 1
+	}
 	var err error
 	if q.queue, err = shardq.New(options.Queue); err != nil {
 		return nil, err
+	}
+	if options.Priority {
+		engine.Follow(q.queue, engine.Controller)
 	}
 	if q.observer != nil && options.Ticker != nil {
 		q.running.Go(func() { q.update(options.Ticker) })
@@ -74,7 +79,6 @@ func New[T comparable](options Options[T]) (*Queue[T], error) {
 	return q, nil
 }
 
-// observing returns a hook that tells the Observer, and then calls another.
 func (q *Queue[T]) observing(next func(stats.Add[T])) func(stats.Add[T]) {
 	return func(a stats.Add[T]) {
 		q.observer.Added(a)
@@ -100,10 +104,8 @@ func (q *Queue[T]) update(ticker Ticker) {
 // Observer does not learn of what is handed out or done through it.
 func (q *Queue[T]) Underlying() *shardq.Queue[T] { return q.queue }
 
-// Add adds an item.
 func (q *Queue[T]) Add(item T) { q.AddWith(AddOptions{}, item) }
 
-// AddAfter adds an item after a delay.
 func (q *Queue[T]) AddAfter(item T, delay time.Duration) {
 	if q.countEveryDelay && delay <= 0 {
 		q.retried()
@@ -111,7 +113,6 @@ func (q *Queue[T]) AddAfter(item T, delay time.Duration) {
 	q.AddWith(AddOptions{After: delay}, item)
 }
 
-// AddRateLimited adds an item after the delay that the limiter asks for.
 func (q *Queue[T]) AddRateLimited(item T) {
 	if q.countEveryDelay { // client-go asks the limiter in any case
 		q.AddAfter(item, q.limiter.When(item))
@@ -161,8 +162,6 @@ func (q *Queue[T]) retried() {
 	}
 }
 
-// Get blocks until an item is ready, and returns it. After a shutdown it
-// returns true.
 func (q *Queue[T]) Get() (item T, shutdown bool) {
 	item, _, shutdown = q.GetWithPriority()
 	return item, shutdown
@@ -170,14 +169,13 @@ func (q *Queue[T]) Get() (item T, shutdown bool) {
 
 // GetWithPriority is Get that also returns the item's priority.
 func (q *Queue[T]) GetWithPriority() (item T, priority int, shutdown bool) {
-	item, priority, shutdown = q.queue.GetWithPriority()
-	if q.observer != nil && !shutdown {
-		q.observer.Started(item, priority)
+	claim, err := q.queue.Claim(context.Background())
+	if q.observer != nil && err == nil {
+		q.observer.Started(claim.Item, claim.Priority)
 	}
-	return item, priority, shutdown
+	return claim.Item, claim.Priority, err != nil
 }
 
-// Done ends the processing of an item.
 func (q *Queue[T]) Done(item T) {
 	if q.observer != nil {
 		q.observer.Finished(item)
@@ -185,7 +183,6 @@ func (q *Queue[T]) Done(item T) {
 	q.queue.Done(item)
 }
 
-// Len returns the number of ready items.
 func (q *Queue[T]) Len() int { return q.queue.Len() }
 
 // Depth returns the number of items that are ready or dirty. Its cost grows
@@ -200,17 +197,12 @@ func (q *Queue[T]) Depth() int {
 	return n
 }
 
-// Forget makes the limiter forget an item.
 func (q *Queue[T]) Forget(item T) { q.limiter.Forget(item) }
 
-// NumRequeues returns how often the limiter was asked for an item since it was
-// last forgotten.
 func (q *Queue[T]) NumRequeues(item T) int { return q.limiter.NumRequeues(item) }
 
-// ShuttingDown reports whether a shutdown has begun.
 func (q *Queue[T]) ShuttingDown() bool { return q.queue.ShuttingDown() }
 
-// ShutDown begins a shutdown. It does not wait for workers.
 func (q *Queue[T]) ShutDown() {
 	q.queue.ShutDown()
 	q.stopUpdates()

@@ -1,22 +1,23 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/fnv"
-	"io"
 	"net/http"
 	"os"
-	goruntime "runtime"
+	"os/exec"
+	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
@@ -30,50 +31,40 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// managerOptions say what a manager, a process of its own, has to do.
-type managerOptions struct {
-	queue, address string
-	round          int64
-	workers        int
-	down, work     time.Duration
-}
-
 // runManager runs a controller of tasks until ctx ends, and writes its report.
-func runManager(ctx context.Context, o managerOptions) error {
+func runManager(ctx context.Context, o options) error {
 	klog.SetLogger(logr.Discard())
 	ctrl.SetLogger(logr.Discard())
-	scheme := runtime.NewScheme()
-	scheme.AddKnownTypes(taskVersion, &Task{}, &TaskList{})
-	metav1.AddToGroupVersion(scheme, taskVersion)
-	config := &rest.Config{Host: o.address, QPS: -1, ContentConfig: rest.ContentConfig{ContentType: "application/json"}}
+	config := &rest.Config{Host: o.manager, QPS: -1, ContentConfig: rest.ContentConfig{ContentType: "application/json"}}
 	m, err := ctrl.NewManager(config, ctrl.Options{
-		Scheme: scheme, MapperProvider: mapper, Metrics: metricsserver.Options{BindAddress: "0"}, HealthProbeBindAddress: "0",
+		MapperProvider: mapper, Metrics: metricsserver.Options{BindAddress: "0"}, HealthProbeBindAddress: "0",
 		LeaderElection: true, LeaderElectionID: "trial", LeaderElectionNamespace: "default",
 		LeaderElectionReleaseOnCancel: true,
-		// The leader stays one while the API server is down, also on a machine
-		// that has much else to do.
+		// The leader stays one while the API server is down.
 		LeaseDuration: new(o.down + 30*time.Second), RenewDeadline: new(o.down + 20*time.Second), RetryPeriod: new(time.Second),
 	})
 	if err != nil {
 		return err
 	}
-	r := &reconciler{client: m.GetClient(), round: o.round, work: o.work, parts: map[string][]time.Duration{}}
-	newQueue, err := newQueueOf(o.queue, o.workers, &r.adds)
+	newQueue, err := newQueueOf(o.queues, o.workers)
 	if err != nil {
 		return err
 	}
+	r := &reconciler{client: m.GetClient(), round: o.round}
 	err = ctrl.NewControllerManagedBy(m).Named("tasks").
-		For(&Task{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		For(newObject(), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		WithOptions(controller.Options{MaxConcurrentReconciles: o.workers, NewQueue: newQueue, CacheSyncTimeout: 10 * time.Minute}).
 		Complete(r)
 	if err != nil {
 		return err
 	}
-	err = m.Start(ctx)
-	if reported := json.NewEncoder(os.Stdout).Encode(r.report()); err == nil {
-		err = reported
-	}
-	return err
+	return errors.Join(m.Start(ctx), json.NewEncoder(os.Stdout).Encode(report{r.reconciles.Load(), r.doubled.Load()}))
+}
+
+func newObject() *unstructured.Unstructured {
+	object := &unstructured.Unstructured{}
+	object.SetGroupVersionKind(taskVersion.WithKind("Task"))
+	return object
 }
 
 // mapper knows the one kind that there is. The server is asked for none.
@@ -83,88 +74,78 @@ func mapper(*rest.Config, *http.Client) (meta.RESTMapper, error) {
 	return m, nil
 }
 
-// A reconciler writes the value of a task into its status. It fails once for
-// each change of a tenth of the tasks.
+// A report is what a manager tells at its end.
+type report struct{ Reconciles, Doubled int64 }
+
+// A reconciler writes the value of a task into its status. For a tenth of the
+// tasks it fails once for each change.
 type reconciler struct {
-	client     client.Client
-	round      int64
-	work       time.Duration // of each reconcile
-	adds       timings
-	reconciles atomic.Int64
-	doubled    atomic.Int64
-
-	running sync.Map // the tasks that are being reconciled
-	failed  sync.Map // the value for which a task has failed
-
-	mu    sync.Mutex
-	parts map[string][]time.Duration
+	client              client.Client
+	round               int64
+	reconciles, doubled atomic.Int64
+	running             sync.Map // the tasks that are being reconciled
+	failed              sync.Map // the last value of each task that was seen
 }
 
-var errOnPurpose = errors.New("fails on purpose")
-
-// Reconcile implements reconcile.Reconciler.
-func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (result reconcile.Result, err error) {
 	if _, twice := r.running.LoadOrStore(request, true); twice {
 		r.doubled.Add(1)
 	}
 	defer r.running.Delete(request)
 	r.reconciles.Add(1)
-	var task Task
-	if err := r.client.Get(ctx, request.NamespacedName, &task); err != nil {
-		return reconcile.Result{}, client.IgnoreNotFound(err)
+	object, task := newObject(), task{}
+	if err := r.client.Get(ctx, request.NamespacedName, object); err != nil {
+		return result, client.IgnoreNotFound(err)
 	}
-	if task.Status.Seen == task.Spec.Value && task.Status.Round == r.round {
-		return reconcile.Result{}, nil
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &task); err != nil {
+		return result, err
 	}
-	if r.failsNow(&task) {
-		return reconcile.Result{}, errOnPurpose
+	want := taskStatus{task.Spec.Value, r.round}
+	if task.Status == want {
+		return result, nil
 	}
-	if task.Status.Seen != task.Spec.Value {
-		r.note(task.Spec.Part, time.Since(time.Unix(0, task.Spec.Changed)))
+	before, failed := r.failed.Swap(request.Name, task.Spec.Value)
+	if strings.HasSuffix(request.Name, "7") && (!failed || before != task.Spec.Value) {
+		return result, errors.New("fails on purpose")
 	}
-	if err := pause(ctx, r.work); err != nil {
-		return reconcile.Result{}, err
-	}
-	patch := fmt.Sprintf(`{"status": {"seen": %d, "round": %d}}`, task.Spec.Value, r.round)
-	return reconcile.Result{}, r.client.Status().Patch(ctx, &task, client.RawPatch("application/merge-patch+json", []byte(patch)))
+	patch := fmt.Sprintf(`{"status": {"seen": %d, "round": %d}}`, want.Seen, want.Round)
+	return result, r.client.Status().Patch(ctx, object, client.RawPatch("application/merge-patch+json", []byte(patch)))
 }
 
-func (r *reconciler) failsNow(task *Task) bool {
-	hash := fnv.New32a()
-	_, _ = io.WriteString(hash, task.Name)
-	if hash.Sum32()%10 != 0 {
-		return false
-	}
-	before, failed := r.failed.Swap(task.Name, task.Spec.Value)
-	return !failed || before != task.Spec.Value
+// A process is a manager in a process of its own.
+type process struct {
+	command *exec.Cmd
+	out     bytes.Buffer
 }
 
-// note notes how long after a change its reconcile began.
-func (r *reconciler) note(part string, latency time.Duration) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.parts[part] = append(r.parts[part], latency)
+func startProcess(o options) (*process, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	p := &process{command: exec.Command(self, "-manager", o.manager, "-queues", o.queues,
+		"-round", fmt.Sprint(o.round), "-workers", fmt.Sprint(o.workers), "-down", o.down.String())}
+	p.command.Stdout, p.command.Stderr = &p.out, os.Stderr
+	return p, p.command.Start()
 }
 
-// A report is what a manager tells at its end.
-type report struct {
-	Reconciles, Doubled int64
-	Memory              uint64 // what Go got from the system
-	Adds                timing
-	Parts               map[string]timing
+// stop sends SIGTERM, and returns an error if the manager has reconciled a task
+// twice at once.
+func (p *process) stop() error {
+	if err := p.command.Process.Signal(syscall.SIGTERM); err != nil {
+		return err
+	}
+	if err := p.command.Wait(); err != nil {
+		return fmt.Errorf("the manager: %w", err)
+	}
+	var r report
+	if err := json.Unmarshal(p.out.Bytes(), &r); err != nil || r.Doubled > 0 {
+		return errors.Join(err, fmt.Errorf("%d of %d reconciles overlapped with one of the same task", r.Doubled, r.Reconciles))
+	}
+	return nil
 }
 
-func (r *reconciler) report() report {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	var memory goruntime.MemStats
-	goruntime.ReadMemStats(&memory)
-	out := report{
-		Reconciles: r.reconciles.Load(), Doubled: r.doubled.Load(), Memory: memory.Sys, Adds: r.adds.timing(),
-		Parts: map[string]timing{},
-	}
-	for part, all := range r.parts {
-		out.Parts[part] = timingOf(all)
-	}
-	return out
+func (p *process) kill() {
+	_ = p.command.Process.Kill()
+	_ = p.command.Wait()
 }

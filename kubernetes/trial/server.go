@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -15,23 +16,22 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// A server is an API server for custom resources, over an etcd, both in this
-// process. There are no built-in resources.
+// A server is an API server without built-in resources, over an etcd.
 type server struct {
-	directory string
-	etcd      *embed.Etcd
-	api       servertesting.TestServer
-	client    *http.Client
+	directory, kubeconfig string
+
+	etcd   *embed.Etcd
+	api    servertesting.TestServer
+	client *http.Client
 }
 
-// startServer starts etcd and the API server.
 func startServer() (*server, error) {
 	klog.SetLogger(logr.Discard())
 	directory, err := os.MkdirTemp("", "shardq-trial-")
 	if err != nil {
 		return nil, err
 	}
-	s := &server{directory: directory}
+	s := &server{directory: directory, kubeconfig: filepath.Join(directory, "kubeconfig")}
 	config := embed.NewConfig()
 	config.Dir = filepath.Join(directory, "etcd")
 	config.LogLevel = "fatal"
@@ -44,15 +44,12 @@ func startServer() (*server, error) {
 		return nil, fmt.Errorf("starting etcd: %w", err)
 	}
 	<-s.etcd.Server.ReadyNotify()
-	// The server wants the address of another that knows its users. It never
-	// asks: a client with the loopback token may do all.
-	if err := os.WriteFile(s.kubeconfig(), []byte(noKubeconfig), 0o600); err != nil {
+	// The server never asks another for its users: the loopback token may do all.
+	if err := os.WriteFile(s.kubeconfig, []byte(noKubeconfig), 0o600); err != nil {
 		return nil, err
 	}
 	return s, s.startAPI()
 }
-
-func (s *server) kubeconfig() string { return filepath.Join(s.directory, "kubeconfig") }
 
 const noKubeconfig = `apiVersion: v1
 kind: Config
@@ -62,15 +59,14 @@ current-context: none
 users: [{name: none, user: {username: none, password: none}}]
 `
 
-// startAPI starts the API server over the etcd that runs.
 func (s *server) startAPI() (err error) {
 	s.api, err = servertesting.StartTestServer(silent{}, nil, []string{
 		"--etcd-servers", "http://" + s.etcd.Clients[0].Addr().String(),
 		"--etcd-prefix", "/trial",
 		"--authentication-skip-lookup",
-		"--authentication-kubeconfig", s.kubeconfig(),
-		"--authorization-kubeconfig", s.kubeconfig(),
-		"--kubeconfig", s.kubeconfig(),
+		"--authentication-kubeconfig", s.kubeconfig,
+		"--authorization-kubeconfig", s.kubeconfig,
+		"--kubeconfig", s.kubeconfig,
 		"--enable-priority-and-fairness=false",
 		"--max-requests-inflight=2000", "--max-mutating-requests-inflight=2000",
 		"--disable-admission-plugins",
@@ -85,20 +81,12 @@ func (s *server) startAPI() (err error) {
 	return err
 }
 
-// address returns the URL of the API server.
 func (s *server) address() *url.URL {
-	u, err := url.Parse(s.api.ClientConfig.Host)
-	if err != nil || u.Host == "" {
-		u = &url.URL{Scheme: "https", Host: s.api.ClientConfig.Host}
-	}
-	return u
+	return &url.URL{Scheme: "https", Host: strings.TrimPrefix(s.api.ClientConfig.Host, "https://")}
 }
 
-// stopAPI stops the API server. Its etcd runs on.
-func (s *server) stopAPI() { s.api.TearDownFn() }
-
 func (s *server) stop() {
-	s.stopAPI()
+	s.api.TearDownFn()
 	s.etcd.Close()
 	_ = os.RemoveAll(s.directory)
 }

@@ -1,185 +1,131 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 )
 
-// tasks are all tasks there are: what each should be, and what was written.
+// tasks are all tasks there are, and what each should be.
 type tasks struct {
-	target *atomic.Pointer[server]
+	server *server
+	round  int64
 	keys   []string // the tasks of the flooding namespace first
 	flood  int      // how many those are
 
-	mu      sync.Mutex
-	all     map[string]*taskState
-	round   int64
-	pending int // the tasks that are not as they should be
-	settled chan struct{}
+	mu     sync.Mutex
+	values map[string]int64
 }
 
-type taskState struct {
-	value, seen, round int64
-}
-
-// namespaces is how many namespaces there are beside the one that floods. That
-// one has a fifth of the tasks.
+// namespaces is the number of namespaces beside the one that floods, which has a
+// fifth of the tasks.
 const namespaces = 20
 
-func newTasks(n int) *tasks {
-	t := &tasks{flood: n / 5, all: make(map[string]*taskState, n)}
+func newTasks(n int, s *server) *tasks {
+	t := &tasks{server: s, flood: n / 5, values: map[string]int64{}}
 	for i := range n {
 		key := fmt.Sprintf("tenant-%d/task-%d", i%namespaces, i)
 		if i < t.flood {
 			key = fmt.Sprintf("flood/task-%d", i)
 		}
 		t.keys = append(t.keys, key)
-		t.all[key] = &taskState{value: 1}
 	}
 	return t
 }
 
-// beginRound makes all tasks need a write.
-func (t *tasks) beginRound() int64 {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.round++
-	t.pending, t.settled = len(t.all), make(chan struct{})
-	return t.round
-}
-
-func (s *taskState) settled(round int64) bool { return s.seen == s.value && s.round == round }
-
-// update changes the state of a task.
-func (t *tasks) update(key string, change func(*taskState)) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	s := t.all[key]
-	before := s.settled(t.round)
-	change(s)
-	switch after := s.settled(t.round); {
-	case before && !after:
-		if t.pending++; t.pending == 1 {
-			t.settled = make(chan struct{})
-		}
-	case after && !before:
-		if t.pending--; t.pending == 0 {
-			close(t.settled)
-		}
-	}
-}
-
-func (t *tasks) wrote(key string, status TaskStatus) {
-	t.update(key, func(s *taskState) { s.seen, s.round = status.Seen, status.Round })
-}
-
-// wait waits until all tasks are as they should be. The answer to a write may
-// have been lost on its way through the proxy, so when nothing else happens for
-// a while the API server is asked.
-func (t *tasks) wait(ctx context.Context) error {
-	for {
-		t.mu.Lock()
-		settled, pending := t.settled, t.pending
-		t.mu.Unlock()
-		if pending == 0 {
-			return nil
-		}
-		select {
-		case <-settled:
-		case <-time.After(3 * time.Second):
-			if t.left() == pending {
-				t.ask(ctx)
-			}
-		case <-ctx.Done():
-			return fmt.Errorf("%d tasks are not reconciled: %w", t.left(), ctx.Err())
-		}
-	}
-}
-
-// ask reads the tasks that are left from the API server.
-func (t *tasks) ask(ctx context.Context) {
-	t.mu.Lock()
-	var left []string
-	for key, s := range t.all {
-		if !s.settled(t.round) {
-			left = append(left, key)
-		}
-	}
-	t.mu.Unlock()
-	_ = inParallel(left, func(key string) error {
-		var task Task
-		text, err := t.exchange(ctx, http.MethodGet, pathOf(split(key)), "")
-		if err == nil && json.Unmarshal(text, &task) == nil {
-			t.wrote(key, task.Status)
-		}
-		return nil
-	})
-}
-
-func (t *tasks) left() int {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.pending
-}
+const allTasks = "/apis/trial.shardq.example/v1/tasks"
 
 // define makes the custom resources, and waits until they are served.
 func (t *tasks) define(ctx context.Context) error {
 	for _, d := range definitions {
-		if err := t.send(ctx, http.MethodPost, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", d); err != nil {
+		if _, err := t.send(ctx, http.MethodPost, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", d); err != nil {
 			return err
 		}
 	}
-	for _, path := range []string{"/apis/trial.shardq.example/v1/tasks?limit=1", "/apis/coordination.k8s.io/v1/leases?limit=1"} {
-		for t.send(ctx, http.MethodGet, path, "") != nil {
-			if err := pause(ctx, 100*time.Millisecond); err != nil {
-				return err
-			}
+	for {
+		_, err := t.send(ctx, http.MethodGet, allTasks, "")
+		_, err2 := t.send(ctx, http.MethodGet, "/apis/coordination.k8s.io/v1/leases", "")
+		if err == nil && err2 == nil {
+			return nil
+		}
+		if err := pause(ctx, 100*time.Millisecond); err != nil {
+			return err
 		}
 	}
-	return nil
 }
 
 // create makes all tasks.
 func (t *tasks) create(ctx context.Context) error {
 	return inParallel(t.keys, func(key string) error {
-		namespace, name := split(key)
-		return t.send(ctx, http.MethodPost, pathOf(namespace, ""), fmt.Sprintf(
-			`{"apiVersion": %q, "kind": "Task", "metadata": {"name": %q}, "spec": {"value": 1, "changed": %d, "part": %q}}`,
-			taskVersion, name, time.Now().UnixNano(), partInitial))
+		namespace, name, _ := strings.Cut(key, "/")
+		t.next(key)
+		_, err := t.send(ctx, http.MethodPost, pathOf(namespace, ""), fmt.Sprintf(
+			`{"apiVersion": %q, "kind": "Task", "metadata": {"name": %q}, "spec": {"value": 1}}`, taskVersion, name))
+		return err
 	})
 }
 
-// change gives a task another value.
-func (t *tasks) change(ctx context.Context, key, part string) error {
-	var value int64
-	t.update(key, func(s *taskState) { s.value++; value = s.value })
-	namespace, name := split(key)
-	return t.send(ctx, http.MethodPatch, pathOf(namespace, name), fmt.Sprintf(
-		`{"spec": {"value": %d, "changed": %d, "part": %q}}`, value, time.Now().UnixNano(), part))
+// change gives tasks another value, in parallel.
+func (t *tasks) change(ctx context.Context, keys ...string) error {
+	return inParallel(keys, func(key string) error {
+		namespace, name, _ := strings.Cut(key, "/")
+		_, err := t.send(ctx, http.MethodPatch, pathOf(namespace, name), fmt.Sprintf(`{"spec": {"value": %d}}`, t.next(key)))
+		return err
+	})
 }
 
-// changeAll changes tasks in parallel.
-func (t *tasks) changeAll(ctx context.Context, keys []string, part string) error {
-	return inParallel(keys, func(key string) error { return t.change(ctx, key, part) })
+// next returns the next value of a task.
+func (t *tasks) next(key string) int64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.values[key]++
+	return t.values[key]
 }
 
-func (t *tasks) send(ctx context.Context, method, path, body string) error {
-	_, err := t.exchange(ctx, method, path, body)
-	return err
+// left returns the number of tasks whose last value was not reconciled in this
+// round.
+func (t *tasks) left(found []task) int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	left := len(t.keys)
+	for _, task := range found {
+		if task.Status == (taskStatus{t.values[task.Metadata.Namespace+"/"+task.Metadata.Name], t.round}) {
+			left--
+		}
+	}
+	return left
 }
 
-// exchange sends a request to the API server itself.
-func (t *tasks) exchange(ctx context.Context, method, path, body string) (text []byte, err error) {
-	target := t.target.Load()
-	r, err := http.NewRequestWithContext(ctx, method, target.address().String()+path, bytes.NewReader([]byte(body)))
+// settle waits until no task is left to reconcile.
+func (t *tasks) settle(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 15*time.Minute)
+	defer cancel()
+	for {
+		var list struct{ Items []task }
+		text, err := t.send(ctx, http.MethodGet, allTasks, "")
+		if err == nil {
+			err = json.Unmarshal(text, &list)
+		}
+		left := t.left(list.Items)
+		if left == 0 {
+			return nil
+		}
+		if ended := pause(ctx, 100*time.Millisecond); ended != nil {
+			return errors.Join(fmt.Errorf("%d tasks are not reconciled", left), err, ended)
+		}
+	}
+}
+
+// send sends a request to the API server itself.
+func (t *tasks) send(ctx context.Context, method, path, body string) (text []byte, err error) {
+	r, err := http.NewRequestWithContext(ctx, method, t.server.address().String()+path, strings.NewReader(body))
 	if err != nil {
 		return nil, err
 	}
@@ -187,7 +133,7 @@ func (t *tasks) exchange(ctx context.Context, method, path, body string) (text [
 	if method == http.MethodPatch {
 		r.Header.Set("Content-Type", "application/merge-patch+json")
 	}
-	answer, err := target.client.Do(r)
+	answer, err := t.server.client.Do(r)
 	if err != nil {
 		return nil, err
 	}
@@ -201,21 +147,31 @@ func (t *tasks) exchange(ctx context.Context, method, path, body string) (text [
 
 // inParallel calls f for each key, in a few goroutines.
 func inParallel(keys []string, f func(key string) error) error {
-	const goroutines = 32
 	var next atomic.Int64
-	errs := make([]error, goroutines)
+	errs := make([]error, 32)
 	var group sync.WaitGroup
-	for i := range goroutines {
+	for i := range errs {
 		group.Go(func() {
-			for errs[i] == nil {
-				n := int(next.Add(1)) - 1
-				if n >= len(keys) {
-					return
-				}
-				errs[i] = f(keys[n])
+			for n := next.Add(1); errs[i] == nil && int(n) <= len(keys); n = next.Add(1) {
+				errs[i] = f(keys[n-1])
 			}
 		})
 	}
 	group.Wait()
 	return errors.Join(errs...)
+}
+
+// pathOf returns the path of a task, or of all tasks of a namespace.
+func pathOf(namespace, name string) string {
+	return strings.TrimSuffix("/apis/trial.shardq.example/v1/namespaces/"+namespace+"/tasks/"+name, "/")
+}
+
+// pause waits, unless ctx ends.
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
 }

@@ -8,21 +8,14 @@ import (
 	"github.com/shardq/shardq/limiter"
 )
 
+// These types are client-go's. The constructors below return shardq's limiters.
 type (
-	// TypedRateLimiter is client-go's. A limiter.Limiter is one, and the other
-	// way round.
-	TypedRateLimiter[T comparable] = workqueue.TypedRateLimiter[T]
-	// TypedBucketRateLimiter is client-go's.
-	TypedBucketRateLimiter[T comparable] = workqueue.TypedBucketRateLimiter[T]
-	// TypedItemExponentialFailureRateLimiter is client-go's. The constructor
-	// below returns shardq's, like those of the other limiters.
+	TypedRateLimiter[T comparable]                       = workqueue.TypedRateLimiter[T]
+	TypedBucketRateLimiter[T comparable]                 = workqueue.TypedBucketRateLimiter[T]
 	TypedItemExponentialFailureRateLimiter[T comparable] = workqueue.TypedItemExponentialFailureRateLimiter[T]
-	// TypedItemFastSlowRateLimiter is client-go's.
-	TypedItemFastSlowRateLimiter[T comparable] = workqueue.TypedItemFastSlowRateLimiter[T]
-	// TypedMaxOfRateLimiter is client-go's.
-	TypedMaxOfRateLimiter[T comparable] = workqueue.TypedMaxOfRateLimiter[T]
-	// TypedWithMaxWaitRateLimiter is client-go's.
-	TypedWithMaxWaitRateLimiter[T comparable] = workqueue.TypedWithMaxWaitRateLimiter[T]
+	TypedItemFastSlowRateLimiter[T comparable]           = workqueue.TypedItemFastSlowRateLimiter[T]
+	TypedMaxOfRateLimiter[T comparable]                  = workqueue.TypedMaxOfRateLimiter[T]
+	TypedWithMaxWaitRateLimiter[T comparable]            = workqueue.TypedWithMaxWaitRateLimiter[T]
 )
 
 // NewTypedItemExponentialFailureRateLimiter is [limiter.NewExponential].

@@ -7,26 +7,19 @@ import (
 	"k8s.io/client-go/util/workqueue"
 )
 
+// These types are client-go's.
 type (
-	// MetricsProvider is client-go's.
-	MetricsProvider = workqueue.MetricsProvider
-	// GaugeMetric is client-go's.
-	GaugeMetric = workqueue.GaugeMetric
-	// SettableGaugeMetric is client-go's.
+	MetricsProvider     = workqueue.MetricsProvider
+	GaugeMetric         = workqueue.GaugeMetric
 	SettableGaugeMetric = workqueue.SettableGaugeMetric
-	// CounterMetric is client-go's.
-	CounterMetric = workqueue.CounterMetric
-	// SummaryMetric is client-go's.
-	SummaryMetric = workqueue.SummaryMetric
-	// HistogramMetric is client-go's.
-	HistogramMetric = workqueue.HistogramMetric
+	CounterMetric       = workqueue.CounterMetric
+	SummaryMetric       = workqueue.SummaryMetric
+	HistogramMetric     = workqueue.HistogramMetric
 )
 
 // SetProvider is client-go's: it sets the MetricsProvider of all queues that
-// are made afterwards and name no other, those of client-go among them. Only
-// the first call has an effect, there or here. A program that imports
-// controller-runtime's controllers, or metrics/prometheus/workqueue of
-// component-base, has called it.
+// are made afterwards and name no other, there and here. Only the first call
+// has an effect. controller-runtime's controllers have called it.
 func SetProvider(p MetricsProvider) { workqueue.SetProvider(p) }
 
 // globalMetricsProvider is client-go's variable, which it does not export. If a

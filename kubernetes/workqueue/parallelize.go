@@ -16,8 +16,7 @@ type (
 // WithChunkSize is client-go's.
 func WithChunkSize(pieces int) Options { return workqueue.WithChunkSize(pieces) }
 
-// ParallelizeUntil is client-go's. Package worker of shardq has a Parallelize
-// that returns errors.
+// ParallelizeUntil is client-go's.
 func ParallelizeUntil(ctx context.Context, workers, pieces int, do DoWorkPieceFunc, options ...Options) {
 	workqueue.ParallelizeUntil(ctx, workers, pieces, do, options...)
 }

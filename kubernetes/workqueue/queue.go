@@ -11,21 +11,15 @@ import (
 	"github.com/shardq/shardq/kubernetes/queue"
 )
 
+// These types are client-go's.
 type (
-	// TypedInterface is client-go's.
-	TypedInterface[T comparable] = workqueue.TypedInterface[T]
-	// TypedDelayingInterface is client-go's.
-	TypedDelayingInterface[T comparable] = workqueue.TypedDelayingInterface[T]
-	// TypedRateLimitingInterface is client-go's.
-	TypedRateLimitingInterface[T comparable] = workqueue.TypedRateLimitingInterface[T]
-	// TypedQueueConfig is client-go's.
-	TypedQueueConfig[T comparable] = workqueue.TypedQueueConfig[T]
-	// TypedDelayingQueueConfig is client-go's.
-	TypedDelayingQueueConfig[T comparable] = workqueue.TypedDelayingQueueConfig[T]
-	// TypedRateLimitingQueueConfig is client-go's.
+	TypedInterface[T comparable]               = workqueue.TypedInterface[T]
+	TypedDelayingInterface[T comparable]       = workqueue.TypedDelayingInterface[T]
+	TypedRateLimitingInterface[T comparable]   = workqueue.TypedRateLimitingInterface[T]
+	TypedQueueConfig[T comparable]             = workqueue.TypedQueueConfig[T]
+	TypedDelayingQueueConfig[T comparable]     = workqueue.TypedDelayingQueueConfig[T]
 	TypedRateLimitingQueueConfig[T comparable] = workqueue.TypedRateLimitingQueueConfig[T]
-	// Queue is client-go's: an order of a user's own.
-	Queue[T comparable] = workqueue.Queue[T]
+	Queue[T comparable]                        = workqueue.Queue[T]
 )
 
 // Typed is a queue without delays.
@@ -35,12 +29,10 @@ type Typed[T comparable] struct{ TypedInterface[T] }
 // is given one is client-go's own.
 func DefaultQueue[T comparable]() Queue[T] { return workqueue.DefaultQueue[T]() }
 
-// NewTyped is client-go's constructor: a queue without metrics.
 func NewTyped[T comparable]() *Typed[T] { return NewTypedWithConfig(TypedQueueConfig[T]{}) }
 
 // NewTypedWithConfig is client-go's constructor. If the configuration has a
-// Queue, the result is a queue of client-go: shardq has its own order, and no
-// other can be put in its place.
+// Queue, which is an order, the result is a queue of client-go.
 func NewTypedWithConfig[T comparable](config TypedQueueConfig[T]) *Typed[T] {
 	if config.Queue != nil {
 		return &Typed[T]{workqueue.NewTypedWithConfig(config)}
@@ -48,7 +40,6 @@ func NewTypedWithConfig[T comparable](config TypedQueueConfig[T]) *Typed[T] {
 	return &Typed[T]{newQueue(config.Name, config.MetricsProvider, config.Clock, shardq.Options[T]{})}
 }
 
-// NewTypedDelayingQueue is client-go's constructor: a queue without metrics.
 func NewTypedDelayingQueue[T comparable]() TypedDelayingInterface[T] {
 	return NewTypedDelayingQueueWithConfig(TypedDelayingQueueConfig[T]{})
 }
@@ -62,8 +53,6 @@ func NewTypedDelayingQueueWithConfig[T comparable](config TypedDelayingQueueConf
 	return newQueue(config.Name, config.MetricsProvider, config.Clock, shardq.Options[T]{})
 }
 
-// NewTypedRateLimitingQueue is client-go's constructor: a queue without
-// metrics.
 func NewTypedRateLimitingQueue[T comparable](limiter TypedRateLimiter[T]) TypedRateLimitingInterface[T] {
 	return NewTypedRateLimitingQueueWithConfig(limiter, TypedRateLimitingQueueConfig[T]{})
 }

@@ -13,16 +13,15 @@ import (
 // "localhost". It must not have the headers of a proxy, and a browser must not
 // have sent it for the page of another site.
 //
-// Local checks the Host because of DNS rebinding: a web page that is open in a
-// browser on this machine can have its own name resolve to 127.0.0.1, and read
-// what is served there.
-//
 // The user of a tunnel, such as ssh -L or kubectl port-forward, counts as
 // local. So does every client of a reverse proxy on this machine that sets none
 // of the usual headers.
 func Local(r *http.Request) bool {
-	return loopback(hostOf(r.RemoteAddr)) && localName(hostOf(r.Host)) && !proxied(r) &&
-		r.Header.Get("Sec-Fetch-Site") != "cross-site"
+	// The Host, because of DNS rebinding: a page of another site can have its
+	// own name resolve to 127.0.0.1, and read what is served there.
+	host := hostOf(r.Host)
+	localName := strings.EqualFold(strings.TrimSuffix(host, "."), "localhost") || loopback(host)
+	return loopback(hostOf(r.RemoteAddr)) && localName && !proxied(r) && r.Header.Get("Sec-Fetch-Site") != "cross-site"
 }
 
 // hostOf returns an address without its port, if it has one.
@@ -39,12 +38,6 @@ func hostOf(address string) string {
 func loopback(host string) bool {
 	address, err := netip.ParseAddr(host)
 	return err == nil && address.Unmap().IsLoopback()
-}
-
-// localName reports whether a host is this one. It ignores case, and the dot of
-// the root.
-func localName(host string) bool {
-	return strings.EqualFold(strings.TrimSuffix(host, "."), "localhost") || loopback(host)
 }
 
 var proxyHeaders = []string{"Forwarded", "Via", "X-Real-Ip", "Cf-Connecting-Ip", "True-Client-Ip"}

@@ -7,24 +7,9 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
-	"strconv"
 	"time"
 
 	"github.com/shardq/shardq"
-)
-
-// What a queue can do besides describing itself. The page offers only what the
-// queue has.
-type (
-	pauser interface {
-		Pause()
-		Resume()
-	}
-	groupPauser interface {
-		PauseGroup(group string, until time.Time)
-		ResumeGroup(group string)
-	}
-	operated interface{ Operator() shardq.Operator }
 )
 
 const (
@@ -38,34 +23,40 @@ const (
 
 // A refusal is an error with the status of its answer.
 type refusal struct {
+	error
 	status int
-	text   string
 }
 
-func (r refusal) Error() string { return r.text }
-
 func refuse(status int, format string, arguments ...any) error {
-	return refusal{status, fmt.Sprintf(format, arguments...)}
+	return refusal{fmt.Errorf(format, arguments...), status}
 }
 
 // A target is what an action changes. It also collects what to log.
 type target struct {
-	reader
-	queue  named
+	*reader
 	form   url.Values
 	logged []any
 }
 
 // actions are the actions by name.
 var actions = map[string]func(*target) error{
-	"retry":        (*target).retry,
-	"cancel":       (*target).cancel,
-	"pause":        func(t *target) error { return t.pause(pauser.Pause) },
-	"resume":       func(t *target) error { return t.pause(pauser.Resume) },
-	"pause-group":  (*target).pauseGroup,
-	"resume-group": (*target).resumeGroup,
+	"retry":  onItem(shardq.Operator.RetryNow, "no delay of the item is running"),
+	"cancel": onItem(cancel, "there is nothing to cancel: the item is done, or in flight"),
+	"pause":  onQueue(pauser.Pause),
+	"resume": onQueue(pauser.Resume),
+	"pause-group": func(t *target) error {
+		minutes, err := t.number("minutes", 1, maxMinutes)
+		if err != nil {
+			return err
+		}
+		until := t.clock().Add(time.Duration(minutes) * time.Minute)
+		return t.onGroup(func(queue groupPauser, group string) { queue.PauseGroup(group, until) })
+	},
+	"resume-group": func(t *target) error { return t.onGroup(groupPauser.ResumeGroup) },
 	"resize":       (*target).resize,
 }
+
+func cancel(queue shardq.Operator, item any) bool { return queue.Cancel(item).Any() }
 
 // act answers a request for an action: it does it, logs it, and sends the
 // browser back to the page. The client may read the page.
@@ -83,7 +74,7 @@ func (h *handler) act(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	h.options.Logger.Info("debugpage: did an action", attributes...)
-	w.Header().Set("Location", t.back(h.options.asked(r)))
+	w.Header().Set("Location", t.back(r))
 	w.WriteHeader(http.StatusSeeOther)
 }
 
@@ -111,114 +102,105 @@ func (h *handler) perform(t *target, w http.ResponseWriter, r *http.Request) (er
 	if !ok {
 		return refuse(http.StatusBadRequest, "unknown action %s", showText(t.form.Get("action")).inWords())
 	}
-	queues := h.directory()
-	if t.queue, err = queues.find(t.form.Get("queue")); err != nil {
+	queue, err := h.directory().find(t.form.Get("queue"))
+	if err != nil {
 		return refuse(http.StatusNotFound, "%v", err)
 	}
-	t.reader = h.reader(1)
-	t.log("queue", t.queue.id)
+	t.reader = h.reader(queue, 1)
+	t.log("queue", queue.id)
 	defer func() {
-		if fault := recover(); fault != nil {
+		if recover() != nil {
 			err = refuse(http.StatusInternalServerError, "the action panicked")
 		}
 	}()
 	return do(t)
 }
 
-func (t *target) log(name string, value any) { t.logged = append(t.logged, slog.Any(name, value)) }
-
-// asked returns the number of rows that the page of a form has in its address,
-// or 0.
-func (o Options) asked(r *http.Request) int {
-	n, _ := number("rows", r.URL.Query().Get("rows"), o.MaxRows)
-	return n
-}
-
-// back returns the query of the page that had the form, with its number of rows
-// unless that is 0.
-func (t *target) back(rows int) string {
-	values := url.Values{"queue": {t.queue.id}}
-	for _, name := range []string{"item", "group"} {
-		if id := t.form.Get(name); id != "" {
-			values.Set(name, id)
-		}
-	}
-	if rows > 0 {
-		values.Set("rows", strconv.Itoa(rows))
-	}
-	return "?" + values.Encode()
-}
-
-func (t *target) retry() error {
-	return t.onItem(func(operator shardq.Operator, item any) error {
-		if !operator.RetryNow(item) {
-			return refuse(http.StatusConflict, "no delay of the item is running")
-		}
-		return nil
+// refusesActions returns why a request may not change a queue, or nil if it
+// may. A panic of Options.AllowActions is a refusal.
+func (h *handler) refusesActions(r *http.Request) (err error) {
+	defer h.caught("AllowActions", func() {
+		err = refuse(http.StatusInternalServerError, "debugpage.Options.AllowActions panicked")
 	})
-}
-
-func (t *target) cancel() error {
-	return t.onItem(func(operator shardq.Operator, item any) error {
-		if !operator.Cancel(item).Any() {
-			return refuse(http.StatusConflict, "there is nothing to cancel: the item is done, or in flight")
-		}
-		return nil
-	})
-}
-
-// onItem finds the item of the form by its id, and does something with it.
-func (t *target) onItem(do func(shardq.Operator, any) error) error {
-	queue, ok := t.queue.queue.(operated)
-	list, listed := t.queue.queue.(lister)
-	if !ok || !listed {
-		return refuse(http.StatusBadRequest, "this queue cannot do that")
+	if h.options.AllowActions == nil || !h.options.AllowActions(r) {
+		return refuse(http.StatusForbidden, "actions are denied: see debugpage.Options.AllowActions")
 	}
-	id := t.form.Get("item")
-	info, found, complete := byID(list, t.shown, id)
-	switch {
-	case found:
-		t.log("item", t.key(t.queue.name, info.Item).inWords())
-		return do(queue.Operator(), info.Item)
-	case !complete:
-		return refuse(http.StatusNotFound, "the item is not among the first %s: search for its key, and try again", formatCount(maxVisited))
-	}
-	return refuse(http.StatusNotFound, "the queue does not hold the item %s", showText(id).inWords())
-}
-
-func (t *target) pause(do func(pauser)) error {
-	queue, ok := t.queue.queue.(pauser)
-	if !ok {
-		return refuse(http.StatusBadRequest, "this queue cannot do that")
-	}
-	do(queue)
 	return nil
 }
 
-func (t *target) pauseGroup() error {
-	minutes, err := t.number("minutes", 1, maxMinutes)
-	if err != nil {
-		return err
+// caught is deferred around a function of the options. It logs a panic, and
+// calls then.
+func (h *handler) caught(function string, then func()) {
+	if fault := recover(); fault != nil {
+		h.options.Logger.Error("debugpage: Options."+function+" panicked", "panic", fmt.Sprint(fault))
+		then()
 	}
-	return t.onGroup(func(queue groupPauser, group string) {
-		queue.PauseGroup(group, t.now(t.queue).Add(time.Duration(minutes)*time.Minute))
-	})
 }
 
-func (t *target) resumeGroup() error {
-	return t.onGroup(groupPauser.ResumeGroup)
+func (t *target) log(name string, value any) { t.logged = append(t.logged, slog.Any(name, value)) }
+
+// back returns the query of the page that had the form, with the number of rows
+// that its address has.
+func (t *target) back(r *http.Request) string {
+	page := queueReport{ID: t.id}
+	page.asked, _ = number("rows", r.URL.Query().Get("rows"), 1, t.handler.options.MaxRows)
+	for _, name := range []string{"item", "group"} {
+		if id := t.form.Get(name); id != "" {
+			return page.to(name, id)
+		}
+	}
+	return page.to("queue", t.id)
+}
+
+// errCannot is the refusal of an action whose method the queue lacks.
+var errCannot = refuse(http.StatusBadRequest, "this queue cannot do that")
+
+func onQueue(do func(pauser)) func(*target) error {
+	return func(t *target) error {
+		queue, ok := as[pauser](t.named)
+		if !ok {
+			return errCannot
+		}
+		do(queue)
+		return nil
+	}
+}
+
+// onItem returns an action that finds the item of the form by its id, and does
+// something with it. If do reports false, the action is refused.
+func onItem(do func(shardq.Operator, any) bool, otherwise string) func(*target) error {
+	return func(t *target) error {
+		queue, ok := as[operated](t.named)
+		list, listed := as[lister](t.named)
+		if !ok || !listed {
+			return errCannot
+		}
+		id := t.form.Get("item")
+		info, found, complete := t.byID(list, id)
+		switch {
+		case !found && !complete:
+			return refuse(http.StatusNotFound, "the item is not among the first %s: search for its key, and try again", formatCount(maxVisited))
+		case !found:
+			return refuse(http.StatusNotFound, "the queue does not hold the item %s", showText(id).inWords())
+		}
+		t.log("item", t.key(info.Item).inWords())
+		if !do(queue.Operator(), info.Item) {
+			return refuse(http.StatusConflict, "%s", otherwise)
+		}
+		return nil
+	}
 }
 
 // onGroup finds the group of the form by its id, and does something with it.
 func (t *target) onGroup(do func(groupPauser, string)) error {
-	queue, ok := canPauseGroups(t.queue)
+	queue, ok := as[groupPauser](t.named)
 	if !ok {
-		return refuse(http.StatusBadRequest, "this queue cannot do that")
+		return errCannot
 	}
 	id := t.form.Get("group")
-	for info := range t.queue.queue.Groups() {
+	for info := range t.queue.Groups() {
 		if groupID(info.Group) == id {
-			t.log("group", t.group(t.queue.name, info.Group).inWords())
+			t.log("group", t.group(info.Group).inWords())
 			do(queue, info.Group)
 			return nil
 		}
@@ -226,83 +208,25 @@ func (t *target) onGroup(do func(groupPauser, string)) error {
 	return refuse(http.StatusNotFound, "no group %s has items", showText(id).inWords())
 }
 
-// canPauseGroups returns the methods of a queue with groups. Those of a queue
-// without groups panic.
-func canPauseGroups(n named) (groupPauser, bool) {
-	queue, ok := n.queue.(groupPauser)
-	return queue, ok && n.queue.Configuration().Groups
+func (t *target) resize() error {
+	n, err := t.number("workers", 0, maxWorkers)
+	if err != nil {
+		return err
+	}
+	workers := t.handler.options.resizer(t.queue)
+	if workers == nil {
+		return refuse(http.StatusBadRequest, "this queue has no workers that can be resized: see debugpage.Options.Workers")
+	}
+	workers.Resize(n)
+	return nil
 }
 
 // number returns a number of the form.
 func (t *target) number(name string, least, greatest int) (int, error) {
-	n, err := strconv.Atoi(t.form.Get(name))
-	if err != nil || n < least || n > greatest {
-		return 0, refuse(http.StatusBadRequest, "%s is %s: want %d to %d", name, showText(t.form.Get(name)).inWords(), least, greatest)
+	n, err := number(name, t.form.Get(name), least, greatest)
+	if err != nil {
+		return 0, refuse(http.StatusBadRequest, "%v", err)
 	}
 	t.log(name, n)
 	return n, nil
-}
-
-// A button is a form with one button. Field is a number that the form asks for,
-// if any.
-type button struct {
-	Token, Queue, Action, Title string
-	// Item and Group select what the action changes.
-	Item, Group string
-	Field       string
-	// Value, Least and Greatest are those of the number.
-	Value, Least, Greatest int
-	// While is "true" or "false" if the button has an effect only while the
-	// queue is paused, or is not. Hidden reports that it has none now.
-	While  string
-	Hidden bool
-}
-
-// queueButtons returns the buttons for a queue that is paused or not. The
-// script shows and hides them as that changes.
-func (h *handler) queueButtons(n named, paused bool) (all []button) {
-	if _, ok := n.queue.(pauser); ok {
-		all = append(all,
-			button{Action: "pause", Title: "Pause the queue", While: "false", Hidden: paused},
-			button{Action: "resume", Title: "Resume the queue", While: "true", Hidden: !paused})
-	}
-	return h.complete(n, append(all, h.resizeButton(n)...))
-}
-
-// foundButtons returns the buttons for an item or a group.
-func (h *handler) foundButtons(n named, f *foundReport) (all []button) {
-	_, items := n.queue.(operated)
-	_, groups := canPauseGroups(n)
-	switch c := f.choice; {
-	case items && f.isOne():
-		one := f.Items[0]
-		if one.DueSeconds != nil {
-			all = append(all, button{Action: "retry", Title: "Retry now", Item: one.ID})
-		}
-		all = append(all, button{Action: "cancel", Title: cancelTitle(n), Item: one.ID})
-	case groups && c.group != "" && f.Group != nil:
-		all = append(all, button{
-			Action: "pause-group", Title: "Pause the group", Group: c.group,
-			Field: "minutes", Value: defaultMinutes, Least: 1, Greatest: maxMinutes,
-		})
-		if f.Group.paused() {
-			all = append(all, button{Action: "resume-group", Title: "Resume the group", Group: c.group})
-		}
-	}
-	return h.complete(n, all)
-}
-
-// cancelTitle says what a cancel does: of a coalescer, it drops a value.
-func cancelTitle(n named) string {
-	if n.queue.Stats().Values != nil {
-		return "Drop the value"
-	}
-	return "Cancel"
-}
-
-func (h *handler) complete(n named, all []button) []button {
-	for i := range all {
-		all[i].Token, all[i].Queue = h.token, n.id
-	}
-	return all
 }

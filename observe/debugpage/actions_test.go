@@ -9,51 +9,49 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/coalesce"
 )
 
-// A crew has a number of workers.
-type crew struct{ n int }
+// A crew has a number of workers, and an illCrew panics.
+type (
+	crew    struct{ n int }
+	illCrew struct{}
+)
 
 func (c *crew) Len() int     { return c.n }
 func (c *crew) Resize(n int) { c.n = n }
-
-// An illCrew panics.
-type illCrew struct{}
-
-func (illCrew) Len() int   { panic("ill") }
-func (illCrew) Resize(int) { panic("ill") }
+func (illCrew) Len() int     { panic("ill") }
+func (illCrew) Resize(int)   { panic("ill") }
 
 // A desk is a page with actions.
 type desk struct {
-	t     *testing.T
-	h     http.Handler
-	queue *shardq.Queue[string]
-	crew  *crew
-	log   *bytes.Buffer
+	*testing.T
+	h    http.Handler
+	crew *crew
+	log  *bytes.Buffer
 }
 
-func newDesk(t *testing.T) *desk {
-	d := &desk{t: t, queue: eventful(t), crew: &crew{3}, log: &bytes.Buffer{}}
+func newDesk(t *testing.T, queue shardq.Inspector) *desk {
+	d := &desk{t, nil, &crew{3}, &bytes.Buffer{}}
+	workers := map[shardq.Inspector]Resizer{queue: d.crew}
 	d.h = must(t, Options{
-		Queues:       []shardq.Inspector{d.queue},
+		Queues:       []shardq.Inspector{queue},
 		AllowActions: func(r *http.Request) bool { return r.Header.Get("X-Role") != "reader" },
-		Workers:      func(shardq.Inspector) Resizer { return d.crew },
+		Workers:      func(queue shardq.Inspector) Resizer { return workers[queue] },
 		Logger:       slog.New(slog.NewTextHandler(d.log, nil)),
 	})
 	return d
 }
 
-// press sends the form of an action, with pairs of names and values.
-func (d *desk) press(action string, pairs ...string) *httptest.ResponseRecorder {
-	return ask(d.h, d.form(append([]string{"token", d.h.(*handler).token, "action", action, "queue", "invoices"}, pairs...)...))
-}
-
-func (d *desk) form(pairs ...string) *http.Request {
-	values := url.Values{}
+// form returns a form of an action, with pairs of names and values. An empty
+// value stands for none.
+func (d *desk) form(action string, pairs ...string) *http.Request {
+	values := url.Values{"token": {d.h.(*handler).token}, "action": {action}, "queue": {"invoices"}}
 	for i := 0; i < len(pairs); i += 2 {
 		values.Set(pairs[i], pairs[i+1])
 	}
@@ -64,189 +62,167 @@ func (d *desk) form(pairs ...string) *http.Request {
 	return r
 }
 
-func (d *desk) done(w *httptest.ResponseRecorder, back string) {
-	d.t.Helper()
-	require.Equal(d.t, http.StatusSeeOther, w.Code, w.Body.String())
-	require.Equal(d.t, back, w.Header().Get("Location"))
-}
-
-// TestActionsOnItems retries a delayed item at once, and cancels it.
-func TestActionsOnItems(t *testing.T) {
-	d := newDesk(t)
-	id := itemID("acme/later")
-	require.Contains(t, get(t, d.h, "?item="+id), "Retry now")
-	d.done(d.press("retry", "item", id), "?item="+id+"&queue=invoices")
-	info, _ := d.queue.Lookup("acme/later")
-	require.True(t, info.Deadline.IsZero())
-	require.Contains(t, d.log.String(), "action=retry remote=127.0.0.1:40000 queue=invoices item=acme/later")
-	require.Equal(t, http.StatusConflict, d.press("retry", "item", id).Code, "it is not delayed any more")
-	require.NotContains(t, get(t, d.h, "?item="+id), "Retry now")
-
-	d.done(d.press("cancel", "item", id), "?item="+id+"&queue=invoices")
-	_, held := d.queue.Lookup("acme/later")
-	require.False(t, held)
-	require.Equal(t, http.StatusNotFound, d.press("cancel", "item", id).Code)
-	require.Equal(t, http.StatusNotFound, d.press("cancel").Code)
-}
-
-// TestActionsOnQueues pauses and resumes a queue and a group, and resizes its
-// workers.
-func TestActionsOnQueues(t *testing.T) {
-	d := newDesk(t)
-	d.done(d.press("pause"), "?queue=invoices")
-	require.True(t, getReport(t, d.h, "").Queues[0].Gauges.Paused)
-	require.True(t, d.queue.Stats().Paused)
-	d.done(d.press("resume"), "?queue=invoices")
-	require.False(t, d.queue.Stats().Paused)
-
-	group, page := groupID("globex"), "?group="+groupID("globex")
-	require.Contains(t, get(t, d.h, page), "<dt>Throttled</dt><dd>no</dd>")
-	d.done(d.press("pause-group", "group", group, "minutes", "7"), page+"&queue=invoices")
-	require.Contains(t, get(t, d.h, page), "<dt>Throttled</dt><dd>paused for another 7 m 00 s</dd>")
-	require.Equal(t, 1, d.queue.Stats().ThrottledByPause)
-	d.done(d.press("resume-group", "group", group), page+"&queue=invoices")
-	require.Zero(t, d.queue.Stats().ThrottledByPause)
-
-	d.done(d.press("resize", "workers", "12"), "?queue=invoices")
-	require.Equal(t, 12, d.crew.n)
-	require.Contains(t, d.log.String(), "workers=12")
-	require.Equal(t, 5, strings.Count(d.log.String(), "did an action"))
-}
-
-// TestRefusedActions checks that nothing changes, that the answer says why, and
-// that the log has it.
-func TestRefusedActions(t *testing.T) {
-	d := newDesk(t)
-	token := d.h.(*handler).token
-	reader, foreign, get := d.form("token", token, "action", "pause", "queue", "invoices"), d.form("token", token, "action", "pause", "queue", "invoices"), request("GET", "?action=pause&token="+token)
-	reader.Header.Set("X-Role", "reader")
-	foreign.Header.Set("Sec-Fetch-Site", "same-site")
-	remote := d.form("token", token, "action", "pause", "queue", "invoices")
-	remote.RemoteAddr = "192.0.2.1:1"
-	inQuery := d.form()
-	inQuery.URL.RawQuery = url.Values{"token": {token}, "action": {"pause"}, "queue": {"invoices"}}.Encode()
-	for name, c := range map[string]struct {
-		r    *http.Request
-		code int
-	}{
-		"a reader":      {reader, 403},
-		"another site":  {foreign, 403},
-		"not allowed":   {remote, 403},
-		"no token":      {d.form("action", "pause", "queue", "invoices"), 403},
-		"wrong token":   {d.form("token", token+"x", "action", "pause", "queue", "invoices"), 403},
-		"a GET":         {get, 400},
-		"in the query":  {inQuery, 403},
-		"large":         {d.form("token", strings.Repeat("x", maxForm+1)), 400},
-		"no action":     {d.form("token", token, "queue", "invoices"), 400},
-		"other action":  {d.form("token", token, "action", "drop", "queue", "invoices"), 400},
-		"other queue":   {d.form("token", token, "action", "pause", "queue", "other"), 404},
-		"other group":   {d.form("token", token, "action", "resume-group", "queue", "invoices", "group", "x"), 404},
-		"no minutes":    {d.form("token", token, "action", "pause-group", "queue", "invoices", "group", groupID("acme")), 400},
-		"many minutes":  {d.form("token", token, "action", "pause-group", "queue", "invoices", "minutes", "10081"), 400},
-		"few workers":   {d.form("token", token, "action", "resize", "queue", "invoices", "workers", "-1"), 400},
-		"many workers":  {d.form("token", token, "action", "resize", "queue", "invoices", "workers", "10001"), 400},
-		"no whole crew": {d.form("token", token, "action", "resize", "queue", "invoices", "workers", "1.5"), 400},
-	} {
-		before := strings.Count(d.log.String(), "refused an action")
-		w := ask(d.h, c.r)
-		require.Equal(t, c.code, w.Code, "%s: %s", name, w.Body.String())
-		if c.r.Method == http.MethodPost {
-			require.Equal(t, before+1, strings.Count(d.log.String(), "refused an action"), name)
-		}
-	}
-	require.False(t, d.queue.Stats().Paused)
-	require.Zero(t, d.queue.Stats().ThrottledByPause)
-	require.Equal(t, 3, d.crew.n)
-	require.NotContains(t, d.log.String(), "did an action")
-	require.NotContains(t, d.log.String(), token)
-	require.Contains(t, d.log.String(), "remote=192.0.2.1:1 error=\"access denied")
-}
-
-// TestActionOfAnotherClient checks that a client that is no browser needs only
-// the token.
-func TestActionOfAnotherClient(t *testing.T) {
-	d := newDesk(t)
-	form := d.form("token", d.h.(*handler).token, "action", "pause", "queue", "invoices")
-	form.Header.Del("Sec-Fetch-Site")
-	d.done(ask(d.h, form), "?queue=invoices")
-	form = d.form("token", d.h.(*handler).token, "action", "resume", "queue", "invoices")
-	form.Header.Del("Sec-Fetch-Site")
-	form.Header.Set("Origin", "http://example.com")
-	require.Equal(t, http.StatusForbidden, ask(d.h, form).Code)
-	require.True(t, d.queue.Stats().Paused)
+// press sends a form, whose answer must have the status.
+func (d *desk) press(status int, action string, pairs ...string) string {
+	d.Helper()
+	w := ask(d.h, d.form(action, pairs...))
+	require.Equal(d, status, w.Code, w.Body.String())
+	return w.Header().Get("Location")
 }
 
 // buttons returns the actions that a page offers.
-func buttons(t *testing.T, h http.Handler, query string) (all []string) {
-	t.Helper()
-	for _, found := range regexp.MustCompile(`<form method="post"(?: data-paused="\w+")?>\s.* name="action" value="([^"]*)"`).FindAllStringSubmatch(get(t, h, query), -1) {
+func (d *desk) buttons(query string) (all []string) {
+	d.Helper()
+	pattern := regexp.MustCompile(`<form method="post"(?: data-paused="\w+")?>\s.* name="action" value="([^"]*)"`)
+	for _, found := range pattern.FindAllStringSubmatch(get(d.T, d.h, query), -1) {
 		all = append(all, found[1])
 	}
 	return all
 }
 
+// clicks returns a coalescer with the keys of eventful that the actions change.
+func clicks(t *testing.T) *coalesce.Coalescer[string, int] {
+	c := coalesce.MustNew(coalesce.Options[string, int]{
+		Queue: shardq.Options[string]{
+			Name: "invoices", Shards: 1, Clock: newFake(), Metrics: true,
+			Group: func(key string) string { tenant, _, _ := strings.Cut(key, "/"); return tenant },
+		},
+		Merge: func(pending, next int) int { return pending + next },
+	})
+	require.NoError(t, c.Put("acme/1", 1))
+	require.NoError(t, c.Put("globex/1", 2))
+	require.NoError(t, c.PutWith("acme/later", 3, coalesce.PutOptions{Delay: time.Hour}))
+	return c
+}
+
+// TestActions does each action, on a queue and on a coalescer.
+func TestActions(t *testing.T) {
+	q, c := eventful(t), clicks(t)
+	for name, queue := range map[string]shardq.Inspector{"queue": q, "coalescer": c.Controls()} {
+		d := newDesk(t, queue)
+		id, gone := itemID("acme/later"), 409
+		page, held := "?item="+id+"&queue=invoices", queue.Stats().Held
+		require.Equal(t, []string{"retry", "cancel"}, d.buttons("?item="+id), name)
+		require.Equal(t, []string{"retry", "cancel"}, d.buttons("?key=acme/lat"), name)
+		require.Empty(t, d.buttons("?key=acme/"), "several items")
+		require.Empty(t, d.buttons("?key=acme/&rows=1"), "several items")
+		require.Equal(t, name == "coalescer", strings.Contains(get(t, d.h, "?item="+id), "Drop the value"))
+		require.Equal(t, page, d.press(303, "retry", "item", id))
+		require.Contains(t, d.log.String(), "action=retry remote=127.0.0.1:40000 queue=invoices item=acme/later")
+		d.press(409, "retry", "item", id)
+		require.Equal(t, []string{"cancel"}, d.buttons("?item="+id), "it is not delayed any more")
+		require.Equal(t, page, d.press(303, "cancel", "item", id))
+		require.Equal(t, held-1, queue.Stats().Held)
+		d.press(404, "cancel", "item", id)
+
+		require.Equal(t, []string{"pause", "resize"}, d.buttons(""))
+		require.Equal(t, "?queue=invoices", d.press(303, "pause"))
+		require.True(t, queue.Stats().Paused)
+		require.Equal(t, []string{"resume", "resize"}, d.buttons(""))
+		d.press(303, "resume")
+		require.False(t, queue.Stats().Paused)
+
+		page = "?group=" + groupID("globex")
+		require.Equal(t, []string{"pause-group"}, d.buttons(page))
+		require.Equal(t, page+"&queue=invoices", d.press(303, "pause-group", "group", groupID("globex"), "minutes", "7"))
+		require.EqualValues(t, 420, getQueue(t, d.h, "&"+page[1:]).Found.Group["pauseLeftSeconds"])
+		require.Equal(t, []string{"pause-group", "resume-group"}, d.buttons(page))
+		d.press(303, "resume-group", "group", groupID("globex"))
+		require.Zero(t, queue.Stats().ThrottledByPause)
+
+		form := d.form("resize", "workers", "12")
+		form.URL.RawQuery = "queue=invoices&rows=12"
+		require.Equal(t, "?queue=invoices&rows=12", ask(d.h, form).Header().Get("Location"), "it keeps the rows")
+		require.Equal(t, 12, d.crew.n)
+		require.Equal(t, 7, strings.Count(d.log.String(), "did an action"))
+
+		if name == "coalescer" {
+			_, _, err := c.Take(t.Context())
+			require.NoError(t, err)
+			d.press(gone, "cancel", "item", itemID("acme/1")) // a worker has its value
+		}
+	}
+}
+
+// TestRefusedActions checks that nothing changes, that the answer says why, and
+// that the log has it.
+func TestRefusedActions(t *testing.T) {
+	q := eventful(t)
+	d := newDesk(t, q)
+	with := func(change func(r *http.Request)) *http.Request {
+		r := d.form("pause")
+		change(r)
+		return r
+	}
+	for name, c := range map[string]struct {
+		r    *http.Request
+		code int
+	}{
+		"a reader":       {with(func(r *http.Request) { r.Header.Set("X-Role", "reader") }), 403},
+		"another site":   {with(func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "same-site") }), 403},
+		"another origin": {with(func(r *http.Request) { r.Header.Del("Sec-Fetch-Site"); r.Header.Set("Origin", "http://example.com") }), 403},
+		"not allowed":    {with(func(r *http.Request) { r.RemoteAddr = "192.0.2.1:1" }), 403},
+		"no token":       {d.form("pause", "token", ""), 403},
+		"wrong token":    {d.form("pause", "token", d.h.(*handler).token+"x"), 403},
+		"in the query": {with(func(r *http.Request) {
+			r.URL.RawQuery = url.Values{"token": {d.h.(*handler).token}, "action": {"pause"}, "queue": {"invoices"}}.Encode()
+			r.Body = http.NoBody
+		}), 403},
+		"large":         {d.form("pause", "token", strings.Repeat("x", maxForm+1)), 400},
+		"no action":     {d.form(""), 400},
+		"other action":  {d.form("drop"), 400},
+		"other queue":   {d.form("pause", "queue", "other"), 404},
+		"other group":   {d.form("resume-group", "group", "x"), 404},
+		"no item":       {d.form("cancel"), 404},
+		"no minutes":    {d.form("pause-group", "group", groupID("acme")), 400},
+		"many minutes":  {d.form("pause-group", "group", groupID("acme"), "minutes", "10081"), 400},
+		"few workers":   {d.form("resize", "workers", "-1"), 400},
+		"many workers":  {d.form("resize", "workers", "10001"), 400},
+		"no whole crew": {d.form("resize", "workers", "1.5"), 400},
+	} {
+		before := strings.Count(d.log.String(), "refused an action")
+		w := ask(d.h, c.r)
+		require.Equal(t, c.code, w.Code, "%s: %s", name, w.Body.String())
+		require.Equal(t, before+1, strings.Count(d.log.String(), "refused an action"), name)
+	}
+	require.Equal(t, 400, ask(d.h, request("GET", "?action=pause")).Code)
+	require.False(t, q.Stats().Paused)
+	require.Zero(t, q.Stats().ThrottledByPause)
+	require.Equal(t, 3, d.crew.n)
+	require.NotContains(t, d.log.String(), "did an action")
+	require.NotContains(t, d.log.String(), d.h.(*handler).token)
+	require.Contains(t, d.log.String(), `remote=192.0.2.1:1 error="access denied`)
+	d.press(303, "pause")
+	other := with(func(r *http.Request) { r.Header.Del("Sec-Fetch-Site") })
+	require.Equal(t, 303, ask(d.h, other).Code, "a client that is no browser needs only the token")
+}
+
 // TestOnlyWhatTheQueueCanDo checks that there is no button without its method,
 // and no action without AllowActions.
 func TestOnlyWhatTheQueueCanDo(t *testing.T) {
-	d := newDesk(t)
-	require.Equal(t, []string{"pause", "resize"}, buttons(t, d.h, ""))
-	require.Equal(t, []string{"pause-group"}, buttons(t, d.h, "?group="+groupID("globex")))
-	require.Equal(t, []string{"cancel"}, buttons(t, d.h, "?item="+itemID("acme/1")))
+	plain := newQueue("invoices")
+	plain.Add("acme/1")
+	d := newDesk(t, plain)
+	require.Empty(t, d.buttons("?group="+groupID("")))
+	d.press(400, "pause-group", "group", groupID(""), "minutes", "1") // without groups, the queue would panic
 
-	ungrouped := shardq.MustNew(shardq.Options[string]{Name: "invoices"})
-	ungrouped.Add("acme/1")
-	d.h = must(t, Options{Queues: []shardq.Inspector{ungrouped}, AllowActions: Local, Logger: slog.New(slog.DiscardHandler)})
-	require.Equal(t, []string{"pause"}, buttons(t, d.h, ""))
-	require.Empty(t, buttons(t, d.h, "?group="+groupID("")))
-	w := d.press("pause-group", "group", groupID(""), "minutes", "1")
-	require.Equal(t, http.StatusBadRequest, w.Code)
-	require.Contains(t, w.Body.String(), "cannot do that")
-
-	view := must(t, Options{
-		Queues: []shardq.Inspector{eventful(t).View()}, AllowActions: Local, Logger: slog.New(slog.DiscardHandler),
-	})
-	require.Empty(t, buttons(t, view, ""))
-	require.Empty(t, buttons(t, view, "?item="+itemID("acme/1")))
-	d.h = view
-	for _, action := range []string{"pause", "resume", "resume-group", "retry", "cancel"} {
-		require.Equal(t, http.StatusBadRequest, d.press(action).Code, action)
+	for _, view := range []shardq.Inspector{eventful(t).View(), clicks(t).Queue()} {
+		d := newDesk(t, view)
+		require.Equal(t, []string{"resize"}, d.buttons(""))
+		require.Empty(t, d.buttons("?item="+itemID("acme/1")))
+		for _, action := range []string{"pause", "resume", "resume-group", "retry", "cancel"} {
+			d.press(400, action)
+		}
 	}
-	require.Equal(t, http.StatusBadRequest, d.press("resize", "workers", "1").Code)
-
-	plain := Handler(eventful(t))
-	require.Empty(t, buttons(t, plain, "?item="+itemID("acme/1")))
-	require.Contains(t, get(t, plain, ""), "This page is read-only.")
-	require.NotContains(t, get(t, plain, ""), plain.(*handler).token)
-}
-
-// TestActionThatPanics checks that the answer says so, and the log has it.
-func TestActionThatPanics(t *testing.T) {
-	d := newDesk(t)
-	d.h.(*handler).options.Workers = func(shardq.Inspector) Resizer { return illCrew{} }
-	w := d.press("resize", "workers", "1")
-	require.Equal(t, http.StatusInternalServerError, w.Code)
-	require.Contains(t, d.log.String(), "the action panicked")
-}
-
-// TestAllowActionsThatPanics checks that the page has no buttons, and that the
-// answer to an action and the log say why.
-func TestAllowActionsThatPanics(t *testing.T) {
-	d := newDesk(t)
-	d.h.(*handler).options.AllowActions = func(*http.Request) bool { panic("no session") }
-	require.Empty(t, buttons(t, d.h, ""))
+	d.h = Handler(eventful(t))
+	require.Empty(t, d.buttons("?item="+itemID("acme/1")))
 	require.Contains(t, get(t, d.h, ""), "This page is read-only.")
-	require.Contains(t, d.log.String(), `AllowActions panicked" panic="no session"`)
-	d.log.Reset()
-	w := d.press("pause")
-	require.Equal(t, http.StatusInternalServerError, w.Code)
-	require.Contains(t, w.Body.String(), "AllowActions panicked")
-	require.Contains(t, d.log.String(), "refused an action")
-	require.False(t, d.queue.Stats().Paused)
+	require.NotContains(t, get(t, d.h, ""), d.h.(*handler).token)
 }
 
-// TestNoWorkersToResize checks that the page works without the button if there
-// are no workers, or a function of the program panics.
-func TestNoWorkersToResize(t *testing.T) {
+// TestOptionsThatPanic checks that the page works without the buttons, and that
+// the answer to an action and the log say why.
+func TestOptionsThatPanic(t *testing.T) {
 	crews := map[string]*crew{}
 	for name, c := range map[string]struct {
 		workers func(shardq.Inspector) Resizer
@@ -258,11 +234,19 @@ func TestNoWorkersToResize(t *testing.T) {
 		"a panic":       {func(shardq.Inspector) Resizer { panic("no pool") }, 500, `Workers panicked" panic="no pool"`},
 		"ill workers":   {func(shardq.Inspector) Resizer { return illCrew{} }, 500, `Workers panicked" panic=ill`},
 	} {
-		d := newDesk(t)
+		d := newDesk(t, newQueue("invoices"))
 		d.h.(*handler).options.Workers = c.workers
-		require.Equal(t, []string{"pause"}, buttons(t, d.h, ""), name)
+		require.Equal(t, []string{"pause"}, d.buttons(""), name)
 		require.Contains(t, d.log.String(), c.log, name)
-		require.Equal(t, c.code, d.press("resize", "workers", "1").Code, name)
-		d.done(d.press("pause"), "?queue=invoices")
+		d.press(c.code, "resize", "workers", "1")
+		d.press(303, "pause")
 	}
+	q := newQueue("invoices")
+	d := newDesk(t, q)
+	d.h.(*handler).options.AllowActions = func(*http.Request) bool { panic("no session") }
+	require.Empty(t, d.buttons(""))
+	require.Contains(t, d.log.String(), `AllowActions panicked" panic="no session"`)
+	d.press(500, "pause")
+	require.Contains(t, d.log.String(), "refused an action")
+	require.False(t, q.Stats().Paused)
 }

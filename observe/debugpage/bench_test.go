@@ -13,16 +13,19 @@ import (
 func BenchmarkInspect(b *testing.B) {
 	for _, kept := range []string{"metrics", "nothing"} {
 		for _, items := range []int{1000, 1_000_000} {
-			h := Handler(filled(items, kept == "metrics"))
+			q := shardq.MustNew(shardq.Options[string]{Name: "filled", Metrics: kept == "metrics"})
+			for i := range items {
+				options := shardq.AddOptions{}
+				if i%4 == 0 {
+					options.After = time.Hour + time.Duration(i)*time.Millisecond
+				}
+				q.AddWith(fmt.Sprintf("tenant-%d/invoice-%d", i%100, i), options)
+			}
+			for range min(1000, items/4) {
+				_, _ = q.Get()
+			}
 			for _, format := range []string{asHTML, asJSON, asText} {
-				b.Run(fmt.Sprintf("kept=%s/items=%d/format=%s", kept, items, format), func(b *testing.B) {
-					b.ReportAllocs()
-					size := 0
-					for b.Loop() {
-						size = ask(h, request("GET", "?format="+format)).Body.Len()
-					}
-					b.ReportMetric(float64(size)/1000, "kB")
-				})
+				b.Run(fmt.Sprintf("kept=%s/items=%d/format=%s", kept, items, format), func(b *testing.B) { answer(b, q, format) })
 			}
 		}
 	}
@@ -36,41 +39,15 @@ func BenchmarkInspectDelayed(b *testing.B) {
 		for i := range items {
 			q.AddAfter(i, time.Hour+time.Duration(i)*time.Millisecond)
 		}
-		h := Handler(q)
-		b.Run(fmt.Sprintf("items=%d/format=json", items), func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				ask(h, request("GET", "?format=json"))
-			}
-		})
+		b.Run(fmt.Sprintf("items=%d/format=json", items), func(b *testing.B) { answer(b, q, asJSON) })
 	}
 }
 
-// BenchmarkOverview measures an answer about many queues.
-func BenchmarkOverview(b *testing.B) {
-	var queues []shardq.Inspector
-	for i := range 100 {
-		queues = append(queues, shardq.MustNew(shardq.Options[int]{Name: fmt.Sprint(i), Metrics: true}))
-	}
-	h := Handler(queues...)
+func answer(b *testing.B, queue shardq.Inspector, format string) {
+	h, size := Handler(queue), 0
 	b.ReportAllocs()
 	for b.Loop() {
-		ask(h, request("GET", "?format=json"))
+		size = ask(h, request("GET", "?format="+format)).Body.Len()
 	}
-}
-
-func filled(items int, metrics bool) *shardq.Queue[string] {
-	q := shardq.MustNew(shardq.Options[string]{Name: "filled", Metrics: metrics})
-	for i := range items {
-		key := fmt.Sprintf("tenant-%d/invoice-%d", i%100, i)
-		if i%4 == 0 {
-			q.AddAfter(key, time.Hour+time.Duration(i)*time.Millisecond)
-			continue
-		}
-		q.Add(key)
-	}
-	for range min(1000, items/4) {
-		_, _ = q.Get()
-	}
-	return q
+	b.ReportMetric(float64(size)/1000, "kB")
 }

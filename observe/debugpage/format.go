@@ -36,11 +36,11 @@ func formatDuration(d time.Duration) string {
 	case d < time.Microsecond:
 		return fmt.Sprintf("%d ns", d)
 	case d < time.Millisecond:
-		return withUnit(d, time.Microsecond, "µs")
+		return withUnit(d, time.Microsecond, " µs")
 	case d < time.Second:
-		return withUnit(d, time.Millisecond, "ms")
+		return withUnit(d, time.Millisecond, " ms")
 	case d < time.Minute:
-		return withUnit(d, time.Second, "s")
+		return withUnit(d, time.Second, " s")
 	case d < time.Hour:
 		return fmt.Sprintf("%d m %02d s", d/time.Minute, d%time.Minute/time.Second)
 	case d < day:
@@ -53,9 +53,9 @@ const day = 24 * time.Hour
 
 func withUnit[N time.Duration | uint64](d, unit N, name string) string {
 	if d < 10*unit {
-		return fmt.Sprintf("%d.%d %s", d/unit, d%unit/(unit/10), name)
+		return fmt.Sprintf("%d.%d%s", d/unit, d%unit/(unit/10), name)
 	}
-	return fmt.Sprintf("%d %s", d/unit, name)
+	return fmt.Sprintf("%d%s", d/unit, name)
 }
 
 // formatShare formats a part of the whole as a percentage.
@@ -96,7 +96,7 @@ func formatBrief[N int | int64 | uint64](n N) string {
 	for uint64(n)/unit >= 1000 {
 		unit, name = unit*1000, name+1
 	}
-	return withUnit(uint64(n), unit, "MGTPE"[name:name+1])
+	return withUnit(uint64(n), unit, " "+"MGTPE"[name:name+1])
 }
 
 // formatShort formats a count in at most four characters, for a small field:
@@ -106,16 +106,9 @@ func formatShort(n uint64) string {
 	case n < 1000:
 		return strconv.FormatUint(n, 10)
 	case n < 1_000_000:
-		return shortened(n, 1000, "k")
+		return withUnit(n, 1000, "k")
 	case n < 1_000_000_000:
-		return shortened(n, 1_000_000, "M")
+		return withUnit(n, 1_000_000, "M")
 	}
-	return shortened(n, 1_000_000_000, "G")
-}
-
-func shortened(n, unit uint64, name string) string {
-	if n < 10*unit {
-		return fmt.Sprintf("%d.%d%s", n/unit, n%unit/(unit/10), name)
-	}
-	return strconv.FormatUint(n/unit, 10) + name
+	return withUnit(n, 1_000_000_000, "G")
 }

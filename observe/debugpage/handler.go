@@ -18,19 +18,11 @@ import (
 // see [Local]. It calls [New] with only Queues set, and panics if a queue is
 // nil.
 //
-// The handler may be mounted at any path of any mux. It serves everything at
-// that path, and the query selects what. It starts no goroutine, is safe for
-// concurrent use, and also works after the shutdown of a queue.
-//
-// An answer about one queue costs a call each of Inspect, InspectRetries,
-// InspectFailures, Groups, GroupAttempts and TimeLeft: see [shardq.Inspector].
-// The time grows with the rows, the shards, the groups, the items in the
-// limiter, and the delayed items, up to 65,536 in each shard. Where Inspect has
-// to search, it also grows with the number of all items: see
-// [shardq.Queue.Snapshot]. An answer about several queues costs one call of
-// Stats for each, also beyond the thousand queues that it shows. If an item is
-// stuck, an answer also visits the items in flight to count those that are.
-// Workers continue meanwhile: no lock is held for more than a few hundred rows.
+// The handler may be mounted at any path of any mux: the query selects what it
+// serves. It starts no goroutine, is safe for concurrent use, and also works
+// after the shutdown of a queue. docs/reference/debugpage.md has the cost of a
+// request. Workers continue meanwhile: no lock is held for more than a few
+// hundred rows.
 func Handler(queues ...shardq.Inspector) http.Handler {
 	handler, err := New(Options{Queues: queues})
 	if err != nil {
@@ -65,24 +57,30 @@ const maxQueues = 1000
 // ServeHTTP answers a request.
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	secure(w.Header())
+	methods := []string{http.MethodGet, http.MethodHead}
+	if h.options.AllowActions != nil { // a POST is an action
+		methods = append(methods, http.MethodPost)
+	}
 	switch {
-	case !h.options.answers(r.Method):
-		w.Header().Set("Allow", strings.Join(h.options.methods(), ", "))
-		http.Error(w, "this method is not allowed: want "+strings.Join(h.options.methods(), ", "), http.StatusMethodNotAllowed)
+	case !slices.Contains(methods, r.Method):
+		w.Header().Set("Allow", strings.Join(methods, ", "))
+		http.Error(w, "this method is not allowed: want "+strings.Join(methods, ", "), http.StatusMethodNotAllowed)
 		return
 	case !h.options.Allow(r):
-		h.deny(w, r)
+		if r.Method == http.MethodPost {
+			h.logRefusal("remote", r.RemoteAddr, "error", denied)
+		}
+		http.Error(w, denied, http.StatusForbidden)
 		return
 	case r.Method == http.MethodPost:
 		h.act(w, r)
 		return
 	}
 	query, err := h.options.parse(r)
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusBadRequest)
-		return
+	var report report
+	if err == nil {
+		report, err = h.read(query)
 	}
-	report, err := h.read(query)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
@@ -90,61 +88,49 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.write(w, r, query, report)
 }
 
-// deny answers a request that Options.Allow refuses.
-func (h *handler) deny(w http.ResponseWriter, r *http.Request) {
-	const reason = "access denied: by default this page answers only clients on the same machine that request a local host; " +
-		"debugpage.Options.Allow changes that"
-	if r.Method == http.MethodPost {
-		h.logRefusal("remote", r.RemoteAddr, "error", reason)
-	}
-	http.Error(w, reason, http.StatusForbidden)
-}
-
-// methods returns the methods that the handler answers. A POST is an action.
-func (o Options) methods() []string {
-	if o.AllowActions == nil {
-		return []string{http.MethodGet, http.MethodHead}
-	}
-	return []string{http.MethodGet, http.MethodHead, http.MethodPost}
-}
-
-func (o Options) answers(method string) bool { return slices.Contains(o.methods(), method) }
+const denied = "access denied: by default this page answers only clients on the same machine that request a local host; " +
+	"debugpage.Options.Allow changes that"
 
 // secure sets the headers that all answers have.
 func secure(header http.Header) {
-	header.Set("Content-Security-Policy", contentSecurityPolicy)
-	header.Set("X-Content-Type-Options", "nosniff")
-	header.Set("X-Frame-Options", "DENY")
-	header.Set("Referrer-Policy", "same-origin")
-	header.Set("Cross-Origin-Resource-Policy", "same-origin")
-	header.Set("Cache-Control", "no-store")
-	header.Set("Vary", "Accept, User-Agent")
+	for name, value := range map[string]string{
+		"Content-Security-Policy": contentSecurityPolicy, "X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY",
+		"Referrer-Policy": "same-origin", "Cross-Origin-Resource-Policy": "same-origin",
+		"Cache-Control": "no-store", "Vary": "Accept, User-Agent",
+	} {
+		header.Set(name, value)
+	}
 }
 
 // read returns a report about one queue, if the query selects it or it is the
 // only one, and otherwise an overview of all queues.
 func (h *handler) read(q query) (report, error) {
 	start := time.Now()
-	queues := h.directory()
-	rd := h.reader(q.rows)
 	r := report{Version: schemaVersion, Title: h.options.Title, Time: start.UTC(), Queues: []queueReport{}}
+	queues := h.directory()
+	if !q.hasQueue && len(queues.all) == 1 {
+		q.hasQueue, q.queue = true, queues.all[0].id
+	}
 	switch {
 	case q.hasQueue:
 		selected, err := queues.find(q.queue)
 		if err != nil {
 			return r, err
 		}
-		return r, r.add(rd, selected, q)
-	case len(queues.all) == 1:
-		return r, r.add(rd, queues.all[0], q)
-	case q.choice.any():
+		one, err := h.reader(selected, q.rows).read(q.choice)
+		if err != nil {
+			return r, err
+		}
+		one.asked = q.asked
+		r.one, r.Queues = &selected, append(r.Queues, one)
+	case q.choice.by != "":
 		return r, errors.New("there are several queues: want queue as well")
 	default:
 		for _, n := range queues.matching(q.find) {
-			r.Queues = append(r.Queues, rd.overview(n))
+			r.Queues = append(r.Queues, h.reader(n, q.rows).overview())
 		}
 		if q.problems {
-			r.Queues = onlyProblems(r.Queues)
+			r.Queues = slices.DeleteFunc(r.Queues, func(q queueReport) bool { return !q.Verdict.problem() })
 		}
 		r.limit(maxQueues)
 	}
@@ -152,28 +138,9 @@ func (h *handler) read(q query) (report, error) {
 	return r, nil
 }
 
-// reader returns a reader of tables with a number of rows.
-func (h *handler) reader(rows int) reader {
-	return reader{options: h.options, rows: rows, instance: h.names.instance, shown: &h.shown}
-}
-
 // directory returns all queues of the options by their names.
 func (h *handler) directory() directory {
-	return h.names.nameAll(append(h.options.Queues[:len(h.options.Queues):len(h.options.Queues)], h.options.List()...))
-}
-
-// add reads one queue, or the items of it that the query selects.
-func (r *report) add(rd reader, n named, q query) (err error) {
-	r.whole, r.of = true, n
-	one := queueReport{}
-	if q.choice.any() {
-		one, err = rd.find(n, q.choice)
-	} else {
-		one = rd.whole(n)
-	}
-	one.asked = q.asked
-	r.Queues, r.TookSeconds = append(r.Queues, one), inSeconds(time.Since(r.Time))
-	return err
+	return h.names.nameAll(slices.Concat(h.options.Queues, h.options.List()))
 }
 
 // write writes a report in the requested format, all at once.

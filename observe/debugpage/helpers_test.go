@@ -5,15 +5,20 @@ import (
 	"iter"
 	"net/http"
 	"net/http/httptest"
+	"reflect"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 
 	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/clock"
 	"github.com/shardq/shardq/stats"
 )
+
+// TestMain fails if a goroutine is left after all tests.
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // request returns a request from this machine.
 func request(method, query string) *http.Request {
@@ -37,11 +42,25 @@ func get(t *testing.T, h http.Handler, query string) string {
 	return w.Body.String()
 }
 
-// getReport returns the answer as JSON.
+// getReport returns the answer as JSON, and getQueue that about the first
+// queue.
 func getReport(t *testing.T, h http.Handler, query string) (r report) {
 	t.Helper()
 	require.NoError(t, json.Unmarshal([]byte(get(t, h, "?format=json"+query)), &r))
 	return r
+}
+
+func getQueue(t *testing.T, h http.Handler, query string) queueReport {
+	t.Helper()
+	return getReport(t, h, query).Queues[0]
+}
+
+// column returns a value of each row.
+func column(rows []entry, name string) (values []any) {
+	for _, e := range rows {
+		values = append(values, e[name])
+	}
+	return values
 }
 
 func must(t *testing.T, options Options) http.Handler {
@@ -53,6 +72,11 @@ func must(t *testing.T, options Options) http.Handler {
 
 func newFake() *clock.Fake {
 	return clock.NewFake(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+}
+
+// newQueue returns a queue of strings.
+func newQueue(name string) *shardq.Queue[string] {
+	return shardq.MustNew(shardq.Options[string]{Name: name, Shards: 1})
 }
 
 // take takes the next item, and fails if Get would block.
@@ -68,23 +92,49 @@ type broken struct{ shardq.Inspector }
 
 func (broken) Name() string { return "broken" }
 
-// An awkward key has a String method that panics.
-type awkward struct{ n int }
-
-func (a awkward) String() string { panic(a.n) }
-
-// A groupsOnly queue has groups, and no other method.
-type groupsOnly struct {
+// A listed queue lists other items than it has, of any type. The last is
+// delayed, so that a search visits it last.
+type listed struct {
 	shardq.Inspector
-	infos []stats.Group
+	items   []any
+	visited *int
 }
 
-func (g groupsOnly) Groups() iter.Seq[stats.Group] {
-	return func(yield func(stats.Group) bool) {
-		for _, info := range g.infos {
-			if !yield(info) {
+func newListed(items ...any) listed { return listed{newQueue("q"), items, new(int)} }
+
+func (l listed) Configuration() shardq.Configuration {
+	kinds := map[reflect.Type]bool{}
+	for _, item := range l.items {
+		kinds[reflect.TypeOf(item)] = true
+	}
+	if len(kinds) > 1 {
+		return shardq.Configuration{Item: "interface {}"}
+	}
+	return shardq.Configuration{Item: reflect.TypeOf(l.items[0]).String()}
+}
+
+func (l listed) InspectItems(state stats.State) iter.Seq[stats.Item[any]] {
+	return func(yield func(stats.Item[any]) bool) {
+		for i, item := range l.items {
+			of := stats.Ready
+			if i == len(l.items)-1 {
+				of = stats.Delayed
+			}
+			if of != state {
+				continue
+			}
+			if *l.visited++; !yield(stats.Item[any]{Item: item, State: state}) {
 				return
 			}
 		}
 	}
+}
+
+func (l listed) InspectItem(item any) (stats.Item[any], bool) {
+	for _, one := range l.items {
+		if one == item {
+			return stats.Item[any]{Item: item}, true
+		}
+	}
+	return stats.Item[any]{}, false
 }

@@ -7,6 +7,13 @@ import (
 	"github.com/shardq/shardq/stats"
 )
 
+// durations are the histograms.
+type durations struct {
+	Queue histogram `json:"queue"`
+	Work  histogram `json:"work"`
+	Delay histogram `json:"delay"`
+}
+
 func newDurations(m *stats.Metrics) *durations {
 	if m == nil {
 		return nil
@@ -14,29 +21,50 @@ func newDurations(m *stats.Metrics) *durations {
 	return &durations{newHistogram(m.QueueDuration, 0), newHistogram(m.WorkDuration, 0), newHistogram(m.Delay, 0)}
 }
 
+// A histogram is the distribution of a duration. A quantile is nil if it lies
+// beyond the last bound. The mean is nil if the sum exceeds what can be
+// counted.
+type histogram struct {
+	Count       uint64  `json:"count"`
+	SumSeconds  seconds `json:"sumSeconds"`
+	MeanSeconds any     `json:"meanSeconds"`
+	P50Seconds  any     `json:"p50Seconds"`
+	P90Seconds  any     `json:"p90Seconds"`
+	P99Seconds  any     `json:"p99Seconds"`
+	// Buckets has a bucket for each doubling, from the first that is not empty
+	// to the last.
+	Buckets []bucket `json:"buckets"`
+	// Fine has the buckets behind the quantiles, eight for each doubling,
+	// without the empty ones. The difference of two readings gives the
+	// quantiles of the durations between them.
+	Fine fineBuckets `json:"fine"`
+}
+
+type fineBuckets struct {
+	AtMostSeconds []any    `json:"atMostSeconds"`
+	Counts        []uint64 `json:"counts"`
+}
+
+// A bucket counts the durations above the bound of the previous bucket, and at
+// most its own. The last one of all has none.
+type bucket struct {
+	AtMostSeconds any    `json:"atMostSeconds"`
+	Count         uint64 `json:"count"`
+}
+
 // newHistogram returns a histogram for the report. The durations are known
 // within fineness.
 func newHistogram(h stats.Histogram, fineness time.Duration) histogram {
-	return histogram{
-		Count: h.Count, SumSeconds: inSeconds(h.Sum), MeanSeconds: optional(h.Mean(), h.Sum < math.MaxInt64),
-		P50Seconds: quantile(h, 0.5), P90Seconds: quantile(h, 0.9), P99Seconds: quantile(h, 0.99),
-		Buckets: doublings(h, fineness), Fine: newFineBuckets(h),
-	}
-}
-
-func newFineBuckets(h stats.Histogram) fineBuckets {
-	fine := fineBuckets{[]*seconds{}, []uint64{}}
+	bounded := func(d time.Duration) any { return known(inSeconds(d), d != math.MaxInt64) }
+	fine := fineBuckets{[]any{}, []uint64{}}
 	for bound, n := range h.Buckets() {
-		fine.AtMostSeconds = append(fine.AtMostSeconds, optional(bound, bound != math.MaxInt64))
-		fine.Counts = append(fine.Counts, n)
+		fine.AtMostSeconds, fine.Counts = append(fine.AtMostSeconds, bounded(bound)), append(fine.Counts, n)
 	}
-	return fine
-}
-
-// quantile returns a quantile, or nil if it lies beyond the last bound.
-func quantile(h stats.Histogram, q float64) *seconds {
-	d := h.Quantile(q)
-	return optional(d, d != math.MaxInt64)
+	return histogram{
+		Count: h.Count, SumSeconds: inSeconds(h.Sum), MeanSeconds: known(inSeconds(h.Mean()), h.Sum < math.MaxInt64),
+		P50Seconds: bounded(h.Quantile(0.5)), P90Seconds: bounded(h.Quantile(0.9)), P99Seconds: bounded(h.Quantile(0.99)),
+		Buckets: doublings(h, fineness), Fine: fine,
+	}
 }
 
 // The bounds of the shown buckets are powers of two of a second, from
@@ -49,7 +77,7 @@ const lowestPower, highestPower = -30, 20
 // Otherwise overdue delays would start a row of thirty empty buckets.
 func doublings(h stats.Histogram, fineness time.Duration) []bucket {
 	buckets, before := []bucket{}, uint64(0)
-	add := func(bound *seconds, atMost uint64) {
+	add := func(bound any, atMost uint64) {
 		if len(buckets) > 0 || atMost > 0 {
 			buckets = append(buckets, bucket{bound, atMost - before})
 		}
@@ -58,11 +86,115 @@ func doublings(h stats.Histogram, fineness time.Duration) []bucket {
 	for power := lowestPower; power <= highestPower && before < h.Count; power++ {
 		bound := time.Duration(math.Floor(1e9 * math.Exp2(float64(power))))
 		if bound >= fineness {
-			add(optional(bound, true), h.AtMost(bound))
+			add(inSeconds(bound), h.AtMost(bound))
 		}
 	}
 	if before < h.Count {
 		add(nil, h.Count)
 	}
 	return buckets
+}
+
+// A chart shows the histogram at a path in the report of a queue. A fleeting
+// one is hidden while it is empty.
+type chart struct {
+	Path, Title, Meaning, Since string
+	Histogram                   histogram
+	Fleeting                    bool
+}
+
+// charts returns the charts of the durations, or nil if there are none.
+func (d *durations) charts() []chart {
+	if d == nil {
+		return nil
+	}
+	const since = "since creation"
+	return []chart{
+		{"detail.durations.queue", "In the queue", "from the first add to the Get", since, d.Queue, false},
+		{"detail.durations.work", "At work", "from the Get to the Done", since, d.Work, false},
+		{"detail.durations.delay", "Delays", "as requested", since, d.Delay, false},
+	}
+}
+
+// Hidden reports whether there is nothing to show.
+func (c chart) Hidden() bool { return c.Fleeting && c.Histogram.Count == 0 }
+
+const barPitch = 10
+
+// A bar stands in a chart that is 100 high, and barPitch wide for each bar.
+type bar struct {
+	X, Y, Height int
+	Label        string
+}
+
+// Bars returns the bars of the buckets. That of one with a count is visible.
+func (c chart) Bars() (bars []bar) {
+	highest := uint64(0)
+	for _, b := range c.Histogram.Buckets {
+		highest = max(highest, b.Count)
+	}
+	for i, b := range c.Histogram.Buckets {
+		height := 0
+		if b.Count > 0 {
+			height = max(2, int(100*float64(b.Count)/float64(highest)))
+		}
+		bars = append(bars, bar{i * barPitch, 100 - height, height, c.label(i) + ": " + formatCount(b.Count)})
+	}
+	return bars
+}
+
+// Width returns the width of the chart.
+func (c chart) Width() int { return max(1, len(c.Histogram.Buckets)) * barPitch }
+
+// Label describes the chart in words.
+func (c chart) Label() string {
+	h := c.Histogram
+	if h.Count == 0 {
+		return c.Title + ": nothing yet"
+	}
+	half := "at most " + h.quantile(h.P50Seconds)
+	if h.P50Seconds == nil {
+		half = "longer than " + longestBound
+	}
+	return c.Title + ": " + formatCount(h.Count) + " durations, half of them " + half
+}
+
+// First and Last return the bounds at the ends.
+func (c chart) First() string { return c.label(0) }
+func (c chart) Last() string  { return c.label(len(c.Histogram.Buckets) - 1) }
+
+func (c chart) label(i int) string {
+	switch {
+	case len(c.Histogram.Buckets) == 0:
+		return ""
+	case c.Histogram.Buckets[i].AtMostSeconds == nil:
+		return "> " + longestBound
+	}
+	return "≤ " + formatValue(asDuration, c.Histogram.Buckets[i].AtMostSeconds)
+}
+
+// longestBound is the bound of the last bounded bucket, in words.
+var longestBound = formatDuration((1 << highestPower) * time.Second)
+
+// quantile returns a formatted quantile.
+func (h histogram) quantile(q any) string {
+	if h.Count > 0 && q == nil {
+		return "> " + longestBound
+	}
+	return orNone(h.Count > 0, formatValue(asDuration, q), unknown)
+}
+
+// A point is a number that describes a histogram. Part is its name in the
+// script.
+type point struct{ Title, Part, Text string }
+
+// Points returns the numbers beside a chart.
+func (h histogram) Points() []point {
+	return []point{
+		{"p50", "p50Seconds", h.quantile(h.P50Seconds)},
+		{"p90", "p90Seconds", h.quantile(h.P90Seconds)},
+		{"p99", "p99Seconds", h.quantile(h.P99Seconds)},
+		{"mean", "mean", orNone(h.Count > 0, formatValue(asDuration, h.MeanSeconds), unknown)},
+		{"count", "count", formatCount(h.Count)},
+	}
 }

@@ -3,6 +3,7 @@ package debugpage
 import (
 	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/shardq/shardq/internal/keytext"
@@ -13,30 +14,28 @@ const maxKeyBytes = 200
 
 // A shownKey is a key as it is shown: short, printable, and on one line.
 type shownKey struct {
-	text string
-	// length is the length of the key in bytes if the text was cut, and
+	Text string
+	// KeyLength is the length of the key in bytes if the text was cut, and
 	// otherwise 0.
-	length int
+	KeyLength int
 }
-
-// showItem returns the text to show for an item. The item may have a String
-// method, which may panic.
-func showItem(item any) shownKey { return newShownKey(keytext.Of(item, maxKeyBytes)) }
 
 // showText returns the text to show for a string.
 func showText(text string) shownKey { return showItem(text) }
 
-// newShownKey quotes a text that would be misleading: one with control
-// characters, characters that change the direction of text, or invalid UTF-8.
-func newShownKey(t keytext.Text) shownKey {
-	shown := shownKey{text: t.Beginning}
-	visible := shown.text
+// showItem returns the text to show for an item, whose String method may panic.
+// It quotes a text that would be misleading: one with control characters,
+// characters that change the direction of text, or invalid UTF-8.
+func showItem(item any) shownKey {
+	t := keytext.Of(item, maxKeyBytes)
+	shown := shownKey{Text: t.Beginning}
+	visible := shown.Text
 	if t.IsCut() {
-		shown.length = t.Length
+		shown.KeyLength = t.Length
 		visible = strings.TrimRight(visible, " ") // an ellipsis follows the spaces
 	}
 	if deceptive(visible) {
-		shown.text = strconv.Quote(shown.text)
+		shown.Text = strconv.Quote(shown.Text)
 	}
 	return shown
 }
@@ -46,7 +45,7 @@ func newShownKey(t keytext.Text) shownKey {
 func redact(with func() string) (shown shownKey) {
 	defer func() {
 		if recover() != nil {
-			shown = shownKey{text: "(redacting it panicked)"}
+			shown = shownKey{Text: "(redacting it panicked)"}
 		}
 	}()
 	return showText(with())
@@ -59,26 +58,72 @@ func deceptive(text string) bool {
 	if text == "" || text[0] == '"' || text[0] == ' ' || text[len(text)-1] == ' ' || !utf8.ValidString(text) {
 		return true
 	}
-	for _, r := range text {
-		if !strconv.IsPrint(r) {
-			return true
-		}
-	}
-	return false
+	return strings.ContainsFunc(text, func(r rune) bool { return !strconv.IsPrint(r) })
 }
 
 // withEllipsis returns the text, and an ellipsis if it is cut.
-func (k shownKey) withEllipsis() string {
-	if k.length == 0 {
-		return k.text
-	}
-	return k.text + "…"
-}
+func (k shownKey) withEllipsis() string { return k.Text + orNone(k.KeyLength > 0, "…", "") }
 
 // inWords returns the text, and its length if it is cut.
 func (k shownKey) inWords() string {
-	if k.length == 0 {
-		return k.text
+	return k.Text + orNone(k.KeyLength > 0, "… ("+formatCount(k.KeyLength)+" bytes)", "")
+}
+
+// key returns the text to show for an item.
+func (rd *reader) key(item any) shownKey {
+	if of := rd.handler.options.RedactKey; of != nil {
+		return redact(func() string { return of(rd.name, item) })
 	}
-	return k.text + "… (" + formatCount(k.length) + " bytes)"
+	return showItem(item)
+}
+
+// group returns the text to show for the name of a group.
+func (rd *reader) group(group string) shownKey {
+	if of := rd.handler.options.RedactGroup; of != nil {
+		return redact(func() string { return of(rd.name, group) })
+	}
+	return showText(group)
+}
+
+// errorHidden is shown in place of a text that may have what other options
+// hide.
+const errorHidden = "(hidden, because keys or groups are: see Options.RedactError)"
+
+// errorText returns the text to show for the text of an error.
+func (rd *reader) errorText(text string) shownKey {
+	options := rd.handler.options
+	shown := showText(text)
+	switch {
+	case options.RedactError != nil:
+		whole := wholeWords(text)
+		shown = redact(func() string {
+			text = options.RedactError(rd.name, whole)
+			return text
+		})
+		if text == "" && shown == showText("") { // its quotes would be misleading
+			return shownKey{}
+		}
+	case options.RedactKey != nil || options.RedactGroup != nil:
+		return shownKey{Text: errorHidden}
+	}
+	if shown.KeyLength > 0 && strings.HasSuffix(text, "…") { // the queue has cut it: its length is not that of the error
+		return shownKey{Text: shown.Text + "…"}
+	}
+	return shown
+}
+
+// wholeWords returns a text without the last word and with an ellipsis, if the
+// queue has cut the text. RedactError may not recognize a secret by its
+// beginning, which may be all that is left of the last word.
+func wholeWords(text string) string {
+	const ellipsis, least = "…", 512 // bytes of a text that the queue has cut
+	if len(text) < least || !strings.HasSuffix(text, ellipsis) {
+		return text
+	}
+	end := strings.LastIndexFunc(text, unicode.IsSpace)
+	if end < 0 {
+		return ellipsis
+	}
+	_, size := utf8.DecodeRuneInString(text[end:])
+	return text[:end+size] + ellipsis
 }

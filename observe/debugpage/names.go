@@ -4,22 +4,12 @@ import (
 	"fmt"
 	"hash/maphash"
 	"reflect"
+	"slices"
+	"strings"
 	"sync"
 
 	"github.com/shardq/shardq"
 )
-
-// A named is a queue with its names.
-type named struct {
-	queue shardq.Inspector
-	// name is the queue's own name, and shown is how the page shows it.
-	name, shown string
-	// id is the name that selects the queue.
-	id string
-	// number distinguishes the queue from others, including one that had its id
-	// before. It is 0 if that is not known.
-	number uint64
-}
 
 // A directory has all queues in order, and an index by id.
 type directory struct {
@@ -27,23 +17,12 @@ type directory struct {
 	byID map[string]int
 }
 
-func (d directory) has(id string) bool {
-	_, ok := d.byID[id]
-	return ok
-}
-
-// matching returns the queues whose id has a text in it.
+// matching returns the queues whose id has a text in it, in upper or lower
+// case.
 func (d directory) matching(text string) []named {
-	if text == "" {
-		return d.all
-	}
-	var found []named
-	for _, n := range d.all {
-		if matches(n.id, text) {
-			found = append(found, n)
-		}
-	}
-	return found
+	return slices.DeleteFunc(slices.Clone(d.all), func(n named) bool {
+		return !strings.Contains(strings.ToLower(n.id), strings.ToLower(text))
+	})
 }
 
 // find returns the queue that an id selects.
@@ -54,27 +33,20 @@ func (d directory) find(id string) (named, error) {
 	return named{}, fmt.Errorf("there is no queue %s: it may be closed, or have another name", showText(id).inWords())
 }
 
-// names remembers the id of each queue. Queues that share a name are numbered,
-// except the first. Numbers that follow from the order alone would change when
-// the first queue goes: an open page would continue with another queue, and a
-// link would lead to it.
-//
-// names remembers the queues of the last list. The id of any other queue is
-// free.
+// names remembers the ids of the queues in the last list. Queues that share a
+// name are numbered, except the first. Numbers that follow from the order alone
+// would change when the first queue goes: an open page would continue with
+// another queue, and a link would lead to it.
 type names struct {
 	// handler distinguishes the numbers from those of other handlers, also in
 	// other processes.
 	handler string
 
 	mu    sync.Mutex
-	known map[identity]named
+	known map[identity]named // without their queues
 	// last is the last number that was assigned.
 	last uint64
 }
-
-// instance returns a text that distinguishes a queue from all others, including
-// earlier ones.
-func (n *names) instance(queue named) string { return fmt.Sprintf("%s-%d", n.handler, queue.number) }
 
 // An identity distinguishes a queue from others without keeping it alive.
 // Queues with equal hashes, whether they are the same queue or not, are
@@ -86,19 +58,20 @@ type identity struct {
 	place int
 }
 
-var identitySeed = maphash.MakeSeed()
+// seed makes identities, and the ids of items and groups. It is random, so that
+// an id says nothing about a key that is redacted, and ends with the process.
+var seed = maphash.MakeSeed()
 
 // identify returns the identities of queues.
 func identify(queues []shardq.Inspector) []identity {
 	identities, places := make([]identity, len(queues)), make(map[identity]int, len(queues))
 	for i, queue := range queues {
-		if queue == nil || !reflect.ValueOf(queue).Comparable() {
-			continue
+		if queue != nil && reflect.ValueOf(queue).Comparable() {
+			found := identity{kind: reflect.TypeOf(queue), hash: maphash.Comparable(seed, queue)}
+			places[found]++
+			found.place = places[found]
+			identities[i] = found
 		}
-		found := identity{kind: reflect.TypeOf(queue), hash: maphash.Comparable(identitySeed, queue)}
-		places[found]++
-		found.place = places[found]
-		identities[i] = found
 	}
 	return identities
 }
@@ -108,41 +81,27 @@ func identify(queues []shardq.Inspector) []identity {
 // a number if it has none or another queue has it.
 func (n *names) nameAll(queues []shardq.Inspector) directory {
 	identities := identify(queues)
-	d := directory{make([]named, len(queues)), make(map[string]int, len(queues))}
-	for i, queue := range queues {
-		d.all[i] = newNamed(queue)
-	}
+	d := directory{each(queues, newNamed), make(map[string]int, len(queues))}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for i := range queues {
-		known, ok := n.known[identities[i]]
-		if ok && known.name == d.all[i].name {
-			d.give(i, known.id)
+		before, ok := n.known[identities[i]]
+		if ok && before.name == d.all[i].name {
+			d.give(i, before.id)
 		}
-		d.all[i].number = n.number(identities[i], known)
+		if d.all[i].number = before.number; !ok && identities[i].place > 0 {
+			n.last++
+			d.all[i].number = n.last
+		}
 	}
 	d.giveOthers()
-	n.remember(identities, d)
+	n.known = make(map[identity]named, len(queues))
+	for i, one := range d.all {
+		if one.queue = nil; identities[i].place > 0 {
+			n.known[identities[i]] = one
+		}
+	}
 	return d
-}
-
-// number returns the known number of a queue, or the next.
-func (n *names) number(queue identity, known named) uint64 {
-	if queue.place > 0 && known.number == 0 {
-		n.last++
-		return n.last
-	}
-	return known.number
-}
-
-// newNamed returns a queue that has no id yet.
-func newNamed(queue shardq.Inspector) named {
-	name := nameOf(queue)
-	shown := showText(name).inWords()
-	if name == "" {
-		shown = "unnamed"
-	}
-	return named{queue: queue, name: name, shown: shown}
 }
 
 func (d directory) give(i int, id string) {
@@ -152,34 +111,22 @@ func (d directory) give(i int, id string) {
 
 // giveOthers assigns ids to the queues that have none.
 func (d directory) giveOthers() {
-	last := map[string]int{} // the last number of each name
-	for i := range d.all {
-		if d.all[i].id != "" {
+	last := map[string]int{} // the last number of each title
+	for i, one := range d.all {
+		if one.id != "" {
 			continue
 		}
-		shown := d.all[i].shown
-		id := shown
-		for d.has(id) {
-			last[shown] = max(last[shown], 1) + 1
-			id = fmt.Sprintf("%s #%d", shown, last[shown])
+		id := one.title
+		for taken := true; taken; {
+			if _, taken = d.byID[id]; taken {
+				last[one.title] = max(last[one.title], 1) + 1
+				id = fmt.Sprintf("%s #%d", one.title, last[one.title])
+			}
 		}
 		d.give(i, id)
 	}
 }
 
-// remember replaces the known queues by those of a directory.
-func (n *names) remember(identities []identity, d directory) {
-	n.known = make(map[identity]named, len(identities))
-	for i, identity := range identities {
-		if identity.place > 0 {
-			n.known[identity] = named{name: d.all[i].name, id: d.all[i].id, number: d.all[i].number}
-		}
-	}
-}
-
-// nameOf returns the name of a queue, or none if it panics. A nil queue panics,
-// for example. Reading it panics, too.
-func nameOf(queue shardq.Inspector) (name string) {
-	defer func() { _ = recover() }()
-	return queue.Name()
-}
+// instance returns a text that distinguishes a queue from all others, including
+// earlier ones.
+func (rd *reader) instance() string { return fmt.Sprintf("%s-%d", rd.names.handler, rd.number) }

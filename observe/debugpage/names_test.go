@@ -1,7 +1,10 @@
 package debugpage
 
 import (
+	"net/url"
 	"runtime"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"weak"
@@ -11,60 +14,26 @@ import (
 	"github.com/shardq/shardq"
 )
 
-// A listed handler names the queues that a test lists for each request.
-type listed struct {
-	names names
-}
-
-func (l *listed) ids(queues ...shardq.Inspector) (ids []string) {
-	for _, n := range l.names.nameAll(queues).all {
-		ids = append(ids, n.id)
+// idsOf returns the ids of the queues that a test lists for each request.
+func idsOf(n *names, queues ...shardq.Inspector) (ids []string) {
+	for _, one := range n.nameAll(queues).all {
+		ids = append(ids, one.id)
 	}
 	return ids
-}
-
-func queueNamed(name string) *shardq.Queue[int] {
-	return shardq.MustNew(shardq.Options[int]{Name: name, Shards: 1})
 }
 
 // TestNamesStay checks that a queue keeps its name while others go, come, or
 // change places. The name of a queue that is gone is free.
 func TestNamesStay(t *testing.T) {
-	l := listed{}
-	a, b, c, d := queueNamed("q"), queueNamed("q"), queueNamed("q"), queueNamed("q")
-	require.Equal(t, []string{"q", "q #2", "q #3"}, l.ids(a, b, c))
-	require.Equal(t, []string{"q #2", "q #3"}, l.ids(b, c))
-	require.Equal(t, []string{"q #3", "q #2"}, l.ids(c, b))
-	require.Equal(t, []string{"q", "q #2", "q #3"}, l.ids(d, b, c), "a new one has what is free")
-	require.Equal(t, []string{"q #3", "q #2", "q"}, l.ids(c, a, d), "one that comes back is a new one")
-}
-
-// TestNamesOfAllKinds checks that queues that are not comparable, listed twice,
-// or nil have names, too.
-func TestNamesOfAllKinds(t *testing.T) {
-	l := listed{}
-	q := queueNamed("q")
-	odd := oddQueue{q, nil}
-	require.Equal(t, []string{"q", "q #2", "q #3", "unnamed"}, l.ids(odd, q, q, nil))
-	require.Equal(t, []string{"q #2", "q", "q #3", "unnamed"}, l.ids(q, odd, q, nil))
-	require.Equal(t, []string{"q #2", "q", "q #3"}, l.ids(q, q.View(), odd), "a view is another")
-	require.Equal(t, []string{"q #2", "q"}, l.ids(q, q.View()))
-}
-
-// An oddQueue is not comparable.
-type oddQueue struct {
-	shardq.Inspector
-	_ []int
-}
-
-// TestNamesThatLookNumbered checks that a name in use is not assigned
-// again, in any order.
-func TestNamesThatLookNumbered(t *testing.T) {
-	l := listed{}
-	a, b, odd := queueNamed("q"), queueNamed("q"), queueNamed("q #2")
-	require.Equal(t, []string{"q", "q #2"}, l.ids(a, b))
-	require.Equal(t, []string{"q #2 #2", "q", "q #2"}, l.ids(odd, a, b))
-	require.Equal(t, []string{"q #2 #2"}, l.ids(odd))
+	l := &names{}
+	a, b, c, d := newQueue("q"), newQueue("q"), newQueue("q"), newQueue("q")
+	require.Equal(t, []string{"q", "q #2", "q #3"}, idsOf(l, a, b, c))
+	require.Equal(t, []string{"q #2", "q #3"}, idsOf(l, b, c))
+	require.Equal(t, []string{"q #3", "q #2"}, idsOf(l, c, b))
+	require.Equal(t, []string{"q", "q #2", "q #3"}, idsOf(l, d, b, c), "a new one has what is free")
+	require.Equal(t, []string{"q #3", "q #2", "q"}, idsOf(l, c, a, d), "one that comes back is a new one")
+	odd := newQueue("q #2")
+	require.Equal(t, []string{"q #2 #2", "q #3", "q #2", "q"}, idsOf(l, odd, c, a, d), "a name in use is not assigned again")
 }
 
 // A renamed queue returns another name each time.
@@ -76,18 +45,65 @@ type renamed struct {
 func (r renamed) Name() string { return *r.name }
 
 func TestNamesThatChange(t *testing.T) {
-	l, name := listed{}, "first"
-	q := renamed{nil, &name}
-	require.Equal(t, []string{"first"}, l.ids(q))
+	l, name := &names{}, "first"
+	require.Equal(t, []string{"first"}, idsOf(l, renamed{nil, &name}))
 	name = "second"
-	require.Equal(t, []string{"second"}, l.ids(q))
+	require.Equal(t, []string{"second"}, idsOf(l, renamed{nil, &name}))
+}
+
+// TestNamesOfAllKinds checks that queues that are not comparable, listed twice,
+// or nil have names, too.
+func TestNamesOfAllKinds(t *testing.T) {
+	l := &names{}
+	q := newQueue("q")
+	odd := oddQueue{q, nil}
+	require.Equal(t, []string{"q", "q #2", "q #3", "unnamed"}, idsOf(l, odd, q, q, nil))
+	require.Equal(t, []string{"q #2", "q", "q #3", "unnamed"}, idsOf(l, q, odd, q, nil))
+	require.Equal(t, []string{"q #2", "q", "q #3"}, idsOf(l, q, q.View(), odd), "a view is another")
+	require.Equal(t, []string{"q #2", "q"}, idsOf(l, q, q.View()))
+}
+
+// An oddQueue is not comparable.
+type oddQueue struct {
+	shardq.Inspector
+	_ []int
+}
+
+// TestEachQueueCanBeSelected checks queues that share a name or have none.
+func TestEachQueueCanBeSelected(t *testing.T) {
+	var queues []shardq.Inspector
+	for i, name := range []string{"", "", "a", "a", "a #2", "<b>", strings.Repeat("x", 1000)} {
+		queues = append(queues, shardq.MustNew(shardq.Options[int]{Name: name, Shards: i + 1}))
+	}
+	h := Handler(queues...)
+	ids := []string{}
+	for i, q := range getReport(t, h, "").Queues {
+		ids = append(ids, q.ID)
+		require.Nil(t, q.Detail)
+		require.EqualValues(t, i+1, getQueue(t, h, "&queue="+url.QueryEscape(q.ID)).Detail.Configuration["shards"])
+	}
+	require.Equal(t, []string{"unnamed", "unnamed #2", "a", "a #2", "a #2 #2", "<b>"}, ids[:6])
+}
+
+// TestManyOfOneName checks that naming takes a few steps for each queue, not
+// one for each pair.
+func TestManyOfOneName(t *testing.T) {
+	const n = 2000
+	queues := slices.Repeat([]shardq.Inspector{broken{}}, n)
+	require.Less(t, testing.AllocsPerRun(1, func() { new(names).nameAll(queues) }), 20.0*n)
+	d := new(names).nameAll(queues)
+	last, err := d.find("broken #2000")
+	require.NoError(t, err)
+	require.Equal(t, d.all[n-1], last)
+	_, err = d.find("broken #2001")
+	require.ErrorContains(t, err, "there is no queue broken #2001")
 }
 
 // TestNamesKeepNoQueue checks that the page does not keep a queue that is gone
 // alive, even without another request.
 func TestNamesKeepNoQueue(t *testing.T) {
 	var n names
-	q := queueNamed("q")
+	q := newQueue("q")
 	gone := weak.Make(q)
 	n.nameAll([]shardq.Inspector{q})
 	runtime.KeepAlive(q)
@@ -105,7 +121,7 @@ func TestNamesKeepNoQueue(t *testing.T) {
 // TestNamesAmongRequests names different lists concurrently.
 func TestNamesAmongRequests(t *testing.T) {
 	var n names
-	queues := []shardq.Inspector{queueNamed("q"), queueNamed("q"), queueNamed("q")}
+	queues := []shardq.Inspector{newQueue("q"), newQueue("q"), newQueue("q")}
 	var requests sync.WaitGroup
 	for i := range 8 {
 		requests.Go(func() {
@@ -120,24 +136,11 @@ func TestNamesAmongRequests(t *testing.T) {
 	requests.Wait()
 }
 
-// TestLinksStay checks that the page of a queue stays with it when another
-// queue of the same name goes.
-func TestLinksStay(t *testing.T) {
-	first, second := queueNamed("q"), queueNamed("q")
-	second.Add(1)
-	queues := []shardq.Inspector{first, second}
-	h := must(t, Options{List: func() []shardq.Inspector { return queues }})
-	require.Equal(t, 1, getReport(t, h, "&queue=q+%232").Queues[0].Gauges.Ready)
-	queues = queues[1:]
-	require.Equal(t, 1, getReport(t, h, "&queue=q+%232").Queues[0].Gauges.Ready)
-	require.Equal(t, 400, ask(h, request("GET", "?queue=q")).Code)
-}
-
 // TestInstances checks that the instance stays with its queue, whatever its id,
 // and is not assigned again.
 func TestInstances(t *testing.T) {
-	first, second := queueNamed("q"), queueNamed("q")
-	odd := oddQueue{queueNamed("odd"), nil}
+	first, second := newQueue("q"), newQueue("q")
+	odd := oddQueue{newQueue("odd"), nil}
 	var queues []shardq.Inspector
 	h := must(t, Options{List: func() []shardq.Inspector { return queues }})
 	instances := func(listed ...shardq.Inspector) (found []string) {
@@ -154,8 +157,8 @@ func TestInstances(t *testing.T) {
 	again := instances(first, second)
 	require.Equal(t, both[0], again[0])
 	require.NotEqual(t, both[1], again[1], "it was gone, so it may be another")
-	other := instances(queueNamed("q"))
+	other := instances(newQueue("q"))
 	require.NotContains(t, append(both, again...), other[0])
 	require.Equal(t, instances(odd), instances(odd), "which is not comparable")
-	require.NotEqual(t, other[0], getReport(t, Handler(first), "").Queues[0].Instance, "of another handler")
+	require.NotEqual(t, other[0], getQueue(t, Handler(first), "").Instance, "of another handler")
 }

@@ -543,7 +543,7 @@
 		else if (before.verdict.name !== queue.verdict.name || before.gauges.paused !== queue.gauges.paused) announce(`${queue.id}: ${text}`);
 	}
 
-	// highlights return the lines of a narrow page, as in highlight.go: a key and a
+	// highlights return the lines of a narrow page, as in tables.go: a key and a
 	// text, or nothing.
 	const ellipsis = (text, length) => length ? text + "…" : text;
 	const failure = (row) => row && [ellipsis(row.key, row.keyLength), `${duration(row.ageSeconds)} ago: ${ellipsis(row.error, row.errorLength)}`];

@@ -10,28 +10,15 @@ import (
 	"strings"
 )
 
-// A query has the parameters of a request.
+// A query has the parameters of a request, and hasQueue and hasHeat whether it
+// names a queue and a quantity of the map of shards. Rows is the number of
+// rows, and asked the number that the request asks for, or 0. Refresh is the
+// seconds after which a browser without JavaScript reloads the page, or 0.
 type query struct {
-	format string
-	// queue is the id of the selected queue, if hasQueue.
-	queue    string
-	hasQueue bool
-	rows     int
-	// asked is the number of rows that the request asks for, or 0.
-	asked int
-	// heat is the quantity that the map of shards shows.
-	heat string
-	// hasHeat reports whether the request names it.
-	hasHeat bool
-	// refresh is the seconds after which a browser without JavaScript reloads
-	// the page, or 0.
-	refresh int
-	// find is a text in the names of the queues that the overview shows, and
-	// problems reports whether it shows only those with a problem.
-	find     string
-	problems bool
-	// choice selects items of the queue.
-	choice choice
+	format, queue, heat, find   string
+	hasQueue, hasHeat, problems bool
+	rows, asked, refresh        int
+	choice                      choice
 }
 
 const (
@@ -39,7 +26,11 @@ const (
 	asJSON = "json"
 	asText = "text"
 
+	// maxText limits the texts to search for.
+	maxText    = 1000
 	maxRefresh = 3600
+	// pageRows is the number of rows on a page that does not ask for more.
+	pageRows = 8
 )
 
 // parse returns the parameters of a request, or an error that says what is
@@ -58,14 +49,19 @@ func (o Options) parse(r *http.Request) (query, error) {
 			return q, err
 		}
 	}
+	chosen := slices.DeleteFunc([]string{"group", "item", "key", "worker"}, func(name string) bool { return values.Get(name) == "" })
+	switch len(chosen) {
+	case 0:
+	case 1:
+		q.choice.by, q.choice.text = chosen[0], values.Get(chosen[0])
+	default:
+		return q, fmt.Errorf("%s are given together: want one of them", strings.Join(chosen, " and "))
+	}
 	if q.rows = q.asked; q.rows == 0 {
 		q.rows = o.MaxRows
-		if q.format == asHTML && !q.choice.any() {
-			q.rows = o.pageRows()
+		if q.format == asHTML && q.choice.by == "" {
+			q.rows = min(pageRows, o.MaxRows)
 		}
-	}
-	if chosen := q.choice.names(); len(chosen) > 1 {
-		return q, fmt.Errorf("%s are given together: want one of them", strings.Join(chosen, " and "))
 	}
 	return q, nil
 }
@@ -78,41 +74,27 @@ func (o Options) parseValue(q *query, name, value string) (err error) {
 		q.format, err = oneOf(name, value, asHTML, asJSON, asText)
 	case "shards":
 		q.hasHeat = true
-		q.heat, err = oneOf(name, value, quantityNames()...)
+		q.heat, err = oneOf(name, value, each(quantities, func(q quantity) string { return q.Name })...)
 	case "rows":
-		q.asked, err = number(name, value, o.MaxRows)
-	case "find":
-		q.find, err = bounded(name, value)
+		q.asked, err = number(name, value, 1, o.MaxRows)
 	case "problems":
 		_, err = oneOf(name, value, "1")
 		q.problems = true
-	case "key":
-		q.choice.key, err = bounded(name, value)
-	case "item":
-		q.choice.item, err = bounded(name, value)
-	case "group":
-		q.choice.group, err = bounded(name, value)
+	case "find", "key", "item", "group":
+		if len(value) > maxText {
+			err = fmt.Errorf("%s has %s bytes: want at most %s", name, formatCount(len(value)), formatCount(maxText))
+		}
+		if name == "find" {
+			q.find = value
+		}
 	case "worker":
-		q.choice.worker, err = number(name, value, math.MaxInt)
+		q.choice.worker, err = number(name, value, 1, math.MaxInt)
 	case "refresh":
-		q.refresh, err = number(name, value, maxRefresh)
+		q.refresh, err = number(name, value, 1, maxRefresh)
 	default:
 		err = fmt.Errorf("unknown parameter %s: want queue, format, shards, rows, refresh, find, problems, key, item, group or worker", showText(name).inWords())
 	}
 	return err
-}
-
-// pageRows is the number of rows on a page that does not ask for more.
-func (o Options) pageRows() int { return min(8, o.MaxRows) }
-
-// maxText limits the texts to search for.
-const maxText = 1000
-
-func bounded(name, value string) (string, error) {
-	if len(value) > maxText {
-		return "", fmt.Errorf("%s has %s bytes: want at most %s", name, formatCount(len(value)), formatCount(maxText))
-	}
-	return value, nil
 }
 
 func oneOf(name, value string, known ...string) (string, error) {
@@ -122,10 +104,10 @@ func oneOf(name, value string, known ...string) (string, error) {
 	return "", fmt.Errorf("%s is %s: want %s", name, showText(value).inWords(), strings.Join(known, ", "))
 }
 
-func number(name, value string, greatest int) (int, error) {
+func number(name, value string, least, greatest int) (int, error) {
 	n, err := strconv.Atoi(value)
-	if err != nil || n < 1 || n > greatest {
-		return 0, fmt.Errorf("%s is %s: want 1 to %d", name, showText(value).inWords(), greatest)
+	if err != nil || n < least || n > greatest {
+		return 0, fmt.Errorf("%s is %s: want %d to %d", name, showText(value).inWords(), least, greatest)
 	}
 	return n, nil
 }

@@ -1,60 +1,93 @@
 package debugpage
 
 import (
+	"errors"
 	"fmt"
-	"iter"
+	"hash/maphash"
+	"reflect"
 	"slices"
+	"strconv"
 	"strings"
-	"time"
+	"sync"
 
-	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/internal/keytext"
 	"github.com/shardq/shardq/stats"
 )
 
-// A lister can list all items of a queue, and look up one.
-type lister interface {
-	InspectItems(state stats.State) iter.Seq[stats.Item[any]]
-	InspectItem(item any) (stats.Item[any], bool)
+// itemID and groupID return a text that selects an item or a group in a
+// request.
+func itemID(item any) string      { return fmt.Sprintf("%016x", maphash.Comparable(seed, item)) }
+func groupID(group string) string { return fmt.Sprintf("%016x", maphash.String(seed, group)) }
+
+// maxShown limits the items that a handler remembers, and maxVisited those that
+// one request visits.
+const (
+	maxShown   = 4096
+	maxVisited = 200_000
+)
+
+// shownItems remembers the items whose ids were shown last, so that an id leads
+// to its item without a search. It keeps these items alive. The zero value is
+// empty.
+type shownItems struct {
+	mu sync.Mutex
+	// recent and older have at most half of maxShown each. When recent is full,
+	// it takes the place of older.
+	recent, older map[string]any
 }
 
-// maxVisited limits the items that one request visits.
-const maxVisited = 200_000
-
-// A choice selects items of a queue: by key, by id, by group or by worker. Only
-// one of the fields is set.
-type choice struct {
-	key, item, group string
-	worker           int
-}
-
-func (c choice) any() bool { return c != choice{} }
-
-// names returns the parameters that are set.
-func (c choice) names() (names []string) {
-	for name, set := range map[string]bool{"key": c.key != "", "item": c.item != "", "group": c.group != "", "worker": c.worker != 0} {
-		if set {
-			names = append(names, name)
-		}
+// add remembers an item by its id.
+func (s *shownItems) add(id string, item any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.recent == nil || len(s.recent) >= maxShown/2 {
+		s.recent, s.older = make(map[string]any), s.recent
 	}
-	slices.Sort(names)
-	return names
+	s.recent[id] = item
 }
 
-// A foundReport has the items that a choice selects.
+// get returns the item with an id, if it is remembered.
+func (s *shownItems) get(id string) (item any, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if item, ok = s.recent[id]; !ok {
+		item, ok = s.older[id]
+	}
+	return item, ok
+}
+
+// A choice selects items of a queue by "key", "item", which is an id, "group"
+// or "worker". It selects nothing if by is empty.
+type choice struct {
+	by, text string
+	worker   int
+}
+
+func (c choice) title() string {
+	switch c.by {
+	case "item":
+		return "Item"
+	case "group":
+		return "Items of the group"
+	case "worker":
+		return "Items of worker " + formatCount(c.worker)
+	}
+	return "Keys that begin with " + showText(c.text).inWords()
+}
+
+// A foundReport has the items that a choice selects. It is complete unless
+// there were more items than one request visits. Group is the selected group,
+// if it has items, and Failure the last failure of the selected item, if it is
+// still kept.
 type foundReport struct {
-	// Title says what was selected.
-	Title string `json:"title"`
-	// Items has at most as many rows as there may be.
-	Items []item `json:"items"`
-	// Complete is false if there were more items than one request visits.
-	Complete bool `json:"complete"`
-	// Group is the selected group, if it has items. OldestReadySeconds is that
-	// of the group.
-	Group              *group   `json:"group,omitempty"`
-	OldestReadySeconds *seconds `json:"oldestReadySeconds,omitempty"`
-	// Failure is the last failure of the selected item, if it is still kept.
-	Failure *failedAttempt `json:"failure,omitempty"`
-	choice  choice
+	Title              string  `json:"title"`
+	Items              []entry `json:"items"`
+	Complete           bool    `json:"complete"`
+	Group              entry   `json:"group,omitempty"`
+	OldestReadySeconds any     `json:"oldestReadySeconds,omitempty"`
+	Failure            entry   `json:"failure,omitempty"`
+
+	choice choice
 	// infos are the items of the rows. All items that the choice selects are as
 	// many as matches. If exact is set, these are the items whose key is the
 	// text, and otherwise those that begin with it.
@@ -63,70 +96,57 @@ type foundReport struct {
 	exact   bool
 }
 
-// find reads the items of a queue that a choice selects.
-func (rd reader) find(n named, c choice) (q queueReport, err error) {
-	list, ok := n.queue.(lister)
-	if !ok {
-		return q, fmt.Errorf("the items of this queue cannot be searched")
-	}
-	q = queueReport{ID: n.id, Name: n.shown, Instance: rd.instance(n)}
-	defer q.recoverFault()
-	rd.linked = true
-	q = rd.overview(n)
-	configuration := n.queue.Configuration()
-	items := itemReader{rd, n.name, rd.now(n), configuration}
-	q.Found = items.search(list, c)
+// read reads a queue, or the items of it that a choice selects.
+func (rd *reader) read(c choice) (q queueReport, err error) {
+	list, ok := rd.queue.(lister)
 	switch {
-	case c.group != "":
-		rd.describeGroup(n, q.Found, items.now)
-	case c.item != "":
-		q.Found.Failure = rd.lastFailure(n, c.item, items.now)
+	case c.by == "":
+		return rd.whole(), nil
+	case !ok:
+		return q, errors.New("the items of this queue cannot be searched")
 	}
-	return q, nil
+	return rd.guarded(func() queueReport {
+		q := rd.overview()
+		rd.now = rd.clock()
+		q.Found = rd.search(list, c)
+		switch c.by {
+		case "group":
+			rd.describeGroup(q.Found)
+		case "item":
+			q.Found.Failure = rd.lastFailure(c.text)
+		}
+		return q
+	}), nil
 }
-
-// now returns the time of the queue's clock.
-func (rd reader) now(n named) time.Time { return n.queue.Inspect(0).Time }
 
 var states = []stats.State{stats.Processing, stats.Ready, stats.Delayed}
 
-// search finds the items of a queue that a choice selects. It looks up one item
-// if it can, and visits the others until one request has visited enough.
-func (rd itemReader) search(list lister, c choice) *foundReport {
+// search finds the items that a choice selects. It looks up one item if it can,
+// and visits the others until one request has visited enough.
+func (rd *reader) search(list lister, c choice) *foundReport {
 	f := &foundReport{Title: c.title(), Complete: true, choice: c}
-	if c.item != "" {
-		var info stats.Item[any]
-		var found bool
-		if info, found, f.Complete = byID(list, rd.shown, c.item); found {
-			f.add(info, true, rd.rows)
-		}
-	} else {
-		rd.searchAll(list, f)
-	}
-	f.Items = rd.list(f.infos)
-	return f
-}
-
-// searchAll adds the items that the choice of a result selects, by their key,
-// group or worker.
-func (rd itemReader) searchAll(list lister, f *foundReport) {
 	var first stats.Item[any]
 	found, others := false, true
-	if f.choice.key != "" {
-		first, found, others = rd.direct(list, f.choice.key)
+	switch c.by {
+	case "item":
+		first, found, f.Complete = rd.byID(list, c.text)
+		others = false
+	case "key":
+		first, found, others = rd.direct(list, c.text)
 	}
 	if found {
 		f.add(first, true, rd.rows)
 	}
-	if !others {
-		return
+	if others {
+		f.Complete = visit(list, func(info stats.Item[any]) bool {
+			if !found || info.Item != first.Item {
+				rd.consider(f, info)
+			}
+			return true
+		})
 	}
-	f.Complete = visit(list, func(info stats.Item[any]) bool {
-		if !found || info.Item != first.Item {
-			rd.consider(f, info)
-		}
-		return true
-	})
+	f.Items = each(f.infos, rd.item)
+	return f
 }
 
 // visit calls do with the items of a queue, until it returns false. It reports
@@ -149,8 +169,8 @@ func visit(list lister, do func(stats.Item[any]) bool) (complete bool) {
 // byID returns the item with an id. It looks up an item that a page has shown,
 // and searches for any other. If complete is false, the queue may hold an item
 // that was not found.
-func byID(list lister, shown *shownItems, id string) (info stats.Item[any], found, complete bool) {
-	if item, ok := shown.get(id); ok {
+func (rd *reader) byID(list lister, id string) (info stats.Item[any], found, complete bool) {
+	if item, ok := rd.shown.get(id); ok {
 		info, found = list.InspectItem(item)
 		return info, found, true
 	}
@@ -164,22 +184,19 @@ func byID(list lister, shown *shownItems, id string) (info stats.Item[any], foun
 }
 
 // consider adds an item to the result if the choice selects it.
-func (rd itemReader) consider(f *foundReport, info stats.Item[any]) {
-	c := f.choice
-	switch {
-	case c.group != "":
-		if groupID(info.Group) != c.group {
-			return
-		}
-		f.add(info, false, rd.rows)
-	case c.worker != 0:
-		if info.Worker == c.worker {
-			f.add(info, false, rd.rows)
-		}
+func (rd *reader) consider(f *foundReport, info stats.Item[any]) {
+	c, exact, selected := f.choice, false, false
+	switch c.by {
+	case "group":
+		selected = groupID(info.Group) == c.text
+	case "worker":
+		selected = info.Worker == c.worker
 	default:
-		if key := rd.key(rd.queue, info.Item).text; strings.HasPrefix(key, c.key) {
-			f.add(info, key == c.key, rd.rows)
-		}
+		key := rd.key(info.Item).Text
+		exact, selected = key == c.text, strings.HasPrefix(key, c.text)
+	}
+	if selected {
+		f.add(info, exact, rd.rows)
 	}
 }
 
@@ -200,26 +217,14 @@ func (f *foundReport) add(info stats.Item[any], exact bool, limit int) {
 
 // isOne reports whether the result is one item, selected by its key or its id.
 func (f *foundReport) isOne() bool {
-	return f.Complete && f.matches == 1 && (f.choice.item != "" || f.choice.key != "")
+	return f.Complete && f.matches == 1 && (f.choice.by == "item" || f.choice.by == "key")
 }
 
-func (c choice) title() string {
-	switch {
-	case c.item != "":
-		return "Item"
-	case c.group != "":
-		return "Items of the group"
-	case c.worker != 0:
-		return "Items of worker " + formatCount(c.worker)
-	}
-	return "Keys that begin with " + showText(c.key).inWords()
-}
-
-func (rd reader) describeGroup(n named, f *foundReport, now time.Time) {
-	for info := range n.queue.Groups() {
-		if groupID(info.Group) == f.choice.group {
-			row := rd.groupRow(n, info, n.queue.Stats().Ready, now)
-			f.Group, f.OldestReadySeconds = &row, row.OldestReadySeconds
+func (rd *reader) describeGroup(f *foundReport) {
+	for info := range rd.queue.Groups() {
+		if groupID(info.Group) == f.choice.text {
+			f.Group = rd.groupOf(info, rd.queue.Stats().Ready)
+			f.OldestReadySeconds = f.Group["oldestReadySeconds"]
 			return
 		}
 	}
@@ -227,65 +232,94 @@ func (rd reader) describeGroup(n named, f *foundReport, now time.Time) {
 
 // lastFailure returns the last failure of an item that the queue keeps. Of two
 // at the same time, the discard is the last.
-func (rd reader) lastFailure(n named, id string, now time.Time) *failedAttempt {
-	failed, discarded := n.queue.InspectFailures(maxMaxRows)
-	var last []stats.Failure[any]
+func (rd *reader) lastFailure(id string) entry {
+	failed, discarded := rd.queue.InspectFailures(maxMaxRows)
+	var last *stats.Failure[any]
 	for _, failures := range [][]stats.Failure[any]{discarded, failed} { // each has the newest first
 		i := slices.IndexFunc(failures, func(f stats.Failure[any]) bool { return itemID(f.Item) == id })
-		if i >= 0 && (last == nil || failures[i].Time.After(last[0].Time)) {
-			last = failures[i : i+1]
+		if i >= 0 && (last == nil || failures[i].Time.After(last.Time)) {
+			last = &failures[i]
 		}
 	}
 	if last == nil {
 		return nil
 	}
-	return &rd.failedAttempts(n, last, now)[0]
+	return rd.failedAttempt(*last)
 }
 
-// canList reports whether the items of a queue can be searched.
-func canList(queue shardq.Inspector) bool {
-	_, ok := queue.(lister)
-	return ok
-}
-
-// byWorker returns a row for each worker: the first of its items, and how many
-// it has. Items without a known worker stand alone.
-func byWorker(rows []stats.Item[any], limit int) (first []stats.Item[any], sizes []int) {
-	seen := map[int]int{}
-	for _, row := range rows {
-		if i, ok := seen[row.Worker]; ok && row.Worker != 0 {
-			sizes[i]++
-			continue
-		}
-		seen[row.Worker] = len(first)
-		first, sizes = append(first, row), append(sizes, 1)
+// notices say what the result lacks.
+func (f *foundReport) notices() []string {
+	switch {
+	case !f.Complete:
+		return []string{"The queue has more items than one request visits: only the first " + formatCount(maxVisited) + " were searched."}
+	case f.choice.by == "item" && len(f.Items) == 0:
+		return []string{"The queue does not hold this item: it is done, canceled or discarded."}
 	}
-	n := min(limit, len(first))
-	return first[:n], sizes[:n]
+	return nil
 }
 
-// inBatches reports whether a worker has several of the items.
-func inBatches(rows []stats.Item[any]) bool {
-	_, sizes := byWorker(rows, len(rows))
-	return len(sizes) < len(rows)
-}
+func isPaused(group entry) bool { return group["throttledBy"] == stats.ThrottledByPause.String() }
 
-// processing returns the rows of the items in flight, one for each worker. If
-// the first rows are those of batches, it asks for more of them.
-func (rd itemReader) processing(n named, rows []stats.Item[any]) []item {
-	if len(rows) >= rd.rows && inBatches(rows) {
-		rows = n.queue.Inspect(batchRows).Processing
+// direct looks up the item that is written as a text, a string or a whole
+// number, without a search. If others is false, no other is written so.
+func (rd *reader) direct(list lister, text string) (info stats.Item[any], found, others bool) {
+	item, ok := parseItem(kindOf(list), text)
+	if !ok || !rd.isShownAs(item, text) {
+		return info, false, true
 	}
-	first, sizes := byWorker(rows, rd.rows)
-	items := rd.list(first)
-	for i, size := range sizes {
-		if size > 1 {
-			items[i].Batch = size
+	info, found = list.InspectItem(item)
+	return info, found, !found || !rd.isPlain(item)
+}
+
+// kindOf returns the type of the first item that a queue lists, or nil if it
+// lists none.
+func kindOf(list lister) reflect.Type {
+	for _, state := range states {
+		for info := range list.InspectItems(state) {
+			return reflect.TypeOf(info.Item)
 		}
 	}
-	return items
+	return nil
 }
 
-// batchRows is the number of items in flight that are read to find the workers
-// of batches.
-const batchRows = 1000
+// parseItem returns the item of a type that is written as a text.
+func parseItem(kind reflect.Type, text string) (item any, ok bool) {
+	if kind == nil {
+		return nil, false
+	}
+	value := reflect.New(kind).Elem()
+	var err error
+	switch {
+	case kind.Kind() == reflect.String:
+		value.SetString(text)
+	case value.CanInt():
+		var n int64
+		n, err = strconv.ParseInt(text, 10, kind.Bits())
+		value.SetInt(n)
+	case value.CanUint():
+		var n uint64
+		n, err = strconv.ParseUint(text, 10, kind.Bits())
+		value.SetUint(n)
+	default:
+		return nil, false
+	}
+	return value.Interface(), err == nil
+}
+
+// isShownAs reports whether a search for a text may find an item: by the text
+// that the page shows, or, if no option hides keys, by the whole text. direct
+// asks before it looks the item up, so that its time does not tell whether the
+// queue holds a hidden item.
+func (rd *reader) isShownAs(item any, text string) bool {
+	if rd.handler.options.RedactKey == nil && keytext.Of(item, len(text)) == (keytext.Text{Beginning: text, Length: len(text)}) {
+		return true
+	}
+	return rd.key(item).Text == text
+}
+
+// isPlain reports whether no other item is written as the same text. With
+// RedactKey, a String method, or items of several types, others may be.
+func (rd *reader) isPlain(item any) bool {
+	_, described := item.(fmt.Stringer)
+	return rd.handler.options.RedactKey == nil && !described && reflect.TypeOf(item).String() == rd.options.Item
+}

@@ -2,8 +2,6 @@ package debugpage
 
 import (
 	"fmt"
-	"iter"
-	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -12,108 +10,154 @@ import (
 
 	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/stats"
+	"github.com/shardq/shardq/worker"
 )
 
-func keysOf(items []item) (keys []string) {
-	for _, i := range items {
-		keys = append(keys, i.Key)
+type (
+	orderID  string
+	tenantID uint16
+	address  struct{ Tenant, Number string }
+	// A folded key is shown in lower case, so that several are shown as one.
+	folded string
+)
+
+func (f folded) String() string { return strings.ToLower(string(f)) }
+
+// TestSearchByKey checks which items a search finds, and how many it visits: an
+// exact match comes alone, and a string or a whole number is looked up after
+// one item has told the type.
+func TestSearchByKey(t *testing.T) {
+	const all = -1
+	long := strings.Repeat("x", 300)
+	for _, c := range []struct {
+		items   []any
+		key     string
+		want    []any
+		visited int
+	}{
+		{[]any{"acme/10", "acme/2", "acme/1"}, "acme/1", []any{"acme/1"}, 1},
+		{[]any{orderID("acme/10"), orderID("acme/1")}, "acme/1", []any{"acme/1"}, 1},
+		{[]any{int64(1), int64(-123), int64(-12)}, "-12", []any{"-12"}, 1},
+		{[]any{tenantID(70), tenantID(71), tenantID(7)}, "7", []any{"7"}, 1},
+		{[]any{uint64(1), uint64(1<<64 - 1)}, "18446744073709551615", []any{"18446744073709551615"}, 1},
+		{[]any{"acme/10", "acme/1", "globex/1", "acme/later"}, "acme/", []any{"acme/10", "acme/1", "acme/later"}, 1 + 4},
+		{[]any{address{"acme", "2"}, address{"acme", "1"}}, "{acme 1}", []any{"{acme 1}"}, 1 + 2},
+		{[]any{uint16(123), uint16(45), uint16(7)}, "12", []any{"123"}, 1 + 3},
+		{[]any{uint16(123), uint16(45), uint16(7)}, "07", nil, 1 + 3},
+		{[]any{uint16(123), uint16(45), uint16(7)}, "65543", nil, 1 + 3},
+		{[]any{folded("ACME"), folded("Acme/1"), folded("acme")}, "acme", []any{"acme", "acme"}, all},
+		{[]any{folded("acme/1"), folded("acme")}, "acme", []any{"acme"}, all},
+		{[]any{7, "8", "7"}, "7", []any{"7", "7"}, all},
+		{[]any{"70", 7, "71"}, "7", []any{"7"}, all},
+		{[]any{[1]int{12}, [1]int{1}, [1]int{13}}, "[1]", []any{"[1]"}, all},
+		{[]any{[1]int{12}, [1]int{1}, [1]int{13}}, "[1", []any{"[12]", "[1]", "[13]"}, all},
+		// The whole key finds a key that is shown cut or quoted, and so does
+		// the text that is shown.
+		{[]any{orderID(long), orderID("a b ")}, long, []any{long[:maxKeyBytes]}, all},
+		{[]any{orderID(long), orderID("a b ")}, long[:maxKeyBytes], []any{long[:maxKeyBytes]}, all},
+		{[]any{orderID(long), orderID("a b ")}, "a b ", []any{`"a b "`}, all},
+		{[]any{orderID(long), orderID("a b ")}, `"a b "`, []any{`"a b "`}, all},
+	} {
+		q := newListed(c.items...)
+		found := getQueue(t, Handler(q), "&key="+strings.ReplaceAll(c.key, " ", "+")).Found
+		require.True(t, found.Complete)
+		require.Equal(t, c.want, column(found.Items, "key"), c.key)
+		if c.visited != all {
+			require.Equal(t, c.visited, *q.visited, c.key)
+		}
 	}
-	return keys
 }
 
-// TestSearchByKey checks that an exact match comes alone, and otherwise those
-// that begin with the text.
-func TestSearchByKey(t *testing.T) {
-	q := shardq.MustNew(shardq.Options[string]{Name: "q", Shards: 1})
-	for _, key := range []string{"acme/10", "acme/1", "acme/12", "globex/1"} {
-		q.Add(key)
+// TestSearchKeepsKeysHidden checks that RedactKey decides who finds a key, also
+// if the key could be looked up.
+func TestSearchKeepsKeysHidden(t *testing.T) {
+	q := newListed(int64(1001), int64(2001), int64(3), int64(1))
+	h := must(t, Options{Queues: []shardq.Inspector{q}, RedactKey: func(_ string, item any) string {
+		return fmt.Sprint(item.(int64) % 1000) // hides the thousands
+	}})
+	for key, want := range map[string][]any{"1001": nil, "2001": nil, "3": {"3"}, "1": {"1", "1", "1"}} {
+		require.Equal(t, want, column(getQueue(t, h, "&key="+key).Found.Items, "key"), key)
+	}
+	panics := must(t, Options{Queues: []shardq.Inspector{q}, RedactKey: func(string, any) string { panic("no") }})
+	require.Empty(t, getQueue(t, panics, "&key=1001").Found.Items)
+}
+
+// TestLargeQueue checks that a key, links and actions reach an item that a
+// search does not reach, and that a page whose search ended early does not deny
+// that the queue holds the item.
+func TestLargeQueue(t *testing.T) {
+	q := newQueue("invoices")
+	for n := range maxVisited {
+		q.Add(fmt.Sprint("flood/", n))
 	}
 	q.AddAfter("acme/later", time.Hour)
-	h := Handler(q)
-	find := func(h http.Handler, query string) *foundReport {
-		r := getReport(t, h, query).Queues[0]
-		require.Nil(t, r.Detail)
-		return r.Found
-	}
-	require.Equal(t, []string{"acme/1"}, keysOf(find(h, "&key=acme/1").Items))
-	require.Equal(t, []string{"acme/10", "acme/1", "acme/12", "acme/later"}, keysOf(find(h, "&key=acme/").Items))
-	require.Equal(t, []string{"acme/10", "acme/1"}, keysOf(find(h, "&key=acme/&rows=2").Items))
-	require.Empty(t, find(h, "&key=other").Items)
+	d := newDesk(t, q)
+	id := itemID("acme/later")
+	page := get(t, d.h, "?item="+id)
+	require.Contains(t, page, "only the first 200,000 were searched")
+	require.NotContains(t, page, "does not hold this item")
+	require.NotContains(t, page, "No item.")
+	d.press(404, "retry", "item", id)
+	require.Contains(t, d.log.String(), "not among the first 200,000")
 
-	type number int
-	numbers := shardq.MustNew(shardq.Options[number]{Name: "numbers", Shards: 1})
-	for n := range 30 {
-		numbers.Add(number(n))
-	}
-	require.Equal(t, []string{"2"}, keysOf(find(Handler(numbers), "&key=2").Items), "the exact one alone")
+	found := getQueue(t, d.h, "&key=acme/later").Found
+	require.True(t, found.Complete)
+	require.Equal(t, []any{"acme/later"}, column(found.Items, "key"))
+	get(t, d.h, "?key=flood/") // shows other items, but remembers only those of its rows
+	require.Equal(t, []string{"retry", "cancel"}, d.buttons("?item="+id), "it was shown")
+	h := must(t, Options{Queues: []shardq.Inspector{q}, RedactKey: func(_ string, item any) string { return fmt.Sprint(item) }})
+	require.False(t, getQueue(t, h, "&key=flood/7").Found.Complete, "RedactKey may return that text for others")
+	d.press(303, "cancel", "item", id)
+	require.Contains(t, get(t, d.h, "?item="+id), "does not hold this item")
 
-	hidden := must(t, Options{Queues: []shardq.Inspector{q}, RedactKey: func(_ string, item any) string { return strings.ToUpper(item.(string)) }})
-	require.Empty(t, find(hidden, "&key=acme/1").Items, "a hidden key cannot be guessed")
-	require.Equal(t, []string{"ACME/1"}, keysOf(find(hidden, "&key=ACME/1").Items))
 }
 
-// TestPagesOfItemsAndGroups follows the links of the rows.
+// TestShownItemsAreBounded checks that the items that were shown last are
+// remembered, and not many others.
+func TestShownItemsAreBounded(t *testing.T) {
+	var s shownItems
+	for n := range 3 * maxShown {
+		s.add(fmt.Sprint(n), n)
+		require.LessOrEqual(t, len(s.recent)+len(s.older), maxShown)
+	}
+	for n := 3*maxShown - maxShown/2 + 1; n < 3*maxShown; n++ {
+		item, _ := s.get(fmt.Sprint(n))
+		require.Equal(t, n, item)
+	}
+	_, ok := s.get("0")
+	require.False(t, ok)
+}
+
+// TestPagesOfItemsAndGroups follows the links of the rows, which keep the
+// number of rows on the way there and back.
 func TestPagesOfItemsAndGroups(t *testing.T) {
 	h := Handler(eventful(t))
-	d := getReport(t, h, "").Queues[0].Detail
-	first := d.Processing[0]
-	found := getReport(t, h, "&item="+first.ID).Queues[0].Found
-	require.Equal(t, []item{first}, found.Items)
-	require.Equal(t, 1, first.Attempt, "the first attempt")
-	require.Equal(t, "in flight", first.State)
-	failed := getReport(t, h, "&item="+d.Failures[0].ID).Queues[0].Found
-	require.Equal(t, d.Failures[0].Error, failed.Failure.Error)
-	page := get(t, h, "?item="+d.Failures[0].ID)
-	require.Contains(t, page, d.Failures[0].Error)
+	d := getQueue(t, h, "").Detail
+	found := getQueue(t, h, "&item="+d.Processing[0]["id"].(string)).Found
+	require.Equal(t, d.Processing[:1], found.Items)
+	failed := d.Failures[0]["id"].(string)
+	require.Equal(t, d.Failures[0], getQueue(t, h, "&item="+failed).Found.Failure)
+	require.Contains(t, get(t, h, "?item="+failed), d.Failures[0]["error"])
 	require.Contains(t, get(t, h, "?item=0000000000000000"), "does not hold this item")
-
-	group := getReport(t, h, "&group="+d.Groups[0].ID).Queues[0].Found
-	require.Equal(t, d.Groups[0], *group.Group)
-	require.NotNil(t, group.OldestReadySeconds)
-	require.Equal(t, d.Groups[0].OldestReadySeconds, group.OldestReadySeconds)
-	require.Len(t, group.Items, d.Groups[0].Held)
-	require.Contains(t, get(t, h, "?group="+d.Groups[0].ID+"&format=text"), "Oldest ready")
-	require.Contains(t, get(t, h, ""), "group="+d.Groups[0].ID)
+	id := d.Groups[0]["id"].(string)
+	group := getQueue(t, h, "&group="+id).Found
+	require.Equal(t, d.Groups[0], group.Group)
+	require.Equal(t, d.Groups[0]["oldestReadySeconds"], group.OldestReadySeconds)
+	require.EqualValues(t, d.Groups[0]["held"], len(group.Items))
+	require.Contains(t, get(t, h, "?group="+id+"&format=text"), "Throttled by")
 	require.Equal(t, 400, ask(Handler(broken{}), request("GET", "?item=x")).Code, "such a queue cannot list its items")
-	require.Equal(t, 400, ask(Handler(eventful(t), eventful(t)), request("GET", "?item=x")).Code)
-}
 
-// An unlisted queue lists no item.
-type unlisted struct{ *shardq.Queue[string] }
-
-func (unlisted) InspectItems(stats.State) iter.Seq[stats.Item[any]] {
-	return func(func(stats.Item[any]) bool) {}
-}
-
-// TestAgeOfAGroup checks that the page of a group has the age that the page of
-// the queue has, also if the search does not reach an item of the group.
-func TestAgeOfAGroup(t *testing.T) {
-	h := Handler(unlisted{eventful(t)})
-	age := getReport(t, h, "").Queues[0].Detail.Groups[0].OldestReadySeconds
-	require.NotNil(t, age)
-	require.Equal(t, age, getReport(t, h, "&group="+groupID("globex")).Queues[0].Found.OldestReadySeconds)
-	require.Contains(t, get(t, h, "?group="+groupID("globex")), "<dt>Oldest ready</dt><dd>46 ms</dd>")
-}
-
-// TestLinksKeepTheRows checks that the reader keeps the number of rows on the
-// way to an item, a group or a search, and back.
-func TestLinksKeepTheRows(t *testing.T) {
-	q := eventful(t)
-	h := Handler(q, shardq.MustNew(shardq.Options[int]{Name: "other"}))
-	for _, rows := range []string{"", "&amp;rows=8", "&amp;rows=12", "&amp;rows=25"} {
+	h = Handler(eventful(t), newQueue("other"))
+	require.Equal(t, 400, ask(h, request("GET", "?item=x")).Code, "of which queue?")
+	for _, rows := range []string{"", "&amp;rows=12"} {
 		asked := strings.ReplaceAll(rows, "amp;", "")
 		queue := get(t, h, "?queue=invoices"+asked)
 		for _, link := range []string{"?item=" + itemID("acme/1"), "?group=" + groupID("acme")} {
 			require.Contains(t, queue, `"`+link+`&amp;queue=invoices`+rows+`"`)
 			require.Contains(t, get(t, h, link+"&queue=invoices"+asked), `<a href="?queue=invoices`+rows+`">of`)
 		}
-		require.Contains(t, get(t, h, "?key=acme&queue=invoices"+asked), `<a href="?queue=invoices`+rows+`">of`)
-		require.Equal(t, rows != "", strings.Contains(queue, `<input type="hidden" name="rows" value="`+strings.TrimPrefix(asked, "&rows=")+`">`))
+		require.Equal(t, rows != "", strings.Contains(queue, `<input type="hidden" name="rows" value="12">`))
 	}
-	d := newDesk(t)
-	form := d.form("token", d.h.(*handler).token, "action", "pause", "queue", "invoices")
-	form.URL.RawQuery = "queue=invoices&rows=12"
-	d.done(ask(d.h, form), "?queue=invoices&rows=12")
 }
 
 // A failing queue has these failures.
@@ -132,51 +176,65 @@ func TestLastErrorOfAnItem(t *testing.T) {
 	at := func(minute int, text string) stats.Failure[any] {
 		return stats.Failure[any]{Item: "acme/1", Time: time.Date(2026, 1, 1, 0, minute, 0, 0, time.UTC), Error: text}
 	}
-	q := shardq.MustNew(shardq.Options[string]{Name: "q"})
+	q := newQueue("q")
 	for want, f := range map[string]failing{
 		"newer failure": {q, []stats.Failure[any]{at(3, "newer failure"), at(1, "old")}, []stats.Failure[any]{at(2, "older discard")}},
 		"newer discard": {q, []stats.Failure[any]{at(3, "older failure")}, []stats.Failure[any]{at(4, "newer discard"), at(2, "old")}},
 		"discard":       {q, []stats.Failure[any]{at(3, "failure")}, []stats.Failure[any]{at(3, "discard")}},
 		"only failure":  {q, []stats.Failure[any]{at(3, "only failure")}, nil},
 	} {
-		found := getReport(t, Handler(f), "&item="+itemID("acme/1")).Queues[0].Found
-		require.Equal(t, want, found.Failure.Error)
+		require.Equal(t, want, getQueue(t, Handler(f), "&item="+itemID("acme/1")).Found.Failure["error"])
 	}
 }
 
-// TestOneRowForEachWorker checks that a batch takes one row, which leads to the
-// others.
-func TestOneRowForEachWorker(t *testing.T) {
-	rows := make([]stats.Item[any], 6)
-	for i, worker := range []int{3, 3, 0, 3, 5, 0} {
-		rows[i] = stats.Item[any]{Item: i, Worker: worker}
+// TestBatchesAndStuckItems checks that a batch takes one row, which leads to
+// its other items, and that the overview and the page of a queue count the same
+// stuck items, with any number of rows.
+func TestBatchesAndStuckItems(t *testing.T) {
+	fake := newFake()
+	q := shardq.MustNew(shardq.Options[string]{Name: "q", Shards: 4, Clock: fake, Metrics: true, StuckAfter: time.Minute})
+	takeBatch := func(size int) {
+		for n := range size {
+			q.Add(fmt.Sprint(q.Stats().Held, "/", n))
+		}
+		_, show, closeSlot := q.OpenSlot()
+		t.Cleanup(closeSlot)
+		claims, items := make([]worker.Claim[string], size), []string{}
+		n, err := q.ClaimBatch(t.Context(), claims)
+		require.NoError(t, err)
+		require.Equal(t, size, n)
+		for _, c := range claims {
+			items = append(items, c.Item)
+		}
+		show(items)
 	}
-	first, sizes := byWorker(rows, 10)
-	require.Equal(t, []stats.Item[any]{rows[0], rows[2], rows[4], rows[5]}, first)
-	require.Equal(t, []int{3, 1, 1, 1}, sizes)
-	first, _ = byWorker(rows, 2)
-	require.Len(t, first, 2)
-
-	q := shardq.MustNew(shardq.Options[int]{Name: "q", Shards: 1, Metrics: true})
-	for n := range 60 {
-		q.Add(n)
+	requireStuck := func(want float64, atLeast bool, text string) {
+		t.Helper()
+		whole, seen := Handler(q), Handler(q.View(), newQueue("other"))
+		for name, r := range map[string]queueReport{
+			"overview": getQueue(t, seen, ""), "queue": getQueue(t, whole, ""), "one row": getQueue(t, whole, "&rows=1"),
+			"found": getQueue(t, whole, "&key=1"), "not listed": getQueue(t, Handler(struct{ shardq.Inspector }{q}), ""),
+		} {
+			require.Equal(t, []any{want, atLeast}, []any{r.Gauges["stuck"], r.Gauges["stuckAtLeast"]}, name)
+			require.Contains(t, r.Verdict.Text, text)
+		}
 	}
-	_, show, closeSlot := q.OpenSlot()
-	defer closeSlot()
-	batch := make([]int, 50)
-	n, err := q.GetBatch(t.Context(), batch)
-	require.NoError(t, err)
-	show(batch[:n])
-	single, _ := q.Get()
-	h := Handler(q)
-	d := getReport(t, h, "&rows=5").Queues[0].Detail
-	require.Len(t, d.Processing, 2)
-	require.Equal(t, 50, d.Processing[0].Batch)
-	require.Equal(t, fmt.Sprint(single), d.Processing[1].Key)
-	require.Contains(t, get(t, h, ""), "and 49 more of this worker")
-	found := getReport(t, h, fmt.Sprint("&rows=25&worker=", d.Processing[0].Worker)).Queues[0].Found
+	takeBatch(100)
+	requireStuck(0, false, "keeping up")
+	fake.Step(2 * time.Minute)
+	takeBatch(30)
+	requireStuck(100, false, "100 stuck")
+	q.Add("alone")
+	take(t, q)
+	d := getQueue(t, Handler(q), "&rows=5").Detail
+	require.Equal(t, []any{100., 30., nil}, column(d.Processing, "batch"))
+	require.Equal(t, "alone", d.Processing[2]["key"])
+	require.Contains(t, get(t, Handler(q), ""), "and 99 more of this worker")
+	found := getQueue(t, Handler(q), fmt.Sprint("&rows=25&worker=", d.Processing[0]["worker"])).Found
 	require.Len(t, found.Items, 25)
-	one := getReport(t, h, "&item="+found.Items[24].ID).Queues[0].Found
-	require.Equal(t, found.Items[24].Key, one.Items[0].Key)
-	require.Equal(t, d.Processing[0].Worker, one.Items[0].Worker)
+	fake.Step(2 * time.Minute)
+	takeBatch(1000)
+	requireStuck(131, false, "131 stuck")
+	fake.Step(2 * time.Minute)
+	requireStuck(maxStuck, true, "1,000 or more stuck")
 }

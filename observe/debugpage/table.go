@@ -1,51 +1,61 @@
 package debugpage
 
-// A table has rows, for the page and for the text.
+import (
+	"net/url"
+	"strconv"
+	"strings"
+)
+
+// A table has rows, for the page and for the text. Path is where they are in
+// the report of a queue, or "queues".
 type table struct {
-	// Path is where the rows are in the report of a queue. For the table of all
-	// queues it is "queues".
 	Path, Title string
 	// Note says what is missing. Empty is shown in place of rows.
 	Note, Empty string
-	// Chart stands above the rows, unless it is nil.
-	Chart *chart
-	// Open reports whether a folded table is open.
+	// Chart stands above the rows, unless it is nil. Open reports whether a
+	// folded table is open.
+	Chart   *chart
 	Open    bool
 	Columns []heading
 	Rows    []row
+	// link is the parameter that selects the item, the group or the queue of a
+	// row by its id.
+	link string
 }
 
-// A heading describes a column.
-type heading struct {
-	Title string
-	// Field is where the value is in a row of the report. Format is how it is
-	// shown.
-	Field, Format string
-	// Sort is "ascending" or "descending" if the rows are sorted by the column.
-	Sort string
+// A heading describes a column. Field is where the value is in an entry, and
+// Format how it is shown. Sort is "ascending" or "descending" if the rows are
+// sorted by the column.
+type heading struct{ Title, Field, Format, Sort string }
+
+// Live reports whether a column makes sense only while the page updates itself.
+func (h heading) Live() bool { return h.Format == asRate || h.Format == asGraph }
+
+// Numeric reports whether the column has numbers.
+func (h heading) Numeric() bool {
+	switch h.Format {
+	case asCount, asDuration, asShare, asRate, asDecimal, asWorker:
+		return true
+	}
+	return false
 }
 
-// A row has a cell for each heading.
+// A row has a cell for each heading. ID distinguishes it from others where the
+// order may change.
 type row struct {
 	Cells []cell
 	Stuck bool
-	// ID distinguishes the row from others where the order may change.
-	ID string
+	ID    string
 }
 
-// A cell is a value as it is shown.
+// A cell is a value as it is shown. Stuck is that of the item of a key, Tone
+// that of a verdict, and Percent the length of the bar of a share.
 type cell struct {
-	Format, Text string
-	// KeyLength is the length of a key, or of the name of a group, that was
-	// cut.
-	KeyLength int
-	// Stuck reports whether the item of this key is stuck.
-	Stuck bool
-	// Tone is the tone of a verdict.
-	Tone string
-	// Percent is the length of the bar of a share.
-	Percent int
-	// To is the address that the key links to. More links to the other items of
+	shownKey
+	Format, Tone string
+	Stuck        bool
+	Percent      int
+	// To is the address that a key links to. More links to the other items of
 	// the worker.
 	To   string
 	More *more
@@ -57,130 +67,101 @@ type more struct {
 	To string
 }
 
-// The formats of cells. The script has them, too.
+// The formats of values. The script has them, too.
 const (
-	asKey      = "key"
-	asWords    = "text"
-	asError    = "error"
-	asCount    = "count"
-	asDuration = "duration"
-	asShare    = "share"
-	asYes      = "yes"
-	asTruth    = "truth"
-	asWorker   = "worker"
-	asQueue    = "queue"
-	asVerdict  = "verdict"
-	asRate     = "rate"
-	asGraph    = "graph"
-	asRatio    = "ratio"
-	asBrief    = "brief"
-	asDecimal  = "decimal"
+	asKey, asWords, asError, asYes, asTruth, asQueue, asVerdict = "key", "text", "error", "yes", "truth", "queue", "verdict"
+	asCount, asBrief, asShare, asRatio, asDecimal, asDuration   = "count", "brief", "share", "ratio", "decimal", "duration"
+	asWorker, asRate, asGraph                                   = "worker", "rate", "graph"
 )
 
-// A column is a heading with the value that a row of type R has there.
-type column[R any] struct {
-	heading
-	value func(R) any
-}
-
-// newTable returns a table of rows.
-func newTable[R any](t table, columns []column[R], rows []R) table {
-	for _, c := range columns {
-		t.Columns = append(t.Columns, c.heading)
-	}
-	for _, r := range rows {
-		cells := make([]cell, len(columns))
-		for i, c := range columns {
-			cells[i] = newCell(c.Format, c.value(r))
+// with returns the table with rows. They link to pages of the queue.
+func (t table) with(q queueReport, entries []entry) table {
+	for _, e := range entries {
+		var r row
+		for _, h := range t.Columns {
+			r.Cells = append(r.Cells, newCell(e, h))
 		}
-		t.Rows = append(t.Rows, newRow(r, cells))
+		first := &r.Cells[0]
+		r.Stuck = e["stuck"] == true
+		first.Stuck = r.Stuck
+		switch id, _ := e["id"].(string); {
+		case t.link == "queue":
+			r.ID, first.To = id, queueReport{ID: id}.to("queue", id)
+		case t.link != "" && id != "":
+			first.To = q.to(t.link, id)
+		}
+		if n, _ := e["batch"].(int); n > 1 {
+			first.More = &more{n - 1, q.to("worker", strconv.Itoa(e["worker"].(int)))}
+		}
+		t.Rows = append(t.Rows, r)
 	}
 	return t
 }
 
-// newRow returns a row with its cells, and what it has beside them.
-func newRow(of any, cells []cell) row {
-	r := row{Cells: cells}
-	switch of := of.(type) {
-	case item:
-		cells[0].KeyLength, cells[0].Stuck, r.Stuck = of.KeyLength, of.Stuck, of.Stuck
-		for i := range cells[1:] {
-			if cells[i+1].Format == asWords { // the group of the item
-				cells[i+1].KeyLength = of.GroupLength
-			}
-		}
-	case failure:
-		cells[0].KeyLength = of.KeyLength
-	case failedAttempt:
-		of.addLengths(cells)
-	case groupAttempts:
-		cells[0].KeyLength = of.GroupLength
-	case group:
-		cells[0].KeyLength = of.GroupLength
-	case queueReport:
-		r.ID, cells[1].Tone = of.ID, of.Verdict.Tone
-	}
-	return r
-}
-
-func newCell(format string, value any) cell {
-	c := cell{Format: format, Text: formatValue(format, value)}
-	if format == asShare {
+func newCell(e entry, h heading) cell {
+	value := at(e, h.Field)
+	c := cell{shownKey: shownKey{Text: formatValue(h.Format, value)}, Format: h.Format}
+	c.KeyLength, _ = e[h.Field+"Length"].(int)
+	switch h.Format {
+	case asShare:
 		c.Percent = int(value.(float64) * 100)
+	case asVerdict:
+		c.Tone = at(e, "verdict.tone").(string)
 	}
 	return c
+}
+
+// to returns the address of another page of the queue, with as many rows.
+func (q queueReport) to(name, value string) string {
+	values := url.Values{"queue": {q.ID}, name: {value}}
+	if q.asked > 0 {
+		values.Set("rows", strconv.Itoa(q.asked))
+	}
+	return "?" + values.Encode()
+}
+
+// at returns the value at a path such as "gauges.ready", or nil if there is
+// none.
+func at(e entry, path string) any {
+	name, rest, more := strings.Cut(path, ".")
+	if inner, _ := e[name].(entry); more {
+		return at(inner, rest)
+	}
+	return e[name]
 }
 
 // unknown is shown in place of an unknown value.
 const unknown = "–"
 
-// formatValue formats a value.
+// formatValue formats a value of the report.
 func formatValue(format string, value any) string {
 	switch v := value.(type) {
 	case nil:
-		return ""
+		return unknown
 	case string:
 		return v
 	case bool:
-		if v {
-			return "yes"
-		}
-		return orNone(format == asTruth, "no", "")
+		return orNone(v, "yes", orNone(format == asTruth, "no", ""))
+	case seconds:
+		return formatDuration(v.duration())
+	case uint64:
+		return formatCount(v)
 	case int:
-		if format == asWorker && v == 0 {
+		switch {
+		case format == asWorker && v == 0:
 			return unknown
-		}
-		if format == asBrief {
+		case format == asBrief:
 			return formatBrief(v)
 		}
 		return formatCount(v)
-	case uint64:
-		return formatCount(v)
 	case float64:
-		if format == asShare {
+		switch format {
+		case asShare:
 			return formatShare(v)
-		}
-		if format == asDecimal {
+		case asDecimal:
 			return formatDecimal(v)
 		}
 		return formatRatio(v)
-	case seconds:
-		return formatDuration(v.duration())
-	case *int:
-		return formatPointer(format, v)
-	case *float64:
-		return formatPointer(format, v)
-	case *uint64:
-		return formatPointer(format, v)
-	case *seconds:
-		return formatPointer(format, v)
 	}
 	panic("debugpage: a value of a type that has no format")
-}
-
-func formatPointer[V any](format string, v *V) string {
-	if v == nil {
-		return unknown
-	}
-	return formatValue(format, *v)
 }

@@ -1,5 +1,11 @@
 package debugpage
 
+import (
+	"slices"
+
+	"github.com/shardq/shardq/stats"
+)
+
 const (
 	agesMissing = "Ages are off: it is unknown how long items have been ready or in flight, and the rows are an " +
 		"arbitrary selection. Options.Ages or Options.Metrics turns them on."
@@ -7,147 +13,180 @@ const (
 		"Options.Metrics turns them on."
 	groupsMissing  = "This queue has no groups. Options.Group creates them."
 	limiterMissing = "The limiter does not report failures: it lacks the methods of limiter.Census."
+	noAttempt      = "No worker has made an attempt."
 )
-
-var overviewColumns = []column[queueReport]{
-	{heading{"Queue", "id", asQueue, ""}, func(q queueReport) any { return q.ID }},
-	{heading{"Verdict", "verdict.text", asVerdict, ""}, func(q queueReport) any { return q.Verdict.Text }},
-	{heading{"Ready", "gauges.ready", asCount, ""}, func(q queueReport) any { return q.Gauges.Ready }},
-	{heading{"Recent", "gauges.ready", asGraph, ""}, func(queueReport) any { return nil }},
-	{heading{"Oldest ready", "gauges.oldestReadySeconds", asDuration, ""}, func(q queueReport) any { return q.Gauges.OldestReadySeconds }},
-	{heading{"In flight", "gauges.processing", asCount, ""}, func(q queueReport) any { return q.Gauges.Processing }},
-	{heading{"Longest in flight", "gauges.oldestProcessingSeconds", asDuration, ""}, func(q queueReport) any { return q.Gauges.OldestProcessingSeconds }},
-	{heading{"Delayed", "gauges.delayed", asCount, ""}, func(q queueReport) any { return q.Gauges.Delayed }},
-	{heading{"Added", "counters.added", asCount, ""}, func(q queueReport) any { return q.Counters.Added }},
-	{heading{"Per second", "counters.added", asRate, ""}, func(queueReport) any { return nil }},
-}
-
-var (
-	keyColumn      = column[item]{heading{"Key", "key", asKey, ""}, func(i item) any { return i.Key }}
-	attemptColumn  = column[item]{heading{"Attempt", "attempt", asCount, ""}, func(i item) any { return i.Attempt }}
-	stateColumn    = column[item]{heading{"State", "state", asYes, ""}, func(i item) any { return i.State }}
-	groupColumn    = column[item]{heading{"Group", "group", asWords, ""}, func(i item) any { return i.Group }}
-	priorityColumn = column[item]{heading{"Priority", "priority", asCount, ""}, func(i item) any { return i.Priority }}
-	shardColumn    = column[item]{heading{"Shard", "shard", asCount, ""}, func(i item) any { return i.Shard }}
-	workerColumn   = column[item]{heading{"Worker", "worker", asWorker, ""}, func(i item) any { return i.Worker }}
-	dirtyColumn    = column[item]{heading{"Dirty", "dirty", asYes, ""}, func(i item) any { return i.Dirty }}
-	dueColumn      = column[item]{heading{"Time left", "dueSeconds", asDuration, "ascending"}, func(i item) any { return i.DueSeconds }}
-)
-
-// ageColumn returns the column of ages, by which the rows are sorted if there
-// are ages.
-func ageColumn(title string, ages bool) column[item] {
-	sort := ""
-	if ages {
-		sort = "descending"
-	}
-	return column[item]{heading{title, "ageSeconds", asDuration, sort}, func(i item) any { return i.AgeSeconds }}
-}
-
-var retriedColumns = []column[failure]{
-	{heading{"Key", "key", asKey, ""}, func(f failure) any { return f.Key }},
-	{heading{"Failures", "failures", asCount, "descending"}, func(f failure) any { return f.Failures }},
-}
-
-var groupColumns = []column[group]{
-	{heading{"Group", "group", asKey, ""}, func(g group) any { return g.Group }},
-	{heading{"Ready", "ready", asCount, "descending"}, func(g group) any { return g.Ready }},
-	{heading{"Share of ready", "share", asShare, ""}, func(g group) any { return g.Share }},
-	{heading{"Oldest", "oldestReadySeconds", asDuration, ""}, func(g group) any { return g.OldestReadySeconds }},
-	{heading{"In flight", "processing", asCount, ""}, func(g group) any { return g.Processing }},
-	{heading{"Throttled by", "throttledBy", asYes, ""}, func(g group) any { return g.ThrottledBy }},
-	{heading{"Resumes in", "pauseLeftSeconds", asDuration, ""}, func(g group) any { return g.PauseLeftSeconds }},
-	{heading{"Rate", "ratePerSecond", asDecimal, ""}, func(g group) any { return g.RatePerSecond }},
-	{heading{"Held", "held", asCount, ""}, func(g group) any { return g.Held }},
-	{heading{"Weight", "weight", asCount, ""}, func(g group) any { return g.Weight }},
-	{heading{"Shard", "shard", asCount, ""}, func(g group) any { return g.Shard }},
-}
 
 func overviewTable(queues []queueReport) table {
-	return newTable(table{Path: "queues", Title: "All queues", Empty: "There are no queues."}, overviewColumns, problemsFirst(queues))
+	entries := each(problemsFirst(queues), func(q queueReport) entry {
+		return entry{
+			"id": q.ID, "verdict": entry{"text": q.Verdict.Text, "tone": q.Verdict.Tone},
+			"gauges": q.Gauges, "counters": q.Counters,
+		}
+	})
+	return table{Path: "queues", Title: "All queues", Empty: "There are no queues.", link: "queue", Columns: []heading{
+		{"Queue", "id", asQueue, ""}, {"Verdict", "verdict.text", asVerdict, ""}, {"Ready", "gauges.ready", asCount, ""},
+		{"Recent", "gauges.ready", asGraph, ""}, {"Oldest ready", "gauges.oldestReadySeconds", asDuration, ""},
+		{"In flight", "gauges.processing", asCount, ""}, {"Longest in flight", "gauges.oldestProcessingSeconds", asDuration, ""},
+		{"Delayed", "gauges.delayed", asCount, ""}, {"Added", "counters.added", asCount, ""}, {"Per second", "counters.added", asRate, ""},
+	}}.with(queueReport{}, entries)
 }
+
+// The columns of several tables.
+var (
+	keyColumn      = heading{"Key", "key", asKey, ""}
+	attemptColumn  = heading{"Attempt", "attempt", asCount, ""}
+	groupColumn    = heading{"Group", "group", asWords, ""}
+	workerColumn   = heading{"Worker", "worker", asWorker, ""}
+	dirtyColumn    = heading{"Dirty", "dirty", asYes, ""}
+	priorityColumn = heading{"Priority", "priority", asCount, ""}
+	shardColumn    = heading{"Shard", "shard", asCount, ""}
+	reasonColumn   = heading{"Because", "reason", asWords, ""}
+
+	failedColumns = []heading{
+		keyColumn, {"Ago", "ageSeconds", asDuration, "ascending"}, attemptColumn, {"Error", "error", asError, ""}, {"Panic", "panicked", asYes, ""},
+	}
+	groupColumns = []heading{
+		{"Group", "group", asKey, ""}, {"Ready", "ready", asCount, "descending"}, {"Share of ready", "share", asShare, ""},
+		{"Oldest", "oldestReadySeconds", asDuration, ""}, {"In flight", "processing", asCount, ""},
+		{"Throttled by", "throttledBy", asYes, ""}, {"Resumes in", "pauseLeftSeconds", asDuration, ""},
+		{"Rate", "ratePerSecond", asDecimal, ""}, {"Held", "held", asCount, ""}, {"Weight", "weight", asCount, ""}, shardColumn,
+	}
+)
 
 // tables returns the tables of the selected queue.
 func (q queueReport) tables() []table {
 	d := q.Detail
-	all := append([]table{
-		newTable(table{
-			Path: "detail.processing", Title: "In flight, longest first",
-			Note: unless(d.Configuration.Ages, agesMissing), Empty: "Nothing is in flight.",
-		}, d.itemColumns(keyColumn, ageColumn("For", d.Configuration.Ages), attemptColumn, workerColumn, dirtyColumn), d.Processing),
-		newTable(table{
-			Path: "detail.ready", Title: "Ready, longest first",
-			Note: unless(d.Configuration.Ages, agesMissing), Empty: "Nothing is ready.",
-		}, d.itemColumns(keyColumn, ageColumn("For", d.Configuration.Ages), attemptColumn), d.Ready),
-		newTable(table{
-			Path: "detail.delayed", Title: "Delayed, next deadline first", Empty: "Nothing is delayed.",
-			Chart: d.timeLeftChart(),
-		}, d.itemColumns(keyColumn, dueColumn, attemptColumn), d.Delayed),
-		newTable(table{
-			Path: "detail.retried", Title: "Most failures",
-			Note: unless(q.Gauges.Limited != nil, limiterMissing), Empty: "Nothing has failed.",
-		}, retriedColumns, d.Retried),
-		newTable(table{
-			Path: "detail.groups", Title: "Groups, most ready first",
-			Note: unless(d.Configuration.Groups, groupsMissing), Empty: unless(!d.Configuration.Groups, "No group has items."),
-		}, groupColumns, d.Groups),
-	}, d.outcomes.tables(d.Configuration)...)
-	for i := range all {
-		all[i].linkRows(q, q.rowIDs(all[i].Path))
+	agesNote := unless(d.options.Ages, agesMissing)
+	age := heading{"For", "ageSeconds", asDuration, unless(!d.options.Ages, "descending")}
+	items := func(columns ...heading) []heading { return append(d.withGroup(columns), priorityColumn, shardColumn) }
+	return slices.Concat([]table{
+		table{
+			Path: "detail.processing", Title: "In flight, longest first", Note: agesNote, Empty: "Nothing is in flight.", link: "item",
+			Columns: items(keyColumn, age, attemptColumn, workerColumn, dirtyColumn),
+		}.with(q, d.Processing),
+		table{
+			Path: "detail.ready", Title: "Ready, longest first", Note: agesNote, Empty: "Nothing is ready.", link: "item",
+			Columns: items(keyColumn, age, attemptColumn),
+		}.with(q, d.Ready),
+		table{
+			Path: "detail.delayed", Title: "Delayed, next deadline first", Empty: "Nothing is delayed.", link: "item",
+			Columns: items(keyColumn, heading{"Time left", "dueSeconds", asDuration, "ascending"}, attemptColumn),
+			Chart:   &chart{"detail.timeLeft", "Time left", "of all running delays", "now", d.TimeLeft, true},
+		}.with(q, d.Delayed),
+		table{
+			Path: "detail.retried", Title: "Most failures", Note: unless(q.Gauges["limited"] != nil, limiterMissing),
+			Empty: "Nothing has failed.", link: "item", Columns: []heading{keyColumn, {"Failures", "failures", asCount, "descending"}},
+		}.with(q, d.Retried),
+		table{
+			Path: "detail.groups", Title: "Groups, most ready first", Note: unless(d.options.Groups, groupsMissing),
+			Empty: unless(!d.options.Groups, "No group has items."), link: "group", Columns: groupColumns,
+		}.with(q, d.Groups),
+	}, q.attempts(), q.failures())
+}
+
+// attempts returns the tables of attempts by result, where they can have rows.
+func (q queueReport) attempts() (all []table) {
+	d := q.Detail
+	if d.options.Metrics {
+		all = append(all, table{Path: "detail.attempts", Title: "Attempts by result", Empty: noAttempt, Columns: []heading{
+			{"Result", "result", asKey, ""}, {"Attempts", "count", asCount, ""}, {"Share", "share", asShare, ""},
+			{"Mean", "meanSeconds", asDuration, ""}, {"Half", "p50Seconds", asDuration, ""}, {"99 %", "p99Seconds", asDuration, ""},
+		}}.with(q, d.Attempts))
+	}
+	if d.options.Metrics && d.options.Groups {
+		columns := []heading{{"Group", "group", asKey, ""}, {"Attempts", "total", asCount, "descending"}}
+		for result := range stats.Result(stats.Results) {
+			columns = append(columns, heading{result.String(), result.String(), asCount, ""})
+		}
+		all = append(all, table{
+			Path: "detail.attemptsByGroup", Title: "Attempts by group, most first", Empty: noAttempt, Columns: columns,
+		}.with(q, d.AttemptsByGroup))
 	}
 	return all
 }
 
-// itemColumns returns columns, followed by those that every table of items has.
-func (d *detailReport) itemColumns(columns ...column[item]) []column[item] {
-	if d.Configuration.Groups {
+// failures returns the tables of failed attempts.
+func (q queueReport) failures() []table {
+	d := q.Detail
+	return []table{
+		table{
+			Path: "detail.failures", Title: "Last failures, newest first", Empty: "No attempt has failed whose item runs again.",
+			link: "item", Columns: d.withGroup(slices.Clone(failedColumns)),
+		}.with(q, d.Failures),
+		table{
+			Path: "detail.discards", Title: "Dead letters, newest first", Empty: "No item was discarded.",
+			link: "item", Columns: d.withGroup(slices.Insert(slices.Clone(failedColumns), 4, reasonColumn)),
+		}.with(q, d.Discards),
+	}
+}
+
+// withGroup adds the column of groups, if the queue has groups.
+func (d *detailReport) withGroup(columns []heading) []heading {
+	if d.options.Groups {
 		columns = append(columns, groupColumn)
 	}
-	return append(columns, priorityColumn, shardColumn)
+	return columns
 }
 
-func unless(there bool, missing string) string {
-	if there {
-		return ""
+// foundTables returns the tables of what a request has found.
+func (q queueReport) foundTables() (all []table) {
+	f := q.Found
+	if f.Group != nil {
+		columns := append(slices.Clone(groupColumns), heading{"Limit in flight", "limit", asWorker, ""}, heading{"Burst", "burst", asCount, ""})
+		all = append(all, table{Path: "found.group", Title: "Group", Columns: columns}.with(q, []entry{f.Group}))
 	}
-	return missing
+	if f.Failure != nil {
+		columns := append(slices.Clone(failedColumns), reasonColumn)
+		all = append(all, table{Path: "found.failure", Title: "Last failure", Columns: columns}.with(q, []entry{f.Failure}))
+	}
+	return append(all, table{
+		Path: "found.items", Title: "Items", Empty: orNone(f.Complete, "No item.", "None of the items that were searched."), link: "item",
+		Columns: []heading{
+			keyColumn, {"State", "state", asYes, ""}, {"For", "ageSeconds", asDuration, ""}, {"Time left", "dueSeconds", asDuration, ""},
+			attemptColumn, workerColumn, dirtyColumn, groupColumn, priorityColumn, shardColumn,
+		},
+	}.with(q, f.Items))
 }
 
-// A fact is a title with a text.
-type fact struct{ Title, Text string }
+func unless(there bool, missing string) string { return orNone(there, "", missing) }
 
-// configured returns the configuration of the queue. The queue of a Coalescer
-// has no capacity itself: its values have.
-func (q queueReport) configured() []fact {
-	c, capacity, of := q.Detail.Configuration, q.Gauges.Capacity, ""
-	if q.Values != nil {
-		capacity, of = q.Values.Capacity, ", of pending values"
-	}
-	return []fact{
-		{"Items", c.Item},
-		{"Shards", formatCount(c.Shards)},
-		{"Routing", c.Routing},
-		{"Capacity", orNone(capacity > 0, formatCount(capacity)+of, "no limit")},
-		{"Tick", formatDuration(c.TickSeconds.duration())},
-		{"Stuck after", orNone(c.StuckSeconds > 0, formatDuration(c.StuckSeconds.duration()), "never")},
-		{"Groups", orNone(c.Groups, "on", "off")},
-		{"Group limit", orNone(c.GroupLimit > 0, formatCount(c.GroupLimit), "no limit")},
-		{"Low priorities", orNone(c.LowPriorityInterval > 0, "every "+formatCount(c.LowPriorityInterval)+" Gets", "strict priorities")},
-		{"Add cancels delay", orNone(c.CancelDelayOnAdd, "yes", "no")},
-		{"Delay of a ready item", orNone(c.DropDelayIfReady, "dropped", "kept")},
-		{"Place of an item", orNone(c.KeepPlaces, "of its add", "of becoming ready")},
-		{"Priorities before turns", orNone(c.PrioritiesBeforeTurns, "yes", "no")},
-		{"ShutDown discards", orNone(c.DiscardOnShutDown, "yes", "no")},
-		{"Ages", orNone(c.Ages, "on", "off")},
-		{"Metrics", orNone(c.Metrics, "on", "off")},
-		{"Limiter", c.Limiter},
-		{"Clock", c.Clock},
-	}
+// A highlight is a line below the verdict of a narrow page, where the tables
+// are below the first screen: the item that is stuck longest, the group with
+// the most ready items, or the last error. The script updates it.
+type highlight struct {
+	// Path is where the rows are in the report, and the id of the section that
+	// the line links to.
+	Path, Title string
+	// Key is that of the first row, and Text follows it. The line is hidden if
+	// Key is empty.
+	Key, Text string
 }
 
-func orNone(there bool, text, none string) string {
-	if there {
-		return text
+// Highlights returns the lines of a queue, also those that are empty now.
+func (d *detailReport) Highlights() []highlight {
+	lines := []highlight{
+		{Path: "detail.processing", Title: "Stuck"},
+		{Path: "detail.groups", Title: "Largest group"},
+		{Path: "detail.failures", Title: "Last failure"},
+		{Path: "detail.discards", Title: "Last dead letter"},
 	}
-	return none
+	if rows := d.Processing; len(rows) > 0 && rows[0]["stuck"] == true {
+		lines[0].show(rows[0], "key", "for "+formatValue(asDuration, rows[0]["ageSeconds"]))
+	}
+	if rows := d.Groups; len(rows) > 0 && rows[0]["ready"] != 0 {
+		lines[1].show(rows[0], "group", formatValue(asCount, rows[0]["ready"])+" ready, "+formatValue(asShare, rows[0]["share"])+" of all")
+	}
+	failed, failures := 2, d.Failures
+	if len(failures) == 0 { // one error is enough
+		failed, failures = 3, d.Discards
+	}
+	if len(failures) > 0 {
+		error := newCell(failures[0], heading{Field: "error"}).withEllipsis()
+		lines[failed].show(failures[0], "key", formatValue(asDuration, failures[0]["ageSeconds"])+" ago: "+error)
+	}
+	return lines
+}
+
+func (h *highlight) show(row entry, key, text string) {
+	h.Key, h.Text = newCell(row, heading{Field: key}).withEllipsis(), text
 }

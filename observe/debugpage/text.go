@@ -3,6 +3,7 @@ package debugpage
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -11,7 +12,7 @@ import (
 // writeText writes a report for a terminal.
 func writeText(w io.Writer, r report) {
 	fmt.Fprintf(w, "%s, %s\n", r.Title, r.Time.Format(time.RFC3339))
-	if r.whole && r.Queues[0].Fault == "" {
+	if r.one != nil && r.Queues[0].Fault == "" {
 		writeQueue(w, r.Queues[0])
 		return
 	}
@@ -28,108 +29,78 @@ func writeText(w io.Writer, r report) {
 
 func writeQueue(w io.Writer, q queueReport) {
 	fmt.Fprintf(w, "\n%s: %s, %s\n", q.ID, q.State, q.Verdict.Text)
-	if q.Found != nil {
-		writeFound(w, q)
+	if f := q.Found; f != nil {
+		for _, notice := range f.notices() {
+			fmt.Fprintf(w, "%s\n", notice)
+		}
+		for _, t := range q.foundTables() {
+			writeTable(w, t)
+		}
 		return
 	}
-	var now, counted []fact
-	for _, g := range q.facts() {
-		now = append(now, fact{g.Title, g.Text()})
-	}
-	writeFacts(w, "Now", now)
-	for _, c := range q.counted() {
-		counted = append(counted, fact{c.Title, c.Text()})
-	}
-	writeFacts(w, "Since creation", counted)
-	writeDurations(w, q.Detail.Durations)
+	asFact := func(f figure) fact { return fact{f.Title, f.Text + f.Limit} }
+	writeFacts(w, "Now", each(q.Now(), asFact))
+	writeFacts(w, "Since creation", each(q.Counted(), asFact))
+	writeDurations(w, q.Detail.Durations.charts())
 	for _, t := range q.tables() {
 		writeTable(w, t)
 	}
-	fmt.Fprintf(w, "\nShards\n")
-	for _, quantity := range quantities {
-		fmt.Fprintf(w, "  %s: %s\n", quantity.Title, newHeatMap(quantity.Name, q.Detail.Shards).Summary)
-	}
-	writeFacts(w, "Configuration", q.configured())
+	shards := each(quantities, func(of quantity) []string {
+		return []string{of.Title + ": " + newHeatMap(of, q.Detail.Shards).Summary}
+	})
+	writeLines(w, "Shards", shards)
+	writeFacts(w, "Configuration", q.Configured())
 }
 
-func writeFound(w io.Writer, q queueReport) {
-	for _, notice := range q.Found.notices() {
-		fmt.Fprintf(w, "%s\n", notice)
+func writeDurations(w io.Writer, charts []chart) {
+	lines := [][]string{{metricsMissing}}
+	for i, c := range charts {
+		if i == 0 {
+			lines[0] = append([]string{""}, each(c.Histogram.Points(), func(p point) string { return p.Title })...)
+		}
+		lines = append(lines, append([]string{c.Title}, each(c.Histogram.Points(), func(p point) string { return p.Text })...))
 	}
-	if facts := q.Found.facts(); len(facts) > 0 {
-		writeFacts(w, q.Found.Title, facts)
-	}
-	writeTable(w, q.foundTable())
+	writeLines(w, "Durations", lines)
 }
 
 func writeFacts(w io.Writer, title string, facts []fact) {
-	fmt.Fprintf(w, "\n%s\n", title)
-	lines := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	for _, f := range facts {
-		fmt.Fprintf(lines, "  %s\t%s\n", f.Title, f.Text)
-	}
-	_ = lines.Flush() // cannot fail: w is a buffer
-}
-
-func writeDurations(w io.Writer, d *durations) {
-	fmt.Fprintf(w, "\nDurations\n")
-	if d == nil {
-		fmt.Fprintf(w, "  %s\n", metricsMissing)
-		return
-	}
-	lines := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(lines, "  \tcount\tmean\tp50\tp90\tp99\n")
-	for _, c := range d.charts() {
-		h := c.Histogram
-		fmt.Fprintf(lines, "  %s\t%s\t%s\t%s\t%s\t%s\n",
-			c.Title, formatCount(h.Count), h.mean(), h.quantile(h.P50Seconds), h.quantile(h.P90Seconds), h.quantile(h.P99Seconds))
-	}
-	_ = lines.Flush()
+	writeLines(w, title, each(facts, func(f fact) []string { return []string{f.Title, f.Text} }))
 }
 
 func writeTable(w io.Writer, t table) {
-	fmt.Fprintf(w, "\n%s\n", t.Title)
-	if t.Note != "" {
-		fmt.Fprintf(w, "  %s\n", t.Note)
+	columns := slices.DeleteFunc(slices.Clone(t.Columns), heading.Live)
+	lines := [][]string{each(columns, func(h heading) string { return h.Title })}
+	note := t.Note
+	switch {
+	case len(t.Rows) == 0:
+		lines, note = nil, orNone(note == "", t.Empty, note)
+	case t.Chart != nil:
+		points := each(t.Chart.Histogram.Points(), func(p point) string { return p.Title + " " + p.Text })
+		note = t.Chart.Title + " " + t.Chart.Meaning + ": " + strings.Join(points, ", ")
 	}
-	if len(t.Rows) == 0 {
-		if t.Note == "" {
-			fmt.Fprintf(w, "  %s\n", t.Empty)
-		}
-		return
-	}
-	if c := t.Chart; c != nil {
-		h := c.Histogram
-		fmt.Fprintf(w, "  %s %s: %s, mean %s, p50 %s, p90 %s, p99 %s\n", c.Title, c.Meaning,
-			formatCount(h.Count), h.mean(), h.quantile(h.P50Seconds), h.quantile(h.P90Seconds), h.quantile(h.P99Seconds))
-	}
-	lines := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	var titles []string
-	for _, c := range t.Columns {
-		if !c.Live() {
-			titles = append(titles, c.Title)
-		}
-	}
-	fmt.Fprintf(lines, "  %s\n", strings.Join(titles, "\t"))
 	for _, r := range t.Rows {
-		fmt.Fprintf(lines, "  %s\n", strings.Join(r.texts(), "\t"))
+		lines = append(lines, r.texts(t.Columns))
 	}
-	_ = lines.Flush()
+	writeLines(w, t.Title+orNone(note != "", "\n  "+note, ""), lines)
 }
 
 // texts returns the cells of a row for a terminal. No key has a tab or a
 // control character, because keys with these are quoted.
-func (r row) texts() (texts []string) {
+func (r row) texts(columns []heading) (texts []string) {
 	for i, c := range r.Cells {
-		switch {
-		case c.Format == asRate || c.Format == asGraph:
-			continue
-		case i == 0 && r.Stuck:
-			c.Text = "stuck: " + shownKey{c.Text, c.KeyLength}.inWords()
-		default:
-			c.Text = shownKey{c.Text, c.KeyLength}.inWords()
+		if !columns[i].Live() {
+			texts = append(texts, orNone(i == 0 && r.Stuck, "stuck: ", "")+c.inWords())
 		}
-		texts = append(texts, c.Text)
 	}
 	return texts
+}
+
+// writeLines writes a title and aligned lines.
+func writeLines(w io.Writer, title string, lines [][]string) {
+	fmt.Fprintf(w, "\n%s\n", title)
+	aligned := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, line := range lines {
+		fmt.Fprintf(aligned, "  %s\n", strings.Join(line, "\t"))
+	}
+	_ = aligned.Flush() // cannot fail: w is a buffer
 }

@@ -2,14 +2,12 @@
 // beside memstats, at /debug/vars. It is separate from package shardq because
 // importing expvar adds that page to http.DefaultServeMux.
 //
-// A variable is an object with one member for each queue. The member has the
-// name of the queue, and the stats that [shardq.Queue.Stats] returns:
+// A variable is an object with the stats of each queue by its name:
 //
-//	{"invoices": {"Shards": 32, "Ready": 3, ..., "Metrics": {"Depth": 3, "WorkDuration": {"Count": 17, "P50": 1203400, ...}}}}
+//	{"invoices": {"Shards": 32, "Ready": 3, ..., "Metrics": {"Depth": 3, "WorkDuration": {"Count": 17, ...}}}}
 //
-// For a [coalesce.Coalescer], publish its Coalescer.Queue: the member Values
-// has the pending values. As in memstats, names are those of the Go fields, and
-// durations are in nanoseconds.
+// For a [coalesce.Coalescer], publish its Coalescer.Queue. As in memstats,
+// names are those of the Go fields, and durations are in nanoseconds.
 package expvars
 
 import (
@@ -27,13 +25,11 @@ import (
 var publishing sync.Mutex
 
 // Publish publishes the stats of queues under a name, such as "queues". The
-// variable, and with it the queues, stays until the program ends, because
-// package expvar cannot remove variables.
+// variable, and with it the queues, stays until the program ends.
 //
 // Publish returns an error, and publishes nothing, if the name is taken or
-// [Func] returns an error. It is safe for concurrent use: of several calls with
-// one name, one succeeds. If other code publishes the name with package expvar
-// at the same moment, one of the two calls panics.
+// [Func] returns an error. Of several concurrent calls with one name, one
+// succeeds.
 func Publish(name string, queues ...shardq.Inspector) error {
 	stats, err := Func(queues...) // first, because it calls methods of the queues
 	if err != nil {
@@ -49,9 +45,8 @@ func Publish(name string, queues ...shardq.Inspector) error {
 }
 
 // Func returns a variable with the stats of queues, to be published or put into
-// an expvar.Map. Each reading of the variable calls Stats of each queue. If the
-// clock or the limiter of a queue panics, the queue has only the member
-// "error".
+// an expvar.Map. If the clock or the limiter of a queue panics, the queue has
+// only the member "error".
 //
 // Func returns an error if a queue is nil, two queues have the same name, or a
 // name is not valid UTF-8.
@@ -78,9 +73,8 @@ func Func(queues ...shardq.Inspector) (expvar.Func, error) {
 	}, nil
 }
 
-// statsOf returns the stats of a queue, or an object with an error. The queue's
-// clock or limiter may panic, or JSON may not be able to encode its time. The
-// other variables of the page must still be readable.
+// statsOf returns the stats of a queue, or an object with an error: the queue's
+// clock or limiter may panic, or JSON may not be able to encode its time.
 func statsOf(queue shardq.Inspector) (text json.RawMessage) {
 	fault := func(why any) json.RawMessage {
 		text, _ := json.Marshal(map[string]string{"error": fmt.Sprint(why)})

@@ -19,11 +19,15 @@ import (
 // other calls:
 //
 //	err := tracer.Link(ctx, key, func() error { return views.Put(key, 1) })
-//
-// If ctx has no span, Link calls add, and keeps nothing.
 func (t *Tracer[T]) Link(ctx context.Context, item T, add func() error) error {
-	span := trace.SpanContextFromContext(ctx)
-	id := t.begin(ctx, span, item)
+	span, id := trace.SpanContextFromContext(ctx), uint64(0)
+	if span.IsValid() && item == item { // the queue rejects what is not equal to itself
+		var carried baggage.Baggage
+		if t.options.Baggage {
+			carried = baggage.FromContext(ctx)
+		}
+		id = t.links.begin(item, span, carried)
+	}
 	if id == 0 {
 		return add()
 	}
@@ -32,18 +36,6 @@ func (t *Tracer[T]) Link(ctx context.Context, item T, add func() error) error {
 	err := add()
 	failed = err != nil
 	return err
-}
-
-// begin records an add. It returns 0 if the add is not kept.
-func (t *Tracer[T]) begin(ctx context.Context, span trace.SpanContext, item T) (id uint64) {
-	if !span.IsValid() || item != item { // the queue rejects what is not equal to itself
-		return 0
-	}
-	var carried baggage.Baggage
-	if t.options.Baggage {
-		carried = baggage.FromContext(ctx)
-	}
-	return t.links.begin(item, span, carried)
 }
 
 // An Adder adds items to a queue, with links: see [Tracer.Link]. Each method is
@@ -76,21 +68,24 @@ func (t *Tracer[T]) Adder(queue *shardq.Queue[T]) Adder[T] {
 	return Adder[T]{t, queue}
 }
 
+// Add is [shardq.Queue.Add].
+func (a Adder[T]) Add(ctx context.Context, item T) { a.AddWith(ctx, item, shardq.AddOptions{}) }
+
+// AddAfter is [shardq.Queue.AddAfter].
+func (a Adder[T]) AddAfter(ctx context.Context, item T, delay time.Duration) {
+	a.link(ctx, item, func() { a.queue.AddAfter(item, delay) })
+}
+
+// AddRateLimited is [shardq.Queue.AddRateLimited].
+func (a Adder[T]) AddRateLimited(ctx context.Context, item T) {
+	a.link(ctx, item, func() { a.queue.AddRateLimited(item) })
+}
+
 func (a Adder[T]) link(ctx context.Context, item T, add func()) {
 	_ = a.tracer.Link(ctx, item, func() error {
 		add()
 		return nil
 	})
-}
-
-// Add is [shardq.Queue.Add].
-func (a Adder[T]) Add(ctx context.Context, item T) {
-	a.link(ctx, item, func() { a.queue.Add(item) })
-}
-
-// AddAfter is [shardq.Queue.AddAfter].
-func (a Adder[T]) AddAfter(ctx context.Context, item T, delay time.Duration) {
-	a.link(ctx, item, func() { a.queue.AddAfter(item, delay) })
 }
 
 // AddWith is [shardq.Queue.AddWith]. An add that its window refuses gets no
@@ -99,29 +94,21 @@ func (a Adder[T]) AddWith(ctx context.Context, item T, options shardq.AddOptions
 	_ = a.tracer.Link(ctx, item, func() error { return a.queue.Engine().AddWith(item, options) })
 }
 
-// TryAddWith is [shardq.Queue.TryAddWith].
-func (a Adder[T]) TryAddWith(ctx context.Context, item T, options shardq.AddOptions) error {
+// AddBatch adds the items one after the other, each as AddWith does.
+func (a Adder[T]) AddBatch(ctx context.Context, items []T, options shardq.AddOptions) {
+	for _, item := range items {
+		a.AddWith(ctx, item, options)
+	}
+}
+
+// TryAdd is [shardq.Queue.TryAddWith].
+func (a Adder[T]) TryAdd(ctx context.Context, item T, options shardq.AddOptions) error {
 	return a.tracer.Link(ctx, item, func() error { return a.queue.TryAddWith(item, options) })
 }
 
-// AddContextWith is [shardq.Queue.AddContextWith].
-func (a Adder[T]) AddContextWith(ctx context.Context, item T, options shardq.AddOptions) error {
+// AddContext is [shardq.Queue.AddContextWith].
+func (a Adder[T]) AddContext(ctx context.Context, item T, options shardq.AddOptions) error {
 	return a.tracer.Link(ctx, item, func() error { return a.queue.AddContextWith(ctx, item, options) })
-}
-
-// AddRateLimited is [shardq.Queue.AddRateLimited].
-func (a Adder[T]) AddRateLimited(ctx context.Context, item T) {
-	a.link(ctx, item, func() { a.queue.AddRateLimited(item) })
-}
-
-// TryAdd is [shardq.Queue.TryAdd].
-func (a Adder[T]) TryAdd(ctx context.Context, item T) error {
-	return a.tracer.Link(ctx, item, func() error { return a.queue.TryAdd(item) })
-}
-
-// AddContext is [shardq.Queue.AddContext].
-func (a Adder[T]) AddContext(ctx context.Context, item T) error {
-	return a.tracer.Link(ctx, item, func() error { return a.queue.AddContext(ctx, item) })
 }
 
 // Cancel is [shardq.Queue.Cancel]. Adds that have returned before get no link.
@@ -130,47 +117,6 @@ func (a Adder[T]) Cancel(item T) shardq.Canceled {
 	// An add that runs between the two calls keeps its item and its link.
 	version := a.tracer.links.version(item)
 	canceled := a.queue.Cancel(item)
-	a.tracer.links.forgetVersion(item, version)
+	a.tracer.links.forget(item, version)
 	return canceled
-}
-
-// AddBatch is [shardq.Queue.AddBatch].
-func (a Adder[T]) AddBatch(ctx context.Context, items []T) {
-	a.linkBatch(ctx, items, func() { a.queue.AddBatch(items) })
-}
-
-// AddBatchAfter is [shardq.Queue.AddBatchAfter].
-func (a Adder[T]) AddBatchAfter(ctx context.Context, items []T, delay time.Duration) {
-	a.linkBatch(ctx, items, func() { a.queue.AddBatchAfter(items, delay) })
-}
-
-// AddBatchWith is [shardq.Queue.AddBatchWith]. The items that their windows
-// refuse get no link.
-func (a Adder[T]) AddBatchWith(ctx context.Context, items []T, options shardq.AddOptions) {
-	if options.NotAgainWithin <= 0 {
-		a.linkBatch(ctx, items, func() { a.queue.AddBatchWith(items, options) })
-		return
-	}
-	for _, item := range items { // as the queue does
-		a.AddWith(ctx, item, options)
-	}
-}
-
-// linkBatch links all items of a batch that add adds.
-func (a Adder[T]) linkBatch(ctx context.Context, items []T, add func()) {
-	span := trace.SpanContextFromContext(ctx)
-	ids := make([]uint64, len(items))
-	failed := true
-	defer func() {
-		for i, id := range ids {
-			if id != 0 {
-				a.tracer.links.end(items[i], id, failed)
-			}
-		}
-	}()
-	for i, item := range items {
-		ids[i] = a.tracer.begin(ctx, span, item)
-	}
-	add()
-	failed = false
 }

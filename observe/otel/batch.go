@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"go.opentelemetry.io/otel/attribute"
+
 	"github.com/shardq/shardq/worker"
 )
 
@@ -12,12 +14,10 @@ import (
 // if an item has failed. Providers limit the links of a span.
 //
 // A batch ignores the options Parent, Baggage, Item and Group of
-// [TracerOptions]: its span begins a trace and names no item, and the context
-// of next has no baggage of the adds.
+// [TracerOptions].
 //
 // HandleBatch panics if next is nil.
 func (t *Tracer[T]) HandleBatch(next func(ctx context.Context, items []T) []error) func(ctx context.Context, items []T) []error {
-	requireHandler(next != nil, "Tracer.HandleBatch")
 	return HandleBatchKeyed(t, func(item T) T { return item }, next)
 }
 
@@ -29,31 +29,30 @@ func (t *Tracer[T]) HandleBatch(next func(ctx context.Context, items []T) []erro
 func HandleBatchKeyed[E any, T comparable](
 	t *Tracer[T], key func(item E) T, next func(ctx context.Context, items []E) []error,
 ) func(ctx context.Context, items []E) []error {
-	requireHandler(next != nil, "HandleBatchKeyed")
-	requireKey(key != nil, "HandleBatchKeyed")
+	requireFunctions(key != nil, next != nil)
 	return func(ctx context.Context, items []E) (errs []error) {
-		var b batch[T]
-		defer b.end()
+		var all []*service[T]
+		defer func() {
+			for _, s := range all {
+				s.end()
+			}
+		}()
 		for _, item := range items {
-			b = append(b, t.serve(key(item)))
+			all = append(all, t.serve(key(item)))
 		}
-		_ = Process(ctx, b.attempt(t), func(ctx context.Context) error {
+		_ = Process(ctx, attemptOf(t, all), func(ctx context.Context) error {
 			errs = next(ctx, items)
-			return b.ended(ctx, errs)
+			return ended(ctx, all, errs)
 		})
 		return errs
 	}
 }
 
-// A batch is what the attempts of several items serve.
-type batch[T comparable] []*service[T]
-
-// attempt describes the span of the batch.
-func (b *batch[T]) attempt(t *Tracer[T]) Attempt {
-	a := Attempt{tracer: t.tracer, Queue: t.queue.Name()}
-	a.Attributes = append(a.Attributes, batchCountKey.Int(len(*b)))
+// attemptOf describes the span of a batch.
+func attemptOf[T comparable](t *Tracer[T], all []*service[T]) Attempt {
+	a := Attempt{tracer: t.tracer, Queue: t.queue.Name(), Attributes: []attribute.KeyValue{batchCountKey.Int(len(all))}}
 	omitted := 0
-	for _, s := range *b {
+	for _, s := range all {
 		s.lookUp()
 		a.Links = append(a.Links, s.taken.spans()...)
 		omitted += s.taken.omitted
@@ -65,15 +64,15 @@ func (b *batch[T]) attempt(t *Tracer[T]) Attempt {
 }
 
 // ended is service.ended of each item. It returns the error of the batch.
-func (b *batch[T]) ended(ctx context.Context, errs []error) error {
+func ended[T comparable](ctx context.Context, all []*service[T], errs []error) error {
 	if errs == nil {
-		errs = make([]error, len(*b))
+		errs = make([]error, len(all))
 	}
-	if len(errs) != len(*b) {
-		return fmt.Errorf("there are %d errors for %d items", len(errs), len(*b))
+	if len(errs) != len(all) {
+		return fmt.Errorf("there are %d errors for %d items", len(errs), len(all))
 	}
 	failed := 0
-	for i, s := range *b {
+	for i, s := range all {
 		s.ended(ctx, errs[i])
 		if _, requeued := worker.RequeueDelay(errs[i]); errs[i] != nil && !requeued {
 			failed++
@@ -83,10 +82,4 @@ func (b *batch[T]) ended(ctx context.Context, errs []error) error {
 		return fmt.Errorf("%d of %d items failed", failed, len(errs))
 	}
 	return nil
-}
-
-func (b *batch[T]) end() {
-	for _, s := range *b {
-		s.end()
-	}
 }

@@ -26,7 +26,11 @@ type links[T comparable] struct {
 	lookup    func(T) (stats.Item[T], bool)
 	ids       atomic.Uint64
 	forgotten atomic.Uint64
-	sweeper   sweeper
+	// news counts new items. A sweep is due at next: when as many have come as
+	// the last one has left. So the cost for each is constant, and at most as
+	// many items are kept in vain as the queue holds.
+	news, next atomic.Int64
+	sweeping   atomic.Bool
 }
 
 // pending is what is kept beside an item. It is a value, and its slice does not
@@ -35,10 +39,8 @@ type pending struct {
 	links   []link // oldest first
 	omitted int    // links that were left out
 	baggage baggage.Baggage
-	// adding is the number of adds that have not returned.
-	adding int
-	// version differs from that of every other value.
-	version uint64
+	adding  int    // adds that have not returned
+	version uint64 // differs from that of every other value
 }
 
 func (p pending) has(id uint64) bool {
@@ -52,7 +54,7 @@ type link struct {
 
 func newLinks[T comparable](each, all int, lookup func(T) (stats.Item[T], bool)) *links[T] {
 	l := &links[T]{pending: xsync.NewMapOf[T, pending](), each: each, all: all, lookup: lookup}
-	l.sweeper.next.Store(int64(min(fewest, all)))
+	l.next.Store(int64(min(fewest, all)))
 	return l
 }
 
@@ -119,21 +121,16 @@ func (l *links[T]) putBack(item T, older pending) {
 	})
 }
 
-// forget drops what is kept of an item, unless an add of it is in progress.
-func (l *links[T]) forget(item T) {
-	l.pending.Compute(item, func(p pending, _ bool) (pending, bool) { return p, p.adding == 0 })
-}
-
 // version returns the version of what is kept of an item, or 0.
 func (l *links[T]) version(item T) uint64 {
 	kept, _ := l.pending.Load(item)
 	return kept.version
 }
 
-// forgetVersion drops what is kept of an item, unless it has changed since it
-// had that version, or an add of it is in progress. An add that has begun since
-// then has changed it, also if the add has returned.
-func (l *links[T]) forgetVersion(item T, version uint64) {
+// forget drops what is kept of an item, unless it has changed since it had that
+// version, or an add of it is in progress. An add that has begun since then has
+// changed it, also if the add has returned.
+func (l *links[T]) forget(item T, version uint64) {
 	l.pending.Compute(item, func(p pending, known bool) (pending, bool) {
 		return p, !known || p.adding == 0 && p.version == version
 	})
@@ -164,21 +161,13 @@ func (l *links[T]) holds(item T) bool {
 // fewest is the least number of new items after which a sweep is due.
 const fewest = 1024
 
-// A sweeper counts new items. A sweep is due when as many have come as were
-// left by the last one. So the cost for each is constant, and at most as many
-// items are kept in vain as the queue holds.
-type sweeper struct {
-	news, next atomic.Int64
-	busy       atomic.Bool
-}
-
 // hasRoom reports whether another item may be kept, and sweeps now and then.
 func (l *links[T]) hasRoom() bool {
-	if l.sweeper.news.Add(1) > l.sweeper.next.Load() && l.sweeper.busy.CompareAndSwap(false, true) {
-		defer l.sweeper.busy.Store(false)
+	if l.news.Add(1) > l.next.Load() && l.sweeping.CompareAndSwap(false, true) {
+		defer l.sweeping.Store(false)
 		l.sweep()
-		l.sweeper.news.Store(0)
-		l.sweeper.next.Store(int64(min(max(fewest, l.pending.Size()), l.all)))
+		l.news.Store(0)
+		l.next.Store(int64(min(max(fewest, l.pending.Size()), l.all)))
 	}
 	if l.pending.Size() >= l.all {
 		l.forgotten.Add(1)
@@ -191,7 +180,7 @@ func (l *links[T]) hasRoom() bool {
 func (l *links[T]) sweep() {
 	l.pending.Range(func(item T, found pending) bool {
 		if found.adding == 0 && !l.holds(item) {
-			l.pending.Compute(item, func(p pending, _ bool) (pending, bool) { return p, p.version == found.version })
+			l.forget(item, found.version)
 		}
 		return true
 	})

@@ -19,7 +19,6 @@ func NewLogHandler(next slog.Handler) slog.Handler { return logHandler{next} }
 
 type logHandler struct{ slog.Handler }
 
-// Handle implements [slog.Handler].
 func (h logHandler) Handle(ctx context.Context, record slog.Record) error {
 	if span := trace.SpanContextFromContext(ctx); span.IsValid() {
 		record = record.Clone()
@@ -28,10 +27,7 @@ func (h logHandler) Handle(ctx context.Context, record slog.Record) error {
 	return h.Handler.Handle(ctx, record)
 }
 
-// WithAttrs implements [slog.Handler].
 func (h logHandler) WithAttrs(attributes []slog.Attr) slog.Handler {
 	return logHandler{h.Handler.WithAttrs(attributes)}
 }
-
-// WithGroup implements [slog.Handler].
 func (h logHandler) WithGroup(name string) slog.Handler { return logHandler{h.Handler.WithGroup(name)} }

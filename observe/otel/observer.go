@@ -1,6 +1,7 @@
 package shardqotel
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -13,25 +14,20 @@ import (
 // Scope is the name of the instrumentation scope of all metrics.
 const Scope = "github.com/shardq/shardq/observe/otel"
 
-// Options configure an [Observer]. The zero Options export no groups.
+// Options configure an [Observer].
 type Options struct {
 	// Groups is the number of groups of each queue that have points of their
-	// own in shardq.group.items. These are the groups with the most items. The
-	// others are added up as the group "other". Each collection reads all
-	// groups that have items. The documentation of the package describes the
-	// names of groups.
-	//
-	// It is also the number of groups in shardq.group.attempts. These are the
-	// groups with the most attempts of workers. The others are left out.
+	// own: in shardq.group.items those with the most items, and in
+	// shardq.group.attempts those with the most attempts of workers. Each
+	// collection reads all groups that have items.
 	//
 	// If zero, no groups are exported.
 	Groups int
 }
 
 // An Observer exports queues to OpenTelemetry. It reads them at each
-// collection, and does nothing in between: it has no goroutine, and the queues
-// do not know it. All methods are safe for concurrent use, and none holds a
-// lock while it reads a queue.
+// collection, and does nothing in between. All methods are safe for concurrent
+// use, and none holds a lock while it reads a queue.
 //
 // A queue that is shut down and empty disappears from the next collection, and
 // the Observer drops its reference. Until then the Observer keeps the queue
@@ -57,8 +53,7 @@ func NewObserver(options Options, queues ...shardq.Inspector) (*Observer, error)
 // Add adds queues under their names. It adds all of them, or returns an error
 // that lists every fault and adds none. Each queue must have
 // [shardq.Options].Metrics set, and a name that no other queue of this Observer
-// has. [Observer.AddAs] adds queues whose names are empty or equal. The name of
-// a queue that is shut down and empty is free again.
+// has.
 func (o *Observer) Add(queues ...shardq.Inspector) error {
 	return o.add(registry.RowsOf(queues)...)
 }
@@ -81,19 +76,26 @@ func (o *Observer) add(rows ...*registry.Row) error {
 func (o *Observer) Remove(name string) bool { return o.registry.Remove(name) }
 
 // Register creates the instruments with a meter of the provider, and registers
-// one callback that observes them. The callback locks the shards of each queue
-// one after the other, briefly. Unregister of the returned registration ends
+// one callback that observes them. Unregister of the returned registration ends
 // it. An Observer may be registered with several providers. If Register returns
 // an error, nothing is registered.
 func (o *Observer) Register(provider metric.MeterProvider) (metric.Registration, error) {
 	if provider == nil {
 		return nil, errors.New("shardqotel: the provider is nil")
 	}
-	m, err := newMeasurements(provider.Meter(Scope), o)
+	m, err := newInstruments(provider.Meter(Scope), o.options.Groups > 0)
 	if err != nil {
 		return nil, fmt.Errorf("shardqotel: %w", err)
 	}
-	registration, err := m.meter.RegisterCallback(m.observe, m.all...)
+	registration, err := m.meter.RegisterCallback(func(ctx context.Context, to metric.Observer) error {
+		for _, r := range o.registry.Read() {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			m.observe(&r, o.options.Groups, to)
+		}
+		return nil
+	}, m.all...)
 	if err != nil {
 		return nil, fmt.Errorf("shardqotel: %w", err)
 	}

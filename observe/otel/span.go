@@ -25,14 +25,13 @@ const (
 	batchCountKey    = attribute.Key("messaging.batch.message_count")
 	errorTypeKey     = attribute.Key("error.type")
 	stackTraceKey    = attribute.Key("exception.stacktrace")
-
-	attemptKey      = attribute.Key("shardq.attempt")
-	itemKey         = attribute.Key("shardq.item")
-	itemGroupKey    = attribute.Key("shardq.group")
-	spanResultKey   = attribute.Key("shardq.result")
-	priorityKey     = attribute.Key("shardq.priority")
-	waitedKey       = attribute.Key("shardq.waited")
-	omittedLinksKey = attribute.Key("shardq.links.omitted")
+	attemptKey       = attribute.Key("shardq.attempt")
+	itemKey          = attribute.Key("shardq.item")
+	itemGroupKey     = attribute.Key("shardq.group")
+	spanResultKey    = attribute.Key("shardq.result")
+	priorityKey      = attribute.Key("shardq.priority")
+	waitedKey        = attribute.Key("shardq.waited")
+	omittedLinksKey  = attribute.Key("shardq.links.omitted")
 )
 
 // An Attempt describes the span of [Process].
@@ -41,17 +40,14 @@ type Attempt struct {
 	//
 	// Defaults to the global provider.
 	Provider trace.TracerProvider
-	// Queue is the name of the queue.
-	Queue string
-	// Number is the number of the attempt, from 1.
-	//
-	// If zero, the span has none.
+	// Queue is the name of the queue, and Number the number of the attempt,
+	// from 1, if they are known.
+	Queue  string
 	Number int
 	// Links are the spans that asked for the attempt: see [RemoteLinks].
 	Links []trace.Link
-	// Parent is the parent of the span.
-	//
-	// If it is not valid, the span begins a trace.
+	// Parent is the parent of the span. If it is not valid, the span begins a
+	// trace.
 	Parent trace.SpanContext
 	// Attributes are more attributes of the span.
 	Attributes []attribute.KeyValue
@@ -64,8 +60,8 @@ type Attempt struct {
 // exception event. A [worker.RequeueAfter] is no error. A panic or a
 // runtime.Goexit of handle is recorded, and goes on.
 //
-// A [Tracer] calls Process. It is exported for queues whose adds a Tracer
-// cannot see, such as those of package cluster.
+// It is exported for queues whose adds a [Tracer] cannot see, such as those of
+// package cluster.
 func Process(ctx context.Context, a Attempt, handle func(context.Context) error) error {
 	ctx, span := a.start(ctx)
 	defer func() { span.End() }() // End itself must not recover a panic: see endOfPanic
@@ -83,9 +79,9 @@ func Process(ctx context.Context, a Attempt, handle func(context.Context) error)
 
 func (a Attempt) start(ctx context.Context) (context.Context, trace.Span) {
 	name := "process"
-	attributes := make([]attribute.KeyValue, 0, 5+len(a.Attributes))
-	attributes = append(attributes,
-		systemKey.String("shardq"), operationTypeKey.String("process"), operationNameKey.String("process"))
+	attributes := []attribute.KeyValue{
+		systemKey.String("shardq"), operationTypeKey.String("process"), operationNameKey.String("process"),
+	}
 	if a.Queue != "" {
 		name += " " + a.Queue
 		attributes = append(attributes, destinationKey.String(a.Queue))
@@ -102,14 +98,11 @@ func (a Attempt) start(ctx context.Context) (context.Context, trace.Span) {
 	} else {
 		options = append(options, trace.WithNewRoot())
 	}
-	return a.tracerOf().Start(ctx, name, options...)
-}
-
-func (a Attempt) tracerOf() trace.Tracer {
-	if a.tracer != nil {
-		return a.tracer
+	tracer := a.tracer
+	if tracer == nil {
+		tracer = tracerOf(a.Provider)
 	}
-	return tracerOf(a.Provider)
+	return tracer.Start(ctx, name, options...)
 }
 
 // tracerOf returns the tracer of a provider, or of the global one.
@@ -122,25 +115,26 @@ func tracerOf(provider trace.TracerProvider) trace.Tracer {
 
 // endOf writes what became of the attempt into the span.
 func endOf(ctx context.Context, span trace.Span, err error) {
-	if err == nil {
-		span.SetAttributes(spanResultKey.String("success"))
-		return
+	result, failed := "error", false
+	_, requeued := worker.RequeueDelay(err)
+	switch {
+	case err == nil:
+		result = "success"
+	case requeued:
+		result = "requeue"
+	case isInterruption(ctx, err):
+		result = "interrupted"
+	case worker.IsPermanent(err):
+		result, failed = "permanent", true
+	default:
+		failed = true
 	}
-	if _, requeued := worker.RequeueDelay(err); requeued {
-		span.SetAttributes(spanResultKey.String("requeue"))
-		return
+	span.SetAttributes(spanResultKey.String(result))
+	if failed {
+		span.SetAttributes(errorTypeKey.String(fmt.Sprintf("%T", err)))
+		span.RecordError(err)
+		span.SetStatus(codes.Error, err.Error())
 	}
-	if isInterruption(ctx, err) {
-		span.SetAttributes(spanResultKey.String("interrupted"))
-		return
-	}
-	result := "error"
-	if worker.IsPermanent(err) {
-		result = "permanent"
-	}
-	span.SetAttributes(spanResultKey.String(result), errorTypeKey.String(fmt.Sprintf("%T", err)))
-	span.RecordError(err)
-	span.SetStatus(codes.Error, err.Error())
 }
 
 // isInterruption reports whether the handler ended because its item was added
@@ -154,16 +148,17 @@ func isInterruption(ctx context.Context, err error) bool {
 // endOfPanic writes a panic, or a Goexit, into the span, and lets it go on. It
 // is called where the stack still has the frames of the panic.
 func endOfPanic(span trace.Span, recovered any) {
-	span.SetAttributes(spanResultKey.String("panic"))
-	if recovered == nil {
-		span.RecordError(worker.ErrGoexit)
-		span.SetStatus(codes.Error, worker.ErrGoexit.Error())
-		return
+	err, stack := worker.ErrGoexit, []trace.EventOption(nil)
+	if recovered != nil {
+		err = fmt.Errorf("panic: %v", recovered)
+		stack = append(stack, trace.WithAttributes(stackTraceKey.String(string(debug.Stack()))))
 	}
-	err := fmt.Errorf("panic: %v", recovered)
-	span.RecordError(err, trace.WithAttributes(stackTraceKey.String(string(debug.Stack()))))
+	span.SetAttributes(spanResultKey.String("panic"))
+	span.RecordError(err, stack...)
 	span.SetStatus(codes.Error, err.Error())
-	panic(recovered)
+	if recovered != nil {
+		panic(recovered)
+	}
 }
 
 // RemoteLinks returns links to the spans whose contexts a propagator has

@@ -7,6 +7,7 @@ import (
 	"reflect"
 
 	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/baggage"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/shardq/shardq"
@@ -27,24 +28,20 @@ type TracerOptions[T comparable] struct {
 	// Defaults to 8.
 	MaxLinks int
 
-	// MaxItems limits the items whose adds are kept. Spans of others have no
-	// links, and [Tracer.Forgotten] counts them.
+	// MaxItems limits the items whose adds are kept: see [Tracer.Forgotten].
 	//
 	// Defaults to 100,000.
 	MaxItems int
 
-	// Item returns the attribute shardq.item of an item. What it returns leaves
-	// the process.
-	//
-	// If nil, spans have no such attribute. Those of batches have none.
+	// Item returns the attribute shardq.item of an item, which leaves the
+	// process. If nil, spans have no such attribute.
 	Item func(item T) string
 
 	// Group adds the item's group as the attribute shardq.group.
 	Group bool
 
 	// Parent makes the span of the last add the parent of the attempt's span,
-	// beside the links. So the attempt is in the trace of that add. If false,
-	// each attempt begins a trace.
+	// beside the links. If false, each attempt begins a trace.
 	Parent bool
 
 	// Baggage gives the baggage of the last add to the handler's context.
@@ -74,40 +71,29 @@ type Tracer[T comparable] struct {
 // the options. The queue does not know it.
 func NewTracer[T comparable](queue Keys[T], options TracerOptions[T]) (*Tracer[T], error) {
 	var faults []error
-	if isNil(queue) {
+	// A nil interface, a nil pointer in one, or the zero View.
+	v := reflect.ValueOf(queue)
+	if !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() || queue == Keys[T](shardq.View[T]{}) {
 		faults = append(faults, errors.New("shardqotel: NewTracer was called without a queue"))
 	}
-	if options.MaxLinks < 0 {
-		faults = append(faults, fmt.Errorf("shardqotel: TracerOptions.MaxLinks is %d: want 0 (the default) or more", options.MaxLinks))
+	limit := func(name string, n *int, otherwise int) {
+		if *n < 0 {
+			faults = append(faults, fmt.Errorf("shardqotel: TracerOptions.%s is %d: want 0 (the default) or more", name, *n))
+		}
+		if *n == 0 {
+			*n = otherwise
+		}
 	}
-	if options.MaxItems < 0 {
-		faults = append(faults, fmt.Errorf("shardqotel: TracerOptions.MaxItems is %d: want 0 (the default) or more", options.MaxItems))
-	}
+	limit("MaxLinks", &options.MaxLinks, 8)
+	limit("MaxItems", &options.MaxItems, 100_000)
 	if len(faults) > 0 {
 		return nil, errors.Join(faults...)
-	}
-	if options.MaxLinks == 0 {
-		options.MaxLinks = 8
-	}
-	if options.MaxItems == 0 {
-		options.MaxItems = 100_000
 	}
 	return &Tracer[T]{
 		queue: queue, options: options, tracer: tracerOf(options.Provider),
 		links: newLinks(options.MaxLinks, options.MaxItems, queue.Lookup),
 	}, nil
 }
-
-// isNil reports whether there is no queue: a nil interface, a nil pointer in
-// one, or the zero View.
-func isNil[T comparable](queue Keys[T]) bool {
-	v := reflect.ValueOf(queue)
-	return !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() || queue == Keys[T](shardq.View[T]{})
-}
-
-// Forget drops the links of an item. Call it after a Cancel that is not
-// [Adder.Cancel]. An add of the item between the two loses its link.
-func (t *Tracer[T]) Forget(item T) { t.links.forget(item) }
 
 // Len returns the number of items of which adds are kept.
 func (t *Tracer[T]) Len() int { return t.links.pending.Size() }
@@ -124,7 +110,6 @@ func (t *Tracer[T]) Forgotten() uint64 { return t.links.forgotten.Load() }
 //
 // Handle panics if next is nil.
 func (t *Tracer[T]) Handle(next func(ctx context.Context, item T) error) func(ctx context.Context, item T) error {
-	requireHandler(next != nil, "Tracer.Handle")
 	return HandleKeyed(t, func(item T) T { return item }, next)
 }
 
@@ -135,71 +120,112 @@ func (t *Tracer[T]) Handle(next func(ctx context.Context, item T) error) func(ct
 func HandleKeyed[E any, T comparable](
 	t *Tracer[T], key func(item E) T, next func(ctx context.Context, item E) error,
 ) func(ctx context.Context, item E) error {
-	requireHandler(next != nil, "HandleKeyed")
-	requireKey(key != nil, "HandleKeyed")
+	requireFunctions(key != nil, next != nil)
 	return func(ctx context.Context, item E) error {
-		return t.process(ctx, key(item), attributesOf[E](ctx), func(ctx context.Context) error { return next(ctx, item) })
+		s := t.serve(key(item))
+		defer s.end()
+		s.lookUp()
+		if s.taken.baggage.Len() > 0 {
+			ctx = baggage.ContextWithBaggage(ctx, s.taken.baggage)
+		}
+		return Process(ctx, s.attempt(attributesOf[E](ctx)), func(ctx context.Context) error {
+			err := next(ctx, item)
+			s.ended(ctx, err)
+			return err
+		})
 	}
 }
 
-func requireHandler(is bool, function string) {
-	if !is {
-		panic("shardqotel: " + function + " was called with a nil next: want a handler")
-	}
-}
-
-func requireKey(is bool, function string) {
-	if !is {
-		panic("shardqotel: " + function + " was called with a nil key: want a function")
+// requireFunctions panics for want of a function, which only a worker would
+// notice.
+func requireFunctions(key, next bool) {
+	switch {
+	case !next:
+		panic("shardqotel: a traced handler has a nil next: want a handler")
+	case !key:
+		panic("shardqotel: a traced handler has a nil key: want a function")
 	}
 }
 
 // attributesOf returns what the pool knows of the attempt, if the Tracer is in
 // [worker.Options].Use.
 func attributesOf[E any](ctx context.Context) (attributes []attribute.KeyValue) {
-	a, known := worker.AttemptOf[E](ctx)
-	if !known {
-		return nil
-	}
-	attributes = append(attributes, priorityKey.Int(a.Priority()))
-	if waited := a.Waited(); waited > 0 {
-		attributes = append(attributes, waitedKey.Float64(waited.Seconds()))
+	if a, known := worker.AttemptOf[E](ctx); known {
+		attributes = append(attributes, priorityKey.Int(a.Priority()))
+		if waited := a.Waited(); waited > 0 {
+			attributes = append(attributes, waitedKey.Float64(waited.Seconds()))
+		}
 	}
 	return attributes
 }
 
-// process calls handle in the span of an attempt.
-func (t *Tracer[T]) process(
-	ctx context.Context, item T, attributes []attribute.KeyValue, handle func(context.Context) error,
-) error {
-	s := t.serve(item)
-	defer s.end()
-	found, _ := s.lookUp()
-	a := t.attempt(found, s.taken)
-	a.Number = found.Attempts + 1
-	a.Attributes = append(a.Attributes, attributes...)
-	return Process(s.carried(ctx), a, func(ctx context.Context) error {
-		err := handle(ctx)
-		s.ended(ctx, err)
-		return err
-	})
+// A service is what an attempt of an item serves.
+type service[T comparable] struct {
+	tracer *Tracer[T]
+	item   T
+	found  stats.Item[T]
+	taken  pending
+	// again is what the next attempt serves, if this one does not return.
+	again pending
 }
 
-// attempt describes the span of an attempt, as far as the item is concerned.
-func (t *Tracer[T]) attempt(found stats.Item[T], taken pending) Attempt {
-	a := Attempt{tracer: t.tracer, Queue: t.queue.Name(), Links: taken.spans()}
-	add := func(is bool, attribute attribute.KeyValue) {
-		if is {
-			a.Attributes = append(a.Attributes, attribute)
-		}
+// serve takes what an attempt serves. The caller must call end.
+func (t *Tracer[T]) serve(item T) *service[T] {
+	taken := t.links.take(item)
+	return &service[T]{tracer: t, item: item, taken: taken, again: taken}
+}
+
+// lookUp looks up what the queue knows of the item. An add that has made it
+// dirty is served by the next attempt, and its link may be among those taken.
+func (s *service[T]) lookUp() {
+	s.found, _ = s.tracer.queue.Lookup(s.item)
+	if s.found.Dirty {
+		s.tracer.links.putBack(s.item, s.taken)
 	}
-	add(taken.omitted > 0, omittedLinksKey.Int(taken.omitted))
-	add(t.options.Group && found.Group != "", itemGroupKey.String(found.Group))
+}
+
+// attempt describes the span of the attempt.
+func (s *service[T]) attempt(attributes []attribute.KeyValue) Attempt {
+	t := s.tracer
+	a := Attempt{tracer: t.tracer, Queue: t.queue.Name(), Links: s.taken.spans(), Number: s.found.Attempts + 1, Attributes: attributes}
+	if s.taken.omitted > 0 {
+		a.Attributes = append(a.Attributes, omittedLinksKey.Int(s.taken.omitted))
+	}
+	if t.options.Group && s.found.Group != "" {
+		a.Attributes = append(a.Attributes, itemGroupKey.String(s.found.Group))
+	}
 	if t.options.Item != nil {
-		add(true, itemKey.String(t.options.Item(found.Item)))
+		a.Attributes = append(a.Attributes, itemKey.String(t.options.Item(s.item)))
 	}
 	if n := len(a.Links); n > 0 && t.options.Parent {
 		a.Parent = a.Links[n-1].SpanContext
 	}
 	return a
+}
+
+// ended decides what the next attempt serves after an error. A retry serves the
+// same adds. A requeue serves the attempt that has asked for it.
+func (s *service[T]) ended(ctx context.Context, err error) {
+	if err == nil || worker.IsPermanent(err) {
+		s.again = pending{}
+		return
+	}
+	if _, requeued := worker.RequeueDelay(err); !requeued {
+		return
+	}
+	s.again = pending{baggage: s.taken.baggage}
+	if span := trace.SpanContextFromContext(ctx); span.IsValid() {
+		s.again.links = []link{{s.tracer.links.ids.Add(1), span}}
+	}
+}
+
+// end keeps what the next attempt serves.
+func (s *service[T]) end() { s.tracer.links.putBack(s.item, s.again) }
+
+// spans returns the links of a span.
+func (p pending) spans() (all []trace.Link) {
+	for _, one := range p.links {
+		all = append(all, trace.Link{SpanContext: one.span})
+	}
+	return all
 }

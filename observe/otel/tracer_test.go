@@ -16,7 +16,6 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/baggage"
 	"go.opentelemetry.io/otel/codes"
-	"go.opentelemetry.io/otel/propagation"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"go.opentelemetry.io/otel/trace"
@@ -137,47 +136,34 @@ func TestSpanOfAnAttempt(t *testing.T) {
 	require.Empty(t, s.linked(s.step()), "the delay of an add that has been served")
 }
 
-// TestRefusedAddsHaveNoLinks checks that an add that its window refuses is
-// linked to no attempt.
-func TestRefusedAddsHaveNoLinks(t *testing.T) {
-	once := shardq.AddOptions{NotAgainWithin: time.Hour}
-	s := newTraced(t, shardqotel.TracerOptions[string]{}, nil)
-	s.adder.AddWith(s.request("first"), "a", once)
-	s.adder.AddWith(s.request("refused"), "a", once)
-	s.adder.AddBatchWith(s.request("batch"), []string{"a", "b"}, once)
-	require.ErrorIs(t, s.adder.TryAddWith(s.request("tried"), "a", once), shardq.ErrNotAgain)
-	ctx := s.request("waited")
-	require.ErrorIs(t, s.adder.AddContextWith(ctx, "a", once), shardq.ErrNotAgain)
-	s.adder.AddWith(s.request("no window"), "a", shardq.AddOptions{})
-	require.Equal(t, []string{"first", "no window"}, s.linked(s.step()))
-	require.Equal(t, []string{"batch"}, s.linked(s.step()))
-	require.Zero(t, s.tracer.Len())
-}
-
-// TestAddsWithOptionsHaveLinks checks each add of the queue that takes options
-// or a batch.
-func TestAddsWithOptionsHaveLinks(t *testing.T) {
-	later := shardq.AddOptions{After: time.Hour}
-	for name, add := range map[string]func(*traced, context.Context){
-		"AddWith":        func(s *traced, ctx context.Context) { s.adder.AddWith(ctx, "a", later) },
-		"TryAddWith":     func(s *traced, ctx context.Context) { require.NoError(s, s.adder.TryAddWith(ctx, "a", later)) },
-		"AddContextWith": func(s *traced, ctx context.Context) { require.NoError(s, s.adder.AddContextWith(ctx, "a", later)) },
-		"AddBatchAfter":  func(s *traced, ctx context.Context) { s.adder.AddBatchAfter(ctx, []string{"a"}, time.Hour) },
-		"AddBatchWith":   func(s *traced, ctx context.Context) { s.adder.AddBatchWith(ctx, []string{"a"}, later) },
+// TestAddsWithOptions checks each add that takes options, and that one that its
+// window refuses is linked to no attempt.
+func TestAddsWithOptions(t *testing.T) {
+	once := shardq.AddOptions{NotAgainWithin: time.Hour, After: time.Minute}
+	for name, add := range map[string]func(*traced, context.Context, shardq.AddOptions) error{
+		"AddWith": func(s *traced, ctx context.Context, o shardq.AddOptions) error {
+			s.adder.AddWith(ctx, "a", o)
+			return nil
+		},
+		"TryAdd": func(s *traced, ctx context.Context, o shardq.AddOptions) error { return s.adder.TryAdd(ctx, "a", o) },
+		"AddContext": func(s *traced, ctx context.Context, o shardq.AddOptions) error {
+			return s.adder.AddContext(ctx, "a", o)
+		},
+		"AddBatch": func(s *traced, ctx context.Context, o shardq.AddOptions) error {
+			s.adder.AddBatch(ctx, []string{"a"}, o)
+			return nil
+		},
 	} {
 		s := newTraced(t, shardqotel.TracerOptions[string]{}, nil)
-		add(s, s.request(name))
+		require.NoError(t, add(s, s.request(name), once))
 		require.Zero(t, s.queue.Len(), "it is delayed")
-		require.Equal(t, []string{name}, s.linked(s.step()))
+		if err := add(s, s.request("refused"), once); name == "TryAdd" || name == "AddContext" {
+			require.ErrorIs(t, err, shardq.ErrNotAgain)
+		}
+		require.NoError(t, add(s, s.request("no window"), shardq.AddOptions{}))
+		require.Equal(t, []string{name, "no window"}, s.linked(s.step()))
+		require.Zero(t, s.tracer.Len())
 	}
-}
-
-func TestKeysAndGroupsOnlyIfAsked(t *testing.T) {
-	s := newTraced(t, shardqotel.TracerOptions[string]{Group: true, Item: func(item string) string { return item[:3] }}, nil)
-	s.queue.Add("secret")
-	span := s.step()
-	require.Equal(t, "tenant", attributesOf(span)["shardq.group"])
-	require.Equal(t, "sec", attributesOf(span)["shardq.item"])
 }
 
 // An add before the claim is of this attempt, and an add during the attempt of
@@ -312,12 +298,12 @@ func TestLinksOfWhatDoesNotRun(t *testing.T) {
 	tracer, err := shardqotel.NewTracer(full, shardqotel.TracerOptions[string]{})
 	require.NoError(t, err)
 	full.Add("x")
-	require.ErrorIs(t, tracer.Adder(full).TryAdd(s.request("full"), "y"), shardq.ErrFull)
+	require.ErrorIs(t, tracer.Adder(full).TryAdd(s.request("full"), "y", shardq.AddOptions{}), shardq.ErrFull)
 	require.Zero(t, tracer.Len())
 	require.Panics(t, func() { _ = tracer.Link(s.request("panic"), "y", func() error { panic("oops") }) })
 	require.Zero(t, tracer.Len())
 	full.ShutDown()
-	require.ErrorIs(t, tracer.Adder(full).AddContext(s.request("late"), "z"), shardq.ErrShutDown)
+	require.ErrorIs(t, tracer.Adder(full).AddContext(s.request("late"), "z", shardq.AddOptions{}), shardq.ErrShutDown)
 	require.Zero(t, tracer.Len())
 }
 
@@ -355,7 +341,7 @@ func TestAddDuringACancel(t *testing.T) {
 }
 
 // What is kept of items that never run goes, however many there are.
-func TestNothingLeaks(t *testing.T) {
+func TestItemsAreBounded(t *testing.T) {
 	s := newTraced(t, shardqotel.TracerOptions[string]{}, nil)
 	ctx := s.request("add")
 	for i := range 20_000 {
@@ -365,11 +351,9 @@ func TestNothingLeaks(t *testing.T) {
 	}
 	require.LessOrEqual(t, s.tracer.Len(), 1024)
 	require.Zero(t, s.tracer.Forgotten())
-}
 
-func TestItemsAreBounded(t *testing.T) {
-	s := newTraced(t, shardqotel.TracerOptions[string]{MaxItems: 10}, nil)
-	ctx := s.request("add")
+	s = newTraced(t, shardqotel.TracerOptions[string]{MaxItems: 10}, nil)
+	ctx = s.request("add")
 	for i := range 100 {
 		s.adder.Add(ctx, fmt.Sprint(i))
 	}
@@ -379,20 +363,6 @@ func TestItemsAreBounded(t *testing.T) {
 	require.Zero(t, s.tracer.Len())
 	s.adder.Add(ctx, "again")
 	require.Len(t, s.linked(s.step()), 1)
-}
-
-// An item that is not equal to itself, and an add without a span, are not kept.
-func TestWhatIsNotKept(t *testing.T) {
-	q := shardq.MustNew(shardq.Options[float64]{})
-	tracer, err := shardqotel.NewTracer(q, shardqotel.TracerOptions[float64]{})
-	require.NoError(t, err)
-	s := newTraced(t, shardqotel.TracerOptions[string]{}, nil)
-	nan := 0.0
-	nan /= nan
-	tracer.Adder(q).Add(s.request("add"), nan)
-	tracer.Adder(q).Add(context.Background(), 1)
-	require.Zero(t, tracer.Len())
-	require.Equal(t, 1, q.Len())
 }
 
 func TestErrorsAndPanics(t *testing.T) {
@@ -419,230 +389,121 @@ func TestErrorsAndPanics(t *testing.T) {
 	require.EqualValues(t, 1, s.queue.Stats().Discarded, "the pool has seen all three")
 }
 
-// The stack that a panic reports to the pool is that of the handler.
-func TestPanicKeepsItsStack(t *testing.T) {
-	s := newTraced(t, shardqotel.TracerOptions[string]{}, nil)
-	s.script.For("a").Panic("oops")
-	s.queue.Add("a")
-	attempt, _ := s.driver.Step()
-	var panicked *worker.PanicError
-	require.ErrorAs(t, attempt.Err, &panicked)
-	require.Equal(t, "oops", panicked.Value)
-	require.Contains(t, string(panicked.Stack), "(*Line).Panic")
-}
-
-func TestParentAndBaggage(t *testing.T) {
+func TestOptions(t *testing.T) {
 	member, err := baggage.NewMember("user", "7")
 	require.NoError(t, err)
 	carried, err := baggage.New(member)
 	require.NoError(t, err)
 	var seen string
-	s := newTraced(t, shardqotel.TracerOptions[string]{Parent: true, Baggage: true}, func(ctx context.Context, _ string) error {
+	s := newTraced(t, shardqotel.TracerOptions[string]{
+		Parent: true, Baggage: true, Group: true, Item: func(item string) string { return item[:3] },
+	}, func(ctx context.Context, _ string) error {
 		seen = baggage.FromContext(ctx).Member("user").Value()
 		return nil
 	})
-	s.adder.Add(s.request("first"), "a")
+	s.adder.Add(s.request("first"), "secret")
 	last := s.request("last")
-	s.adder.Add(baggage.ContextWithBaggage(last, carried), "a")
+	s.adder.Add(baggage.ContextWithBaggage(last, carried), "secret")
 	span := s.step()
 	require.Equal(t, trace.SpanContextFromContext(last).SpanID(), span.Parent().SpanID())
 	require.Equal(t, trace.SpanContextFromContext(last).TraceID(), span.SpanContext().TraceID())
 	require.Equal(t, []string{"first", "last"}, s.linked(span))
 	require.Equal(t, "7", seen)
+	require.Equal(t, "tenant", attributesOf(span)["shardq.group"])
+	require.Equal(t, "sec", attributesOf(span)["shardq.item"])
 }
 
+// TestTracerOfACoalescer checks the spans of a coalescer's workers, where the
+// Tracer is middleware, and those of batches.
 func TestTracerOfACoalescer(t *testing.T) {
-	s := newTraced(t, shardqotel.TracerOptions[string]{}, nil)
-	c := coalesce.MustNew(coalesce.Options[string, int]{
-		Merge: func(pending, next int) int { return pending + next }, Queue: shardq.Options[string]{Name: "views"},
-	})
-	tracer, err := shardqotel.NewTracer(c.Queue(), shardqotel.TracerOptions[string]{Provider: s.provider})
-	require.NoError(t, err)
 	type entry = coalesce.Entry[string, int]
-	sum := 0
-	handle := shardqotel.HandleKeyed(tracer, func(e entry) string { return e.Key }, func(_ context.Context, e entry) error {
-		sum += e.Value
-		return nil
-	})
-	for i := range 3 {
-		require.NoError(t, tracer.Link(s.request(fmt.Sprint(i)), "home", func() error { return c.Put("home", 1) }))
-	}
-	claim, err := c.Claim(t.Context())
-	require.NoError(t, err)
-	require.NoError(t, handle(t.Context(), claim.Item))
-	require.NoError(t, claim.Done())
-	span := s.attempts()[0]
-	require.Equal(t, "process views", span.Name())
-	require.Equal(t, []string{"0", "1", "2"}, s.linked(span))
-	require.Equal(t, 3, sum)
-}
-
-// TestTracerOfACoalescersWorkers checks the spans of Run, where the Tracer is
-// middleware, and those of batches.
-func TestTracerOfACoalescersWorkers(t *testing.T) {
-	type entry = coalesce.Entry[string, int]
-	key := func(e entry) string { return e.Key }
-	for name, run := range map[string]func(*shardqotel.Tracer[string], *coalesce.Coalescer[string, int], func(int)) error{
-		"Run": func(tracer *shardqotel.Tracer[string], c *coalesce.Coalescer[string, int], handled func(int)) error {
-			return c.Run(t.Context(), 1, func(_ context.Context, _ string, value int) error {
-				handled(value)
-				return nil
-			}, func(next worker.Handler[entry]) worker.Handler[entry] {
-				return shardqotel.HandleKeyed(tracer, key, next)
-			})
-		},
-		"batches": func(tracer *shardqotel.Tracer[string], c *coalesce.Coalescer[string, int], handled func(int)) error {
-			pool, err := worker.New(c, worker.Options[entry]{
-				Workers: 1, BatchSize: 8,
-				HandleBatch: shardqotel.HandleBatchKeyed(tracer, key, func(_ context.Context, entries []entry) []error {
-					for _, e := range entries {
-						handled(e.Value)
-					}
-					return nil
-				}),
-			})
-			require.NoError(t, err)
-			return pool.Run(t.Context())
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := newTraced(t, shardqotel.TracerOptions[string]{}, nil)
-			c := coalesce.MustNew(coalesce.Options[string, int]{
-				Merge: func(pending, next int) int { return pending + next },
-				Queue: shardq.Options[string]{Name: "views", Shards: 1},
-			})
-			tracer, err := shardqotel.NewTracer(c.Queue(), shardqotel.TracerOptions[string]{Provider: s.provider})
-			require.NoError(t, err)
-			for i, page := range []string{"home", "home", "news"} {
-				require.NoError(t, tracer.Link(s.request(fmt.Sprint(i)), page, func() error { return c.Put(page, 1) }))
-			}
-			c.ShutDown()
-			sum, linked := 0, []string(nil)
-			require.NoError(t, run(tracer, c, func(value int) { sum += value }))
-			for _, span := range s.attempts() {
-				require.Equal(t, "process views", span.Name())
-				linked = append(linked, s.linked(span)...)
-			}
-			require.Equal(t, 3, sum)
-			require.Equal(t, []string{"0", "1", "2"}, linked)
-			require.Zero(t, tracer.Len())
+	for _, batchSize := range []int{0, 8} {
+		s := newTraced(t, shardqotel.TracerOptions[string]{}, nil)
+		c := coalesce.MustNew(coalesce.Options[string, int]{
+			Merge: func(pending, next int) int { return pending + next },
+			Queue: shardq.Options[string]{Name: "views", Shards: 1},
 		})
+		tracer, err := shardqotel.NewTracer(c.Queue(), shardqotel.TracerOptions[string]{Provider: s.provider})
+		require.NoError(t, err)
+		for i, page := range []string{"home", "home", "news"} {
+			require.NoError(t, tracer.Link(s.request(fmt.Sprint(i)), page, func() error { return c.Put(page, 1) }))
+		}
+		c.ShutDown()
+		sum, linked := 0, []string(nil)
+		key := func(e entry) string { return e.Key }
+		options := worker.Options[entry]{Workers: 1, BatchSize: batchSize}
+		if batchSize > 0 {
+			options.HandleBatch = shardqotel.HandleBatchKeyed(tracer, key, func(_ context.Context, entries []entry) []error {
+				for _, e := range entries {
+					sum += e.Value
+				}
+				return nil
+			})
+		} else {
+			options.Handle = shardqotel.HandleKeyed(tracer, key, func(_ context.Context, e entry) error {
+				sum += e.Value
+				return nil
+			})
+		}
+		pool, err := worker.New(c, options)
+		require.NoError(t, err)
+		require.NoError(t, pool.Run(t.Context()))
+		for _, span := range s.attempts() {
+			require.Equal(t, "process views", span.Name())
+			linked = append(linked, s.linked(span)...)
+		}
+		require.Equal(t, 3, sum)
+		require.Equal(t, []string{"0", "1", "2"}, linked)
+		require.Zero(t, tracer.Len())
 	}
 }
 
-// Messages carry contexts in their headers, of any type with that shape.
-func TestLinksOfHeaders(t *testing.T) {
-	type header map[string][]string
-	s := newTraced(t, shardqotel.TracerOptions[string]{}, nil)
-	var headers []header
-	for _, name := range []string{"a", "b"} {
-		h := header{}
-		propagation.TraceContext{}.Inject(s.request(name), propagation.HeaderCarrier(map[string][]string(h)))
-		headers = append(headers, h, nil)
-	}
-	err := shardqotel.Process(t.Context(), shardqotel.Attempt{
-		Provider: s.provider, Queue: "mail", Number: 2,
-		Links: shardqotel.RemoteLinks(propagation.TraceContext{}, headers...),
-	}, func(context.Context) error { return errOnPurpose })
-	require.Equal(t, errOnPurpose, err)
-	span := s.attempts()[0]
-	require.Equal(t, "process mail", span.Name())
-	require.Equal(t, int64(2), attributesOf(span)["shardq.attempt"])
-	require.Len(t, span.Links(), 2)
-	for _, link := range span.Links() {
-		require.True(t, link.SpanContext.IsRemote())
-	}
-}
-
-func TestLogHandler(t *testing.T) {
-	var text bytes.Buffer
-	logger := slog.New(shardqotel.NewLogHandler(slog.NewTextHandler(&text, nil))).With("queue", "invoices")
-	s := newTraced(t, shardqotel.TracerOptions[string]{}, func(ctx context.Context, item string) error {
-		logger.InfoContext(ctx, "sent")
-		logger.WithGroup("more").InfoContext(ctx, "sent", "n", 1)
-		return nil
-	})
-	s.queue.Add("a")
-	span := s.step()
-	ids := fmt.Sprintf("trace_id=%v span_id=%v", span.SpanContext().TraceID(), span.SpanContext().SpanID())
-	require.Contains(t, text.String(), "msg=sent queue=invoices "+ids+"\n")
-	require.Contains(t, text.String(), "more.n=1 more.trace_id=")
-	text.Reset()
-	logger.InfoContext(context.Background(), "alone")
-	require.NotContains(t, text.String(), "trace_id")
-}
-
-func TestFaultsOfTracerOptions(t *testing.T) {
-	_, err := shardqotel.NewTracer[string](nil, shardqotel.TracerOptions[string]{MaxLinks: -1, MaxItems: -2})
-	require.EqualError(t, err, `shardqotel: NewTracer was called without a queue
-shardqotel: TracerOptions.MaxLinks is -1: want 0 (the default) or more
-shardqotel: TracerOptions.MaxItems is -2: want 0 (the default) or more`)
-}
-
-// TestQueueOfATracer checks that a Tracer has a queue, and that an Adder adds
-// to the same one.
-func TestQueueOfATracer(t *testing.T) {
+// TestFaults checks that a Tracer has a queue and valid options, that an Adder
+// adds to the same queue, and that a handler has its functions.
+func TestFaults(t *testing.T) {
 	options := shardqotel.TracerOptions[string]{}
 	for _, missing := range []shardqotel.Keys[string]{nil, (*shardq.Queue[string])(nil), shardq.View[string]{}} {
 		_, err := shardqotel.NewTracer(missing, options)
 		require.EqualError(t, err, "shardqotel: NewTracer was called without a queue")
 	}
 	queue := shardq.MustNew(shardq.Options[string]{Name: "invoices"})
+	_, err := shardqotel.NewTracer(queue, shardqotel.TracerOptions[string]{MaxLinks: -1, MaxItems: -2})
+	require.EqualError(t, err, `shardqotel: TracerOptions.MaxLinks is -1: want 0 (the default) or more
+shardqotel: TracerOptions.MaxItems is -2: want 0 (the default) or more`)
 	other := shardq.MustNew(shardq.Options[string]{Name: "mail"})
-	for _, keys := range []shardqotel.Keys[string]{queue, queue.View(), struct{ *shardq.Queue[string] }{queue}} {
+	for _, keys := range []shardqotel.Keys[string]{queue, queue.View()} {
 		tracer, err := shardqotel.NewTracer(keys, options)
 		require.NoError(t, err)
 		tracer.Adder(queue).Add(t.Context(), "a")
-		require.PanicsWithValue(t, "shardqotel: Tracer.Adder was called with nil: want the queue of the Tracer",
-			func() { tracer.Adder(nil) })
-		if _, wrapped := keys.(struct{ *shardq.Queue[string] }); !wrapped {
-			require.PanicsWithValue(t,
-				`shardqotel: Tracer.Adder was called with another queue, "mail": want that of the Tracer, "invoices"`,
-				func() { tracer.Adder(other) })
-		}
-	}
-}
-
-// A handler that is nil would only be noticed in a worker.
-func TestNilHandlers(t *testing.T) {
-	s := newTraced(t, shardqotel.TracerOptions[string]{}, nil)
-	key := func(item int) string { return fmt.Sprint(item) }
-	for want, call := range map[string]func(){
-		"Tracer.Handle was called with a nil next: want a handler":      func() { s.tracer.Handle(nil) },
-		"Tracer.HandleBatch was called with a nil next: want a handler": func() { s.tracer.HandleBatch(nil) },
-		"HandleKeyed was called with a nil next: want a handler":        func() { shardqotel.HandleKeyed(s.tracer, key, nil) },
-		"HandleBatchKeyed was called with a nil next: want a handler":   func() { shardqotel.HandleBatchKeyed(s.tracer, key, nil) },
-		"HandleKeyed was called with a nil key: want a function": func() {
-			shardqotel.HandleKeyed(s.tracer, nil, func(context.Context, int) error { return nil })
-		},
-		"HandleBatchKeyed was called with a nil key: want a function": func() {
-			shardqotel.HandleBatchKeyed(s.tracer, nil, func(context.Context, []int) []error { return nil })
-		},
-	} {
-		require.PanicsWithValue(t, "shardqotel: "+want, call)
+		require.Zero(t, tracer.Len(), "an add without a span is not kept")
+		require.Panics(t, func() { tracer.Adder(nil) })
+		require.PanicsWithValue(t, `shardqotel: Tracer.Adder was called with another queue, "mail": want that of the Tracer, "invoices"`,
+			func() { tracer.Adder(other) })
+		require.Panics(t, func() { tracer.Handle(nil) })
+		require.Panics(t, func() { tracer.HandleBatch(nil) })
+		require.Panics(t, func() {
+			shardqotel.HandleKeyed(tracer, nil, func(context.Context, int) error { return nil })
+		})
 	}
 }
 
 // Each of many concurrent adds is linked by an attempt that began after it.
 func TestNoLinkIsLost(t *testing.T) {
 	const producers, adds, items = 4, 300, 7
-	recorder := tracetest.NewSpanRecorder()
-	provider := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(recorder), sdktrace.WithRawSpanLimits(sdktrace.SpanLimits{
-		AttributeCountLimit: -1, LinkCountLimit: -1, EventCountLimit: -1, AttributeValueLengthLimit: -1,
-		AttributePerEventCountLimit: -1, AttributePerLinkCountLimit: -1,
-	}))
+	recorder, unlimited := tracetest.NewSpanRecorder(), sdktrace.NewSpanLimits()
+	unlimited.LinkCountLimit = -1
+	provider := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(recorder), sdktrace.WithRawSpanLimits(unlimited))
 	q := shardq.MustNew(shardq.Options[int]{})
 	tracer, err := shardqotel.NewTracer(q, shardqotel.TracerOptions[int]{Provider: provider, MaxLinks: 1 << 20})
 	require.NoError(t, err)
 	workers, stop := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() {
-		ended <- q.Run(workers, 4, tracer.Handle(func(context.Context, int) error {
+	var group, pool sync.WaitGroup
+	pool.Go(func() {
+		_ = q.Run(workers, 4, tracer.Handle(func(context.Context, int) error {
 			runtime.Gosched()
 			return nil
 		}))
-	}()
-	var group sync.WaitGroup
+	})
 	for range producers {
 		group.Go(func() {
 			for i := range adds {
@@ -655,7 +516,7 @@ func TestNoLinkIsLost(t *testing.T) {
 	group.Wait()
 	require.NoError(t, q.WaitIdle(t.Context()))
 	stop()
-	require.NoError(t, <-ended)
+	pool.Wait()
 	linked := map[trace.SpanID]bool{}
 	for _, span := range recorder.Ended() {
 		for _, link := range span.Links() {
@@ -689,7 +550,7 @@ func TestSpanOfABatch(t *testing.T) {
 		}()
 		return s.attempts()[0]
 	}
-	s.adder.AddBatch(s.request("both"), []string{"a", "b"})
+	s.adder.AddBatch(s.request("both"), []string{"a", "b"}, shardq.AddOptions{})
 	s.adder.Add(s.request("c"), "c")
 	claims := make([]worker.Claim[string], 3)
 	n, err := s.queue.ClaimBatch(t.Context(), claims)
@@ -719,7 +580,7 @@ func TestLinksOfABatchAreBounded(t *testing.T) {
 		MaxLinks: 3, Parent: true, Baggage: true, Group: true, Item: func(item string) string { return item },
 	}, nil)
 	for i := range 200 {
-		s.adder.AddBatch(s.request(fmt.Sprint(i)), []string{"a", "b"})
+		s.adder.AddBatch(s.request(fmt.Sprint(i)), []string{"a", "b"}, shardq.AddOptions{})
 	}
 	s.adder.Add(s.request("c"), "c")
 	claims := make([]worker.Claim[string], 3)

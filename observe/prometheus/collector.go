@@ -2,6 +2,7 @@ package shardqprom
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
@@ -12,9 +13,8 @@ import (
 )
 
 // A Collector exports queues to a registry. Each scrape calls Stats once for
-// each queue. Between scrapes the Collector does nothing: it has no goroutine,
-// and the queues do not know it. All methods are safe for concurrent use, and
-// none holds a lock while it reads a queue.
+// each queue. Between scrapes the Collector does nothing. All methods are safe
+// for concurrent use, and none holds a lock while it reads a queue.
 //
 // A queue that is shut down and empty disappears from the next scrape, and the
 // Collector drops its reference. Events since the previous scrape are not
@@ -23,11 +23,12 @@ import (
 type Collector struct {
 	registry  registry.Registry
 	options   Options
-	families  []family
-	groups    *prometheus.Desc // nil without groups
-	failures  *prometheus.Desc
-	attempts  attempts
 	described []*prometheus.Desc
+	// numbers and histograms are those of package series, in its order.
+	numbers, histograms []*prometheus.Desc
+	failures            *prometheus.Desc
+	attempts, durations *prometheus.Desc
+	groups, groupCounts *prometheus.Desc // nil without groups
 }
 
 var _ prometheus.Collector = (*Collector)(nil)
@@ -39,14 +40,18 @@ func NewCollector(options Options, queues ...shardq.Inspector) (*Collector, erro
 		return nil, err
 	}
 	c := &Collector{options: options}
-	for _, f := range families(options.Style) {
-		f.desc = c.newDesc(f.name, f.help, f.labels...)
-		c.families = append(c.families, f)
+	for _, n := range series.Numbers {
+		c.numbers = append(c.numbers, c.describe(nameOf(n.Description), n.Text))
 	}
-	c.failures = c.newDesc(nameOf(series.Failures), series.Failures.Text)
-	c.describeAttempts()
+	for _, h := range series.Histograms {
+		c.histograms = append(c.histograms, c.describe(nameOf(series.Description{Name: h.Name, Unit: "s", Kind: series.Gauge}), h.Text))
+	}
+	c.failures = c.describe(nameOf(series.Failures), series.Failures.Text)
+	c.attempts = c.describe(nameOf(series.Attempts), series.Attempts.Text, "result")
+	c.durations = c.describe(nameOf(series.AttemptDuration), series.AttemptDuration.Text, "result")
 	if options.Groups > 0 {
-		c.groups = c.newDesc(nameOf(series.GroupItems), series.GroupItems.Text, "group", "state")
+		c.groups = c.describe(nameOf(series.GroupItems), series.GroupItems.Text, "group", "state")
+		c.groupCounts = c.describe(nameOf(series.GroupAttempts), series.GroupAttempts.Text, "group", "result")
 	}
 	if err := c.Add(queues...); err != nil {
 		return nil, err
@@ -54,19 +59,40 @@ func NewCollector(options Options, queues ...shardq.Inspector) (*Collector, erro
 	return c, nil
 }
 
-// newDesc describes series with the labels of the style and more labels.
-func (c *Collector) newDesc(name, help string, more ...string) *prometheus.Desc {
+// describe describes series with the labels of the style and more labels. Those
+// of client-go have the style's own text.
+func (c *Collector) describe(name, help string, more ...string) *prometheus.Desc {
+	if theirs, ok := helps[name]; ok {
+		help = theirs[c.options.Style]
+	}
+	if name == "workqueue_depth" && c.options.Style == ControllerRuntime {
+		more = append(more, "priority")
+	}
 	d := prometheus.NewDesc(name, help, append(c.options.Style.labels(), more...), nil)
 	c.described = append(c.described, d)
 	return d
 }
 
+// nameOf translates a name by the rules of OpenTelemetry for Prometheus: the
+// name ends with its unit, and that of a counter with total.
+func nameOf(d series.Description) string {
+	name := strings.ReplaceAll(d.Name, ".", "_")
+	switch d.Unit {
+	case "s":
+		name += "_seconds"
+	case "1":
+		name += "_ratio"
+	}
+	if d.Kind == series.Counter {
+		name += "_total"
+	}
+	return name
+}
+
 // Add adds queues under their names. It adds all of them, or returns an error
 // that lists every fault and adds none. Each queue must have
 // [shardq.Options].Metrics set, and a name that no other queue of this
-// Collector has. Two queues of one name would be one series, and fail the whole
-// scrape. [Collector.AddAs] adds queues whose names are empty or equal. The
-// name of a queue that is shut down and empty is free again.
+// Collector has. The name of a queue that is shut down and empty is free again.
 func (c *Collector) Add(queues ...shardq.Inspector) error {
 	return c.add(registry.RowsOf(queues)...)
 }
@@ -99,10 +125,9 @@ func (c *Collector) Describe(descriptions chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect sends the series to the registry. It locks the shards of each queue
-// one after the other, briefly. If reading a queue panics, because of its clock
-// or its limiter, Collect counts the failure and continues with the other
-// queues.
+// Collect sends the series to the registry. If reading a queue panics, because
+// of its clock or its limiter, Collect counts the failure and continues with
+// the other queues.
 func (c *Collector) Collect(metrics chan<- prometheus.Metric) {
 	for _, reading := range c.registry.Read() {
 		c.collect(&reading, metrics)
@@ -111,28 +136,71 @@ func (c *Collector) Collect(metrics chan<- prometheus.Metric) {
 
 func (c *Collector) collect(r *registry.Reading, metrics chan<- prometheus.Metric) {
 	names := c.options.Style.values(r.Name)
-	common := prometheus.MakeLabelPairs(c.failures, names)
-	metrics <- sample{c.failures, common, prometheus.CounterValue, float64(r.Failures)}
+	labels := func(d *prometheus.Desc, more ...string) []*dto.LabelPair {
+		return prometheus.MakeLabelPairs(d, append(names[:len(names):len(names)], more...))
+	}
+	common := labels(c.failures) // which most series share
+	send := func(d *prometheus.Desc, kind prometheus.ValueType, value float64, labels []*dto.LabelPair) {
+		metrics <- sample{d, labels, kind, value}
+	}
+	send(c.failures, prometheus.CounterValue, float64(r.Failures), common)
 	if !r.Read {
 		return
 	}
-	for i := range c.families {
-		f := &c.families[i]
-		if f.has(r) {
-			metrics <- f.metric(r, c.labels(f, common, names))
+	for i := range series.Numbers {
+		n, d, of, kind := &series.Numbers[i], c.numbers[i], common, prometheus.GaugeValue
+		if !n.Has(r) {
+			continue
+		}
+		if n.Kind == series.Counter {
+			kind = prometheus.CounterValue
+		}
+		if n.Name == "workqueue.depth" && c.options.Style == ControllerRuntime {
+			of = labels(d, "") // of no priority
+		}
+		send(d, kind, n.Value(&r.Stats), of)
+	}
+	for i, h := range series.Histograms {
+		metrics <- histogram{c.histograms[i], common, h.Read(r.Stats.Metrics)}
+	}
+	// The counters of all results exist from the beginning, so that their rates
+	// are right. A histogram has many series, and appears with its first
+	// attempt.
+	for _, result := range series.Results(r.Stats.Metrics) {
+		of := labels(c.attempts, result.Name)
+		send(c.attempts, prometheus.CounterValue, float64(result.Durations.Count), of)
+		if result.Durations.Count > 0 {
+			metrics <- histogram{c.durations, of, result.Durations}
 		}
 	}
-	c.collectAttempts(r, names, metrics)
-	if c.groups != nil {
-		c.collectGroups(r, names, metrics)
+	if c.groups == nil {
+		return
+	}
+	for _, g := range series.Groups(r, c.options.Groups) {
+		send(c.groups, prometheus.GaugeValue, float64(g.Items), labels(c.groups, g.Group, g.State))
+	}
+	for _, g := range series.GroupResults(r, c.options.Groups) {
+		send(c.groupCounts, prometheus.CounterValue, float64(g.Attempts), labels(c.groupCounts, g.Group, g.Result))
 	}
 }
 
-// labels returns the labels of a family. Labels beyond the common ones are
-// empty.
-func (c *Collector) labels(f *family, common []*dto.LabelPair, names []string) []*dto.LabelPair {
-	if len(f.labels) == 0 {
-		return common
+// A sample is one number. Unlike the constant metrics of client_golang, the
+// samples of a queue share their labels, so that a scrape makes these once.
+type sample struct {
+	desc   *prometheus.Desc
+	labels []*dto.LabelPair
+	kind   prometheus.ValueType
+	value  float64
+}
+
+func (s sample) Desc() *prometheus.Desc { return s.desc }
+
+func (s sample) Write(out *dto.Metric) error {
+	out.Label = s.labels
+	if s.kind == prometheus.CounterValue {
+		out.Counter = &dto.Counter{Value: &s.value}
+	} else {
+		out.Gauge = &dto.Gauge{Value: &s.value}
 	}
-	return prometheus.MakeLabelPairs(f.desc, append(names[:len(names):len(names)], make([]string, len(f.labels))...))
+	return nil
 }

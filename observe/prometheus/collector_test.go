@@ -3,63 +3,114 @@ package shardqprom_test
 import (
 	"context"
 	"fmt"
+	"net/http/httptest"
 	"runtime"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 	"weak"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/prometheus/client_golang/prometheus/testutil"
+	dto "github.com/prometheus/client_model/go"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 
 	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/clock"
 	"github.com/shardq/shardq/internal/series/seriestest"
 	shardqprom "github.com/shardq/shardq/observe/prometheus"
+	"github.com/shardq/shardq/stats"
 )
 
-func TestNamesMustDiffer(t *testing.T) {
-	a, _ := seriestest.NewQueue("a")
-	again, _ := seriestest.NewQueue("a")
-	nameless, _ := seriestest.NewQueue("")
-	broken, _ := seriestest.NewQueue("\xff")
-	plain := shardq.MustNew(shardq.Options[string]{Name: "plain"})
-	fresh, _ := seriestest.NewQueue("fresh")
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-	_, err := shardqprom.NewCollector(shardqprom.Options{}, a, again)
-	require.EqualError(t, err, `shardqprom: the name "a" is taken by another queue: names must differ`)
-
-	c := newCollector(t, shardqprom.Options{}, a)
-	require.ErrorContains(t, c.Add(fresh, again), `the name "a" is taken`)
-	require.ErrorContains(t, c.Add(fresh, nameless), "has no name")
-	require.ErrorContains(t, c.Add(fresh, broken), "not valid UTF-8")
-	require.ErrorContains(t, c.Add(fresh, nil), "a queue is nil")
-	require.ErrorContains(t, c.Add(fresh, plain), `queue "plain" keeps no metrics: set Options.Metrics`)
-	err = c.Add(nameless, plain)
-	require.ErrorContains(t, err, "has no name")
-	require.ErrorContains(t, err, "keeps no metrics")
-	require.Len(t, gather(t, c)["workqueue_depth"].GetMetric(), 1, "all or none")
-
-	require.NoError(t, c.AddAs("another a", again))
-	require.NoError(t, c.AddAs("nameless", nameless))
-	require.ErrorContains(t, c.AddAs("a", fresh), "taken")
-	require.Len(t, gather(t, c)["workqueue_depth"].GetMetric(), 3)
+func newCollector(t testing.TB, options shardqprom.Options, queues ...shardq.Inspector) *shardqprom.Collector {
+	t.Helper()
+	c, err := shardqprom.NewCollector(options, queues...)
+	require.NoError(t, err)
+	return c
 }
 
-func TestOptionsAreChecked(t *testing.T) {
+// gather scrapes a collector with a pedantic registry, and returns the families
+// by name.
+func gather(t testing.TB, c prometheus.Collector) map[string]*dto.MetricFamily {
+	t.Helper()
+	registry := prometheus.NewPedanticRegistry()
+	require.NoError(t, registry.Register(c))
+	return gatherFrom(t, registry)
+}
+
+func gatherFrom(t testing.TB, from prometheus.Gatherer) map[string]*dto.MetricFamily {
+	t.Helper()
+	families, err := from.Gather()
+	require.NoError(t, err)
+	byName := map[string]*dto.MetricFamily{}
+	for _, f := range families {
+		byName[f.GetName()] = f
+	}
+	return byName
+}
+
+// find returns the metric of a family with these labels, each written as
+// name=value.
+func find(t testing.TB, family *dto.MetricFamily, labels ...string) *dto.Metric {
+	t.Helper()
+	for _, m := range family.GetMetric() {
+		if hasAll(m, labels) {
+			return m
+		}
+	}
+	require.Fail(t, "no such series", "%s %v", family.GetName(), labels)
+	return nil
+}
+
+func hasAll(m *dto.Metric, labels []string) bool {
+	has := map[string]bool{}
+	for _, l := range m.GetLabel() {
+		has[l.GetName()+"="+l.GetValue()] = true
+	}
+	for _, l := range labels {
+		if !has[l] {
+			return false
+		}
+	}
+	return true
+}
+
+// value returns the value of a counter or a gauge.
+func value(t testing.TB, families map[string]*dto.MetricFamily, name string, labels ...string) float64 {
+	t.Helper()
+	require.Contains(t, families, name)
+	m := find(t, families[name], labels...)
+	if m.Counter != nil {
+		return m.Counter.GetValue()
+	}
+	return m.Gauge.GetValue()
+}
+
+// TestNamesMustDiffer: see package registry for more. All queues are added, or
+// none.
+func TestNamesMustDiffer(t *testing.T) {
 	_, err := shardqprom.NewCollector(shardqprom.Options{Style: 2, Groups: -1})
 	require.ErrorContains(t, err, "Options.Style is 2: want Kubernetes or ControllerRuntime")
 	require.ErrorContains(t, err, "Options.Groups is -1: want 0 (none) or more")
-}
-
-func TestRemove(t *testing.T) {
 	a, _ := seriestest.NewQueue("a")
+	again, _ := seriestest.NewQueue("a")
+	fresh, _ := seriestest.NewQueue("fresh")
+	_, err = shardqprom.NewCollector(shardqprom.Options{}, a, again)
+	require.EqualError(t, err, `shardqprom: the name "a" is taken by another queue: names must differ`)
 	c := newCollector(t, shardqprom.Options{}, a)
+	require.ErrorContains(t, c.Add(fresh, shardq.MustNew(shardq.Options[string]{Name: "plain"})), `queue "plain" keeps no metrics: set Options.Metrics`)
+	require.Len(t, gather(t, c)["workqueue_depth"].GetMetric(), 1, "all or none")
+	require.NoError(t, c.AddAs("another a", again))
+	require.Len(t, gather(t, c)["workqueue_depth"].GetMetric(), 2)
 	require.True(t, c.Remove("a"))
 	require.False(t, c.Remove("a"))
-	require.Empty(t, gather(t, c))
 	require.NoError(t, c.Add(a))
-	require.NotEmpty(t, gather(t, c))
 }
 
 func TestClosedQueueDisappears(t *testing.T) {
@@ -76,68 +127,27 @@ func TestClosedQueueDisappears(t *testing.T) {
 	require.False(t, c.Remove("q"))
 }
 
-// TestDrainIsWatched checks that a queue is exported while a drain awaits its
-// delayed items.
-func TestDrainIsWatched(t *testing.T) {
-	q, fake := seriestest.NewQueue("q")
-	c := newCollector(t, shardqprom.Options{}, q)
-	q.AddAfter("a", time.Minute)
-	ended, end := context.WithCancel(t.Context())
-	end()
-	_, err := q.Drain(ended, shardq.DrainOptions{Delayed: shardq.AwaitDelayed})
-	require.Error(t, err)
-	families := gather(t, c)
-	require.Equal(t, 1.0, value(t, families, "shardq_delayed_items"))
-	require.Equal(t, 1.0, value(t, families, "shardq_shutting_down"))
-	fake.Step(time.Minute)
-	item, _ := q.Get()
-	fake.Step(time.Second)
-	families = gather(t, c)
-	require.Equal(t, 1.0, value(t, families, "shardq_oldest_processing_seconds"))
-	require.Equal(t, 0.0, value(t, families, "workqueue_longest_running_processor_seconds"), "as when the shutdown began")
-	q.Done(item)
-	require.Empty(t, gather(t, c))
-}
-
-func TestNameOfClosedQueueIsFree(t *testing.T) {
-	old, _ := seriestest.NewQueue("q")
-	c := newCollector(t, shardqprom.Options{}, old)
-	fresh, _ := seriestest.NewQueue("q")
-	require.Error(t, c.Add(fresh))
-	old.ShutDown()
-	require.NoError(t, c.Add(fresh))
-	fresh.Add("a")
-	require.Equal(t, 1.0, value(t, gather(t, c), "workqueue_depth"))
-}
-
-// TestClosedQueueIsReleased checks that a scrape drops the references to a
-// closed queue.
-func TestClosedQueueIsReleased(t *testing.T) {
-	c := newCollector(t, shardqprom.Options{})
-	registry := prometheus.NewRegistry()
-	registry.MustRegister(c)
-	gone := addClosed(t, c, "q")
-	gatherFrom(t, registry)
-	require.True(t, seriestest.Collected(gone))
-}
-
-// TestClosedQueuesAreReleasedWithoutScrapes checks that closed queues do not
-// pile up without scrapes.
-func TestClosedQueuesAreReleasedWithoutScrapes(t *testing.T) {
-	c := newCollector(t, shardqprom.Options{})
-	first := addClosed(t, c, "first")
-	for n := range 64 {
-		addClosed(t, c, fmt.Sprint("queue ", n))
+// TestClosedQueuesAreReleased checks that a scrape drops the references to a
+// closed queue, and that closed queues do not pile up without scrapes.
+func TestClosedQueuesAreReleased(t *testing.T) {
+	for _, scraped := range []bool{true, false} {
+		c := newCollector(t, shardqprom.Options{})
+		add := func(name string) weak.Pointer[shardq.Queue[string]] {
+			q, _ := seriestest.NewQueue(name)
+			require.NoError(t, c.Add(q))
+			q.ShutDown()
+			return weak.Make(q)
+		}
+		first := add("first")
+		if scraped {
+			gather(t, c)
+		}
+		for n := 0; n < 64 && !scraped; n++ {
+			add(fmt.Sprint("queue ", n))
+		}
+		require.True(t, seriestest.Collected(first))
+		runtime.KeepAlive(c)
 	}
-	require.True(t, seriestest.Collected(first))
-	runtime.KeepAlive(c)
-}
-
-func addClosed(t *testing.T, c *shardqprom.Collector, name string) weak.Pointer[shardq.Queue[string]] {
-	q, _ := seriestest.NewQueue(name)
-	require.NoError(t, c.Add(q))
-	q.ShutDown()
-	return weak.Make(q)
 }
 
 // A panicking clock panics while its test wants that.
@@ -189,6 +199,8 @@ func TestOneReadingPerScrape(t *testing.T) {
 	require.Equal(t, 2, reads)
 }
 
+// TestRegistersOnce checks also that an unchecked collector registers beside
+// the same names, as long as the help texts and labels are equal.
 func TestRegistersOnce(t *testing.T) {
 	registry := prometheus.NewPedanticRegistry()
 	q, _ := seriestest.Everything("q")
@@ -199,33 +211,229 @@ func TestRegistersOnce(t *testing.T) {
 	gatherFrom(t, registry)
 	require.True(t, registry.Unregister(c))
 	require.Empty(t, gatherFrom(t, registry))
+
+	theirs := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "workqueue_adds_total", Help: "[BETA] Total number of adds handled by workqueue",
+	}, []string{"name"})
+	theirs.WithLabelValues("theirs").Inc()
+	registry.MustRegister(theirs)
+	require.ErrorContains(t, registry.Register(newCollector(t, shardqprom.Options{}, q)), "already exists")
+	require.NoError(t, registry.Register(newCollector(t, shardqprom.Options{Unchecked: true}, q)))
+	families := gatherFrom(t, registry)
+	require.Equal(t, 1.0, value(t, families, "workqueue_adds_total", "name=theirs"))
+	require.Equal(t, 0.0, value(t, families, "workqueue_adds_total", "name=q"))
 }
 
-// TestLint checks the names against the rules of Prometheus.
-func TestLint(t *testing.T) {
-	for _, style := range []shardqprom.Style{shardqprom.Kubernetes, shardqprom.ControllerRuntime} {
-		q, _ := seriestest.Everything("q")
-		q.Add("a")
+// TestStyles checks the labels of both styles, and the names against the rules
+// of Prometheus.
+func TestStyles(t *testing.T) {
+	q, _ := seriestest.Everything("q")
+	q.Add("a")
+	for style, labels := range map[shardqprom.Style][]string{
+		shardqprom.Kubernetes: {"name=q"}, shardqprom.ControllerRuntime: {"name=q", "controller=q"},
+	} {
 		c := newCollector(t, shardqprom.Options{Style: style, Groups: 1}, q)
 		problems, err := testutil.CollectAndLint(c)
 		require.NoError(t, err)
 		require.Empty(t, problems)
+		for name, f := range gather(t, c) {
+			find(t, f, labels...)
+			hasPriority := style == shardqprom.ControllerRuntime && name == "workqueue_depth"
+			require.Equal(t, hasPriority, strings.Contains(f.String(), "priority"), name)
+			require.Equal(t, style == shardqprom.ControllerRuntime, strings.Contains(f.String(), "controller"), name)
+		}
 	}
 }
 
-func TestLabels(t *testing.T) {
-	q, _ := seriestest.Everything("q")
-	q.Add("a")
-	for _, f := range gather(t, newCollector(t, shardqprom.Options{Groups: 1}, q)) {
-		find(t, f, "name=q")
-		require.NotContains(t, f.String(), "controller")
+// TestEverySeries checks that each series has its own number, and that there
+// are no others.
+func TestEverySeries(t *testing.T) {
+	q := seriestest.Invent("q")
+	families := gather(t, newCollector(t, shardqprom.Options{Groups: 8}, q))
+	requireNumbers(t, families, seriestest.Invented)
+	require.Equal(t, 0.0, value(t, families, "shardq_failed_readings_total"))
+	require.Equal(t, 1.0, value(t, families, "shardq_group_items", "group=a", "state=ready"))
+	require.Equal(t, 1.0, value(t, families, "shardq_group_items", "group=a", "state=processing"))
+	require.Equal(t, 1.0, value(t, families, "shardq_group_items", "group=b", "state=delayed"))
+	for result, want := range seriestest.Attempts {
+		label := "result=" + stats.Result(result).String()
+		require.EqualValues(t, want, value(t, families, "shardq_attempts_total", label))
+		require.EqualValues(t, want, value(t, families, "shardq_group_attempts_total", label, "group=a"))
+		took := find(t, families["shardq_attempt_duration_seconds"], label).Histogram
+		require.EqualValues(t, want, took.GetSampleCount())
+		require.EqualValues(t, want, took.GetSampleSum())
 	}
-	for name, f := range gather(t, newCollector(t, shardqprom.Options{Style: shardqprom.ControllerRuntime, Groups: 1}, q)) {
-		find(t, f, "name=q", "controller=q")
-		if name == "workqueue_depth" {
-			find(t, f, "priority=")
-		} else {
-			require.NotContains(t, f.String(), "priority")
+	delays := find(t, families["shardq_delay_seconds"]).Histogram
+	require.EqualValues(t, 5, delays.GetSampleCount())
+	require.Equal(t, (2*time.Hour + time.Second + 15*time.Millisecond).Seconds(), delays.GetSampleSum())
+	require.EqualValues(t, 1, find(t, families["workqueue_queue_duration_seconds"]).Histogram.GetSampleCount())
+	require.EqualValues(t, 0, find(t, families["workqueue_work_duration_seconds"]).Histogram.GetSampleCount())
+	require.Len(t, families, len(seriestest.Invented)+8, "and the failed readings, the groups, the attempts, and four histograms")
+
+	c, err := seriestest.PlayValues("values")
+	require.NoError(t, err)
+	families = gather(t, newCollector(t, shardqprom.Options{}, c.Queue()))
+	requireNumbers(t, families, seriestest.PlayedValues)
+	for _, name := range []string{"shardq_capacity_items", "shardq_groups", "shardq_group_items", "shardq_group_attempts_total", "shardq_attempt_duration_seconds"} {
+		require.NotContains(t, families, name, "what the queue does not have is missing, not zero")
+	}
+	require.Equal(t, 0.0, value(t, families, "shardq_attempts_total", "result=panic"), "before the first")
+}
+
+// requireNumbers compares the numbers, by their names in OpenTelemetry.
+func requireNumbers(t *testing.T, families map[string]*dto.MetricFamily, want map[string]float64) {
+	t.Helper()
+	for name, number := range want {
+		name := strings.ReplaceAll(name, ".", "_")
+		for _, ending := range []string{"", "_seconds", "_ratio", "_total"} {
+			if f := families[name+ending]; f != nil {
+				require.Equal(t, number, value(t, families, name+ending), name)
+				require.Equal(t, ending == "_total", f.GetType() == dto.MetricType_COUNTER, name)
+				number = -1
+			}
+		}
+		require.Equal(t, -1.0, number, "no series for %s", name)
+	}
+}
+
+// grouped returns a queue with items. The group of an item is the part before
+// the slash.
+func grouped(t *testing.T, items ...string) *shardq.Queue[string] {
+	q := shardq.MustNew(shardq.Options[string]{Name: "q", Metrics: true, Group: func(item string) string {
+		group, _, _ := strings.Cut(item, "/")
+		return group
+	}})
+	for _, item := range items {
+		q.Add(item)
+	}
+	return q
+}
+
+// readyByGroup returns the ready items of each group in a scrape.
+func readyByGroup(t *testing.T, limit int, q shardq.Inspector) map[string]float64 {
+	shown := map[string]float64{}
+	family := gather(t, newCollector(t, shardqprom.Options{Groups: limit}, q))["shardq_group_items"]
+	for _, m := range family.GetMetric() {
+		if !hasAll(m, []string{"state=ready"}) {
+			continue
+		}
+		for _, l := range m.GetLabel() {
+			if l.GetName() == "group" {
+				shown[l.GetValue()] = m.Gauge.GetValue()
+			}
 		}
 	}
+	return shown
+}
+
+// TestLargestGroups checks that the largest groups are found, and that no name
+// of a group fails a scrape: a name is cut at a whole character, and each run
+// of invalid bytes is replaced by one.
+func TestLargestGroups(t *testing.T) {
+	q := grouped(t, "a/1", "b/1", "b/2", "c/1", "c/2", "c/3", "d/1", "d/2")
+	require.Equal(t, map[string]float64{"c": 3, "other": 5}, readyByGroup(t, 1, q))
+	require.Equal(t, map[string]float64{"a": 1, "b": 2, "c": 3, "d": 2, "other": 0}, readyByGroup(t, 4, q))
+	q = grouped(t, "other/1", "other/2", "other/3", "a/1", "a/2", "b/1")
+	require.Equal(t, map[string]float64{"a": 2, "other": 4}, readyByGroup(t, 2, q), "a group named other")
+	long, filler := strings.Repeat("é", 1000), strings.Repeat("a", 126)
+	q = grouped(t, "\xff/1", "\xfe/1", long+"a/1", long+"b/1", "/1", "a\x00\n\"/1")
+	require.Equal(t, map[string]float64{"\uFFFD": 2, long[:128]: 2, "": 1, "a\x00\n\"": 1, "other": 0}, readyByGroup(t, 100, q))
+	for name, want := range map[string]string{
+		filler + "bbc": filler + "bb", filler + "bé": filler + "b", filler + "éc": filler + "é", filler + "😀": filler,
+		filler + "\xff\xff\xff": filler, filler[:125] + "\uFFFDc": filler[:125] + "\uFFFD", strings.Repeat("a\xff", 100): strings.Repeat("a\uFFFD", 32),
+	} {
+		require.Contains(t, readyByGroup(t, 1, grouped(t, name+"/1")), want, "%q", name)
+	}
+}
+
+// TestScrapeAsText checks the text with hostile names, in both styles.
+func TestScrapeAsText(t *testing.T) {
+	q, fake := seriestest.NewQueue("a \"queue\"\\\n")
+	q.Add("a")
+	fake.Step(3 * time.Microsecond)
+	item, _ := q.Get()
+	q.Done(item)
+	q.Add("b")
+	for style, lines := range map[shardqprom.Style][]string{
+		shardqprom.Kubernetes: {
+			`# HELP workqueue_depth [BETA] Current depth of workqueue`,
+			`# TYPE workqueue_depth gauge`,
+			`workqueue_depth{name="a \"queue\"\\\n"} 1`,
+			`workqueue_adds_total{name="a \"queue\"\\\n"} 2`,
+			`workqueue_queue_duration_seconds_bucket{name="a \"queue\"\\\n",le="1e-06"} 0`,
+			`workqueue_queue_duration_seconds_bucket{name="a \"queue\"\\\n",le="9.999999999999999e-06"} 1`,
+			`workqueue_queue_duration_seconds_sum{name="a \"queue\"\\\n"} 3e-06`,
+		},
+		shardqprom.ControllerRuntime: {
+			`workqueue_depth{controller="a \"queue\"\\\n",name="a \"queue\"\\\n",priority=""} 1`,
+			`# HELP workqueue_depth Current depth of workqueue by workqueue and priority`,
+		},
+	} {
+		registry := prometheus.NewPedanticRegistry()
+		registry.MustRegister(newCollector(t, shardqprom.Options{Style: style}, q))
+		answer := httptest.NewRecorder()
+		promhttp.HandlerFor(registry, promhttp.HandlerOpts{}).ServeHTTP(answer, httptest.NewRequest("GET", "/", nil))
+		for _, line := range lines {
+			require.Contains(t, answer.Body.String(), line+"\n")
+		}
+	}
+}
+
+// TestScrapesBesideWorkers runs scrapes, changes of the queues, and eight
+// workers concurrently. No counter goes down, and in the end everything is
+// counted.
+func TestScrapesBesideWorkers(t *testing.T) {
+	q := shardq.MustNew(shardq.Options[int]{Name: "busy", Metrics: true, Group: func(k int) string { return fmt.Sprint(k % 8) }})
+	c := newCollector(t, shardqprom.Options{Groups: 4}, q)
+	registry := prometheus.NewPedanticRegistry()
+	registry.MustRegister(c)
+	worked, over := make(chan error), make(chan struct{})
+	go func() {
+		worked <- q.Run(context.Background(), 8, func(context.Context, int) error { return nil })
+	}()
+	var others sync.WaitGroup
+	until := func(do func(n int)) {
+		others.Go(func() {
+			for n := 0; ; n++ {
+				select {
+				case <-over:
+					return
+				default:
+					do(n)
+				}
+			}
+		})
+	}
+	adds := 0.0
+	until(func(int) {
+		families, err := registry.Gather()
+		assert.NoError(t, err)
+		for _, f := range families {
+			for _, m := range f.GetMetric() {
+				if f.GetName() == "workqueue_adds_total" && hasAll(m, []string{"name=busy"}) {
+					assert.GreaterOrEqual(t, m.Counter.GetValue(), adds)
+					adds = m.Counter.GetValue()
+				}
+			}
+		}
+	})
+	until(func(n int) { // queues come and go
+		q := shardq.MustNew(shardq.Options[int]{Name: "brief", Shards: 1, Metrics: true})
+		assert.NoError(t, c.Add(q), "the name is free")
+		if n%2 == 0 {
+			c.Remove("brief")
+		}
+		q.ShutDown()
+	})
+	for range 40 {
+		for key := range 64 {
+			q.Add(key)
+		}
+	}
+	_, err := q.Drain(t.Context(), shardq.DrainOptions{})
+	require.NoError(t, err)
+	require.NoError(t, <-worked)
+	close(over)
+	others.Wait()
+	require.Empty(t, gatherFrom(t, registry), "all are closed")
 }

@@ -15,37 +15,27 @@ type Options struct {
 	Style Style
 
 	// Groups is the number of groups of each queue that have series of their
-	// own in shardq_group_items. These are the groups with the most items. The
-	// others are added up as the group "other", including a group of that name.
-	// The number of series is therefore at most three times Groups+1 for each
-	// queue. Each scrape reads all groups that have items.
-	//
-	// It is also the number of groups that have series of their own in
-	// shardq_group_attempts_total, at most six each. These are the groups with
-	// the most attempts of workers.
-	//
-	// Names of groups are cut after 128 bytes, and invalid UTF-8 is replaced.
-	// Groups whose names are equal after that are added up.
+	// own: in shardq_group_items those with the most items, and in
+	// shardq_group_attempts_total those with the most attempts of workers. The
+	// items of the others are added up as the group "other". Each scrape reads
+	// all groups that have items. Names of groups are cut after 128 bytes.
 	//
 	// If zero, no groups are exported.
 	Groups int
 
-	// Unchecked makes the Collector send no descriptions to the registry. Such
-	// a Collector can be registered where the seven names exist already: in
+	// Unchecked makes the Collector send no descriptions to the registry, so
+	// that it can be registered where the seven names exist already: in
 	// controller-runtime's metrics.Registry, or in the registry of
 	// component-base. Style must be that of the registry.
 	//
 	// The registry then cannot detect that the Collector is registered twice,
-	// and cannot unregister it: remove its queues instead. A scrape fails if
-	// another exporter has a queue of the same name.
-	//
-	// If false, the registry rejects names that it has already.
+	// and cannot unregister it. A scrape fails if another exporter has a queue
+	// of the same name.
 	Unchecked bool
 }
 
-// A Style selects the labels and help texts of the seven series. Their names
-// and buckets are the same in both styles. All other series have the labels of
-// the style, too.
+// A Style selects the labels and help texts of the seven series. All other
+// series have the labels of the style, too.
 type Style int
 
 const (
@@ -56,32 +46,12 @@ const (
 	// has the label priority, which is empty, as for queues there that do not
 	// count by priority.
 	ControllerRuntime
-
-	styles = iota // the number of styles
 )
-
-func (s Style) valid() bool { return s == Kubernetes || s == ControllerRuntime }
-
-// labels returns the names of the labels that all series have.
-func (s Style) labels() []string {
-	if s == ControllerRuntime {
-		return []string{"name", "controller"}
-	}
-	return []string{"name"}
-}
-
-// values returns the values of these labels for a queue.
-func (s Style) values(queue string) []string {
-	if s == ControllerRuntime {
-		return []string{queue, queue}
-	}
-	return []string{queue}
-}
 
 // validate returns one error that lists every fault, or nil.
 func (o Options) validate() error {
 	var faults []error
-	if !o.Style.valid() {
+	if o.Style != Kubernetes && o.Style != ControllerRuntime {
 		faults = append(faults, fmt.Errorf("shardqprom: Options.Style is %d: want Kubernetes or ControllerRuntime", o.Style))
 	}
 	if o.Groups < 0 {
@@ -89,3 +59,46 @@ func (o Options) validate() error {
 	}
 	return errors.Join(faults...)
 }
+
+// labels returns the names of the labels that all series have, and values those
+// labels of a queue.
+func (s Style) labels() []string { return []string{"name", "controller"}[:1+s] }
+
+func (s Style) values(queue string) []string { return []string{queue, queue}[:1+s] }
+
+// helps are the exact help texts of the series of client-go in each style,
+// because a registry accepts only one text for a name. component-base prefixes
+// each with its stability.
+var helps = map[string][2]string{
+	"workqueue_depth": {
+		"[BETA] Current depth of workqueue",
+		"Current depth of workqueue by workqueue and priority",
+	},
+	"workqueue_adds_total": {
+		"[BETA] Total number of adds handled by workqueue",
+		"Total number of adds handled by workqueue",
+	},
+	"workqueue_queue_duration_seconds": {
+		"[BETA] How long in seconds an item stays in workqueue before being requested.",
+		"How long in seconds an item stays in workqueue before being requested",
+	},
+	"workqueue_work_duration_seconds": {
+		"[BETA] How long in seconds processing an item from workqueue takes.",
+		"How long in seconds processing an item from workqueue takes.",
+	},
+	"workqueue_unfinished_work_seconds": {
+		"[BETA] How many seconds of work has done that " + stuckThreads,
+		"How many seconds of work has been done that " + stuckThreads,
+	},
+	"workqueue_longest_running_processor_seconds": {
+		"[BETA] How many seconds has the longest running processor for workqueue been running.",
+		"How many seconds has the longest running processor for workqueue been running.",
+	},
+	"workqueue_retries_total": {
+		"[BETA] Total number of retries handled by workqueue",
+		"Total number of items added to the workqueue with a non-zero delay (rate-limited requeues, explicit RequeueAfter or AddAfter calls)",
+	},
+}
+
+const stuckThreads = "is in progress and hasn't been observed by work_duration. Large values indicate stuck threads. " +
+	"One can deduce the number of stuck threads by observing the rate at which this increases."

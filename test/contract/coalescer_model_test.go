@@ -1,6 +1,9 @@
 package contract
 
 import (
+	"fmt"
+	"maps"
+	"strings"
 	"time"
 
 	"github.com/shardq/shardq"
@@ -8,78 +11,130 @@ import (
 	"github.com/shardq/shardq/stats"
 )
 
-// A coalescerModel does with maps what a coalescer does for one caller.
-type coalescerModel struct {
+// A joinModel does with a map what a coalescer of strings does. Its methods are
+// the coalescer's, one after the other. They return what is wrong with a result
+// of the coalescer, or "".
+type joinModel struct {
 	capacity     int
 	weighed      bool
 	putEnds      bool // PutEndsBackoff
 	linger       time.Duration
 	lingerValues int
 
-	now  time.Time
-	keys map[string]*modelKey
-	// put counts the values that were accepted, and merged those whose key had
-	// one.
-	put, merged uint64
+	now    time.Time
+	keys   map[string]*joinKey
+	put    uint64
+	paused bool
+	pauses map[string]time.Time // of groups, with their ends or the zero time
+	// closed says that a shutdown has begun, and retries how values go back
+	// since.
+	closed  bool
+	retries shardq.RetryPolicy
+
+	// overlaps is true while the model plays calls that ran in the middle of
+	// another one. Until that returned or panicked, it may have held back what
+	// it did not take.
+	overlaps, holdsBack bool
 }
 
-// A modelKey is a key with its values.
-type modelKey struct {
-	phase    valuePhase
-	pending  string // empty if there is none
-	values   int    // how many were put for it
-	priority int    // the highest that they requested
+// A joinKey is a key with its values. A value is a letter, a number and a dot.
+type joinKey struct {
+	phase    joinPhase
+	pending  string
+	values   int // how many were put for it
+	priority int // the highest that they requested
 	// deadline is the end of the wait in one of the last three phases, and
 	// limit is the earliest MaxWait of that wait, or zero.
 	deadline, limit time.Time
+	taken           string // the value in processing
+	failures        int    // -1 if that is not known
 
-	taken    string // the value in processing, or empty
-	failures int
+	// A Take or a Cancel beside a Merge of the key, or after one that has
+	// panicked, may take the first values alone. Then the key is split.
+	split bool
+	// A Put or a return beside another call for the key may find the key in a
+	// state that has changed before it asks for a delay. Then the key is vague
+	// while it has values. It is ready at latest at the latest moment that one
+	// of them has asked for, and may be ready early.
+	vague  bool
+	latest time.Time
+	// ghost says that the queue may have the key without a value. A Take passes
+	// over it. The causes are a Cancel after a shutdown, and a Put that raises
+	// the priority of a key while a Take takes the value.
+	ghost bool
 }
 
-// A valuePhase says what the pending value of a key waits for.
-type valuePhase uint8
+// A joinPhase says what the pending value of a key waits for.
+type joinPhase uint8
 
 const (
-	noValue       valuePhase = iota // no value is pending
-	valueReady                      // for a Take, perhaps after a processing
-	valueLingers                    // for more values
-	valueWaits                      // for the end of a PutWith's delay
-	valueBacksOff                   // for the end of its return's delay
+	noValue       joinPhase = iota // no value is pending
+	valueReady                     // for a Take, perhaps after a processing
+	valueLingers                   // for more values
+	valueWaits                     // for the end of a PutWith's delay
+	valueBacksOff                  // for the end of its return's delay
 )
 
-func (k *modelKey) isBusy() bool    { return k.taken != "" }
-func (k *modelKey) isReady() bool   { return k.phase == valueReady && !k.isBusy() }
-func (k *modelKey) isDelayed() bool { return k.phase >= valueLingers }
+func (k *joinKey) isBusy() bool    { return k.taken != "" }
+func (k *joinKey) isReady() bool   { return k.phase == valueReady && !k.isBusy() }
+func (k *joinKey) isDelayed() bool { return k.phase >= valueLingers }
 
-func (k *modelKey) makeReady() { k.phase, k.deadline, k.limit = valueReady, time.Time{}, time.Time{} }
-
-// drop forgets the pending value.
-func (k *modelKey) drop() { *k = modelKey{taken: k.taken, failures: k.failures} }
+func (k *joinKey) makeReady() { k.phase, k.deadline, k.limit = valueReady, time.Time{}, time.Time{} }
 
 // delay begins a wait, or replaces the one before.
-func (k *modelKey) delay(phase valuePhase, deadline, limit time.Time) {
-	k.phase, k.limit = phase, earlier(k.limit, limit)
-	k.deadline = earlier(deadline, k.limit)
+func (k *joinKey) delay(phase joinPhase, deadline, limit time.Time) {
+	k.phase, k.limit = phase, earliest(k.limit, limit)
+	k.deadline = earliest(deadline, k.limit)
 }
 
-// earlier returns the earlier of two times. A zero one does not count.
-func earlier(a, b time.Time) time.Time {
+// blur makes the key vague.
+func (k *joinKey) blur(until time.Time) {
+	k.vague, k.latest = true, latest(k.latest, latest(k.deadline, until))
+}
+
+// remove removes the pending value, or the first ones of a split key.
+func (k *joinKey) remove(value string) (fault string) {
+	rest, is := strings.CutPrefix(k.pending, value)
+	if !is || value == "" || rest != "" && !k.split {
+		return fmt.Sprintf("%q of %+v", value, *k)
+	}
+	*k = joinKey{
+		pending: rest, taken: k.taken, failures: k.failures, split: k.split, vague: k.vague, latest: latest(k.latest, k.deadline),
+	}
+	if rest != "" {
+		k.makeReady()
+		k.vague = true
+	}
+	return ""
+}
+
+// earliest returns the earlier of two times. A zero one does not count.
+func earliest(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b
 	}
 	return a
 }
 
-func later(a, b time.Time) time.Time {
+func latest(a, b time.Time) time.Time {
 	if b.After(a) {
 		return b
 	}
 	return a
 }
 
+func (m *joinModel) clone() *joinModel {
+	c := *m
+	c.keys, c.pauses = maps.Clone(m.keys), maps.Clone(m.pauses)
+	for key, k := range c.keys {
+		one := *k
+		c.keys[key] = &one
+	}
+	return &c
+}
+
 // from returns the time after d, or zero if d is not positive.
-func (m *coalescerModel) from(d time.Duration) (at time.Time) {
+func (m *joinModel) from(d time.Duration) (at time.Time) {
 	if d > 0 {
 		at = m.now.Add(d)
 	}
@@ -87,11 +142,13 @@ func (m *coalescerModel) from(d time.Duration) (at time.Time) {
 }
 
 // Put puts a value. A Put without options has zero ones.
-func (m *coalescerModel) Put(key, value string, o coalesce.PutOptions) {
+func (m *joinModel) Put(key, value string, o coalesce.PutOptions) (fault string) {
+	if m.closed {
+		return "put after a shutdown"
+	}
 	k := m.keys[key]
 	m.put++
 	if k.pending != "" {
-		m.merged++
 		k.priority = max(k.priority, o.Priority)
 	} else {
 		k.priority = o.Priority
@@ -103,6 +160,8 @@ func (m *coalescerModel) Put(key, value string, o coalesce.PutOptions) {
 		phase, end = valueLingers, m.from(m.linger)
 	}
 	switch limit := m.from(o.MaxWait); {
+	case k.vague, k.ghost:
+		k.blur(end)
 	case k.phase == valueReady, k.phase == valueBacksOff && !m.putEnds:
 	case m.lingerValues > 0 && k.values >= m.lingerValues && (phase == valueLingers || k.phase == valueLingers):
 		k.makeReady()
@@ -113,30 +172,117 @@ func (m *coalescerModel) Put(key, value string, o coalesce.PutOptions) {
 	default:
 		m.choose(k, phase, end, limit, o.Policy)
 	}
+	return ""
 }
 
 // choose chooses between the wait of a key and another one, which has no end if
 // no delay was requested.
-func (m *coalescerModel) choose(k *modelKey, phase valuePhase, end, limit time.Time, policy shardq.DelayPolicy) {
+func (m *joinModel) choose(k *joinKey, phase joinPhase, end, limit time.Time, policy shardq.DelayPolicy) {
 	keeps := policy == shardq.KeepOld || policy == shardq.KeepLatest
 	switch {
-	case end.IsZero() && keeps:
+	case end.IsZero() && keeps, policy == shardq.KeepOld:
 		k.delay(k.phase, k.deadline, limit)
 	case end.IsZero():
 		k.makeReady()
-	case policy == shardq.KeepOld:
-		k.delay(k.phase, k.deadline, limit)
 	case policy == shardq.KeepNew:
 		k.delay(phase, end, limit)
 	case policy == shardq.KeepLatest:
-		k.delay(max(k.phase, phase), later(k.deadline, end), limit)
+		k.delay(max(k.phase, phase), latest(k.deadline, end), limit)
 	default: // a value that lingers does so until its Linger ends, at most
-		k.delay(min(k.phase, phase), earlier(k.deadline, end), limit)
+		k.delay(min(k.phase, phase), earliest(k.deadline, end), limit)
 	}
 }
 
+// fits reports whether a value fits into the capacity.
+func (m *joinModel) fits(key, value string) bool {
+	switch {
+	case m.capacity == 0:
+		return true
+	case m.weighed:
+		return m.weight() == 0 || m.weight()+len(value) <= m.capacity
+	default:
+		return m.keys[key].pending != "" || m.weight() < m.capacity
+	}
+}
+
+// weight returns the number of keys with a pending value, or the weight of
+// these values.
+func (m *joinModel) weight() (sum int) {
+	for _, k := range m.keys {
+		switch {
+		case m.weighed:
+			sum += len(k.pending)
+		case k.pending != "":
+			sum++
+		}
+	}
+	return sum
+}
+
+// lets reports whether no pause holds back the key.
+func (m *joinModel) lets(key string) bool {
+	_, groupPaused := m.pauses[tenantOf(key)]
+	return !m.paused && !groupPaused
+}
+
+// Take takes a value that was handed out.
+func (m *joinModel) Take(key, value string) (fault string) {
+	k := m.keys[key]
+	if k.isBusy() || !m.lets(key) || !k.isReady() && !k.vague {
+		return fmt.Sprintf("took %q of %+v", value, *k)
+	}
+	fault = k.remove(value)
+	k.taken = value
+	return fault
+}
+
+// TakeNone checks that there was nothing to take. A Take beside another call
+// leaves the key of that call. A shutdown beside a Put ends lingers and delays
+// when that has returned.
+func (m *joinModel) TakeNone() (fault string) {
+	for key, k := range m.keys {
+		if k.isReady() && m.lets(key) && !(m.overlaps && (k.vague || m.holdsBack || m.closed)) {
+			return fmt.Sprintf("nothing to take, and %s is %+v", key, *k)
+		}
+	}
+	return ""
+}
+
+// Cancel takes the pending value back.
+func (m *joinModel) Cancel(key, value string) (fault string) {
+	k := m.keys[key]
+	if value != "" {
+		k.split = k.split || m.closed // it merges nothing then
+		fault = k.remove(value)
+		k.ghost = m.closed
+		return fault
+	}
+	if k.pending != "" && !(m.overlaps && k.vague) {
+		return fmt.Sprintf("canceled nothing of %+v", *k)
+	}
+	return ""
+}
+
+// RetryNow ends a delay.
+func (m *joinModel) RetryNow(key string, ended bool) (fault string) {
+	k := m.keys[key]
+	if ended != k.isDelayed() && !k.vague && !k.ghost {
+		return fmt.Sprintf("ended a delay: %v, of %+v", ended, *k)
+	}
+	if k.isDelayed() {
+		k.makeReady()
+	}
+	return ""
+}
+
+// Done ends a processing.
+func (m *joinModel) Done(key string) { m.keys[key].taken, m.keys[key].failures = "", 0 }
+
+// accepts reports whether values go back.
+func (m *joinModel) accepts() bool { return !m.closed || m.retries == shardq.AcceptRetries }
+
 // GiveBack ends a processing, and makes its value pending again after a delay.
-func (m *coalescerModel) GiveBack(key string, priority int, delay time.Duration) {
+func (m *joinModel) GiveBack(key string, priority int, delay time.Duration) {
 	k := m.keys[key]
 	if k.pending != "" {
 		priority = max(priority, k.priority)
@@ -144,42 +290,39 @@ func (m *coalescerModel) GiveBack(key string, priority int, delay time.Duration)
 	k.pending, k.taken, k.priority = k.taken+k.pending, "", priority
 	end := m.from(delay)
 	switch {
+	case k.vague, k.ghost:
+		k.blur(latest(end, m.now.Add(longestBackoff)))
 	case delay <= 0:
 		k.makeReady()
 	case k.phase == valueReady && m.putEnds:
 	case k.phase >= valueLingers && m.putEnds:
-		k.delay(valueBacksOff, earlier(k.deadline, end), time.Time{})
+		k.delay(valueBacksOff, earliest(k.deadline, end), time.Time{})
 	case k.phase == valueWaits:
 		k.limit = time.Time{}
-		k.delay(valueBacksOff, later(k.deadline, end), time.Time{})
+		k.delay(valueBacksOff, latest(k.deadline, end), time.Time{})
 	default:
 		k.limit = time.Time{}
 		k.delay(valueBacksOff, end, time.Time{})
 	}
 }
 
-// Take takes the pending value.
-func (m *coalescerModel) Take(key string) {
-	k := m.keys[key]
-	*k = modelKey{taken: k.pending, failures: k.failures}
-}
-
-// Step lets time pass, and ends waits.
-func (m *coalescerModel) Step(d time.Duration) {
+// Step lets time pass, and ends waits and pauses.
+func (m *joinModel) Step(d time.Duration) {
 	m.now = m.now.Add(d)
 	for _, k := range m.keys {
 		if k.isDelayed() && !k.deadline.After(m.now) {
 			k.makeReady()
 		}
 	}
+	maps.DeleteFunc(m.pauses, func(_ string, end time.Time) bool { return !end.IsZero() && !end.After(m.now) })
 }
 
 // Next returns how long it is until the next wait ends, or 0 if none is
 // running.
-func (m *coalescerModel) Next() time.Duration {
+func (m *joinModel) Next() time.Duration {
 	next := time.Time{}
 	for _, k := range m.keys {
-		next = earlier(next, k.deadline)
+		next = earliest(next, k.deadline)
 	}
 	if next.IsZero() {
 		return 0
@@ -187,17 +330,33 @@ func (m *coalescerModel) Next() time.Duration {
 	return next.Sub(m.now)
 }
 
-// Canceled returns what an Operator reports of a Cancel.
-func (m *coalescerModel) Canceled(key string) shardq.Canceled {
-	k := m.keys[key]
-	return shardq.Canceled{
-		Ready: k.isReady(), Dirty: k.phase == valueReady && k.isBusy(), Delayed: k.isDelayed(),
+// Close begins a drain, or a shutdown if the policy is RunDelayed and retries
+// are refused. It drops what is delayed, as the policy says.
+func (m *joinModel) Close(o shardq.DrainOptions, dropped map[string]string) (fault string) {
+	if !m.closed || o.Retries != shardq.AcceptRetries {
+		m.retries = o.Retries
 	}
+	m.closed = true
+	for key, k := range m.keys {
+		value, drops := dropped[key]
+		switch {
+		case k.phase == valueLingers, k.isDelayed() && o.Delayed == shardq.RunDelayed:
+			k.makeReady()
+		case drops != (k.isDelayed() && o.Delayed == shardq.DropDelayed) && !k.vague:
+			return fmt.Sprintf("dropped %q of %+v", value, *k)
+		}
+		if drops {
+			k.split = false // a drain drops all
+			if fault := k.remove(value); fault != "" {
+				return "dropped " + fault
+			}
+		}
+	}
+	return ""
 }
 
-// Item returns what the queue of keys says about a key, as far as the model
-// knows it.
-func (m *coalescerModel) Item(key string) (item stats.Item[string], held bool) {
+// Item returns what the queue of keys says about a key.
+func (m *joinModel) Item(key string) (item stats.Item[string], held bool) {
 	k := m.keys[key]
 	if k.phase == noValue && !k.isBusy() {
 		return item, false
@@ -215,37 +374,4 @@ func (m *coalescerModel) Item(key string) (item stats.Item[string], held bool) {
 		item.Priority = k.priority
 	}
 	return item, true
-}
-
-// fits reports whether a value fits into the capacity.
-func (m *coalescerModel) fits(key, value string) bool {
-	switch {
-	case m.capacity == 0:
-		return true
-	case m.weighed:
-		return m.weight() == 0 || m.weight()+len(value) <= m.capacity
-	default:
-		return m.keys[key].pending != "" || m.weight() < m.capacity
-	}
-}
-
-// weight returns the number of keys with a pending value, or the weight of
-// these values.
-func (m *coalescerModel) weight() (sum int) {
-	if !m.weighed {
-		return m.count(func(k *modelKey) bool { return k.pending != "" })
-	}
-	for _, k := range m.keys {
-		sum += len(k.pending)
-	}
-	return sum
-}
-
-func (m *coalescerModel) count(is func(*modelKey) bool) (n int) {
-	for _, k := range m.keys {
-		if is(k) {
-			n++
-		}
-	}
-	return n
 }

@@ -2,8 +2,11 @@ package contract
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -14,77 +17,116 @@ import (
 	"github.com/shardq/shardq/coalesce"
 	"github.com/shardq/shardq/internal/testscale"
 	"github.com/shardq/shardq/limiter"
+	"github.com/shardq/shardq/stats"
 	"github.com/shardq/shardq/worker"
 )
 
-// Random calls beside a model of maps. The model says which keys are ready
-// when, with which value and which priority.
+// TestCoalescerBehavesAsItsModel plays random calls to a coalescer. In the
+// middle of a call, when it calls the clock, Merge or another function of the
+// user, other calls may run. The results must be those of a model that plays
+// the same calls one after the other, in some order: those in the middle in
+// theirs, and the other one before, after or between them.
 func TestCoalescerBehavesAsItsModel(t *testing.T) {
-	testscale.Rapid(60_000)
+	testscale.Rapid(40_000)
 	rapid.Check(t, func(rt *rapid.T) {
-		p := newCoalescerPlayer(rt)
+		p := newJoinPlayer(rt)
 		defer p.ShutDown()
-		rt.Repeat(p.calls())
-		p.end(rt)
+		rt.Repeat(p.actions())
+		p.finish(rt)
 	})
 }
 
-// A coalescerPlayer plays calls to a coalescer and to its model.
-type coalescerPlayer struct {
+// A joinCall is a call that has returned.
+type joinCall struct {
+	keys []string                          // that it was about, or nil for any
+	wait time.Duration                     // the longest that it has asked for
+	play func(m *joinModel) (fault string) // what the model does
+	// passes says that it may have passed over other keys, of which another
+	// call was merging values.
+	passes bool
+	// panicked says that Merge has panicked in it.
+	panicked bool
+}
+
+func (c joinCall) isAbout(key string) bool { return c.keys == nil || slices.Contains(c.keys, key) }
+
+// A joinPlayer plays calls to a coalescer and to its models.
+type joinPlayer struct {
 	*coalesce.Coalescer[string, string]
-	operator shardq.Operator
-	model    *coalescerModel
+	operator stats.Operator
+	possible []*joinModel // those that agree with all results so far
 	clock    *clock.Fake
-	// claims has the claims to keys in processing. A key that a Take returned
-	// has none.
-	claims   map[string]worker.Claim[coalesce.Entry[string, string]]
+	rt       *rapid.T
+	claims   map[string]joinTaken // what was taken, by key
 	keys     []string
 	readable bool
+	grouped  bool
 	strict   bool // a Take returns a key of the highest priority
 	put      int  // the number of the last value
+
+	depth   int // of calls under way
+	until   int // so many calls of user code, other calls run
+	inside  []joinCall
+	inClock bool
+	faulty  []string // keys whose Merge has panicked in the call under way
 }
+
+// A joinTaken is a value in processing, with its claim if it has one.
+type joinTaken struct {
+	value string
+	claim *worker.Claim[joinEntry]
+}
+
+type joinEntry = coalesce.Entry[string, string]
 
 const firstBackoff, longestBackoff = 20 * time.Second, 5 * time.Minute
 
-var (
-	modelKeys     = []string{"a", "b", "c", "d"}
-	modelPolicies = []shardq.DelayPolicy{shardq.KeepEarliest, shardq.KeepLatest, shardq.KeepNew, shardq.KeepOld}
-)
+var modelPolicies = []shardq.DelayPolicy{shardq.KeepEarliest, shardq.KeepLatest, shardq.KeepNew, shardq.KeepOld}
 
-func newCoalescerPlayer(rt *rapid.T) *coalescerPlayer {
-	p := &coalescerPlayer{
-		model: &coalescerModel{
-			capacity: rapid.IntRange(0, 8).Draw(rt, "capacity"),
-			weighed:  rapid.Bool().Draw(rt, "weighed"),
-			putEnds:  rapid.Bool().Draw(rt, "PutEndsBackoff"),
-			linger:   drawDuration(rt, "Linger", 0, 10*time.Second, 10*time.Second, 2*time.Minute),
-			keys:     map[string]*modelKey{},
-		},
-		clock:    newFake(),
+// tenantOf returns the group of a key: a and b have one, c and d another.
+func tenantOf(key string) string { return string('a' + (key[0]-'a')/2*2) }
+
+var errMerge = errors.New("on purpose: merge")
+
+func newJoinPlayer(rt *rapid.T) *joinPlayer {
+	p := &joinPlayer{
+		rt: rt, clock: newFake(), claims: map[string]joinTaken{},
+		keys:     []string{"a", "b", "c", "d"}[:rapid.IntRange(1, 4).Draw(rt, "keys")],
 		readable: rapid.Bool().Draw(rt, "Readable"),
-		claims:   map[string]worker.Claim[coalesce.Entry[string, string]]{},
 	}
-	m := p.model
-	m.now = p.clock.Now()
+	m := &joinModel{
+		capacity: rapid.IntRange(0, 8).Draw(rt, "capacity"),
+		weighed:  rapid.Bool().Draw(rt, "weighed"),
+		putEnds:  rapid.Bool().Draw(rt, "PutEndsBackoff"),
+		linger:   drawDuration(rt, "Linger", 0, 10*time.Second, 10*time.Second, 2*time.Minute),
+		now:      p.clock.Now(), keys: map[string]*joinKey{}, pauses: map[string]time.Time{},
+	}
 	if m.linger > 0 {
 		m.lingerValues = rapid.IntRange(0, 4).Draw(rt, "LingerValues")
 	}
-	p.keys = modelKeys[:rapid.IntRange(1, len(modelKeys)).Draw(rt, "keys")]
 	for _, key := range p.keys {
-		m.keys[key] = &modelKey{}
+		m.keys[key] = &joinKey{}
 	}
-	shards := rapid.SampledFrom([]int{1, 2, 16}).Draw(rt, "shards")
-	p.strict = shards == 1
-	p.Coalescer = newJoiner(shards, capacityOf(m.capacity), lingering(m.linger, m.lingerValues),
-		func(o *coalesce.Options[string, string]) {
-			o.Queue.Clock = p.clock
-			o.Queue.RateLimiter = limiter.NewExponential[string](firstBackoff, longestBackoff)
-			o.PutEndsBackoff, o.Readable = m.putEnds, p.readable
-			if m.weighed {
-				weighed(o)
-			}
-		})
-	p.operator = p.Controls().Operator()
+	p.possible = []*joinModel{m}
+	shards := rapid.SampledFrom([]int{1, 2}).Draw(rt, "shards")
+	o := coalesce.Options[string, string]{
+		Queue: shardq.Options[string]{
+			Shards: shards, Clock: joinClock{p.clock, p}, Metrics: rapid.Bool().Draw(rt, "Metrics"),
+			RateLimiter: joinLimiter{limiter.NewExponential[string](firstBackoff, longestBackoff), p},
+			OnAdd:       func(stats.Add[string]) { p.interrupt() },
+		},
+		Capacity: m.capacity, Merge: p.merge, PutEndsBackoff: m.putEnds, Readable: p.readable,
+		Linger: m.linger, LingerValues: m.lingerValues,
+	}
+	if m.weighed {
+		o.Weight = func(v string) int { p.interrupt(); return len(v) }
+	}
+	if p.grouped = rapid.Bool().Draw(rt, "groups"); p.grouped {
+		o.Queue.Group = func(key string) string { p.interrupt(); return tenantOf(key) }
+	}
+	p.strict = shards == 1 && !p.grouped
+	p.Coalescer = coalesce.MustNew(o)
+	p.operator = p.Inspect().Operator()
 	return p
 }
 
@@ -92,321 +134,684 @@ func drawDuration(rt *rapid.T, label string, from ...time.Duration) time.Duratio
 	return rapid.SampledFrom(from).Draw(rt, label)
 }
 
-func (p *coalescerPlayer) drawKey(rt *rapid.T) string {
-	return rapid.SampledFrom(p.keys).Draw(rt, "key")
+type joinClock struct {
+	*clock.Fake
+	p *joinPlayer
 }
 
-// calls are what may happen next. The one without a name comes after each.
-func (p *coalescerPlayer) calls() map[string]func(*rapid.T) {
-	return map[string]func(*rapid.T){
-		"":                       p.check,
-		"Put":                    p.playPut,
-		"TryPut":                 p.playTryPut,
-		"PutWith":                p.playPutWith,
-		"Cancel":                 p.playCancel,
-		"Cancel of the Operator": p.playOperatorCancel,
-		"RetryNow":               p.playRetryNow,
-		"Take":                   p.playTake,
-		"TakeBatch":              p.playTakeBatch,
-		"Claim":                  p.playClaim,
-		"ClaimBatch":             p.playClaimBatch,
-		"Done":                   p.playDone,
-		"PutBack":                p.playPutBack,
-		"Retry":                  p.playRetry,
-		"RequeueAfter":           p.playRequeueAfter,
-		"pass time":              p.passTime,
+// Now may be called by the driver of the delays, for which a ShutDown waits.
+func (c joinClock) Now() time.Time {
+	if c.p.depth == 1 {
+		c.p.inClock = true
+		c.p.interrupt()
+		c.p.inClock = false
 	}
+	return c.Fake.Now()
 }
 
-func (p *coalescerPlayer) nextValue() string {
-	p.put++
-	return strconv.Itoa(p.put) + "."
+type joinLimiter struct {
+	limiter.Limiter[string]
+	p *joinPlayer
 }
 
-func (p *coalescerPlayer) playPut(rt *rapid.T) {
-	key, value := p.drawKey(rt), p.nextValue()
-	if err := p.Put(key, value); err != nil {
-		rt.Fatal(err)
+func (l joinLimiter) When(key string) time.Duration { l.p.interrupt(); return l.Limiter.When(key) }
+func (l joinLimiter) Forget(key string)             { l.p.interrupt(); l.Limiter.Forget(key) }
+
+// merge joins two values, which shows their order. It panics if the next one
+// begins with "!".
+func (p *joinPlayer) merge(pending, next string) string {
+	p.interrupt()
+	if strings.HasPrefix(next[1:], "!") {
+		p.faulty = append(p.faulty, next[:1])
+		panic(errMerge)
 	}
-	p.model.Put(key, value, coalesce.PutOptions{})
+	return pending + next
 }
 
-func (p *coalescerPlayer) playTryPut(rt *rapid.T) {
-	key, value := p.drawKey(rt), p.nextValue()
-	fits := p.model.fits(key, value)
-	if err := p.TryPut(key, value); (err == nil) != fits {
-		rt.Fatalf("%v, though it fits: %v", err, fits)
-	}
-	if fits {
-		p.model.Put(key, value, coalesce.PutOptions{})
-	}
+// An instant is a context that has ended once its Done was asked for: when a
+// call is about to wait.
+type instant struct {
+	context.Context
+	ended bool
 }
 
-func (p *coalescerPlayer) playPutWith(rt *rapid.T) {
-	key, value := p.drawKey(rt), p.nextValue()
-	options := coalesce.PutOptions{
-		Delay:    drawDuration(rt, "delay", 0, 0, -1, 5*time.Second, 30*time.Second, 3*time.Minute),
-		Policy:   rapid.SampledFrom(modelPolicies).Draw(rt, "policy"),
-		MaxWait:  drawDuration(rt, "MaxWait", 0, 0, 7*time.Second, 50*time.Second),
-		Priority: rapid.SampledFrom([]int{0, 0, 3, 7, -2}).Draw(rt, "priority"),
+func (c *instant) Done() <-chan struct{} { c.ended = true; return endedContext().Done() }
+
+func (c *instant) Err() error {
+	if c.ended {
+		return context.Canceled
 	}
-	if err := p.PutWith(key, value, options); err != nil {
-		rt.Fatal(err)
-	}
-	p.model.Put(key, value, options)
+	return nil
 }
 
-func (p *coalescerPlayer) playCancel(rt *rapid.T) {
-	key := p.drawKey(rt)
-	value, ok := p.Cancel(key)
-	if want := p.model.keys[key].pending; ok != (want != "") || value != want {
-		rt.Fatalf("canceled %q of %s, not %q", value, key, want)
-	}
-	p.model.keys[key].drop()
+func atOnce() context.Context { return &instant{Context: context.Background()} }
+
+func endedContext() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return ctx
 }
 
-func (p *coalescerPlayer) playOperatorCancel(rt *rapid.T) {
-	key := p.drawKey(rt)
-	if was, want := p.operator.Cancel(key), p.model.Canceled(key); was != want {
-		rt.Fatalf("canceled %s as %+v, not %+v", key, was, want)
+// actions are what may happen next. The one without a name comes after each.
+func (p *joinPlayer) actions() map[string]func(*rapid.T) {
+	actions := map[string]func(*rapid.T){"": func(rt *rapid.T) { p.settle(rt, joinCall{play: noFault}, nil) }}
+	for name, call := range p.calls() {
+		actions[name] = func(rt *rapid.T) { p.play(rt, call) }
 	}
-	p.model.keys[key].drop()
+	actions["pass time"] = p.passTime
+	actions["drain"] = p.playDrain
+	return actions
 }
 
-func (p *coalescerPlayer) playRetryNow(rt *rapid.T) {
-	key := p.drawKey(rt)
-	k := p.model.keys[key]
-	if ended := p.operator.RetryNow(key); ended != k.isDelayed() {
-		rt.Fatalf("ended a delay of %s: %v", key, ended)
-	}
-	if k.isDelayed() {
-		k.makeReady()
-	}
-}
+func noFault(*joinModel) string { return "" }
 
-func (p *coalescerPlayer) skipUnlessReady(rt *rapid.T) {
-	if p.model.count((*modelKey).isReady) == 0 {
-		rt.Skip("nothing is ready")
+// calls are the calls that may run in the middle of others. A call returns
+// false if it was not possible.
+func (p *joinPlayer) calls() map[string]func() (joinCall, bool) {
+	return map[string]func() (joinCall, bool){
+		"Put":     p.callPut,
+		"PutWith": p.callPutWith, "PutWith again": p.callPutWith,
+		"Cancel":                 p.callCancel,
+		"Cancel of the Operator": p.callOperatorCancel,
+		"RetryNow":               p.callRetryNow,
+		"Take":                   p.callTake,
+		"TakeBatch":              p.callTakeBatch,
+		"Done":                   p.callDone,
+		"PutBack":                p.callPutBack,
+		"Retry":                  p.callRetry,
+		"RequeueAfter":           p.callRequeueAfter,
+		"Peek":                   p.callPeek,
+		"pause":                  p.callPause,
+		"shut down":              p.callShutDown,
 	}
 }
 
-// accept checks a value that was taken.
-func (p *coalescerPlayer) accept(rt *rapid.T, key, value string) {
-	k := p.model.keys[key]
-	if !k.isReady() || value != k.pending {
-		rt.Fatalf("took %q of %s: %+v", value, key, *k)
+// play plays a call, and those that run in its middle.
+func (p *joinPlayer) play(rt *rapid.T, call func() (joinCall, bool)) {
+	p.rt, p.inside, p.faulty = rt, nil, nil
+	p.until = rapid.IntRange(0, 4).Draw(rt, "interrupted at")
+	p.depth = 1
+	outer, is := p.catch(call)
+	p.depth = 0
+	if !is {
+		rt.Skip("impossible")
 	}
-	for other, o := range p.model.keys {
-		if p.strict && o.isReady() && o.priority > k.priority {
-			rt.Fatalf("took %s of priority %d before %s of %d", key, k.priority, other, o.priority)
+	p.settle(rt, outer, p.inside)
+}
+
+// catch notes that Merge has panicked.
+func (p *joinPlayer) catch(call func() (joinCall, bool)) (c joinCall, is bool) {
+	before := len(p.faulty)
+	defer func() {
+		if len(p.faulty) == before {
+			return // any other panic goes on
+		}
+		keys := slices.Clone(p.faulty[before:])
+		p.faulty = p.faulty[:before]
+		if err := recover(); err != errMerge {
+			panic(err)
+		}
+		c, is = joinCall{keys: keys, panicked: true, play: func(m *joinModel) string {
+			for _, key := range keys {
+				m.keys[key].split = true
+				m.keys[key].blur(m.now)
+			}
+			return ""
+		}}, true
+	}()
+	return call()
+}
+
+// interrupt is called by user code. It may play other calls.
+func (p *joinPlayer) interrupt() {
+	if p.depth != 1 {
+		return
+	}
+	if p.until--; p.until != 0 {
+		return
+	}
+	p.depth++
+	defer func() { p.depth-- }()
+	calls := p.calls()
+	names := make([]string, 0, len(calls))
+	for name := range calls {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for range rapid.IntRange(1, 3).Draw(p.rt, "calls in the middle") {
+		call := calls[rapid.SampledFrom(names).Draw(p.rt, "call in the middle")]
+		if c, is := p.catch(call); is {
+			p.inside = append(p.inside, c)
 		}
 	}
-	p.model.Take(key)
 }
 
-func (p *coalescerPlayer) acceptClaim(rt *rapid.T, claim worker.Claim[coalesce.Entry[string, string]]) {
-	key := claim.Item.Key
-	if want := p.model.keys[key].priority; claim.Priority != want {
-		rt.Fatalf("claimed %s with priority %d, not %d", key, claim.Priority, want)
+// settle plays the calls to the models, and keeps those that agree.
+func (p *joinPlayer) settle(rt *rapid.T, outer joinCall, inside []joinCall) {
+	var agree []*joinModel
+	var faults []string
+	for _, m := range p.possible {
+		for at := range len(inside) + 1 {
+			n := m.clone()
+			n.overlap(outer, inside)
+			fault := ""
+			for _, call := range slices.Insert(slices.Clone(inside), at, outer) {
+				if fault = call.play(n); fault != "" {
+					break
+				}
+			}
+			n.overlaps, n.holdsBack = false, false
+			if fault == "" {
+				fault = p.compare(n)
+			}
+			if fault != "" {
+				faults = append(faults, fault)
+			} else if !slices.ContainsFunc(agree, n.equals) {
+				agree = append(agree, n)
+			}
+		}
 	}
-	p.accept(rt, key, claim.Item.Value)
-	p.claims[key] = claim
+	if len(agree) == 0 {
+		rt.Fatalf("no order of the calls explains what happened:\n%s", strings.Join(faults, "\n"))
+	}
+	p.possible = agree
 }
 
-func (p *coalescerPlayer) playTake(rt *rapid.T) {
-	p.skipUnlessReady(rt)
-	key, value, err := p.Take(context.Background())
+// overlap makes those keys vague that calls in the middle of another one share
+// with it.
+func (m *joinModel) overlap(outer joinCall, inside []joinCall) {
+	m.overlaps, m.holdsBack = len(inside) > 0, outer.passes || outer.panicked
+	for key, k := range m.keys {
+		if outer.isAbout(key) && slices.ContainsFunc(inside, func(c joinCall) bool { return c.passes || c.isAbout(key) }) {
+			k.split = true
+			k.blur(m.now.Add(outer.wait))
+		}
+	}
+}
+
+func (m *joinModel) equals(other *joinModel) bool {
+	if m.closed != other.closed || m.retries != other.retries {
+		return false
+	}
+	for key, k := range m.keys {
+		if *k != *other.keys[key] {
+			return false
+		}
+	}
+	return true
+}
+
+// adopt makes a vague key what the queue says of it, within the bounds.
+func (m *joinModel) adopt(key string, item stats.Item[string], held bool) (fault string) {
+	k := m.keys[key]
+	if k.failures < 0 {
+		k.failures = item.Attempts
+	}
+	if k.pending == "" {
+		k.ghost = (k.ghost || k.vague && item.Deadline.IsZero()) && held
+		*k = joinKey{taken: k.taken, failures: k.failures, ghost: k.ghost}
+		return ""
+	}
+	if !k.vague {
+		return ""
+	}
+	k.priority = item.Priority
+	waits := !item.Deadline.IsZero() && item.State != stats.Ready && !item.Dirty
+	switch {
+	case !held, k.isBusy() && !waits && !item.Dirty:
+		return fmt.Sprintf("no Take will come for %+v", *k)
+	case waits && item.Deadline.After(k.latest):
+		return fmt.Sprintf("%+v waits until %v", *k, item.Deadline)
+	case waits:
+		k.phase, k.deadline, k.limit = valueWaits, item.Deadline, time.Time{}
+	default:
+		k.makeReady()
+	}
+	return ""
+}
+
+// compare compares everything that can be seen with a model.
+func (p *joinPlayer) compare(m *joinModel) (fault string) {
+	var keys, ready, busy, delayed, vague int
+	count := func(n *int, is bool) {
+		if is {
+			*n++
+		}
+	}
+	for _, key := range p.keys {
+		k := m.keys[key]
+		item, held := p.Queue().Lookup(key)
+		if fault := m.adopt(key, item, held); fault != "" {
+			return fault
+		}
+		if value, want := p.peek(key), k.taken+k.pending; p.readable && value != want && !strings.Contains(want, "!") {
+			return fmt.Sprintf("Peek(%s) is %q, not %q", key, value, want)
+		}
+		if k.ghost && k.pending == "" {
+			count(&busy, item.State == stats.Processing)
+			count(&ready, item.State == stats.Ready)
+			count(&delayed, !item.Deadline.IsZero())
+			continue
+		}
+		want, wantHeld := m.Item(key)
+		want.Shard, want.Since, want.Worker, want.Group = item.Shard, item.Since, item.Worker, item.Group // not modeled
+		if k.isBusy() && k.isDelayed() || k.vague {
+			want.Priority = item.Priority // not known
+		}
+		if held != wantHeld || item != want {
+			return fmt.Sprintf("the queue has %+v, %v, not %+v, %v: %+v", item, held, want, wantHeld, *k)
+		}
+		count(&keys, k.pending != "")
+		count(&ready, k.isReady())
+		count(&busy, k.isBusy())
+		count(&delayed, k.isDelayed())
+		count(&vague, k.vague)
+	}
+	s := p.Stats()
+	v := s.Values
+	got := [...]int{v.Keys, p.Len(), s.Ready, s.Processing, s.Delayed, v.Weight, v.Capacity, int(v.Put)}
+	want := [...]int{keys, keys, ready, busy, delayed, m.weight(), m.capacity, int(m.put)}
+	if got != want {
+		return fmt.Sprintf("keys, Len, ready, processing, delayed, weight, capacity and put are %v, not %v", got, want)
+	}
+	// A wait that has ended may count as a linger while another one is running.
+	lingers := m.count(func(k *joinKey) bool { return k.phase == valueLingers })
+	if v.Lingering < lingers || v.Lingering > delayed {
+		return fmt.Sprintf("%d linger, not %d to %d", v.Lingering, lingers, delayed)
+	}
+	return ""
+}
+
+func (m *joinModel) count(is func(*joinKey) bool) (n int) {
+	for _, k := range m.keys {
+		if is(k) {
+			n++
+		}
+	}
+	return n
+}
+
+func (p *joinPlayer) peek(key string) (value string) {
+	if p.readable {
+		before := len(p.faulty)
+		defer func() {
+			_ = recover() // a Merge that panics
+			p.faulty = p.faulty[:before]
+		}()
+		value, _ = p.Peek(key)
+	}
+	return value
+}
+
+func (p *joinPlayer) drawKey() string { return rapid.SampledFrom(p.keys).Draw(p.rt, "key") }
+
+func (p *joinPlayer) nextValue(key string) string {
+	p.put++
+	if rapid.IntRange(0, 15).Draw(p.rt, "bad") == 15 {
+		key += "!"
+	}
+	return key + strconv.Itoa(p.put) + "."
+}
+
+// callPut puts a value by one of three methods.
+func (p *joinPlayer) callPut() (joinCall, bool) {
+	key := p.drawKey()
+	value := p.nextValue(key)
+	how := rapid.IntRange(0, 2).Draw(p.rt, "how")
+	err := []func() error{
+		func() error { return p.Put(key, value) },
+		func() error { return p.TryPut(key, value) },
+		func() error { return p.PutContext(atOnce(), key, value) },
+	}[how]()
+	return joinCall{keys: []string{key}, play: func(m *joinModel) string {
+		switch {
+		case err == shardq.ErrShutDown && m.closed:
+			return ""
+		case err != nil && (how == 0 || m.fits(key, value) && !m.holdsBack):
+			return err.Error()
+		case err != nil:
+			return ""
+		case how > 0 && !m.fits(key, value):
+			return "it does not fit"
+		}
+		return m.Put(key, value, coalesce.PutOptions{})
+	}}, true
+}
+
+func (p *joinPlayer) callPutWith() (joinCall, bool) {
+	key := p.drawKey()
+	value := p.nextValue(key)
+	o := coalesce.PutOptions{
+		Delay:    drawDuration(p.rt, "delay", 0, 0, -1, 5*time.Second, 30*time.Second, 3*time.Minute),
+		Policy:   rapid.SampledFrom(modelPolicies).Draw(p.rt, "policy"),
+		MaxWait:  drawDuration(p.rt, "MaxWait", 0, 0, 7*time.Second, 50*time.Second),
+		Priority: rapid.SampledFrom([]int{0, 0, 3, 7, -2}).Draw(p.rt, "priority"),
+	}
+	err := p.PutWith(key, value, o)
+	return joinCall{keys: []string{key}, wait: max(o.Delay, p.possible[0].linger), play: func(m *joinModel) string {
+		if err != nil {
+			return onlyAfterShutDown(m, err)
+		}
+		return m.Put(key, value, o)
+	}}, true
+}
+
+func onlyAfterShutDown(m *joinModel, err error) (fault string) {
+	if m.closed && err == shardq.ErrShutDown {
+		return ""
+	}
+	return err.Error()
+}
+
+func (p *joinPlayer) callCancel() (joinCall, bool) {
+	key := p.drawKey()
+	value, ok := p.Cancel(key)
+	return joinCall{keys: []string{key}, play: func(m *joinModel) string {
+		if ok != (value != "") {
+			return "a value without ok"
+		}
+		return m.Cancel(key, value)
+	}}, true
+}
+
+// callOperatorCancel is Cancel of the Operator, which does not return the
+// value.
+func (p *joinPlayer) callOperatorCancel() (joinCall, bool) {
+	key := p.drawKey()
+	unknown := func(m *joinModel) bool { return m.keys[key].vague || m.keys[key].split || m.closed }
+	if p.depth > 1 || slices.ContainsFunc(p.possible, unknown) {
+		return joinCall{}, false // the model would not know what is left
+	}
+	p.until = 0 // likewise
+	was := p.operator.Cancel(key)
+	return joinCall{keys: []string{key}, play: func(m *joinModel) string {
+		k := m.keys[key]
+		want := shardq.Canceled{Ready: k.isReady(), Dirty: k.phase == valueReady && k.isBusy(), Delayed: k.isDelayed()}
+		if was != want {
+			return fmt.Sprintf("canceled %+v, not %+v: %+v", was, want, *k)
+		}
+		return m.Cancel(key, k.pending)
+	}}, true
+}
+
+func (p *joinPlayer) callRetryNow() (joinCall, bool) {
+	key := p.drawKey()
+	ended := p.operator.RetryNow(key)
+	return joinCall{keys: []string{key}, play: func(m *joinModel) string { return m.RetryNow(key, ended) }}, true
+}
+
+// taken returns the call that has taken some values.
+func (p *joinPlayer) taken(err error, entries []joinEntry, claims []worker.Claim[joinEntry]) (joinCall, bool) {
+	var keys []string
 	if err != nil {
-		rt.Fatal(err)
+		entries = nil
 	}
-	p.accept(rt, key, value)
+	for i, e := range entries {
+		keys = append(keys, e.Key)
+		p.claims[e.Key] = joinTaken{value: e.Value}
+		if claims != nil {
+			p.claims[e.Key] = joinTaken{e.Value, &claims[i]}
+		}
+	}
+	return joinCall{keys: keys, passes: true, play: func(m *joinModel) string {
+		if err != nil {
+			return m.TakeNone()
+		}
+		for i, e := range entries {
+			k := m.keys[e.Key]
+			before := *k
+			if fault := m.Take(e.Key, e.Value); fault != "" {
+				return fault
+			}
+			if claims != nil && claims[i].Priority != before.priority && !before.vague {
+				return fmt.Sprintf("claimed with priority %d: %+v", claims[i].Priority, before)
+			}
+			for _, other := range m.keys {
+				if p.strict && other.isReady() && !other.vague && !before.vague && other.priority > before.priority {
+					return fmt.Sprintf("took %+v before %+v", before, *other)
+				}
+			}
+		}
+		return ""
+	}}, true
 }
 
-func (p *coalescerPlayer) playTakeBatch(rt *rapid.T) {
-	p.skipUnlessReady(rt)
-	dst := make([]coalesce.Entry[string, string], rapid.IntRange(1, 5).Draw(rt, "size"))
-	n, err := p.TakeBatch(context.Background(), dst)
-	if err != nil || n == 0 {
-		rt.Fatal(n, err)
+func (p *joinPlayer) callTake() (joinCall, bool) {
+	if rapid.Bool().Draw(p.rt, "claims") {
+		claim, err := p.Claim(atOnce())
+		if err != nil {
+			return p.taken(err, nil, nil)
+		}
+		return p.taken(nil, []joinEntry{claim.Item}, []worker.Claim[joinEntry]{claim})
 	}
-	for _, e := range dst[:n] {
-		p.accept(rt, e.Key, e.Value)
-	}
-}
-
-func (p *coalescerPlayer) playClaim(rt *rapid.T) {
-	p.skipUnlessReady(rt)
-	claim, err := p.Claim(context.Background())
+	key, value, err := p.Take(atOnce())
 	if err != nil {
-		rt.Fatal(err)
+		return p.taken(err, nil, nil)
 	}
-	p.acceptClaim(rt, claim)
+	return p.taken(nil, []joinEntry{{Key: key, Value: value}}, nil)
 }
 
-func (p *coalescerPlayer) playClaimBatch(rt *rapid.T) {
-	p.skipUnlessReady(rt)
-	dst := make([]worker.Claim[coalesce.Entry[string, string]], rapid.IntRange(1, 5).Draw(rt, "size"))
-	n, err := p.ClaimBatch(context.Background(), dst)
-	if err != nil || n == 0 {
-		rt.Fatal(n, err)
+func (p *joinPlayer) callTakeBatch() (joinCall, bool) {
+	size := rapid.IntRange(1, 5).Draw(p.rt, "size")
+	if rapid.Bool().Draw(p.rt, "claims") {
+		claims := make([]worker.Claim[joinEntry], size)
+		n, err := p.ClaimBatch(atOnce(), claims)
+		var entries []joinEntry
+		for _, claim := range claims[:n] {
+			entries = append(entries, claim.Item)
+		}
+		return p.taken(err, entries, claims)
 	}
-	for _, claim := range dst[:n] {
-		p.acceptClaim(rt, claim)
-	}
+	entries := make([]joinEntry, size)
+	n, err := p.TakeBatch(atOnce(), entries)
+	return p.taken(err, entries[:n], nil)
 }
 
-// finish ends a processing by its claim or, without one, by its key and value.
-func (p *coalescerPlayer) finish(rt *rapid.T, key string,
-	byClaim func(worker.Claim[coalesce.Entry[string, string]]) error, byKey func(key, value string) error,
-) (priority int) {
-	claim, claimed := p.claims[key]
+// drawTaken draws a key in processing. It is no longer taken.
+func (p *joinPlayer) drawTaken() (key string, t joinTaken, is bool) {
+	var keys []string
+	for _, key := range p.keys {
+		if _, is := p.claims[key]; is {
+			keys = append(keys, key)
+		}
+	}
+	if keys == nil {
+		return "", t, false
+	}
+	key = rapid.SampledFrom(keys).Draw(p.rt, "taken")
+	t = p.claims[key]
 	delete(p.claims, key)
+	return key, t, true
+}
+
+func (p *joinPlayer) callDone() (joinCall, bool) {
+	key, t, is := p.drawTaken()
+	if !is {
+		return joinCall{}, false
+	}
 	err := error(nil)
-	if claimed {
-		err = byClaim(claim)
-	} else {
-		err = byKey(key, p.model.keys[key].taken)
-	}
-	if err != nil {
-		rt.Fatal(err)
-	}
-	return claim.Priority
-}
-
-func (p *coalescerPlayer) drawTaken(rt *rapid.T) string {
-	taken := slices.DeleteFunc(slices.Clone(p.keys), func(key string) bool { return !p.model.keys[key].isBusy() })
-	if len(taken) == 0 {
-		rt.Skip("nothing is taken")
-	}
-	return rapid.SampledFrom(taken).Draw(rt, "key")
-}
-
-func (p *coalescerPlayer) playDone(rt *rapid.T) {
-	key := p.drawTaken(rt)
-	p.finish(rt, key, worker.Claim[coalesce.Entry[string, string]].Done, func(key, _ string) error {
+	switch {
+	case t.claim == nil && rapid.Bool().Draw(p.rt, "DoneBatch"):
+		p.DoneBatch([]joinEntry{{Key: key}})
+	case t.claim == nil:
 		p.Done(key)
-		return nil
+	case rapid.Bool().Draw(p.rt, "DoneClaims"):
+		err = p.DoneClaims([]worker.Claim[joinEntry]{*t.claim})
+	default:
+		err = t.claim.Done()
+	}
+	return joinCall{keys: []string{key}, play: func(m *joinModel) string {
+		if err != nil {
+			return err.Error()
+		}
+		m.Done(key)
+		return ""
+	}}, true
+}
+
+func (p *joinPlayer) callPutBack() (joinCall, bool) {
+	return p.giveBack(p.PutBack, worker.Claim[joinEntry].Release, func(k *joinKey) time.Duration { return 0 })
+}
+
+func (p *joinPlayer) callRetry() (joinCall, bool) {
+	return p.giveBack(p.Retry, worker.Claim[joinEntry].Retry, func(k *joinKey) time.Duration {
+		k.failures++
+		return min(firstBackoff<<(k.failures-1), longestBackoff)
 	})
-	k := p.model.keys[key]
-	k.taken, k.failures = "", 0
 }
 
-func (p *coalescerPlayer) playPutBack(rt *rapid.T) {
-	key := p.drawTaken(rt)
-	priority := p.finish(rt, key, worker.Claim[coalesce.Entry[string, string]].Release, p.PutBack)
-	p.model.GiveBack(key, priority, 0)
+func (p *joinPlayer) callRequeueAfter() (joinCall, bool) {
+	after := drawDuration(p.rt, "after", 0, 5*time.Second, time.Minute)
+	return p.giveBack(nil, func(c worker.Claim[joinEntry]) error { return c.RequeueAfter(after) },
+		func(k *joinKey) time.Duration { k.failures = 0; return after })
 }
 
-func (p *coalescerPlayer) playRetry(rt *rapid.T) {
-	key := p.drawTaken(rt)
-	priority := p.finish(rt, key, worker.Claim[coalesce.Entry[string, string]].Retry, p.Retry)
-	k := p.model.keys[key]
-	p.model.GiveBack(key, priority, min(firstBackoff<<k.failures, longestBackoff))
-	k.failures++
-}
-
-func (p *coalescerPlayer) playRequeueAfter(rt *rapid.T) {
-	key := p.drawTaken(rt)
-	claim, claimed := p.claims[key]
-	if !claimed {
-		rt.Skip("not claimed")
+// giveBack ends a processing by its claim or, without one, by its key and
+// value. Delay returns how long the value is delayed.
+func (p *joinPlayer) giveBack(byKey func(key, value string) error, byClaim func(worker.Claim[joinEntry]) error,
+	delay func(k *joinKey) time.Duration,
+) (joinCall, bool) {
+	key, t, is := p.drawTaken()
+	switch {
+	case !is:
+		return joinCall{}, false
+	case t.claim == nil && byKey == nil:
+		p.claims[key] = t
+		return joinCall{}, false
 	}
-	delete(p.claims, key)
-	after := drawDuration(rt, "after", 0, 5*time.Second, time.Minute)
-	if err := claim.RequeueAfter(after); err != nil {
-		rt.Fatal(err)
+	priority, err := 0, error(nil)
+	if t.claim != nil {
+		priority, err = t.claim.Priority, byClaim(*t.claim)
+	} else if err = byKey(key, t.value); err != nil {
+		p.claims[key] = t // it is still in processing
 	}
-	p.model.GiveBack(key, claim.Priority, after)
-	p.model.keys[key].failures = 0
+	return joinCall{keys: []string{key}, wait: longestBackoff, play: func(m *joinModel) string {
+		k := m.keys[key]
+		if err == nil {
+			if !m.accepts() && (t.claim == nil || delay(&joinKey{}) > 0) {
+				return "taken back after a shutdown"
+			}
+			m.GiveBack(key, priority, delay(k))
+			return ""
+		}
+		if m.overlaps {
+			k.failures = -1 // the shutdown began after the call of the limiter
+		}
+		if t.claim != nil {
+			k.taken = "" // the value is the player's
+		}
+		if m.accepts() {
+			return err.Error()
+		}
+		return ""
+	}}, true
+}
+
+// callPeek only reads.
+func (p *joinPlayer) callPeek() (joinCall, bool) {
+	p.peek(p.drawKey())
+	p.Stats()
+	return joinCall{keys: []string{}, play: noFault}, true
+}
+
+func (p *joinPlayer) callPause() (joinCall, bool) {
+	p.until = 0 // all models have the same pauses
+	group := tenantOf(p.drawKey())
+	_, paused := p.possible[0].pauses[group]
+	change, play := p.Pause, func(m *joinModel) { m.paused = true }
+	switch n := rapid.IntRange(0, 3).Draw(p.rt, "kind"); {
+	case p.possible[0].paused:
+		change, play = p.Resume, func(m *joinModel) { m.paused = false }
+	case paused:
+		change, play = func() { p.ResumeGroup(group) }, func(m *joinModel) { delete(m.pauses, group) }
+	case n > 0 && p.grouped:
+		end := p.possible[0].from(drawDuration(p.rt, "pause", 0, 3*time.Second, time.Minute))
+		change, play = func() { p.PauseGroup(group, end) }, func(m *joinModel) { m.pauses[group] = end }
+	}
+	change()
+	return joinCall{keys: []string{}, play: func(m *joinModel) string { play(m); return "" }}, true
+}
+
+func (p *joinPlayer) callShutDown() (joinCall, bool) {
+	if p.inClock || rapid.IntRange(0, 9).Draw(p.rt, "rarely") < 9 {
+		return joinCall{}, false
+	}
+	p.ShutDown()
+	return joinCall{play: func(m *joinModel) string {
+		return m.Close(shutDown, nil)
+	}}, true
+}
+
+// A ShutDown treats what is delayed as this drain does.
+var shutDown = shardq.DrainOptions{Delayed: shardq.RunDelayed, Retries: shardq.RefuseRetries}
+
+// playDrain begins a drain. It does not wait for the end.
+func (p *joinPlayer) playDrain(rt *rapid.T) {
+	if rapid.IntRange(0, 9).Draw(rt, "rarely") < 9 {
+		rt.Skip("later")
+	}
+	o := shardq.DrainOptions{
+		Delayed: rapid.SampledFrom([]shardq.DelayedPolicy{shardq.DropDelayed, shardq.RunDelayed, shardq.AwaitDelayed}).Draw(rt, "delayed"),
+		Retries: rapid.SampledFrom([]shardq.RetryPolicy{shardq.RefuseRetries, shardq.AcceptRetries}).Draw(rt, "retries"),
+	}
+	entries, err := p.Drain(endedContext(), o)
+	dropped := map[string]string{}
+	for _, e := range entries {
+		dropped[e.Key] += e.Value
+	}
+	p.settle(rt, joinCall{play: func(m *joinModel) string {
+		fault := m.Close(o, dropped)
+		if err == nil {
+			m.retries = shardq.RefuseRetries
+		}
+		return fault
+	}}, nil)
 }
 
 // passTime steps the clock, by preference to the end of a wait or to the tick
 // before.
-func (p *coalescerPlayer) passTime(rt *rapid.T) {
-	next := p.model.Next()
+func (p *joinPlayer) passTime(rt *rapid.T) {
+	next := p.possible[0].Next()
 	step := drawDuration(rt, "step", next, max(next-time.Millisecond, 0), time.Second, 10*time.Second, 5*time.Minute)
-	p.model.Step(step)
 	p.clock.Step(step)
+	p.settle(rt, joinCall{play: func(m *joinModel) string { m.Step(step); return "" }}, nil)
 }
 
-// check compares everything that can be seen.
-func (p *coalescerPlayer) check(rt *rapid.T) {
-	m, queue := p.model, p.Queue()
-	for _, key := range p.keys {
-		k := m.keys[key]
-		if want := k.taken + k.pending; p.readable {
-			if value, _ := p.Peek(key); value != want {
-				rt.Fatalf("%s has %q, not %q", key, value, want)
-			}
+// finish shuts the coalescer down, and takes what is left.
+func (p *joinPlayer) finish(rt *rapid.T) {
+	p.rt = rt
+	do := func(change func(), play func(m *joinModel)) {
+		change()
+		p.settle(rt, joinCall{keys: []string{}, play: func(m *joinModel) string { play(m); return "" }}, nil)
+	}
+	do(p.Resume, func(m *joinModel) { m.paused = false })
+	for group := range p.possible[0].pauses {
+		do(func() { p.ResumeGroup(group) }, func(m *joinModel) { delete(m.pauses, group) })
+	}
+	p.ShutDown()
+	p.settle(rt, joinCall{play: func(m *joinModel) string { return m.Close(shutDown, nil) }}, nil)
+	for over := false; !over; {
+		for key, t := range p.claims {
+			delete(p.claims, key)
+			do(func() { p.end(key, t) }, func(m *joinModel) { m.Done(key) })
 		}
-		item, held := queue.Lookup(key)
-		want, wantHeld := m.Item(key)
-		want.Shard, want.Since = item.Shard, item.Since // not modeled
-		if k.isBusy() && k.isDelayed() {
-			want.Priority = item.Priority // not known yet
-		}
-		if held != wantHeld || item != want {
-			rt.Fatalf("the queue has %+v, %v, not %+v, %v", item, held, want, wantHeld)
-		}
+		call, _ := p.catch(func() (joinCall, bool) {
+			key, value, err := p.Take(context.Background())
+			over = err != nil
+			return p.taken(err, []joinEntry{{Key: key, Value: value}}, nil)
+		})
+		p.settle(rt, call, nil)
 	}
-	stats := p.Stats()
-	if seen := *queue.Stats().Values; seen != *stats.Values {
-		rt.Fatalf("the queue says %+v, not %+v", seen, stats.Values)
-	}
-	if n, want := queue.Len(), m.count((*modelKey).isReady); n != want {
-		rt.Fatalf("%d are ready, not %d", n, want)
-	}
-	if n, want := stats.Processing, m.count((*modelKey).isBusy); n != want {
-		rt.Fatalf("%d in processing, not %d", n, want)
-	}
-	if n, want := stats.Delayed, m.count((*modelKey).isDelayed); n != want {
-		rt.Fatalf("%d are delayed, not %d", n, want)
-	}
-	p.checkValues(rt)
-}
-
-func (p *coalescerPlayer) checkValues(rt *rapid.T) {
-	m, v := p.model, p.Stats().Values
-	if keys := m.count(func(k *modelKey) bool { return k.pending != "" }); v.Keys != keys || p.Len() != keys {
-		rt.Fatalf("%+v, not %d keys", v, keys)
-	}
-	if v.Weight != m.weight() || v.Put != m.put || v.Merged != m.merged || v.Capacity != m.capacity {
-		rt.Fatalf("%+v, not a weight of %d, %d put, %d merged, and a capacity of %d", v, m.weight(), m.put, m.merged, m.capacity)
-	}
-	// A wait that has ended may count as a linger while another one is running.
-	least, most := m.count(func(k *modelKey) bool { return k.phase == valueLingers }), m.count((*modelKey).isDelayed)
-	if v.Lingering < least || v.Lingering > most {
-		rt.Fatalf("%+v: %d linger, and %d are delayed", v, least, most)
+	if p.Len() > 0 || p.Stats().Held > 0 {
+		rt.Fatalf("something is left: %+v", p.Stats())
 	}
 }
 
-// end begins a drain that drops what is delayed. What lingers is ready then.
-func (p *coalescerPlayer) end(rt *rapid.T) {
-	dropped, _ := p.Drain(endedContext(), shardq.DrainOptions{})
-	ready := 0
-	for _, k := range p.model.keys {
-		if k.phase == valueLingers {
-			k.makeReady()
-		}
-		if k.isReady() {
-			ready++
-		}
-	}
-	if n := p.Queue().Len(); n != ready {
-		rt.Fatalf("a drain has left %d ready keys, not %d", n, ready)
-	}
-	values := map[string]string{} // a key may have several that are not merged yet
-	for _, e := range dropped {
-		values[e.Key] += e.Value
-	}
-	for key, value := range values {
-		k := p.model.keys[key]
-		if !k.isDelayed() || value != k.pending {
-			rt.Fatalf("a drain has dropped %q of %s: %+v", value, key, *k)
-		}
-		k.drop()
-	}
-	if n := p.model.count((*modelKey).isDelayed); n != 0 {
-		rt.Fatalf("a drain has not dropped %d values", n)
+// end ends a processing by its claim or, without one, by its key.
+func (p *joinPlayer) end(key string, t joinTaken) {
+	if t.claim != nil {
+		_ = t.claim.Done()
+	} else {
+		p.Done(key)
 	}
 }

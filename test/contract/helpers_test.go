@@ -2,6 +2,7 @@ package contract
 
 import (
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -13,6 +14,38 @@ import (
 	"github.com/shardq/shardq/clock"
 	"github.com/shardq/shardq/internal/testscale"
 )
+
+const tick = shardq.DefaultTick
+
+// requireStillFalse checks that passed is false after all other goroutines of
+// the bubble are blocked.
+func requireStillFalse(t *testing.T, passed func() bool, why string) {
+	t.Helper()
+	synctest.Wait()
+	require.False(t, passed(), why)
+}
+
+// requireBecomesTrue checks that passed is true after all other goroutines of
+// the bubble are blocked.
+func requireBecomesTrue(t *testing.T, passed func() bool) {
+	t.Helper()
+	synctest.Wait()
+	require.True(t, passed())
+}
+
+// tenant returns the group of an item such as "a/1": the text before the slash.
+func tenant(item string) string {
+	name, _, _ := strings.Cut(item, "/")
+	return name
+}
+
+// ofTenant returns the items "name/0" to "name/n-1".
+func ofTenant(name string, n int) (items []string) {
+	for i := range n {
+		items = append(items, fmt.Sprintf("%s/%d", name, i))
+	}
+	return items
+}
 
 // forEachShardCount runs a test with one shard, which has client-go's order,
 // with the smallest number above that, and with a usual number.
@@ -74,11 +107,6 @@ func newFake() *clock.Fake {
 // newQueue returns a queue with default options, except for its shards.
 func newQueue[T comparable](shards int) *shardq.Queue[T] {
 	return shardq.MustNew(shardq.Options[T]{Shards: shards})
-}
-
-// newQueueOn returns a queue with the clock of a timeline.
-func newQueueOn[T comparable](shards int, line timeline) *shardq.Queue[T] {
-	return shardq.MustNew(shardq.Options[T]{Shards: shards, Clock: line.clock})
 }
 
 // take returns the next item, and fails where Get would block.
@@ -193,15 +221,6 @@ func scaled(full, reduced int) int {
 	return n
 }
 
-// burstSize returns the size of a burst. At full scale it is a million for a
-// usual number of shards, and less for the others to save time.
-func burstSize(shards int) int {
-	if shards < 16 {
-		return scaled(200_000, 50_000)
-	}
-	return scaled(1_000_000, 100_000)
-}
-
 // numbers returns 0 to n-1.
 func numbers(n int) []int {
 	items := make([]int, n)
@@ -216,4 +235,19 @@ func counts(stats shardq.Stats) shardq.Stats {
 	stats.PerShard, stats.Priorities, stats.Metrics, stats.NextDue = nil, nil, nil, time.Time{}
 	stats.Capacity, stats.Limited, stats.Parked, stats.Workers, stats.ShuttingDown = 0, 0, 0, 0, false
 	return stats
+}
+
+func addAll[T comparable](q *shardq.Queue[T], items []T) {
+	for _, item := range items {
+		q.Add(item)
+	}
+}
+
+// requireShutsDown checks that no lock is held and that no call blocks forever.
+func requireShutsDown[T comparable](t *testing.T, q *shardq.Queue[T]) {
+	t.Helper()
+	q.ShutDownWithDrain()
+	q.ShutDown()
+	requireGetSaysShutdown(t, q)
+	requireCounts(t, q, 0, 0, 0)
 }

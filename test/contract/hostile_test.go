@@ -3,38 +3,31 @@ package contract
 import (
 	"encoding/binary"
 	"math/bits"
-	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/cespare/xxhash/v2"
 	"github.com/stretchr/testify/require"
 
 	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/worker"
 )
 
-func TestH8MegabyteKeys(t *testing.T) {
-	forEachShardCount(t, func(t *testing.T, shards int) {
-		fake := newFake()
-		requireMemoryReturns(t, shardq.Options[string]{Shards: shards, Clock: fake}, func(q *shardq.Queue[string]) {
-			items := make([]string, 20)
-			for i := range items { // that differ in their last byte, or their length
-				items[i] = strings.Repeat("k", 1<<20+i/10) + string(rune('a'+i%10))
-			}
-			addAll(q, items)
-			addAll(q, items)
-			requireExactly(t, items, takeAll(t, q))
-			for _, item := range items {
-				q.AddAfter(strings.Clone(item), time.Second)
-				q.Done(strings.Clone(item))
-			}
-			fake.Step(time.Minute)
-			requireExactly(t, items, finishAll(t, q))
-		})
-	})
+// TestC60ForgedTokens checks that a token that the queue has not made names
+// nothing.
+func TestC60ForgedTokens(t *testing.T) {
+	q := shardq.MustNew(shardq.Options[int]{Shards: 2})
+	q.Add(1)
+	claim := claimOne(t, q)
+	token := claim.Token()
+	for _, id := range []uint64{40<<32 | 1, 1<<48 | token.ID, 1<<63 | token.ID, token.ID ^ 1} {
+		forged := worker.NewClaim(1, 0, claim.Owner(), worker.Token{ID: id, Fence: token.Fence})
+		require.ErrorIs(t, forged.Done(), worker.ErrClaimEnded, "%x", id)
+		require.False(t, forged.Valid())
+	}
+	require.PanicsWithValue(t, "worker: Return.Reason is 77: want ReturnRetry, ReturnRequeue or ReturnRelease",
+		func() { _ = claim.Return(worker.Return{Reason: 77}) })
+	require.True(t, claim.Valid())
+	require.NoError(t, claim.Done())
 }
 
 // Two of the constants of xxHash64. They are variables because their sum
@@ -69,6 +62,14 @@ func inverse(odd uint64) uint64 {
 	return x
 }
 
+func claimOne(t *testing.T, q *shardq.Queue[int]) worker.Claim[int] {
+	t.Helper()
+	claim, ok := q.TryClaim()
+	require.True(t, ok)
+	require.True(t, claim.Valid())
+	return claim
+}
+
 func collidingKeys(t *testing.T, n int) []string {
 	keys := make([]string, n)
 	for i := range keys {
@@ -89,7 +90,9 @@ func cycleAll[T comparable](t *testing.T, q *shardq.Queue[T], items []T) (taken 
 		item, _ := q.Get()
 		taken = append(taken, item)
 	}
-	doneAll(q, items)
+	for _, item := range items {
+		q.Done(item)
+	}
 	requireCounts(t, q, 0, 0, 0)
 	require.Zero(t, q.Stats().Misused)
 	return taken
@@ -132,37 +135,6 @@ func equal[T comparable](a, b []T) bool {
 	return len(a) == len(b)
 }
 
-// A call that takes an item calls Hash once, so that a slow one costs no more
-// than necessary.
-func TestC18HashIsCalledOnce(t *testing.T) {
-	forEachShardCount(t, func(t *testing.T, shards int) {
-		calls := 0
-		fake := newFake()
-		q := shardq.MustNew(shardq.Options[int]{Shards: shards, Clock: fake, Hash: func(int) uint64 { calls++; return 0 }})
-		for item := range 1000 {
-			q.Add(item)
-			q.AddAfter(item, time.Second)
-		}
-		require.Equal(t, 2000, calls)
-		takeAll(t, q)
-		require.Equal(t, 2000, calls)
-		doneAll(q, numbers(1000))
-		require.Equal(t, 3000, calls)
-		fake.Step(time.Hour)
-		require.Equal(t, 3000, calls)
-		q.ShutDown()
-		require.Equal(t, 3000, calls)
-	})
-}
-
-// The queue's own hash spreads sequential keys evenly.
-func TestC18SequentialKeysSpread(t *testing.T) {
-	forEachShardCount(t, func(t *testing.T, shards int) {
-		keys := numbers(burstSize(shards))
-		requireSpread(t, shards, keys, cycleAll(t, newQueue[int](shards), keys))
-	})
-}
-
 // requireSpread concludes from the order of the Gets that the keys were spread
 // over the shards. If the spread is even, the n-th key is at about place
 // n/shards of its shard. By the bound of C5, about the n-th Get hands it out.
@@ -192,68 +164,4 @@ func TestC18EachQueueHasASeed(t *testing.T) {
 	keys := numbers(100)
 	a, b := newQueue[int](16), newQueue[int](16)
 	require.NotEqual(t, cycleAll(t, a, keys), cycleAll(t, b, keys))
-}
-
-// H10: one key gets nearly all the traffic, and its worker never finishes.
-func TestH10AllTrafficOnOneKey(t *testing.T) {
-	forEachShardCountInBubble(t, func(t *testing.T, shards int) {
-		const hot, others = -1, 500
-		q := newQueue[int](shards)
-		q.Add(hot)
-		takeItem(t, q, hot)
-
-		var served atomic.Int32
-		var workers, producers sync.WaitGroup
-		for range 3 {
-			workers.Go(func() {
-				for {
-					item, shutdown := q.Get()
-					if shutdown {
-						return
-					}
-					served.Add(1)
-					q.Done(item)
-				}
-			})
-		}
-		for range 4 {
-			producers.Go(func() {
-				for range scaled(100_000, 20_000) {
-					q.Add(hot)
-				}
-			})
-		}
-		addAll(q, numbers(others))
-		producers.Wait()
-		synctest.Wait()
-		require.EqualValues(t, others, served.Load(), "and none of the hot key's")
-		requireCounts(t, q, 0, 0, 1)
-
-		q.Done(hot)
-		synctest.Wait()
-		require.EqualValues(t, others+1, served.Load())
-		q.ShutDown()
-		workers.Wait()
-	})
-}
-
-// A key that is added again as soon as it is taken does not block others.
-func TestH10HotKeyStarvesNobody(t *testing.T) {
-	forEachShardCount(t, func(t *testing.T, shards int) {
-		const hot, others = -1, 100
-		q := newQueue[int](shards)
-		q.Add(hot)
-		addAll(q, numbers(others))
-		seen := 0
-		for gets := 1; seen < others; gets++ {
-			require.LessOrEqual(t, gets, (others+1)*shards)
-			item := take(t, q)
-			if item == hot {
-				q.Add(hot)
-			} else {
-				seen++
-			}
-			q.Done(item)
-		}
-	})
 }

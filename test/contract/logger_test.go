@@ -15,7 +15,7 @@ import (
 
 	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/clock"
-	"github.com/shardq/shardq/coalesce"
+	"github.com/shardq/shardq/limiter"
 	"github.com/shardq/shardq/worker"
 )
 
@@ -90,72 +90,6 @@ func TestLoggerGetsSomeOfMany(t *testing.T) {
 	})
 }
 
-// A slowName is an item whose text is expensive.
-type slowName struct{ asked *int }
-
-func (n slowName) String() string {
-	*n.asked++
-	return "slow"
-}
-
-// TestLoggerWritesNoItemInVain checks that items of omitted lines are not
-// formatted.
-func TestLoggerWritesNoItemInVain(t *testing.T) {
-	asked := 0
-	q := shardq.MustNew(shardq.Options[any]{LogItems: true, Logger: slog.New(slog.NewTextHandler(&bytes.Buffer{}, nil))})
-	for range 1000 {
-		q.Done(slowName{&asked})
-	}
-	require.LessOrEqual(t, asked, 15)
-	require.GreaterOrEqual(t, asked, 10)
-}
-
-// TestLoggerOmitsWhatTheEndLeaves checks that items that a drain drops are no
-// failures.
-func TestLoggerOmitsWhatTheEndLeaves(t *testing.T) {
-	q := newLogged(shardq.Options[string]{})
-	q.Add("later")
-	ctx, cancel := context.WithCancel(context.Background())
-	reported := 0
-	w, err := worker.New(q.Queue, worker.Options[string]{
-		Workers: 1, Drain: q.DrainWith(shardq.DrainOptions{}), OnDiscard: func(context.Context, worker.Failure[string]) { reported++ },
-		Handle: func(context.Context, string) error {
-			q.AddAfter("resync", time.Hour)
-			cancel()
-			return nil
-		},
-	})
-	require.NoError(t, err)
-	require.NoError(t, w.Run(ctx))
-	require.Equal(t, 1, reported)
-	require.Zero(t, q.Stats().Discarded)
-	require.Equal(t, []string{`level=INFO msg="shardq: the queue is shut down" ready=0 processing=0 dropped=1 queue=invoices`}, q.lines())
-}
-
-func TestLoggerGetsStuckItems(t *testing.T) {
-	q := newLogged(shardq.Options[string]{StuckAfter: time.Minute})
-	q.Add("a")
-	_, _ = q.Get()
-	q.clock.Step(2 * time.Minute)
-	line := q.lines()[0]
-	require.Contains(t, line, "level=WARN")
-	require.Contains(t, line, "processing=2m0s")
-	require.True(t, q.Configuration().Ages)
-}
-
-func TestLoggerGetsWatermarks(t *testing.T) {
-	q := newLogged(shardq.Options[string]{HighWatermark: 2, LowWatermark: 0})
-	q.AddBatch([]string{"a", "b"})
-	q.Cancel("a")
-	q.Cancel("b")
-	lines := q.lines()
-	require.Len(t, lines, 2)
-	require.Contains(t, lines[0], "has reached its high watermark")
-	require.Contains(t, lines[1], "is down to its low watermark")
-	_, err := shardq.New(shardq.Options[string]{Logger: slog.Default(), HighWatermark: 1, LowWatermark: 1})
-	require.ErrorContains(t, err, "LowWatermark")
-}
-
 func TestLoggerGetsTheEndOnce(t *testing.T) {
 	q := newLogged(shardq.Options[string]{})
 	q.Add("a")
@@ -174,7 +108,7 @@ func TestLoggerGetsTheEndOnce(t *testing.T) {
 
 func TestLoggerGetsFailures(t *testing.T) {
 	q := newLogged(shardq.Options[string]{LogItems: true, Shards: 1})
-	q.AddBatch([]string{"fails", "panics", "is discarded"})
+	q.AddBatch([]string{"fails", "panics", "is discarded"}, shardq.AddOptions{})
 	ctx, cancel := context.WithCancel(context.Background())
 	handled := 0
 	w, err := worker.New(q.Queue, worker.Options[string]{Workers: 1, Handle: func(_ context.Context, item string) error {
@@ -200,23 +134,6 @@ func TestLoggerGetsFailures(t *testing.T) {
 	require.EqualValues(t, 1, q.Stats().Discarded)
 }
 
-// TestLoggerOfACoalescerNamesKeys checks that the log has keys and no values.
-func TestLoggerOfACoalescerNamesKeys(t *testing.T) {
-	var text bytes.Buffer
-	c := coalesce.MustNew(coalesce.Options[string, string]{
-		Queue: shardq.Options[string]{Logger: slog.New(slog.NewTextHandler(&text, nil)), LogItems: true},
-		Merge: func(_, next string) string { return next },
-	})
-	require.NoError(t, c.Put("key", "value"))
-	ctx, cancel := context.WithCancel(context.Background())
-	require.NoError(t, c.Run(ctx, 1, func(context.Context, string, string) error {
-		cancel()
-		return errors.New("failed")
-	}))
-	require.Contains(t, text.String(), "item=key")
-	require.NotContains(t, text.String(), "value")
-}
-
 // A callingLogHandler is a handler of a log that calls the queue (C17): no lock
 // is held.
 type callingLogHandler struct {
@@ -239,28 +156,69 @@ func TestC17LoggerMayUseTheQueue(t *testing.T) {
 	}}
 	fake := newFake()
 	q = shardq.MustNew(shardq.Options[string]{
-		Clock: fake, Logger: slog.New(handler), StuckAfter: time.Second, HighWatermark: 3, LowWatermark: 1,
+		Clock: fake, Logger: slog.New(handler), StuckAfter: time.Second, Watermarks: shardq.Watermarks{High: 3, Low: 1},
 	})
 	q.Done("a")
-	q.AddBatch([]string{"a", "b", "c"})
+	q.AddBatch([]string{"a", "b", "c"}, shardq.AddOptions{})
 	_, _ = q.Get()
 	fake.Step(time.Minute)
 	q.ShutDown()
 	require.EqualValues(t, 4, reported.Load(), "misuse, the watermark, an item that is stuck, the end")
 }
 
-// TestLoggerThatIsDisabled checks that a disabled handler uses up no line of
-// the limit, and gets none.
-func TestLoggerThatIsDisabled(t *testing.T) {
-	var text bytes.Buffer
-	level := &slog.LevelVar{}
-	level.Set(slog.LevelError)
-	q := shardq.MustNew(shardq.Options[string]{Clock: newFake(), Logger: slog.New(slog.NewTextHandler(&text, &slog.HandlerOptions{Level: level}))})
-	for range 100 {
-		q.Done("a")
-	}
-	require.Empty(t, text.String())
-	level.Set(slog.LevelWarn)
-	q.Done("a")
-	require.NotContains(t, text.String(), "suppressed")
+// TestLoggerGetsAnOutageOnce checks that a service that is down has one warning
+// at its beginning, few while it lasts, and one line at its end.
+func TestLoggerGetsAnOutageOnce(t *testing.T) {
+	q := newLogged(shardq.Options[string]{RateLimiter: limiter.NewExponential[string](0, 0)})
+	q.Add("a")
+	ctx, cancel := context.WithCancel(context.Background())
+	failures := 0
+	pool, err := worker.New(q.Queue, worker.Options[string]{Workers: 1, Handle: func(context.Context, string) error {
+		if failures == 12_687 {
+			cancel()
+			return nil
+		}
+		failures++
+		q.clock.Step(10 * time.Millisecond)
+		return errors.New("down")
+	}})
+	require.NoError(t, err)
+	require.NoError(t, pool.Run(ctx))
+	require.EqualValues(t, 1, q.Stats().Outages)
+	require.Zero(t, q.Stats().OutageFailures)
+	lines := q.lines()
+	require.Len(t, lines, 4+3+1)
+	require.Equal(t, `level=WARN msg="shardq: an outage begins: no attempt succeeds" failures=5 for=40ms error=down attempt=5 queue=invoices`, lines[4])
+	require.Contains(t, lines[5], `an outage goes on: no attempt succeeds" failures=1005 for=10.04s`)
+	require.Contains(t, lines[6], `failures=7005 for=1m10.04s`)
+	require.Equal(t, `level=INFO msg="shardq: an outage is over: an attempt has succeeded" failures=12687 for=2m6.86s queue=invoices`, lines[7])
 }
+
+// TestOutagesAreOfFailures checks that an attempt that asks for another one
+// ends a run of failures, and that Permanent errors are no part of it.
+func TestOutagesAreOfFailures(t *testing.T) {
+	q := shardq.MustNew(shardq.Options[int]{Shards: 1, RateLimiter: limiter.NewExponential[int](0, 0)})
+	results := []error{
+		errDown, errDown, errDown, errDown, worker.RequeueAfter(0), errDown, errDown, errDown,
+		worker.Permanent(errDown), worker.Permanent(errDown), worker.Permanent(errDown), errDown, nil,
+	}
+	for i := range results {
+		q.Add(i)
+	}
+	attempts := map[int]int{}
+	outages := uint64(0) // before the last item succeeds
+	require.NoError(t, q.Run(t.Context(), 1, func(_ context.Context, item int) error {
+		if attempts[item]++; attempts[item] > 1 {
+			return nil
+		}
+		if item == len(results)-1 {
+			outages = q.Stats().Outages
+			q.ShutDown()
+		}
+		return results[item]
+	}))
+	require.Zero(t, outages)
+	require.Zero(t, q.Stats().Outages)
+}
+
+var errDown = errors.New("down")

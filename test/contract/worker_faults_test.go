@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -135,14 +134,13 @@ func (l faultLog) WithGroup(string) slog.Handler             { return l }
 func faultOptions(b *workerFault, grouped bool) shardq.Options[int] {
 	o := shardq.Options[int]{
 		Shards: 3, Clock: faultClock{b}, Ages: true, Logger: slog.New(faultLog{b}),
-		RateLimiter:   faultLimiter[int]{limiter.NewExponential[int](time.Second, time.Minute), b},
-		HighWatermark: 4, LowWatermark: 1,
-		OnWatermark: func(shardq.Watermark) { b.tick("OnWatermark") },
+		RateLimiter: faultLimiter[int]{limiter.NewExponential[int](time.Second, time.Minute), b},
+		Watermarks:  shardq.Watermarks{High: 4, Low: 1, On: func(shardq.Watermark) { b.tick("OnWatermark") }},
 		OnMisuse:    func(shardq.Misuse[int]) { b.tick("OnMisuse") },
 	}
 	if grouped {
 		o.Group = func(item int) string { b.tick("Group"); return strconv.Itoa(item % 2) }
-		o.GroupWeight = func(string) int { b.tick("GroupWeight"); return 2 }
+		o.GroupPolicy = func(string) shardq.GroupPolicy { b.tick("GroupPolicy"); return shardq.GroupPolicy{Weight: 2} }
 	} else {
 		o.Hash = func(item int) uint64 { b.tick("Hash"); return uint64(item) }
 	}
@@ -151,7 +149,7 @@ func faultOptions(b *workerFault, grouped bool) shardq.Options[int] {
 
 var bombs = []string{
 	"Handle", "As", "OnError", "OnDiscard", "When", "Forget", "NumRequeues", "Now", "AfterFunc", "Reset",
-	"Enabled", "Log", "OnWatermark", "OnMisuse", "Hash", "Group", "GroupWeight", "Merge", "Weight",
+	"Enabled", "Log", "OnWatermark", "OnMisuse", "Hash", "Group", "GroupPolicy", "Merge", "Weight",
 }
 
 // forEachFault runs a test with a fault at each call of each function, until
@@ -195,25 +193,42 @@ func (b *workerFault) answer(item, attempt int) error {
 	return nil
 }
 
-// perItem calls the handler of one item of a batch, and recovers a panic so
-// that the other items do not fail.
-func perItem(handle func() error) (err error) {
-	defer func() {
-		if recover() != nil {
-			err = errOnPurpose
+// runWithFault runs workers until all items are handled. It starts new ones
+// when a panic has ended them. Handle returns the outcome of an item, and end
+// is called when an item has succeeded or was discarded.
+func runWithFault[T any](t *testing.T, b *workerFault, batch int, source worker.Source[T],
+	drain func(context.Context) ([]T, error), handle func(T) error, end func(T)) {
+	t.Helper()
+	one := func(_ context.Context, item T) error {
+		err := handle(item)
+		if err == nil {
+			end(item)
 		}
-	}()
-	return handle()
-}
-
-// runWithFault runs workers until ctx ends. It starts new ones when a panic has
-// ended them.
-func runWithFault[T any](t *testing.T, b *workerFault, workers func() (*worker.Pool[T], error)) {
+		return err
+	}
+	o := worker.Options[T]{
+		Workers: 1, Drain: drain, BatchSize: batch,
+		OnError:   func(context.Context, worker.Failure[T]) { b.tick("OnError") },
+		OnDiscard: func(_ context.Context, f worker.Failure[T]) { end(f.Item); b.tick("OnDiscard") },
+	}
+	if batch == 0 {
+		o.Handle = one
+	} else {
+		o.HandleBatch = func(ctx context.Context, items []T) []error {
+			errs := make([]error, len(items))
+			for i, item := range items { // a panic would fail the others as well
+				if recovered(func() { errs[i] = one(ctx, item) }) != nil {
+					errs[i] = errOnPurpose
+				}
+			}
+			return errs
+		}
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	b.arm(true)
 	ended := returned(func() {
 		for again := true; again; {
-			w, err := workers()
+			w, err := worker.New(source, o)
 			require.NoError(t, err)
 			again = panicOf(func() { err = w.Run(ctx) }) != nil
 			require.NoError(t, err)
@@ -234,89 +249,45 @@ func TestC51NoPanicLosesAnItem(t *testing.T) {
 	forEachFault(t, func(t *testing.T, b *workerFault, batch int, grouped bool) {
 		q := shardq.MustNew(faultOptions(b, grouped))
 		ends, attempts := newTally(), newTally()
-		handle := func(_ context.Context, item int) error {
-			err := b.answer(item, attempts.count(item))
-			if err == nil {
-				ends.count(item)
-			}
-			return err
-		}
-		o := worker.Options[int]{
-			Workers: 1, Drain: q.DrainWith(shardq.DrainOptions{Delayed: shardq.AwaitDelayed}), BatchSize: batch,
-			OnError:   func(context.Context, worker.Failure[int]) { b.tick("OnError") },
-			OnDiscard: func(_ context.Context, f worker.Failure[int]) { ends.count(f.Item); b.tick("OnDiscard") },
-		}
-		if batch == 0 {
-			o.Handle = handle
-		} else {
-			o.HandleBatch = func(ctx context.Context, items []int) (errs []error) {
-				for _, item := range items {
-					errs = append(errs, perItem(func() error { return handle(ctx, item) }))
-				}
-				return errs
-			}
-		}
-		q.AddBatch(numbers(11))
-		runWithFault(t, b, func() (*worker.Pool[int], error) { return worker.New(q, o) })
+		q.AddBatch(numbers(11), shardq.AddOptions{})
+		runWithFault(t, b, batch, q, q.DrainWith(shardq.DrainOptions{Delayed: shardq.AwaitDelayed}),
+			func(item int) error { return b.answer(item, attempts.count(item)) }, func(item int) { ends.count(item) })
 		ends.once(t, 11)
-		require.Zero(t, q.Stats().Held)
-		require.Zero(t, q.Stats().Misused)
+		require.Zero(t, q.Stats().Held+int(q.Stats().Misused))
 	})
 }
 
 // The same holds for values.
 func TestC58NoPanicLosesAValue(t *testing.T) {
+	type entry = coalesce.Entry[int, []int]
 	forEachFault(t, func(t *testing.T, b *workerFault, batch int, grouped bool) {
-		options := coalesce.Options[int, []int]{
+		c := coalesce.MustNew(coalesce.Options[int, []int]{
 			Queue:  faultOptions(b, grouped),
 			Merge:  func(x, y []int) []int { b.tick("Merge"); return slices.Concat(x, y) },
 			Weight: func(v []int) int { b.tick("Weight"); return len(v) },
-		}
-		c := coalesce.MustNew(options)
-		came, attempts := newTally(), newTally()
-		var put atomic.Int64
-		putNext := func(key int) { require.NoError(t, c.Put(key, []int{int(put.Add(1)) - 1})) }
-		end := func(numbers []int) {
-			for _, n := range numbers {
-				came.count(n)
-			}
-		}
-		handle := func(_ context.Context, one numbersOfKey) error {
-			attempt := attempts.count(one.Key)
-			if attempt < 3 {
-				b.disabled(func() { // merges with the returned value
-					putNext(one.Key)
-					putNext(one.Key)
-				})
-			}
-			err := b.answer(one.Key, attempt)
-			if err == nil {
-				end(one.Value)
-			}
-			return err
-		}
-		o := worker.Options[numbersOfKey]{
-			Workers: 1, Drain: c.DrainWith(shardq.DrainOptions{Delayed: shardq.AwaitDelayed}), BatchSize: batch,
-			OnError:   func(context.Context, worker.Failure[numbersOfKey]) { b.tick("OnError") },
-			OnDiscard: func(_ context.Context, f worker.Failure[numbersOfKey]) { end(f.Item.Value); b.tick("OnDiscard") },
-		}
-		if batch == 0 {
-			o.Handle = handle
-		} else {
-			o.HandleBatch = func(ctx context.Context, all []numbersOfKey) (errs []error) {
-				for _, one := range all {
-					errs = append(errs, perItem(func() error { return handle(ctx, one) }))
-				}
-				return errs
-			}
-		}
+		})
+		ends, attempts := newTally(), newTally()
+		put := 0
+		putNext := func(key int) { require.NoError(t, c.Put(key, []int{put})); put++ }
 		for key := range 7 {
 			putNext(key)
 		}
-		runWithFault(t, b, func() (*worker.Pool[numbersOfKey], error) { return worker.New(c, o) })
-		came.once(t, int(put.Load()))
-		require.Zero(t, c.Len())
-		require.Zero(t, c.Stats().Held)
-		require.Zero(t, c.Stats().Misused)
+		runWithFault(t, b, batch, c, c.DrainWith(shardq.DrainOptions{Delayed: shardq.AwaitDelayed}),
+			func(one entry) error {
+				attempt := attempts.count(one.Key)
+				if attempt < 3 {
+					b.disabled(func() { // merges with the returned value
+						putNext(one.Key)
+						putNext(one.Key)
+					})
+				}
+				return b.answer(one.Key, attempt)
+			}, func(one entry) {
+				for _, n := range one.Value {
+					ends.count(n)
+				}
+			})
+		ends.once(t, put)
+		require.Zero(t, c.Len()+c.Stats().Held+int(c.Stats().Misused))
 	})
 }

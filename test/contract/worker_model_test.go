@@ -1,192 +1,412 @@
 package contract
 
 import (
-	"context"
-	"runtime"
-	"sync/atomic"
-	"testing"
-	"testing/synctest"
+	"fmt"
+	"slices"
+	"strings"
 	"time"
 
-	"github.com/stretchr/testify/require"
-	"pgregory.net/rapid"
-
 	"github.com/shardq/shardq"
-	"github.com/shardq/shardq/internal/testscale"
 	"github.com/shardq/shardq/stats"
-	"github.com/shardq/shardq/worker"
 )
 
-// TestWorkersBehaveAsTheirModel compares workers with a model. The outcome of
-// an item depends only on its answers, not on the number of workers, the sizes
-// of batches, or resizes.
-func TestWorkersBehaveAsTheirModel(t *testing.T) {
-	testscale.Rapid(100)
-	rapid.Check(t, func(rt *rapid.T) {
-		rapid.SyncTest(rt, func(rt *rapid.T) { playWorkers(rt) })
-	})
+// A poolModel says what a pool of a queue must do. It does not say which worker
+// takes which item. Its player tells it what was taken.
+type poolModel struct {
+	poolOptions
+	now   time.Time
+	items map[int]*poolItem
+	// ends says how the end has begun, and retries whether the queue accepts
+	// retries since. Timeout is when a drain ends early.
+	ends    poolEnd
+	retries bool
+	timeout time.Time
+	dropped []int // by the drain
+	drains  bool  // Drain has been called
+	stopped bool  // the handlers' contexts have ended
+	// left is the number of calls of hooks until one panics.
+	left    int
+	faulted bool
+	// stopping says that a hook has panicked in this step. It is settled before
+	// the pool stops, so that an idle worker may take the item.
+	stopping bool
+	early    bool // the drain has ended early
+	paused   bool
+	wanted   int      // the number of workers asked for
+	events   []string // what the hooks must have received since the last step
+	results  [stats.Results]uint64
 }
 
-// answers are the results of a handler for an item, one letter for each run: s
-// succeeds, f fails, p panics, x exits, a requeues, and g is permanent.
-type answers struct {
-	letters string
-	runs    int
+type poolOptions struct {
+	most     int           // MaxAttempts
+	limit    time.Duration // Timeout
+	again    bool          // CancelIfAddedAgain
+	canceled bool          // CancelIfCanceled
+	leftover bool          // OnLeftover is set
+	batch    int           // BatchSize, or 0
+	linger   time.Duration
+	drain    *shardq.DrainOptions // nil without a drain
 }
 
-// results returns the attempts by result, and the numbers of failures and
-// discards. In a batch, a panic is an error.
-func (s answers) results(most int, batches bool) (results [stats.Results]uint64, failures, discarded int) {
-	runs, failures, discarded := s.expected(most)
-	for i := range runs {
-		result := stats.Succeeded // beyond the letters
-		if i < len(s.letters) {
-			result = map[byte]stats.Result{
-				's': stats.Succeeded, 'f': stats.Failed, 'p': stats.Panicked, 'x': stats.Panicked,
-				'a': stats.Requeued, 'g': stats.Failed,
-			}[s.letters[i]]
-		}
-		if result == stats.Panicked && batches {
-			result = stats.Failed
-		}
-		if i == runs-1 && discarded == 1 {
-			result = stats.Discarded
-		}
-		results[result]++
-	}
-	return results, failures, discarded
+type poolEnd uint8
+
+const (
+	isOpen    poolEnd = iota
+	endsNow           // the context has ended, and there is no drain
+	isDrained         // the context has ended, and the pool drains
+	isShut            // ShutDown was called
+)
+
+// A poolItem is what the model knows of an item.
+type poolItem struct {
+	ready    bool      // or dirty, if it is taken
+	due      time.Time // the end of a delay, or zero
+	failures int
+	taken    bool
+	claimed  time.Time // when it was taken
+	began    time.Time // when the handler was called, or zero
+	canceled bool      // since it was taken
+	cause    string    // why the context of its handler has ended
 }
 
-// expected returns the numbers of runs, failures, and discards.
-func (s answers) expected(most int) (runs, failures, discarded int) {
-	attempt := 0
-	for _, letter := range s.letters {
-		runs++
-		switch letter {
-		case 's':
-			return runs, failures, discarded
-		case 'a':
-			attempt = 0
-			continue
-		case 'g':
-			return runs, failures + 1, discarded + 1
-		}
-		failures++
-		if attempt++; most > 0 && attempt == most {
-			return runs, failures, discarded + 1
-		}
+// priorityOf returns the priority with which an item is always added.
+func priorityOf(item int) int { return item % 3 }
+
+func backoffOf(failures int) time.Duration { return time.Second << min(failures-1, 5) }
+
+// isClosed reports whether the queue refuses adds.
+func (m *poolModel) isClosed() bool { return m.ends == isDrained || m.ends == isShut }
+
+// Add adds an item after a delay, or at once.
+func (m *poolModel) Add(item int, delay time.Duration) {
+	it := m.items[item]
+	if m.isClosed() && !(it.taken && m.retries) {
+		return
 	}
-	return runs + 1, failures, discarded // finally it succeeds
+	if delay <= 0 {
+		m.makeReady(it)
+		return
+	}
+	if due := m.now.Add(delay); it.due.IsZero() || due.Before(it.due) {
+		it.due = due
+	}
 }
 
-func (s *answers) answer() error {
-	if s.runs++; s.runs > len(s.letters) {
-		return nil
+func (m *poolModel) makeReady(it *poolItem) {
+	it.ready = true
+	if it.taken && m.again {
+		it.end("added")
 	}
-	switch s.letters[s.runs-1] {
-	case 'f':
-		return errOnPurpose
-	case 'p':
-		panic("on purpose")
-	case 'x':
-		runtime.Goexit()
-	case 'a':
-		return worker.RequeueAfter(time.Second)
-	case 'g':
-		return worker.Permanent(errOnPurpose)
-	}
-	return nil
 }
 
-// perItem turns a letter into the error of one item of a batch, where a panic
-// would fail all items.
-func (s *answers) perItem() (err error) {
-	returned := false
-	defer func() {
-		if !returned && recover() != nil {
-			err = errOnPurpose
-		}
-	}()
-	err = s.answer()
-	returned = true
-	return err
+// end ends the context of a handler.
+func (it *poolItem) end(cause string) {
+	if it.cause == "" {
+		it.cause = cause
+	}
 }
 
-func playWorkers(rt *rapid.T) {
-	letters := "sfpag"
-	o := worker.Options[int]{
-		Workers:     rapid.IntRange(1, 4).Draw(rt, "workers"),
-		MaxAttempts: rapid.IntRange(0, 3).Draw(rt, "MaxAttempts"),
-	}
-	batches := rapid.Bool().Draw(rt, "batches")
-	if !batches {
-		letters += "x"
-	}
-	scripts := rapid.SliceOfN(rapid.Custom(func(rt *rapid.T) *answers {
-		return &answers{letters: rapid.StringOfN(rapid.RuneFrom([]rune(letters)), 0, 6, -1).Draw(rt, "answers")}
-	}), 1, 8).Draw(rt, "scripts")
-	q := shardq.MustNew(shardq.Options[int]{Shards: rapid.SampledFrom([]int{1, 3}).Draw(rt, "shards"), Metrics: true})
-	var failures, discarded = make([]atomic.Int32, len(scripts)), make([]atomic.Int32, len(scripts))
-	o.OnError = func(_ context.Context, f worker.Failure[int]) { failures[f.Item].Add(1) }
-	o.OnDiscard = func(_ context.Context, f worker.Failure[int]) { discarded[f.Item].Add(1) }
-	if batches {
-		o.BatchSize = rapid.IntRange(1, 5).Draw(rt, "BatchSize")
-		o.HandleBatch = func(_ context.Context, items []int) (errs []error) {
-			for _, item := range items {
-				errs = append(errs, scripts[item].perItem())
-			}
-			return errs
+// Cancel cancels the adds of an item.
+func (m *poolModel) Cancel(item int) {
+	it := m.items[item]
+	it.ready, it.due = false, time.Time{}
+	if it.taken {
+		it.canceled = true
+		if m.canceled {
+			it.end("canceled")
 		}
+	}
+}
+
+// Take takes an item that a worker has.
+func (m *poolModel) Take(item int) (fault string) {
+	it := m.items[item]
+	if !it.ready || it.taken || m.paused || m.stopped && !m.stopping {
+		return fmt.Sprintf("a worker has %d: %+v", item, *it)
+	}
+	*it = poolItem{due: it.due, failures: it.failures, taken: true, claimed: m.now}
+	return ""
+}
+
+// Begin calls the handler for an item.
+func (m *poolModel) Begin(item int) {
+	it := m.items[item]
+	it.began, it.cause = m.now, ""
+	if m.stopped {
+		it.end("stop")
+	}
+	if it.ready && m.again { // it was added during a linger
+		it.end("added")
+	}
+}
+
+// Release gives up an item that was taken and not handled.
+func (m *poolModel) Release(item int) {
+	it := m.items[item]
+	it.taken, it.ready = false, true
+}
+
+// Step lets time pass. It must not pass the next event.
+func (m *poolModel) Step(d time.Duration) {
+	m.now = m.now.Add(d)
+	for _, it := range m.items {
+		if it.taken && !it.began.IsZero() && m.limit > 0 && !m.now.Before(it.began.Add(m.limit)) {
+			it.end("timeout")
+		}
+	}
+	if m.drains && !m.timeout.IsZero() && !m.now.Before(m.timeout) {
+		m.Stop()
+	}
+	for _, it := range m.items {
+		if !it.due.IsZero() && !m.now.Before(it.due) {
+			it.due = time.Time{}
+			m.makeReady(it)
+		}
+	}
+}
+
+// Next returns the time of the next event, or zero.
+func (m *poolModel) Next() (next time.Time) {
+	for _, it := range m.items {
+		next = earliest(next, it.due)
+		if it.taken && !it.began.IsZero() && m.limit > 0 && it.cause == "" {
+			next = earliest(next, it.began.Add(m.limit))
+		}
+		if it.taken && it.began.IsZero() {
+			next = earliest(next, it.claimed.Add(m.linger))
+		}
+	}
+	if !m.stopped {
+		next = earliest(next, m.timeout)
+	}
+	return next
+}
+
+// Stop ends the handlers' contexts. A drain reports what it has dropped.
+func (m *poolModel) Stop() {
+	if m.stopped {
+		return
+	}
+	m.stopped, m.early = true, m.drains && !m.isOver()
+	for _, item := range m.dropped {
+		m.note(m.nameOfLeftover(), item, m.items[item].failures, "shutdown", "down:dropped", false)
+		m.items[item].failures = 0
+	}
+	m.dropped = nil
+	for _, it := range m.items {
+		if it.taken {
+			it.end("stop")
+		}
+	}
+}
+
+// End ends the context of Run.
+func (m *poolModel) End(timeout time.Duration) {
+	if m.stopped { // Run waits for the handlers alone
+		return
+	}
+	if m.drain == nil {
+		m.ends = max(m.ends, endsNow)
+		m.Stop()
+		return
+	}
+	m.drains = true
+	if timeout > 0 {
+		m.timeout = m.now.Add(timeout)
+	}
+	if m.ends == isShut {
+		return
+	}
+	m.ends, m.retries = isDrained, m.drain.Retries != shardq.RefuseRetries
+	for item, it := range m.items {
+		switch {
+		case it.due.IsZero() || m.drain.Delayed == shardq.AwaitDelayed:
+		case m.drain.Delayed == shardq.RunDelayed:
+			it.due = time.Time{}
+			m.makeReady(it)
+		default:
+			it.due = time.Time{}
+			m.dropped = append(m.dropped, item)
+		}
+	}
+}
+
+// ShutDown shuts the queue down.
+func (m *poolModel) ShutDown() {
+	for item, it := range m.items {
+		if m.drains && !it.due.IsZero() {
+			m.dropped = append(m.dropped, item) // the drain returns them
+		}
+		it.due = time.Time{}
+	}
+	m.ends, m.retries = isShut, false
+	if m.drains && !m.stopped {
+		m.Stop()
+		m.early = true
+	}
+}
+
+// An answer is what a handler does: s succeeds, f fails, g fails for good, p
+// panics, x calls Goexit, a and z ask for the item again after a second or at
+// once, c returns the error of its context, and w, in batches, returns the wrong
+// number of errors. In batches, p, x and w count for all items.
+type answer = rune
+
+// Finish ends the attempt of an item.
+func (m *poolModel) Finish(item int, what answer) {
+	it := m.items[item]
+	result, kind := stats.Failed, string(what)
+	switch {
+	case what == 'c' && it.cause == "":
+		what = 's'
+	case what == 'c' && (it.cause == "added" || it.cause == "canceled"):
+		m.results[stats.Requeued]++
+		m.giveUp(it, it.canceled) // it runs again if it was added after the Cancel
+		return
+	case what == 'c' && it.cause == "timeout":
+		result, kind = stats.TimedOut, "timeout"
+	case what == 'c':
+		kind = "canceled"
+	case what == 'p', what == 'x':
+		result = stats.Panicked
+	}
+	switch what {
+	case 's':
+		m.results[stats.Succeeded]++
+		m.giveUp(it, true)
+	case 'a', 'z':
+		m.results[stats.Requeued]++
+		m.returns(item, map[answer]time.Duration{'a': time.Second}[what], "again", true)
+	default:
+		m.fail(item, result, kind, what == 'g')
+	}
+}
+
+// giveUp ends the claim of an item. If it is done, its failures are forgotten.
+// If not, it is ready again.
+func (m *poolModel) giveUp(it *poolItem, done bool) {
+	if done {
+		it.failures = 0
 	} else {
-		o.Handle = func(_ context.Context, item int) error { return scripts[item].answer() }
+		it.ready = true
 	}
-	w, err := worker.New(q, o)
-	require.NoError(rt, err)
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := returned(func() { require.NoError(rt, w.Run(ctx)) })
-	for item := range scripts {
-		q.Add(item)
-		if rapid.Bool().Draw(rt, "resize") {
-			w.Resize(rapid.IntRange(0, 5).Draw(rt, "to"))
-		}
-		time.Sleep(time.Duration(rapid.IntRange(0, 2000).Draw(rt, "pause")) * time.Millisecond)
+	it.taken, it.began = false, time.Time{}
+}
+
+func (m *poolModel) fail(item int, result stats.Result, kind string, permanent bool) {
+	it := m.items[item]
+	reason := "none"
+	switch {
+	case permanent:
+		reason = "permanent"
+	case m.most > 0 && it.failures+1 >= m.most:
+		reason = "exhausted"
 	}
-	w.Resize(o.Workers)
-	time.Sleep(time.Hour)
-	synctest.Wait()
-	require.Equal(rt, o.Workers, w.Len())
-	cancel()
-	synctest.Wait()
-	require.True(rt, ended())
-	require.Zero(rt, q.Stats().Held)
-	requireResults(rt, q, scripts, o.MaxAttempts, batches)
-	for item, s := range scripts {
-		runs, failed, gaveUp := s.expected(o.MaxAttempts)
-		require.Equal(rt, runs, s.runs, "runs of %q", s.letters)
-		require.EqualValues(rt, failed, failures[item].Load(), "failures of %q", s.letters)
-		require.EqualValues(rt, gaveUp, discarded[item].Load(), "give-ups of %q", s.letters)
+	m.note("error", item, it.failures+1, reason, kind, false)
+	if reason == "none" {
+		m.results[result]++
+		m.returns(item, backoffOf(it.failures+1), kind, false)
+		return
+	}
+	m.results[stats.Discarded]++
+	m.note("discard", item, it.failures+1, reason, kind, false)
+	m.giveUp(it, true)
+}
+
+// returns ends the claim of an item that runs again, or is left over by a
+// shutdown.
+func (m *poolModel) returns(item int, delay time.Duration, kind string, requeue bool) {
+	it := m.items[item]
+	if m.isClosed() && !m.retries {
+		m.note(m.nameOfLeftover(), item, it.failures+1, "shutdown", "down:"+kind, requeue)
+		m.giveUp(it, true)
+		return
+	}
+	if requeue {
+		it.failures = 0
+	} else {
+		it.failures++
+	}
+	m.Add(item, delay)
+	it.taken, it.began = false, time.Time{}
+}
+
+func (m *poolModel) nameOfLeftover() string {
+	if m.leftover {
+		return "leftover"
+	}
+	return "discard"
+}
+
+// note notes a call of a hook, which may panic.
+func (m *poolModel) note(hook string, item, attempt int, reason, kind string, requeued bool) {
+	took := time.Duration(0)
+	if it := m.items[item]; kind != "down:dropped" {
+		took = m.now.Sub(it.began)
+	}
+	m.events = append(m.events, hookCall(hook, item, attempt, reason, kind, requeued, took))
+	if m.left--; m.left == 0 {
+		m.faulted, m.stopping = true, true
 	}
 }
 
-// requireResults compares the attempts that the queue has counted, and the
-// failures that it has kept, with those of the scripts.
-func requireResults(rt *rapid.T, q *shardq.Queue[int], scripts []*answers, most int, batches bool) {
-	var want, got [stats.Results]uint64
-	failures, discarded := 0, 0
-	for _, s := range scripts {
-		results, failed, gaveUp := s.results(most, batches)
-		for result, n := range results {
-			want[result] += n
+// hookCall writes a call of a hook.
+func hookCall(hook string, item, attempt int, reason, kind string, requeued bool, took time.Duration) string {
+	return fmt.Sprintf("%s of %d: attempt %d, %s, %s, requeued %v, %v", hook, item, attempt, reason, kind, requeued, took)
+}
+
+// count counts items.
+func (m *poolModel) count(is func(it *poolItem) bool) (n int) {
+	for _, it := range m.items {
+		if is(it) {
+			n++
 		}
-		failures, discarded = failures+failed, discarded+gaveUp
 	}
-	st := q.Stats()
-	for result, h := range st.Metrics.Attempts.All() {
-		got[result] = h.Count
+	return n
+}
+
+func (m *poolModel) ready() int {
+	return m.count(func(it *poolItem) bool { return it.ready && !it.taken })
+}
+
+func (m *poolModel) takenItems() (items []int) {
+	for item, it := range m.items {
+		if it.taken {
+			items = append(items, item)
+		}
 	}
-	require.Equal(rt, want, got)
-	require.Equal(rt, st.Discarded, got[stats.Discarded])
-	keptFailures, keptDiscards := q.RecentFailures(1000)
-	require.Len(rt, keptFailures, min(64, failures-discarded))
-	require.Len(rt, keptDiscards, discarded)
+	slices.Sort(items)
+	return items
+}
+
+// isOver reports whether Run must have returned.
+func (m *poolModel) isOver() bool {
+	busy := m.count(func(it *poolItem) bool { return it.taken })
+	delayed := m.count(func(it *poolItem) bool { return !it.due.IsZero() })
+	switch {
+	case busy > 0:
+		return false
+	case m.stopped:
+		return true
+	case m.drains, m.ends == isShut:
+		return m.ready()+delayed == 0
+	}
+	return false
+}
+
+// kindOf returns the kind of an error that a hook receives.
+func kindOf(err error) string {
+	text := err.Error()
+	for _, one := range []struct{ part, kind string }{
+		{"panic: ", "p"}, {"on purpose for good", "g"}, {"on purpose", "f"}, {"runtime.Goexit", "x"}, {"requeue after", "again"},
+		{"deadline exceeded", "timeout"}, {"context canceled", "canceled"}, {"HandleBatch returned", "w"}, {"dropped while", "dropped"},
+	} {
+		if strings.Contains(text, one.part) {
+			if strings.HasPrefix(text, shardq.ErrShutDown.Error()) {
+				return "down:" + one.kind
+			}
+			return one.kind
+		}
+	}
+	return text
 }

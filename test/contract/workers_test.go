@@ -3,8 +3,12 @@ package contract
 import (
 	"context"
 	"errors"
+	"fmt"
+	"log/slog"
 	"runtime"
+	"runtime/pprof"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -12,9 +16,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/stats"
 	"github.com/shardq/shardq/worker"
 )
 
@@ -29,36 +33,6 @@ type runningPool[T comparable] struct {
 
 	mu                sync.Mutex
 	failed, discarded []worker.Failure[T]
-}
-
-// startPool runs workers with these options, and those that all tests share.
-func startPool[T comparable](t *testing.T, q *shardq.Queue[T], o worker.Options[T]) *runningPool[T] {
-	t.Helper()
-	s := startPoolOf(t, o, func(o worker.Options[T]) (*worker.Pool[T], error) { return worker.New(q, o) })
-	s.queue = q
-	return s
-}
-
-// startPoolOf is startPool for the pool that make returns.
-func startPoolOf[T comparable](t *testing.T, o worker.Options[T],
-	make func(worker.Options[T]) (*worker.Pool[T], error)) *runningPool[T] {
-	t.Helper()
-	s := &runningPool[T]{}
-	o.Workers = max(1, o.Workers)
-	if o.OnError == nil {
-		o.OnError = func(_ context.Context, f worker.Failure[T]) { s.note(&s.failed, f) }
-	}
-	if o.OnDiscard == nil {
-		o.OnDiscard = func(_ context.Context, f worker.Failure[T]) { s.note(&s.discarded, f) }
-	}
-	w, err := make(o)
-	require.NoError(t, err)
-	s.Pool = w
-	ctx, cancel := context.WithCancel(t.Context())
-	s.stop = cancel
-	t.Cleanup(cancel)
-	s.ended = returned(func() { s.err = w.Run(ctx) })
-	return s
 }
 
 func (s *runningPool[T]) note(where *[]worker.Failure[T], f worker.Failure[T]) {
@@ -99,205 +73,38 @@ func failing[T comparable](times int, err error) func(context.Context, T) error 
 	}
 }
 
-func TestC49EveryItemIsProcessed(t *testing.T) {
-	forEachShardCountInBubble(t, func(t *testing.T, shards int) {
-		q := newQueue[int](shards)
-		q.AddRateLimited(7) // has a history
-		q.AddBatch(numbers(100))
-		var mu sync.Mutex
-		var seen []int
-		s := startPool(t, q, worker.Options[int]{Workers: 4, Handle: func(ctx context.Context, item int) error {
-			mu.Lock()
-			defer mu.Unlock()
-			seen = append(seen, item)
-			return ctx.Err()
-		}})
-		synctest.Wait()
-		require.Equal(t, 4, s.Len())
-		requireExactly(t, numbers(100), seen)
-		require.Zero(t, q.NumRequeues(7), "a success is the end of the history")
-		requireCounts(t, q, 0, 1, 0) // 7 is still delayed
-		q.Add(200)
-		synctest.Wait()
-		require.Equal(t, 200, seen[100])
-		require.Empty(t, s.failed)
-		s.stopPool(t)
-	})
-}
-
-// Run is the simple form.
-func TestC49RunOfAQueue(t *testing.T) {
-	forEachShardCountInBubble(t, func(t *testing.T, shards int) {
-		q := newQueue[int](shards)
-		q.AddBatch(numbers(10))
-		ctx, cancel := context.WithCancel(t.Context())
-		total := 0
-		ended := returned(func() {
-			require.NoError(t, q.Run(ctx, 1, func(_ context.Context, item int) error {
-				total += item
-				return nil
-			}))
-		})
-		requireStillFalse(t, ended, "the queue is open")
-		require.Equal(t, 45, total)
-		cancel()
-		requireBecomesTrue(t, ended)
-		require.False(t, q.ShuttingDown())
-		require.ErrorContains(t, q.Run(t.Context(), 0, succeed[int]), "Options.Workers is 0")
-		require.ErrorContains(t, q.Run(t.Context(), 1, nil), "Handle and HandleBatch are both nil")
-	})
-}
-
-// When the context ends, workers finish their items, and leave the rest.
-func TestC49EndOfTheContext(t *testing.T) {
-	forEachShardCountInBubble(t, func(t *testing.T, shards int) {
-		q := newQueue[int](shards)
-		q.AddBatch(numbers(10))
-		finish := make(chan struct{})
-		var ends []error
-		s := startPool(t, q, worker.Options[int]{Workers: 1, Handle: func(ctx context.Context, _ int) error {
-			<-ctx.Done()
-			ends = append(ends, ctx.Err())
-			<-finish
-			return nil
-		}})
-		synctest.Wait()
-		s.stop()
-		requireStillFalse(t, s.ended, "a worker has an item")
-		close(finish)
-		s.requireEnds(t)
-		require.Equal(t, []error{context.Canceled}, ends)
-		requireCounts(t, q, 9, 0, 0)
-		require.False(t, q.ShuttingDown())
-	})
-}
-
-// drainOf returns a drain of the queue, or nil.
-func drainOf[T comparable](q *shardq.Queue[T], drains bool) func(context.Context) ([]T, error) {
-	if !drains {
-		return nil
-	}
-	return q.DrainWith(shardq.DrainOptions{})
-}
-
-// If another call shuts the queue down, the workers process what is left.
-func TestC49ShutDownOfTheQueue(t *testing.T) {
-	forEachShardCountInBubble(t, func(t *testing.T, shards int) {
-		for _, drains := range []bool{false, true} {
-			q := newQueue[int](shards)
-			gate, processed := make(chan struct{}), 0
-			s := startPool(t, q, worker.Options[int]{Drain: drainOf(q, drains), Handle: func(_ context.Context, item int) error {
-				<-gate
-				processed++
-				return nil
-			}})
-			q.AddBatch(numbers(10))
-			synctest.Wait()
-			q.ShutDown()
-			requireStillFalse(t, s.ended, "items are ready")
-			close(gate)
-			s.requireEnds(t)
-			require.Equal(t, 10, processed)
+// forEachForm runs a test with a handler in both forms: for items, and for
+// batches.
+func forEachForm(t *testing.T, handle func(context.Context, string) error, test func(t *testing.T, o worker.Options[string])) {
+	t.Helper()
+	inBatches := func(ctx context.Context, items []string) []error {
+		errs := make([]error, len(items))
+		for i, item := range items {
+			errs[i] = handle(ctx, item)
+			items[i] = "spoilt" // the handler owns the slice
 		}
-	})
-}
-
-func TestC49RunIsCalledOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := startPool(t, newQueue[int](2), worker.Options[int]{Handle: succeed[int]})
-		synctest.Wait()
-		require.ErrorContains(t, s.Run(t.Context()), "was called while it runs")
-		require.Equal(t, 1, s.Len())
-		s.stopPool(t)
-		require.ErrorContains(t, s.Run(t.Context()), "has ended")
-		s.Resize(3)
-		require.Zero(t, s.Len())
-	})
-}
-
-func TestC49NilContextPanicsInTheCaller(t *testing.T) {
-	q := newQueue[int](2)
-	var none context.Context
-	require.Panics(t, func() { _ = q.Run(none, 1, succeed[int]) })
-}
-
-func TestC49FaultsOfTheOptions(t *testing.T) {
-	_, err := worker.New[int](nil, worker.Options[int]{
-		BatchSize: 3, Timeout: -1, MaxAttempts: -1, DrainTimeout: time.Second,
-	})
-	for _, text := range []string{
-		"without a source", "Workers is 0", "both nil", "BatchSize is 3", "Timeout is -1ns", "MaxAttempts is -1",
-		"DrainTimeout is 1s: want 0 without Drain",
-	} {
-		require.ErrorContains(t, err, text)
+		return errs
 	}
-	all := func(context.Context, []int) []error { return nil }
-	_, err = worker.New(newQueue[int](1), worker.Options[int]{
-		Workers: 1, Handle: succeed[int], HandleBatch: all, DrainTimeout: -1,
-	})
-	for _, text := range []string{
-		"both set", "BatchSize is 0", "DrainTimeout is -1ns",
+	for name, o := range map[string]worker.Options[string]{
+		"single": {Handle: handle},
+		"batch":  {HandleBatch: inBatches, BatchSize: 3},
 	} {
-		require.ErrorContains(t, err, text)
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { test(t, o) })
+		})
 	}
-	_, err = worker.New(newQueue[string](1), worker.Options[string]{
-		Workers: 1, HandleBatch: func(context.Context, []string) []error { return nil }, BatchSize: 1<<20 + 1,
-	})
-	require.ErrorContains(t, err, "BatchSize is 1048577: want 1 to 1048576")
 }
 
-// DrainWith panics for the options for which Drain does, before there is
-// anything to drain.
-func TestC49DrainWithAnUnknownPolicy(t *testing.T) {
-	q := newQueue[int](2)
-	require.PanicsWithValue(t, "shardq: DrainOptions.Delayed is 9: want DropDelayed, RunDelayed or AwaitDelayed",
-		func() { q.DrainWith(shardq.DrainOptions{Delayed: 9}) })
-}
-
-func TestC49ManyWorkersOfOneQueue(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		q := newQueue[int](2)
-		first := startPool(t, q, worker.Options[int]{Handle: succeed[int]})
-		second := startPool(t, q, worker.Options[int]{Handle: succeed[int]})
-		first.stopPool(t)
-		q.Add(1)
-		synctest.Wait()
-		requireCounts(t, q, 0, 0, 0)
-		second.stopPool(t)
-	})
-}
-
-// With a drain, handlers go on when the context ends, and ready items are
-// processed.
-func TestC49DrainAtTheEnd(t *testing.T) {
-	forEachShardCountInBubble(t, func(t *testing.T, shards int) {
-		q := newQueue[int](shards)
-		gate := make(chan struct{})
-		var seen []int
-		s := startPool(t, q, worker.Options[int]{Drain: q.DrainWith(shardq.DrainOptions{}), Handle: func(ctx context.Context, item int) error {
-			<-gate
-			seen = append(seen, item)
-			return ctx.Err()
-		}})
-		q.AddBatch(numbers(10))
-		q.AddAfter(100, time.Hour)
-		synctest.Wait()
-		s.stop()
-		requireStillFalse(t, s.ended, "items are ready")
-		q.Add(1000) // too late
-		close(gate)
-		s.requireEnds(t)
-		requireExactly(t, numbers(10), seen)
-		require.Empty(t, s.failed, "the context of the handlers has ended")
-		requireCounts(t, q, 0, 0, 0)
-		require.True(t, q.ShuttingDown())
-
-		require.Len(t, s.discarded, 1, "the delayed item is reported")
-		require.Equal(t, 100, s.discarded[0].Item)
-		require.Zero(t, s.discarded[0].Attempt)
-		require.ErrorIs(t, s.discarded[0].Err, shardq.ErrShutDown)
-		require.ErrorContains(t, s.discarded[0].Err, "dropped while it was delayed")
-	})
+// panicOf returns the PanicError with which do panics.
+func panicOf(do func()) (fault *worker.PanicError) {
+	defer func() {
+		r := recover()
+		if fault, _ = r.(*worker.PanicError); fault == nil && r != nil {
+			panic(r) // Run must panic with nothing else
+		}
+	}()
+	do()
+	return nil
 }
 
 // When the context ends, a handler that returns at once may be ahead of what
@@ -306,7 +113,7 @@ func TestC49NothingIsTakenAfterTheEndOfTheContext(t *testing.T) {
 	forEachShardCountInBubble(t, func(t *testing.T, shards int) {
 		const workers = 2000
 		q := newQueue[int](shards)
-		q.AddBatch(numbers(2 * workers))
+		q.AddBatch(numbers(2*workers), shardq.AddOptions{})
 		var handled atomic.Int64
 		s := startPool(t, q, worker.Options[int]{Workers: workers, Handle: func(ctx context.Context, _ int) error {
 			handled.Add(1)
@@ -319,209 +126,491 @@ func TestC49NothingIsTakenAfterTheEndOfTheContext(t *testing.T) {
 	})
 }
 
-// A drain that takes too long ends early: the handlers' contexts end, and the
-// error lists what is left when the last worker has left.
-func TestC49DrainTimeout(t *testing.T) {
-	for _, retries := range []shardq.RetryPolicy{shardq.DefaultRetries, shardq.RefuseRetries} {
-		testDrainTimeout(t, retries)
+// goroutinesWithLabels returns the profile of all goroutines, with their
+// labels.
+func goroutinesWithLabels(t *testing.T) string {
+	t.Helper()
+	var text strings.Builder
+	require.NoError(t, pprof.Lookup("goroutine").WriteTo(&text, 1))
+	return text.String()
+}
+
+// The worker calls the methods of the handler's error only where their panic
+// counts as the handler's failure. Here the methods panic after some calls.
+func TestC50ErrorWhoseMethodsPanicLater(t *testing.T) {
+	for calls := range 4 {
+		var fault *fragileError
+		handle := func(context.Context, string) error {
+			if fault == nil {
+				fault = &fragileError{left: calls}
+				return fault
+			}
+			return nil
+		}
+		forEachForm(t, handle, func(t *testing.T, o worker.Options[string]) {
+			fault = nil
+			q := shardq.MustNew(shardq.Options[string]{Logger: slog.New(slog.DiscardHandler)})
+			s := startPool(t, q, o)
+			q.Add("a")
+			time.Sleep(time.Minute)
+			s.stopPool(t)
+			require.Len(t, s.failed, 1)
+			require.Empty(t, s.discarded)
+			requireCounts(t, q, 0, 0, 0)
+		})
 	}
 }
 
-func testDrainTimeout(t *testing.T, retries shardq.RetryPolicy) {
-	forEachShardCountInBubble(t, func(t *testing.T, shards int) {
-		q := newQueue[int](shards)
-		s := startPool(t, q, worker.Options[int]{
-			Drain: q.DrainWith(shardq.DrainOptions{Retries: retries}), DrainTimeout: time.Minute,
-			Handle: func(ctx context.Context, _ int) error {
-				<-ctx.Done()
-				return ctx.Err()
-			},
-		})
-		q.AddBatch(numbers(3))
-		synctest.Wait()
-		begin := time.Now()
-		s.stop()
-		requireStillFalse(t, s.ended, "an item is in processing")
-		time.Sleep(time.Minute)
-		requireBecomesTrue(t, s.ended)
-		require.Equal(t, time.Minute, time.Since(begin))
-		left, is := errors.AsType[*shardq.DrainError[int]](s.err)
-		require.True(t, is, "%v", s.err)
-		require.ErrorIs(t, s.err, context.DeadlineExceeded)
-		requireCounts(t, q, left.Ready, left.Delayed, left.Processing) // still there
-		if retries == shardq.RefuseRetries {
-			require.Equal(t, [3]int{0, 2, 0}, [3]int{left.Processing, left.Ready, left.Delayed})
-			require.Len(t, s.discarded, 1, "the one in processing cannot be tried again")
-			require.ErrorIs(t, s.discarded[0].Err, shardq.ErrShutDown)
-			require.ErrorIs(t, s.discarded[0].Err, context.Canceled)
-		} else {
-			require.Equal(t, [3]int{0, 2, 1}, [3]int{left.Processing, left.Ready, left.Delayed})
-			require.Empty(t, s.discarded, "it is left")
-		}
-		all := itemsOf(left.Left())
-		for _, f := range s.discarded {
-			all = append(all, f.Item)
-		}
-		require.ElementsMatch(t, numbers(3), all, "each is reported once")
-	})
+// A fragileError panics after some calls of its methods.
+type fragileError struct{ left int }
+
+func (e *fragileError) Error() string { return "fragile" }
+
+func (e *fragileError) Is(error) bool { e.ask(); return false }
+
+func (e *fragileError) As(any) bool { e.ask(); return false }
+
+func (e *fragileError) Unwrap() error { return errors.ErrUnsupported }
+
+func (e *fragileError) ask() {
+	if e.left--; e.left < 0 {
+		panic("asked once more")
+	}
 }
 
-// Awaited items are processed at their deadlines.
-func TestC49DrainAwaits(t *testing.T) {
-	forEachShardCountInBubble(t, func(t *testing.T, shards int) {
-		q := newQueue[int](shards)
-		var seen []int
-		s := startPool(t, q, worker.Options[int]{
-			Workers: 2, Drain: q.DrainWith(shardq.DrainOptions{Delayed: shardq.AwaitDelayed}),
-			Handle: func(_ context.Context, item int) error {
-				seen = append(seen, item)
-				return nil
-			},
+// A hook that panics for each of very many items does not make the stack grow,
+// and Run panics as for one. Here a drain dropped the items.
+func TestC51HookThatPanicsForEachDroppedItem(t *testing.T) {
+	for name, end := range map[string]func(){
+		"panic": func() { panic("hook") }, "Goexit": runtime.Goexit,
+	} {
+		t.Run(name, func(t *testing.T) {
+			n, reported := scaled(1_000_000, 100_000), 0
+			q := newQueue[int](2)
+			for item := range n {
+				q.AddAfter(item, time.Hour)
+			}
+			w, err := worker.New(q, worker.Options[int]{
+				Workers: 1, Drain: q.DrainWith(shardq.DrainOptions{}), Handle: succeed[int],
+				OnDiscard: func(context.Context, worker.Failure[int]) { reported++; end() },
+			})
+			require.NoError(t, err)
+			ctx, cancel := context.WithCancel(t.Context())
+			cancel()
+			fault := panicOf(func() { err = w.Run(ctx) })
+			require.Equal(t, n, reported)
+			if name == "panic" {
+				require.NotNil(t, fault)
+				require.Equal(t, "hook", fault.Value)
+				require.Contains(t, string(fault.Stack), "TestC51HookThatPanicsForEachDroppedItem")
+			} else {
+				require.NoError(t, err)
+			}
 		})
-		q.AddAfter(1, time.Minute)
-		synctest.Wait()
-		s.stop()
-		requireStillFalse(t, s.ended, "an item is delayed")
-		time.Sleep(time.Minute)
-		s.requireEnds(t)
-		require.Equal(t, []int{1}, seen)
-	})
+	}
 }
 
-// A drain works with a context that has ended already.
-func TestC49DrainAfterAnEndedContext(t *testing.T) {
+// Without workers no one notices a shutdown, until there is a worker.
+func TestC52ShutDownWithoutWorkers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue[int](2)
-		q.AddBatch(numbers(10))
-		w, err := worker.New(q, worker.Options[int]{Workers: 2, Handle: succeed[int], Drain: q.DrainWith(shardq.DrainOptions{})})
-		require.NoError(t, err)
-		ctx, cancel := context.WithCancel(t.Context())
-		cancel()
-		require.NoError(t, w.Run(ctx))
-		require.EqualValues(t, 10, q.Stats().Added)
-		requireCounts(t, q, 0, 0, 0)
-
-		q = newQueue[int](2)
+		s := startPool(t, q, worker.Options[int]{Handle: succeed[int]})
+		synctest.Wait()
+		s.Resize(0)
+		synctest.Wait()
 		q.Add(1)
-		require.NoError(t, q.Run(ctx, 2, succeed[int]))
-		requireCounts(t, q, 1, 0, 0)
+		q.ShutDown()
+		requireStillFalse(t, s.ended, "there is no worker")
+		s.Resize(1)
+		s.requireEnds(t)
+		requireCounts(t, q, 0, 0, 0)
 	})
 }
 
-func TestC49NothingIsLeftRunning(t *testing.T) {
-	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
-	q := newQueue[int](16)
-	q.AddBatch(numbers(100))
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	w, err := worker.New(q, worker.Options[int]{
-		Workers: 8, MaxAttempts: 2, Drain: q.DrainWith(shardq.DrainOptions{}), DrainTimeout: time.Hour, Timeout: time.Hour,
-		Handle: func(_ context.Context, item int) error {
+// attemptsOf returns the number of attempts by result, and how long they took
+// together.
+func attemptsOf(t *testing.T, q interface{ Stats() shardq.Stats }) (counts [stats.Results]uint64, together [stats.Results]time.Duration) {
+	t.Helper()
+	m := q.Stats().Metrics
+	require.NotNil(t, m)
+	for result, h := range m.Attempts.All() {
+		counts[result], together[result] = h.Count, h.Sum
+	}
+	return counts, together
+}
+
+// TestC74DeadlineOfTheCaller checks that an attempt that the context of Run has
+// ended counts as a timeout of neither TimeoutOf nor Timeout.
+func TestC74DeadlineOfTheCaller(t *testing.T) {
+	limit := func(d time.Duration) worker.Middleware[string] {
+		return worker.TimeoutOf(func(string) time.Duration { return d })
+	}
+	for _, test := range []struct {
+		name     string
+		timeout  time.Duration
+		use      []worker.Middleware[string]
+		timedOut bool
+	}{
+		{"TimeoutOf", 0, []worker.Middleware[string]{limit(time.Hour)}, false},
+		{"Timeout", time.Hour, nil, false},
+		{"both", time.Hour, []worker.Middleware[string]{limit(2 * time.Hour), limit(time.Hour)}, false},
+		{"a shorter TimeoutOf outside", 0, []worker.Middleware[string]{limit(time.Millisecond), limit(time.Hour)}, true},
+		{"a shorter TimeoutOf inside", time.Hour, []worker.Middleware[string]{limit(time.Hour), limit(time.Millisecond)}, true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				q := shardq.MustNew(shardq.Options[string]{Metrics: true})
+				pool, err := worker.New(q, worker.Options[string]{
+					Workers: 1, Timeout: test.timeout, Use: test.use,
+					Handle: func(ctx context.Context, _ string) error {
+						<-ctx.Done()
+						return fmt.Errorf("ended: %w", context.Cause(ctx))
+					},
+				})
+				require.NoError(t, err)
+				q.Add("a")
+				ctx, release := context.WithTimeout(t.Context(), 100*time.Millisecond)
+				defer release()
+				require.NoError(t, pool.Run(ctx))
+				counts, _ := attemptsOf(t, q)
+				require.Equal(t, test.timedOut, counts[stats.TimedOut] > 0, counts)
+				require.NotZero(t, counts[stats.TimedOut]+counts[stats.Failed])
+			})
+		})
+	}
+}
+
+// What happened between the hand-out and the watch is reported. What happens to
+// a later claim is not.
+func TestC72NothingIsMissedOrTooLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue[string](1)
+		q.Add("a")
+		first, _ := q.TryClaim()
+		q.Cancel("a")
+		q.Add("a")
+		var told []error
+		watch := func(c worker.Claim[string]) (stop func()) {
+			return c.Owner().(worker.Watcher).WatchClaim(c.Token(), func(cause error) { told = append(told, cause) })
+		}
+		stopFirst := watch(first)
+		require.Equal(t, []error{worker.ErrItemCanceled, worker.ErrAddedAgain}, told)
+		told = nil
+		require.NoError(t, first.Done())
+		second, _ := q.TryClaim()
+		q.Add("a")
+		require.Empty(t, told, "the watch was of the first claim")
+		stopSecond := watch(second)
+		require.Equal(t, []error{worker.ErrAddedAgain}, told)
+		stopFirst() // does not stop the second
+		q.Cancel("a")
+		require.Equal(t, []error{worker.ErrAddedAgain, worker.ErrItemCanceled}, told)
+		stopSecond()
+		q.Add("a")
+		require.Len(t, told, 2)
+		require.NoError(t, second.Done())
+		watch(second)() // has ended
+		require.Len(t, told, 2)
+	})
+}
+
+// The last failures and discards are kept, whatever the options are.
+func TestC75RecentFailures(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begin := time.Now()
+		q := shardq.MustNew(shardq.Options[string]{Group: func(item string) string { return item[:1] }})
+		failed, discarded := q.RecentFailures(10)
+		require.Empty(t, failed)
+		require.Empty(t, discarded)
+		s := startPool(t, q, worker.Options[string]{MaxAttempts: 2, Handle: func(_ context.Context, item string) error {
+			time.Sleep(time.Second)
 			switch item {
-			case 10:
-				runtime.Goexit()
-			case 20:
-				cancel()
+			case "panics":
+				panic(errors.New("the value"))
+			case "asks":
+				return worker.RequeueAfter(time.Hour)
+			case "succeeds":
+				return nil
 			}
-			return nil
-		},
+			return errors.New("of " + item)
+		}})
+		for _, item := range []string{"fails", "asks", "succeeds", "panics"} {
+			q.Add(item)
+			time.Sleep(time.Minute)
+		}
+		s.stopPool(t)
+		failed, discarded = q.RecentFailures(10)
+		require.Equal(t, []stats.Failure[string]{
+			{Item: "panics", Group: "p", Attempt: 1, Time: begin.Add(3*time.Minute + time.Second), Error: "the value", Panicked: true},
+			{Item: "fails", Group: "f", Attempt: 1, Time: begin.Add(time.Second), Error: "of fails"},
+		}, failed)
+		require.Len(t, discarded, 2)
+		for i, item := range []string{"panics", "fails"} {
+			require.Equal(t, item, discarded[i].Item)
+			require.Equal(t, 2, discarded[i].Attempt)
+			require.True(t, discarded[i].Discarded)
+			require.Equal(t, "exhausted", discarded[i].Reason)
+		}
+		some, none := q.Inspect().RecentFailures(1)
+		require.Equal(t, failed[0].Any(), some[0])
+		require.Len(t, some, 1)
+		require.Equal(t, discarded[0].Any(), none[0])
+		failed, discarded = q.RecentFailures(-1)
+		require.Empty(t, append(failed, discarded...))
 	})
-	require.NoError(t, err)
-	require.NoError(t, w.Run(ctx))
 }
 
-// The simple form allocates nothing per ready item. A worker that parks may
-// allocate.
-func TestC49NoAllocationPerItem(t *testing.T) {
+// startPool runs workers with these options, and those that all tests share.
+func startPool[T comparable](t *testing.T, q *shardq.Queue[T], o worker.Options[T]) *runningPool[T] {
+	t.Helper()
+	s := startPoolOf[T](t, q, o)
+	s.queue = q
+	return s
+}
+
+// startPoolOf is startPool for any source.
+func startPoolOf[T comparable](t *testing.T, source worker.Source[T], o worker.Options[T]) *runningPool[T] {
+	t.Helper()
+	s := &runningPool[T]{}
+	o.Workers = max(1, o.Workers)
+	if o.OnError == nil {
+		o.OnError = func(_ context.Context, f worker.Failure[T]) { s.note(&s.failed, f) }
+	}
+	if o.OnDiscard == nil {
+		o.OnDiscard = func(_ context.Context, f worker.Failure[T]) { s.note(&s.discarded, f) }
+	}
+	w, err := worker.New(source, o)
+	require.NoError(t, err)
+	s.Pool = w
+	ctx, cancel := context.WithCancel(t.Context())
+	s.stop = cancel
+	t.Cleanup(cancel)
+	s.ended = returned(func() { s.err = w.Run(ctx) })
+	return s
+}
+
+// New lists every fault at once.
+func TestC49FaultsOfThePool(t *testing.T) {
+	one, all := succeed[string], func(context.Context, []string) []error { return nil }
+	none := func(worker.Handler[string]) worker.Handler[string] { return nil }
+	q := newQueue[string](1)
+	for _, test := range []struct {
+		source worker.Source[string]
+		o      worker.Options[string]
+		faults string
+	}{
+		{nil, worker.Options[string]{BatchSize: 3, Timeout: -1, MaxAttempts: -1, DrainTimeout: time.Second, Linger: time.Second},
+			"without a source|Workers is 0|both nil|BatchSize is 3|Timeout is -1ns|MaxAttempts is -1|DrainTimeout is 1s: want 0 without Drain|Linger is 1s"},
+		{q, worker.Options[string]{Workers: 1, Handle: one, HandleBatch: all, DrainTimeout: -1, Linger: -1},
+			"both set|BatchSize is 0|DrainTimeout is -1ns|Linger is -1ns"},
+		{q, worker.Options[string]{Workers: 1, HandleBatch: all, BatchSize: 1<<20 + 1, Use: []worker.Middleware[string]{none},
+			Attempts: true, CancelIfAddedAgain: true, CancelIfCanceled: true},
+			"BatchSize is 1048577|Use has 1|Attempts is|CancelIfAddedAgain is|CancelIfCanceled is"},
+		{q, worker.Options[string]{Workers: 1, Handle: one, Use: []worker.Middleware[string]{nil, none, worker.TimeoutOf[string](nil)}},
+			"Use[0] is nil|Use[1] returned nil|Use[2] is nil, or TimeoutOf(nil)"},
+		{(*shardq.Queue[string])(nil), worker.Options[string]{Workers: 1, Handle: one}, "without a source"},
+		{struct{ *shardq.Queue[string] }{}, worker.Options[string]{Workers: 1, Handle: one}, "whose Name panics"},
+	} {
+		_, err := worker.New(test.source, test.o)
+		for fault := range strings.SplitSeq(test.faults, "|") {
+			require.ErrorContains(t, err, fault)
+		}
+	}
+	require.Panics(t, func() { q.DrainWith(shardq.DrainOptions{Delayed: 9}) })
+}
+
+// What a handler does not ask for costs nothing, and an attempt costs one
+// allocation. Metrics cost none.
+func TestC71AllocationsOfAnAttempt(t *testing.T) {
 	if raceDetector {
 		t.Skip("the race detector allocates")
 	}
-	const items = 1000
-	q := newQueue[int](1)
-	ctx, cancel := context.WithCancel(t.Context())
-	done, left := make(chan struct{}), items
-	ended := make(chan error)
-	go func() {
-		ended <- q.Run(ctx, 1, func(context.Context, int) error {
-			if left--; left == 0 {
-				left = items
-				done <- struct{}{}
-			}
-			return nil
+	for _, test := range []struct{ attempts, metrics bool }{{false, false}, {false, true}, {true, false}} {
+		q := shardq.MustNew(shardq.Options[int]{Shards: 1, Metrics: test.metrics})
+		var processed sync.WaitGroup
+		s := startPool(t, q, worker.Options[int]{
+			Attempts: test.attempts, Handle: func(context.Context, int) error { processed.Done(); return nil },
 		})
-	}()
-	batch := numbers(items)
-	allocations := testing.AllocsPerRun(20, func() {
-		q.AddBatch(batch)
-		<-done
-	})
-	cancel()
-	require.NoError(t, <-ended)
-	require.Less(t, allocations, items/10.0, "a burst may make the queue grow")
-}
-
-// Handlers have the values of Run's context, and Labels adds the queue's name.
-func TestC49ContextOfTheHandler(t *testing.T) {
-	type key struct{}
-	for _, drains := range []bool{false, true} {
-		synctest.Test(t, func(t *testing.T) {
-			q := shardq.MustNew(shardq.Options[int]{Name: "mail"})
-			q.Add(1)
-			ctx, cancel := context.WithCancel(context.WithValue(t.Context(), key{}, "value"))
-			w, err := worker.New(q, worker.Options[int]{
-				Workers: 1, Labels: true, Drain: drainOf(q, drains),
-				Handle: func(ctx context.Context, _ int) error {
-					defer cancel()
-					require.Equal(t, "value", ctx.Value(key{}))
-					require.Equal(t, "mail", labelOf(ctx))
-					require.Contains(t, goroutinesWithLabels(t), `"queue":"mail"`)
-					return nil
-				},
-			})
-			require.NoError(t, err)
-			require.NoError(t, w.Run(ctx))
-		})
+		items := numbers(1000)
+		got := testing.AllocsPerRun(10, func() {
+			processed.Add(len(items))
+			q.AddBatch(items, shardq.AddOptions{})
+			processed.Wait()
+		}) / float64(len(items))
+		most := 0.1 // a burst may make the queue grow
+		if test.attempts {
+			most = 1.1
+		}
+		require.Less(t, got, most)
+		s.stop()
+		for !s.ended() {
+			runtime.Gosched()
+		}
 	}
 }
 
 // The workers do not refer to an item after its Done.
 func TestC49NothingRefersToAnItemAfterDone(t *testing.T) {
-	batch := func(context.Context, []pointer) []error { return nil }
-	for name, o := range map[string]worker.Options[pointer]{
-		"single": {Workers: 1, Handle: succeed[pointer]},
-		"batch":  {Workers: 1, HandleBatch: batch, BatchSize: 4},
+	for _, o := range []worker.Options[any]{
+		{Handle: succeed[any]}, {HandleBatch: func(context.Context, []any) []error { return nil }, BatchSize: 4},
 	} {
-		t.Run(name, func(t *testing.T) {
-			q := newQueue[pointer](1)
-			w, err := worker.New(q, o)
-			require.NoError(t, err)
-			ctx, cancel := context.WithCancel(t.Context())
-			ended := make(chan error)
-			go func() { ended <- w.Run(ctx) }()
-			collectedItems := make(chan int, 3)
-			func() {
-				for i := range 3 {
-					item := pointer{to: &payload{number: i}}
-					runtime.AddCleanup(item.to, func(i int) { collectedItems <- i }, i)
-					q.Add(item)
-				}
-			}()
-			for q.Stats().Held > 0 {
-				runtime.Gosched()
+		q := newQueue[any](1)
+		s := startPool(t, q, o)
+		collected := make(chan int, 3)
+		func() {
+			for i := range 3 {
+				item := &payload{byte(i)}
+				runtime.AddCleanup(item, func(i int) { collected <- i }, i)
+				q.Add(item)
 			}
-			var collected []int
-			for len(collected) < 3 {
-				runtime.GC()
-				select {
-				case i := <-collectedItems:
-					collected = append(collected, i)
-				default:
-				}
+		}()
+		for q.Stats().Held > 0 || len(collected) < 3 {
+			runtime.GC()
+		}
+		s.stop()
+		for !s.ended() {
+			runtime.Gosched()
+		}
+	}
+}
+
+// With metrics, a Snapshot says which worker has an item, and the profile
+// labels have the same number, whatever labels a handler has set. A caller of
+// Get is no worker. A worker that leaves has no slot any more.
+func TestC43WorkerOfAnItem(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := shardq.MustNew(shardq.Options[string]{Name: "mail", Metrics: true})
+		q.Add("mine")
+		takeItem(t, q, "mine")
+		finish := make(chan struct{})
+		s := startPool(t, q, worker.Options[string]{Workers: 3, Labels: true, Handle: func(ctx context.Context, item string) error {
+			name, _ := pprof.Label(ctx, "queue")
+			require.Equal(t, "mail", name)
+			pprof.SetGoroutineLabels(context.Background())
+			if item == "first" {
+				return worker.Permanent(errOnPurpose)
 			}
-			slices.Sort(collected)
-			require.Equal(t, numbers(3), collected)
-			cancel()
-			require.NoError(t, <-ended)
-		})
+			<-finish
+			return nil
+		}})
+		q.AddBatch([]string{"first", "first", "first"}, shardq.AddOptions{})
+		synctest.Wait()
+		q.AddBatch([]string{"a", "b", "c"}, shardq.AddOptions{})
+		synctest.Wait()
+		var workers []int
+		for _, row := range q.Snapshot(100).Processing {
+			workers = append(workers, row.Worker)
+		}
+		slices.Sort(workers)
+		require.Equal(t, []int{0, 1, 2, 3}, workers)
+		close(finish)
+		synctest.Wait()
+		s.Resize(1)
+		synctest.Wait()
+		require.Equal(t, 1, q.Stats().Workers)
+		s.stopPool(t)
+		require.Zero(t, q.Stats().Workers)
+	})
+}
+
+// A handler may end its claim. Whatever it returns then, the item runs again,
+// and is not discarded.
+func TestC71HandlerEndsItsClaim(t *testing.T) {
+	for _, err := range []error{errOnPurpose, worker.Permanent(errOnPurpose), worker.RequeueAfter(time.Minute)} {
+		for _, end := range []func(worker.Claim[string]) error{
+			worker.Claim[string].Retry, worker.Claim[string].Release,
+			func(c worker.Claim[string]) error { return c.RequeueAfter(time.Second) },
+		} {
+			synctest.Test(t, func(t *testing.T) {
+				q := newQueue[string](1)
+				runs := 0
+				s := startPool(t, q, worker.Options[string]{Attempts: true, MaxAttempts: 2, Handle: func(ctx context.Context, _ string) error {
+					if runs++; runs > 1 {
+						return nil
+					}
+					a, _ := worker.AttemptOf[string](ctx)
+					require.NoError(t, end(a.Claim))
+					return err
+				}})
+				q.Add("a")
+				time.Sleep(time.Hour)
+				s.stopPool(t)
+				require.Equal(t, 2, runs)
+				require.Empty(t, s.discarded)
+				_, requeue := worker.RequeueDelay(err)
+				require.Equal(t, !requeue, len(s.failed) == 1)
+			})
+		}
+	}
+}
+
+// A pool reads an error as these functions do.
+func TestErrorsOfHandlers(t *testing.T) {
+	again, permanent := worker.RequeueAfter(time.Minute), worker.Permanent(errOnPurpose)
+	for _, test := range []struct {
+		err                    error
+		isRequeue, isPermanent bool
+	}{
+		{nil, false, false}, {errOnPurpose, false, false}, {worker.Permanent(nil), false, false},
+		{errors.Join(errOnPurpose, again), true, false}, {fmt.Errorf("never: %w", permanent), false, true},
+		{errors.Join(again, permanent), false, true}, {worker.Permanent(again), false, true},
+	} {
+		_, isRequeue := worker.RequeueDelay(test.err)
+		require.Equal(t, test.isRequeue, isRequeue, "%v", test.err)
+		require.Equal(t, test.isPermanent, worker.IsPermanent(test.err), "%v", test.err)
+	}
+	require.EqualError(t, again, "worker: requeue after 1m0s")
+	require.Equal(t, []error{nil, errOnPurpose}, worker.FailFrom(2, 1, errOnPurpose))
+	require.Equal(t, []error{nil, nil}, worker.FailFrom(2, 2, errOnPurpose))
+	require.Equal(t, []error{errOnPurpose, errOnPurpose}, worker.FailAll(2, errOnPurpose))
+	require.Equal(t, []error{nil, errOnPurpose}, worker.FailSome(2, map[int]error{1: errOnPurpose}))
+	require.Nil(t, worker.FailAll(2, nil))
+	require.Nil(t, worker.FailSome(2, nil))
+	for _, wrong := range []func(){
+		func() { worker.FailAll(-1, nil) }, func() { worker.FailFrom(3, 4, nil) }, func() { worker.FailFrom(3, -1, nil) },
+		func() { worker.FailSome(-2, nil) }, func() { worker.FailSome(2, map[int]error{2: errOnPurpose}) },
+	} {
+		require.Panics(t, wrong)
+	}
+}
+
+// Return calls Refused before the claim ends, and only if the item cannot run
+// again. A drain waits for it, also if it panics.
+func TestC60Refused(t *testing.T) {
+	for _, how := range []worker.Return{{}, {Reason: worker.ReturnRequeue, After: time.Second}, {Reason: worker.ReturnRelease}} {
+		for _, panics := range []bool{false, true} {
+			synctest.Test(t, func(t *testing.T) {
+				q, c := newQueue[string](1), newJoiner(1)
+				q.AddRateLimited("a")
+				q.Cancel("a")
+				q.Add("a")
+				require.NoError(t, c.Put("a", "1"))
+				item, _ := q.TryClaim()
+				value, err := c.Claim(t.Context())
+				require.NoError(t, err)
+				drained := returned(q.ShutDownWithDrain)
+				c.ShutDown()
+				synctest.Wait()
+				refused := 0
+				how.Refused = func() {
+					refused++
+					require.ErrorIs(t, item.Done(), worker.ErrClaimEnded, "the Return has it")
+					if synctest.Wait(); refused == 1 {
+						require.False(t, drained(), "the claim goes on")
+					}
+					if panics {
+						panic(errOnPurpose)
+					}
+				}
+				for _, end := range []func(worker.Return) error{item.Return, value.Return} {
+					err := shardq.ErrShutDown
+					require.Equal(t, panics, recovered(func() { err = end(how) }) != nil)
+					require.ErrorIs(t, err, shardq.ErrShutDown)
+				}
+				requireBecomesTrue(t, drained)
+				require.Equal(t, 2, refused)
+				require.Zero(t, q.NumRequeues("a")+q.Stats().Held+c.Stats().Held+int(q.Stats().Dropped))
+			})
+		}
 	}
 }

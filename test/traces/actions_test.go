@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/shardq/shardq"
 )
@@ -12,10 +13,7 @@ import (
 func (p *player) add(c *command) string {
 	switch c.manner {
 	case "batch":
-		p.queue.addBatch(c.items)
-		return ""
-	case "batch after":
-		p.queue.addBatchAfter(c.items, c.options.After)
+		p.queue.AddBatch(itemsOf(c.items), c.options)
 		return ""
 	case "with context", "with ended context":
 		return p.addContext(c)
@@ -23,55 +21,47 @@ func (p *player) add(c *command) string {
 	for _, item := range c.items {
 		switch c.manner {
 		case "after":
-			p.queue.addAfter(item, c.options.After)
+			p.queue.AddAfter(itemOf(item), c.options.After)
 		case "rate-limited":
-			p.queue.addRateLimited(item)
+			p.queue.AddRateLimited(itemOf(item))
 		case "with options":
-			p.queue.addWith(item, c.options)
+			p.queue.AddWith(itemOf(item), c.options)
 		default:
-			p.queue.add(item)
+			p.queue.Add(itemOf(item))
 		}
 	}
 	return ""
 }
 
 func (p *player) done(c *command) string {
-	if c.manner == "batch" {
-		p.queue.doneBatch(c.items)
-		return ""
-	}
 	for _, item := range c.items {
-		p.queue.done(item)
+		p.queue.Done(itemOf(item))
 	}
 	return ""
 }
 
 func (p *player) forget(c *command) string {
 	for _, item := range c.items {
-		p.queue.forget(item)
+		p.queue.Forget(itemOf(item))
 	}
 	return ""
 }
 
-func (p *player) requeues(c *command) string { return strconv.Itoa(p.queue.requeues(c.items[0])) }
-
-func (p *player) when(c *command) string { return formatDuration(p.queue.when(c.items[0])) }
+func (p *player) requeues(c *command) string {
+	return strconv.Itoa(p.queue.NumRequeues(itemOf(c.items[0])))
+}
 
 func (p *player) get(c *command) string {
 	if c.manner == "all" {
-		return list(p.takeAll()) + p.doubt
+		return list(p.takeAll())
 	}
-	start := p.startGet
-	if c.manner == "batch" {
-		start = func(w *consumer) { p.startBatch(w, c.count) }
-	}
-	return p.seek(c.count, newConsumer(c.worker, c.manner), start)
+	return p.seek(1, newConsumer(c.worker, c.manner), p.startGet)
 }
 
 // refuseIfOpen refuses a call for n items if the contract does not say which
 // items they are.
 func (p *player) refuseIfOpen(n int) {
-	if ready := p.queue.len(); ready > max(n, 1) && !p.scenario.ordered() {
+	if ready := p.queue.Len(); ready > max(n, 1) && !p.scenario.ordered() {
 		p.fault = fmt.Errorf("which item Get returns is open: say get all, or which items are together")
 	}
 }
@@ -89,16 +79,15 @@ func (p *player) seek(n int, w *consumer, start func(w *consumer)) string {
 	return parks
 }
 
-// takeAll gets as many items as Len returns. It sets doubt if there are fewer.
+// takeAll gets as many items as Len returns.
 func (p *player) takeAll() []string {
 	var items []string
-	for range p.queue.len() {
+	for range p.queue.Len() {
 		w := &consumer{}
 		p.startGet(w)
 		a, ok := p.returned(w)
 		if !ok || a.reason != "" {
-			p.doubt = "(Len says that there is more)"
-			return items
+			return append(items, "(Len says that there is more)")
 		}
 		items = append(items, a.items...)
 	}
@@ -109,8 +98,8 @@ func (p *player) takeAll() []string {
 func (p *player) await(c *command) string {
 	result := make(chan string, 1)
 	go func() {
-		for range min(c.count, p.queue.len()) {
-			if item, _ := p.queue.get(); item == c.items[0] {
+		for range min(c.count, p.queue.Len()) {
+			if item, _ := p.queue.Get(); item == c.items[0] {
 				result <- "handed out"
 				return
 			}
@@ -123,7 +112,7 @@ func (p *player) await(c *command) string {
 // cancel ends the context of a worker, or cancels an item.
 func (p *player) cancel(c *command) string {
 	if c.worker == "" {
-		return describeCanceled(p.queue.cancel(c.items[0]))
+		return describeCanceled(p.queue.Cancel(itemOf(c.items[0])))
 	}
 	for _, w := range slices.Concat(p.away[:]...) {
 		if w.name == c.worker && w.cancel != nil {
@@ -149,9 +138,9 @@ func describeCanceled(was shardq.Canceled) string {
 	return strings.Join(words, ", ")
 }
 
-func (p *player) len(*command) string          { return strconv.Itoa(p.queue.len()) }
-func (p *player) name(*command) string         { return p.queue.name() }
-func (p *player) shuttingDown(*command) string { return yesNo(p.queue.shuttingDown()) }
+func (p *player) len(*command) string          { return strconv.Itoa(p.queue.Len()) }
+func (p *player) name(*command) string         { return p.queue.Name() }
+func (p *player) shuttingDown(*command) string { return yesNo(p.queue.ShuttingDown()) }
 
 func yesNo(yes bool) string {
 	if yes {
@@ -166,7 +155,7 @@ func (p *player) step(c *command) string {
 }
 
 func (p *player) shutDown(*command) string {
-	p.queue.shutDown()
+	p.queue.ShutDown()
 	return ""
 }
 
@@ -183,20 +172,34 @@ func (p *player) timers(*command) string {
 	return "one, in " + formatDuration(next)
 }
 
-func (p *player) breakPiece(c *command) string {
-	p.userCode.broken[c.part] = true
-	return ""
-}
-
-func (p *player) mendPiece(c *command) string {
-	if !p.userCode.broken[c.part] {
-		p.fault = fmt.Errorf("the %s is not broken", c.part)
+func (p *player) pause(c *command) string {
+	switch {
+	case c.part == "":
+		p.queue.Pause()
+	case c.duration == 0:
+		p.queue.PauseGroup(c.part, time.Time{})
+	default:
+		p.queue.PauseGroup(c.part, p.time.now().Add(c.duration))
 	}
-	delete(p.userCode.broken, c.part)
 	return ""
 }
 
-// without returns names without those in others.
-func without(names, others []string) []string {
-	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return slices.Contains(others, name) })
+func (p *player) resume(c *command) string {
+	if c.part == "" {
+		p.queue.Resume()
+	} else {
+		p.queue.ResumeGroup(c.part)
+	}
+	return ""
+}
+
+// setRate sets the rate of the queue, or what the user says of a group.
+func (p *player) setRate(c *command) string {
+	if c.part == "" {
+		p.queue.SetRate(c.rate)
+		return ""
+	}
+	p.scenario.settings.groupRates[c.part] = c.rate
+	p.queue.RefreshGroup(c.part)
+	return ""
 }

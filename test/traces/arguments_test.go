@@ -21,7 +21,11 @@ func parseNothing(_ *command, _ *settings, words []string) error {
 }
 
 func parseItems(c *command, s *settings, words []string) (err error) {
-	c.items, err = s.names(words)
+	if c.batch { // which may have an item twice
+		c.items, err = expand(words)
+	} else {
+		c.items, err = s.names(words)
+	}
 	if err == nil && len(c.items) == 0 {
 		err = fmt.Errorf("which item?")
 	}
@@ -38,16 +42,12 @@ func parseItem(c *command, s *settings, words []string) error {
 	return nil
 }
 
-func parseWhen(c *command, s *settings, words []string) error {
-	if s.limiter == "" {
-		return fmt.Errorf("the limiter can be asked only if the scenario names it: with limiter")
-	}
-	return parseItem(c, s, words)
-}
-
 func parseAdd(c *command, s *settings, words []string) error {
 	if len(words) > 1 && words[0] == "batch" {
-		return parseAddBatch(c, s, words)
+		c.batch = true
+		err := parseAdd(c, s, words[1:])
+		c.manner = "batch"
+		return err
 	}
 	if n := len(words); n > 2 && words[n-1] == "context" {
 		return parseAddContext(c, s, words)
@@ -68,6 +68,7 @@ var addWords = map[string]func(o *shardq.AddOptions, d time.Duration){
 	"priority":     func(*shardq.AddOptions, time.Duration) {}, // with a number: see parsePriority
 	"after":        func(o *shardq.AddOptions, d time.Duration) { o.After = d },
 	"within":       func(o *shardq.AddOptions, d time.Duration) { o.MaxWait = d },
+	"not-again":    func(o *shardq.AddOptions, d time.Duration) { o.NotAgainWithin = d },
 	"rate-limited": func(o *shardq.AddOptions, _ time.Duration) { o.RateLimited = true },
 	"earliest":     func(o *shardq.AddOptions, _ time.Duration) { o.Policy = shardq.KeepEarliest },
 	"latest":       func(o *shardq.AddOptions, _ time.Duration) { o.Policy = shardq.KeepLatest },
@@ -94,7 +95,7 @@ func parseAddOptions(c *command, words []string) error {
 		if set == nil {
 			return fmt.Errorf("cannot add %q", words[0])
 		}
-		if words[0] == "after" || words[0] == "within" {
+		if words[0] == "after" || words[0] == "within" || words[0] == "not-again" {
 			if words = words[1:]; len(words) == 0 {
 				return fmt.Errorf("how long?")
 			}
@@ -126,42 +127,7 @@ func parseAddContext(c *command, s *settings, words []string) error {
 	return parseItem(c, s, words[:1])
 }
 
-// parseBatch reads "batch" and items. A batch may have an item twice.
-func parseBatch(c *command, s *settings, words []string) (err error) {
-	c.manner = "batch"
-	c.items, err = s.anyNames(words[1:])
-	return err
-}
-
-// parseAddBatch reads a batch, and a delay after it if there is one.
-func parseAddBatch(c *command, s *settings, words []string) error {
-	n := len(words)
-	if n < 4 || words[n-2] != "after" {
-		return parseBatch(c, s, words)
-	}
-	if err := parseAddOptions(c, words[n-2:]); err != nil {
-		return err
-	}
-	if err := parseBatch(c, s, words[:n-2]); err != nil {
-		return err
-	}
-	c.manner = "batch after"
-	return nil
-}
-
-func parseDone(c *command, s *settings, words []string) error {
-	if len(words) > 1 && words[0] == "batch" {
-		return parseBatch(c, s, words)
-	}
-	return parseItems(c, s, words)
-}
-
 func parseGet(c *command, _ *settings, words []string) (err error) {
-	if len(words) == 2 && words[0] == "batch" {
-		c.manner = "batch"
-		c.count, err = strconv.Atoi(words[1])
-		return err
-	}
 	c.manner = strings.Join(words, " ")
 	if !slices.Contains([]string{"", "all", "with context", "with ended context"}, c.manner) {
 		return fmt.Errorf("cannot get %q", c.manner)
@@ -242,13 +208,35 @@ func parseStep(c *command, _ *settings, words []string) (err error) {
 	return err
 }
 
-func parsePiece(c *command, s *settings, words []string) error {
-	if len(words) != 1 || !slices.Contains(pieces, words[0]) {
-		return fmt.Errorf("want one of %s", strings.Join(pieces, ", "))
+// parseTry reads an item and the options of its add.
+func parseTry(c *command, s *settings, words []string) error {
+	if err := parseAdd(c, s, words); err != nil || len(c.items) == 1 {
+		return err
 	}
-	c.part = words[0]
-	if c.part == "limiter" && s.limiter == "" {
-		return fmt.Errorf("the limiter can break only if the scenario names it: with limiter")
+	return fmt.Errorf("want one item, got %d", len(c.items))
+}
+
+// parsePause reads nothing, or "group NAME [for DURATION]".
+func parsePause(c *command, _ *settings, words []string) (err error) {
+	switch {
+	case len(words) == 0:
+		return nil
+	case words[0] == "group" && len(words) == 4 && words[2] == "for":
+		c.duration, err = parseDuration(words[3])
+	case words[0] != "group" || len(words) != 2:
+		err = fmt.Errorf("which group?")
 	}
-	return nil
+	if err == nil {
+		c.part = words[1]
+	}
+	return err
+}
+
+// parseRateOf reads "group NAME" if it is there, and a rate.
+func parseRateOf(c *command, _ *settings, words []string) (err error) {
+	if len(words) > 2 && words[0] == "group" {
+		c.part, words = words[1], words[2:]
+	}
+	c.rate, err = parseRate(words)
+	return err
 }

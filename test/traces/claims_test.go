@@ -1,65 +1,14 @@
 package traces
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/worker"
 )
-
-// A claim is a worker.Claim of a queue's items, whatever their type is.
-type claim struct {
-	item  string
-	value any
-}
-
-// claimOf returns the claim of the queue.
-func (q typed[T]) claimOf(c claim) worker.Claim[T] { return c.value.(worker.Claim[T]) }
-
-// listedClaims is claimOf of several.
-func (q typed[T]) listedClaims(claims []claim) []worker.Claim[T] {
-	values := make([]worker.Claim[T], len(claims))
-	for i, c := range claims {
-		values[i] = q.claimOf(c)
-	}
-	return values
-}
-
-func (q typed[T]) named(value worker.Claim[T]) claim { return claim{q.kind.name(value.Item), value} }
-
-func (q typed[T]) claim(ctx context.Context) (c claim, reason string) {
-	value, err := q.queue.Claim(ctx)
-	if err != nil {
-		_, reason = q.reasonOf(value.Item, err)
-		return claim{}, reason
-	}
-	return q.named(value), ""
-}
-
-func (q typed[T]) tryClaim() (c claim, ok bool) {
-	value, ok := q.queue.TryClaim()
-	if !ok {
-		return claim{}, false
-	}
-	return q.named(value), true
-}
-
-func (q typed[T]) claimBatch(ctx context.Context, n int) (claims []claim, reason string) {
-	dst := make([]worker.Claim[T], n)
-	n, err := q.queue.ClaimBatch(ctx, dst)
-	if err != nil {
-		_, reason = q.reasonOf(*new(T), err)
-	}
-	for _, value := range dst[:n] {
-		claims = append(claims, q.named(value))
-	}
-	return claims, reason
-}
 
 // The ways to end a claim.
 const (
@@ -68,28 +17,6 @@ const (
 	byRelease      = "Release"
 	byRequeueAfter = "RequeueAfter"
 )
-
-func (q typed[T]) endClaim(c claim, way string, d time.Duration) string {
-	value := q.claimOf(c)
-	switch way {
-	case byDone:
-		return whyNotEnded(value.Done())
-	case byRetry:
-		return whyNotEnded(value.Retry())
-	case byRelease:
-		return whyNotEnded(value.Release())
-	default:
-		return whyNotEnded(value.RequeueAfter(d))
-	}
-}
-
-func (q typed[T]) doneClaims(claims []claim) string {
-	return whyNotEnded(q.queue.DoneClaims(q.listedClaims(claims)))
-}
-
-func (q typed[T]) valid(c claim) bool   { return q.claimOf(c).Valid() }
-func (q typed[T]) fence(c claim) uint64 { return q.claimOf(c).Fence() }
-func (q typed[T]) priority(c claim) int { return q.claimOf(c).Priority }
 
 // hasEnded is the outcome of ending a claim that has ended before.
 const hasEnded = "has ended"
@@ -176,6 +103,9 @@ func parseCopy(c *command, _ *settings, words []string) error {
 	return nil
 }
 
+// A claim is the right to end a processing.
+type claim = worker.Claim[string]
+
 // claim lets a worker claim items, and keeps the claims by their names.
 func (p *player) claim(c *command) string {
 	if c.manner == atOnce {
@@ -186,28 +116,27 @@ func (p *player) claim(c *command) string {
 		manner = "with context"
 	}
 	return p.seek(c.count, newConsumer(c.worker, manner), func(w *consumer) {
-		p.start(w, func() arrival { return p.keep(c, w) })
+		p.start(w, func() arrival {
+			claims := make([]claim, c.count)
+			n, err := 1, error(nil)
+			if c.manner == "batch" {
+				n, err = p.queue.ClaimBatch(w.context, claims)
+			} else {
+				claims[0], err = p.queue.Claim(w.context)
+			}
+			if err != nil {
+				return arrival{worker: w, reason: reasonOf(claims[0].Item, err)}
+			}
+			return arrival{worker: w, items: p.nameClaims(c, claims[:n]...)}
+		})
 	})
-}
-
-// keep makes the call of a worker that claims.
-func (p *player) keep(c *command, w *consumer) arrival {
-	if c.manner == "batch" {
-		claims, reason := p.queue.claimBatch(w.context, c.count)
-		return arrival{w, p.nameClaims(c, claims...), reason}
-	}
-	one, reason := p.queue.claim(w.context)
-	if reason != "" {
-		return arrival{worker: w, reason: reason}
-	}
-	return arrival{worker: w, items: p.nameClaims(c, one)}
 }
 
 func (p *player) tryClaim(c *command) string {
 	if p.refuseIfOpen(1); p.fault != nil {
 		return ""
 	}
-	one, ok := p.queue.tryClaim()
+	one, ok := p.queue.TryClaim()
 	if !ok {
 		return "none is ready"
 	}
@@ -220,7 +149,7 @@ func (p *player) nameClaims(c *command, claims ...claim) (items []string) {
 	defer p.mu.Unlock()
 	for i, one := range claims {
 		p.claims[c.claims[i]] = one
-		items = append(items, one.item)
+		items = append(items, nameOf(one.Item))
 	}
 	return items
 }
@@ -253,9 +182,12 @@ func (p *player) withClaims(c *command, do func(claims []claim) string) string {
 func (p *player) endClaims(c *command) string {
 	return p.withClaims(c, func(claims []claim) string {
 		if c.manner == "batch" {
-			return p.queue.doneClaims(claims)
+			return whyNotEnded(p.queue.DoneClaims(claims))
 		}
-		return p.queue.endClaim(claims[0], c.manner, c.duration)
+		return whyNotEnded(map[string]func() error{
+			byDone: claims[0].Done, byRetry: claims[0].Retry, byRelease: claims[0].Release,
+			byRequeueAfter: func() error { return claims[0].RequeueAfter(c.duration) },
+		}[c.manner]())
 	})
 }
 
@@ -270,14 +202,14 @@ func (p *player) valid(c *command) string {
 	return p.withClaims(c, func(claims []claim) string {
 		var answers []string
 		for _, one := range claims {
-			answers = append(answers, yesNo(p.queue.valid(one)))
+			answers = append(answers, yesNo(one.Valid()))
 		}
 		return strings.Join(answers, " ")
 	})
 }
 
 func (p *player) priority(c *command) string {
-	return p.withClaims(c, func(claims []claim) string { return strconv.Itoa(p.queue.priority(claims[0])) })
+	return p.withClaims(c, func(claims []claim) string { return strconv.Itoa(claims[0].Priority) })
 }
 
 // fences reports whether each fence is greater than the one before. The numbers
@@ -285,7 +217,7 @@ func (p *player) priority(c *command) string {
 func (p *player) fences(c *command) string {
 	return p.withClaims(c, func(claims []claim) string {
 		for i := range claims[1:] {
-			if p.queue.fence(claims[i]) >= p.queue.fence(claims[i+1]) {
+			if claims[i].Fence() >= claims[i+1].Fence() {
 				return "do not rise"
 			}
 		}

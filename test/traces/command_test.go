@@ -16,11 +16,13 @@ type command struct {
 	verb     string
 	manner   string // a word that changes what the verb does: all, after, rate-limited, with context
 	items    []string
+	batch    bool
 	claims   []string // their names
 	options  shardq.AddOptions
 	duration time.Duration
 	count    int
-	part     string
+	part     string // a group
+	rate     shardq.Rate
 	worker   string
 	times    int
 	// run is the verb's.
@@ -40,8 +42,8 @@ type verb struct {
 func verbs() map[string]verb {
 	return map[string]verb{
 		"add":           {addUsage, parseAdd, (*player).add},
-		"try":           {"try ITEM", parseItem, (*player).tryAdd},
-		"get":           {"get [all | batch NUMBER | with context | with ended context]", parseGet, (*player).get},
+		"try":           {"try ITEM, with the options of add", parseTry, (*player).tryAdd},
+		"get":           {"get [all | with context | with ended context]", parseGet, (*player).get},
 		"await":         {"await ITEM within NUMBER gets", parseAwait, (*player).await},
 		"claim":         {"claim [at once] as NAME [with ended context], or claim batch as NAME...", parseClaim, (*player).claim},
 		"copy":          {"copy NAME as NAME", parseCopy, (*player).copyClaim},
@@ -53,14 +55,13 @@ func verbs() map[string]verb {
 		"next":          {"worker NAME: next", parseLoop, (*player).turn},
 		"leave":         {"worker NAME: leave by break|return|panic|Goexit", parseLoop, (*player).turn},
 		"cancel":        {"cancel worker NAME, or cancel ITEM", parseCancel, (*player).cancel},
-		"done":          {"done [batch] ITEM...", parseDone, (*player).done},
+		"done":          {"done ITEM...", parseItems, (*player).done},
 		"forget":        {"forget ITEM...", parseItems, (*player).forget},
 		"requeues":      {"requeues ITEM", parseItem, (*player).requeues},
 		"lookup":        {"lookup ITEM", parseItem, (*player).lookup},
-		"when":          {"when ITEM", parseWhen, (*player).when},
 		"len":           {"len", parseNothing, (*player).len},
 		"name":          {"name", parseNothing, (*player).name},
-		"state":         {"state", parseNothing, nil}, // inspected from outside: see replay
+		"state":         {"state", parseNothing, (*player).state},
 		"groups":        {"groups", parseNothing, (*player).groups},
 		"metrics":       {"metrics", parseNothing, (*player).metrics},
 		"snapshot":      {"snapshot LIMIT", parseSnapshot, (*player).snapshot},
@@ -70,14 +71,14 @@ func verbs() map[string]verb {
 		"shutdown":      {"shutdown", parseNothing, (*player).shutDown},
 		"drain":         {"drain [dropping | running | awaiting | retrying]", parseDrain, (*player).drain},
 		"shutting-down": {"shutting-down", parseNothing, (*player).shuttingDown},
-		"break":         {"break PIECE", parsePiece, (*player).breakPiece},
-		"mend":          {"mend PIECE", parsePiece, (*player).mendPiece},
+		"pause":         {"pause [group NAME [for DURATION]]", parsePause, (*player).pause},
+		"resume":        {"resume [group NAME]", parsePause, (*player).resume},
+		"rate":          {"rate [group NAME] NUMBER [burst NUMBER]", parseRateOf, (*player).setRate},
 	}
 }
 
 const addUsage = `add ITEM... [after DURATION | rate-limited]
-	add ITEM... [after DURATION] [rate-limited] [earliest | latest | new | old] [within DURATION]
-	add batch ITEM... [after DURATION]
+	add [batch] ITEM... [after DURATION] [rate-limited] [earliest | latest | new | old] [within DURATION] [not-again DURATION] [priority NUMBER]
 	add ITEM with [ended] context`
 
 const endUsage = `end NAME by Done | Retry | Release | RequeueAfter DURATION
@@ -142,5 +143,5 @@ func verbNames() []string {
 // needsFakeClock reports whether the command works only with a clock that the
 // replayer steps.
 func (c *command) needsFakeClock() bool {
-	return c.verb == "timers" || c.verb == "step" && c.duration < 0 || c.verb == "break" && c.part == "clock"
+	return c.verb == "timers" || c.verb == "step" && c.duration < 0
 }

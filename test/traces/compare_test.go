@@ -44,7 +44,7 @@ func (s *scenario) byShard(c *command, result outcome) outcome {
 		switch items, isReady := strings.CutPrefix(text, "ready: "); {
 		case c.verb == "state" && isReady:
 			result[i] = "ready: " + s.sortByShard(items)
-		case c.verb == "get" && (c.manner == "all" || c.manner == "batch") && i == 0:
+		case (c.verb == "get" && c.manner == "all" || c.verb == "claim" && c.manner == "batch") && i == 0:
 			result[i] = s.sortByShard(text)
 		case (c.verb == "snapshot" || c.verb == "all") && i > 0:
 			result[i] = s.sortRow(text)

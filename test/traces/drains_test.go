@@ -17,7 +17,7 @@ func (p *player) drain(c *command) string {
 	}
 	p.draining++
 	go func() {
-		p.queue.shutDownWithDrain()
+		p.queue.ShutDownWithDrain()
 		p.drained <- struct{}{}
 	}()
 	p.settle()
@@ -46,7 +46,7 @@ func (p *player) drainContext(c *command) string {
 	w.role = ending
 	options := drainManners[c.manner]
 	p.start(w, func() arrival {
-		dropped, err := p.queue.drain(w.context, options)
+		dropped, err := p.queue.Drain(w.context, options)
 		return arrival{worker: w, reason: describeDrain(dropped, err)}
 	})
 	if a, ok := p.returned(w); ok {
@@ -58,7 +58,7 @@ func (p *player) drainContext(c *command) string {
 // describeDrain describes the results of a Drain.
 func describeDrain(dropped []string, err error) string {
 	text := drainReturns
-	var left *leftOver
+	var left *shardq.DrainError[string]
 	switch {
 	case errors.As(err, &left):
 		text = describeCause(left) + " and leaves " + describeLeft(left)
@@ -66,30 +66,30 @@ func describeDrain(dropped []string, err error) string {
 		text = err.Error()
 	}
 	if len(dropped) > 0 {
-		text += ", dropped " + list(sorted(dropped))
+		text += ", dropped " + list(sorted(namesOf(dropped)))
 	}
 	return text
 }
 
-func describeCause(left *leftOver) string {
+func describeCause(left *shardq.DrainError[string]) string {
 	if errors.Is(left, shardq.ErrShutDown) {
-		return "is ended by a shutdown" + inQueue(left.queue)
+		return "is ended by a shutdown" + inQueue(left.Queue)
 	}
-	return isCanceled + inQueue(left.queue)
+	return isCanceled + inQueue(left.Queue)
 }
 
 // describeLeft names the items that a drain left, state by state. Where their
 // number is not that of the DrainError, it says so.
-func describeLeft(left *leftOver) string {
+func describeLeft(left *shardq.DrainError[string]) string {
 	names := map[stats.State][]string{}
-	for _, i := range left.items {
-		names[i.State] = append(names[i.State], i.Item)
+	for _, i := range left.Left() {
+		names[i.State] = append(names[i.State], nameOf(i.Item))
 	}
 	var words []string
 	for _, part := range []struct {
 		state stats.State
 		n     int
-	}{{stats.Processing, left.processing}, {stats.Ready, left.ready}, {stats.Delayed, left.delayed}} {
+	}{{stats.Processing, left.Processing}, {stats.Ready, left.Ready}, {stats.Delayed, left.Delayed}} {
 		items := names[part.state]
 		if len(items) != part.n {
 			words = append(words, fmt.Sprintf("%d %v, of which it knows", part.n, part.state))
@@ -103,13 +103,3 @@ func describeLeft(left *leftOver) string {
 	}
 	return strings.Join(words, ", ")
 }
-
-// leftOver is a DrainError with the names of a trace.
-type leftOver struct {
-	error
-	queue                      string
-	items                      []stats.Item[string]
-	ready, processing, delayed int
-}
-
-func (l *leftOver) Unwrap() error { return l.error }

@@ -37,8 +37,8 @@ func (p *player) loop(c *command) string {
 }
 
 func (p *player) rangeOver(w *consumer) {
-	for item := range p.queue.items(w.context) {
-		p.arrivals <- arrival{worker: w, items: []string{item}}
+	for item := range p.queue.Items(w.context) {
+		p.arrivals <- arrival{worker: w, items: []string{nameOf(item)}}
 		switch <-w.turns {
 		case next:
 			continue

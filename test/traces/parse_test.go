@@ -125,9 +125,8 @@ func (s *scenario) parseTogether(text string) error {
 	if err != nil {
 		return err
 	}
-	for i, name := range names {
-		names[i], _ = s.settings.kind.canonical(name)
-		if slices.Contains(slices.Concat(s.settings.together...), names[i]) {
+	for _, name := range names {
+		if slices.Contains(slices.Concat(s.settings.together...), name) {
 			return fmt.Errorf("%s is together with others already", name)
 		}
 	}

@@ -16,9 +16,8 @@ import (
 // bubble are at rest and it has not returned. No test waits for a duration.
 type player struct {
 	scenario *scenario
-	queue    namedQueue
+	queue    *shardq.Queue[string]
 	time     timeline
-	userCode *userCode
 
 	arrivals   chan arrival  // from workers
 	drained    chan struct{} // from drains
@@ -30,7 +29,6 @@ type player struct {
 	reports    []string         // of the hooks
 	claims     map[string]claim // under mu, because workers name their own
 	below      []string         // the lines below the command
-	doubt      string           // not empty if the queue contradicts itself
 	mu         sync.Mutex
 	stuckItems []stats.Item[string] // under mu: the hook is called by a timer
 	// fault is a fault of the scenario itself.
@@ -47,50 +45,8 @@ func newPlayer(s *scenario, l layout) *player {
 		time:     l.timeline(),
 		claims:   map[string]claim{},
 	}
-	p.userCode = &userCode{use: p.use, broken: map[string]bool{}}
-	p.queue, p.fault = s.settings.kind.open(&s.settings, p.machinery(l))
-	if l.spoil != nil {
-		p.queue = l.spoil(p.queue)
-	}
+	p.queue, p.fault = p.open(l)
 	return p
-}
-
-// use calls the queue from user code.
-func (p *player) use() {
-	if p.queue != nil { // New calls the clock before there is a queue
-		p.queue.stats()
-	}
-}
-
-// machinery returns the hooks and the clock for the queue.
-func (p *player) machinery(l layout) *machinery {
-	m := &machinery{
-		shards:   l.shards,
-		clock:    p.time.clock(),
-		misused:  p.misused,
-		marked:   p.watermark,
-		stuck:    p.stuck,
-		userCode: p.userCode,
-	}
-	if p.scenario.breaks("clock") {
-		m.clock = userClock{m.clock, p.userCode}
-	}
-	if p.scenario.breaks("hash") || len(p.scenario.settings.together) > 0 {
-		m.route = p.route
-	}
-	return m
-}
-
-// route is the hash function of scenarios that need one.
-func (p *player) route(name string) uint64 {
-	p.userCode.called("hash")
-	return uint64(p.scenario.groups[name])
-}
-
-// misused is the misuse hook.
-func (p *player) misused(queue string, kind shardq.MisuseKind, name string) {
-	p.userCode.called("hook")
-	p.reports = append(p.reports, fmt.Sprintf("misuse%s: %s: %s", inQueue(queue), kind, name))
 }
 
 // carryOut runs a command as often as it says, and returns the last outcome.
@@ -139,18 +95,18 @@ func (p *player) events() []string {
 // which of several ready items a worker gets, if their order is not strict.
 func (p *player) checkOrder() {
 	given := slices.ContainsFunc(p.woken, func(a arrival) bool { return len(a.items) > 0 })
-	if given && p.queue.len() > 0 && !p.scenario.ordered() {
+	if given && p.queue.Len() > 0 && !p.scenario.ordered() {
 		p.fault = fmt.Errorf("which item the worker gets is open: say which are together")
 	}
 }
 
 // finish ends all goroutines of the bubble.
 func (p *player) finish() {
-	clear(p.userCode.broken)
-	p.queue.end()
+	p.queue.SetRate(shardq.Rate{})
+	p.queue.ShutDown()
 	if p.scenario.settings.groups { // or a consumer may wait for throttled items
 		for _, item := range p.scenario.items {
-			p.queue.cancel(item)
+			p.queue.Cancel(itemOf(item))
 		}
 	}
 	p.endLoops()

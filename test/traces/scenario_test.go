@@ -29,7 +29,6 @@ func (s *scenario) complete() {
 	next := len(s.settings.together)
 	for _, l := range s.commands {
 		for _, name := range l.command.items {
-			name, _ = s.settings.kind.canonical(name)
 			if slices.Contains(s.items, name) {
 				continue
 			}
@@ -62,9 +61,4 @@ func (s *scenario) ordered() bool {
 // has reports whether wanted is true of a command of the scenario.
 func (s *scenario) has(wanted func(c *command) bool) bool {
 	return slices.ContainsFunc(s.commands, func(l *line) bool { return wanted(l.command) })
-}
-
-// breaks reports whether the scenario breaks a piece of user code.
-func (s *scenario) breaks(piece string) bool {
-	return s.has(func(c *command) bool { return c.verb == "break" && c.part == piece })
 }

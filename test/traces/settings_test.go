@@ -7,31 +7,30 @@ import (
 	"strings"
 	"time"
 
+	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/limiter"
 )
 
 // settings are the lines with "with" and "together" of a scenario.
 type settings struct {
-	shards           []int
-	tick             time.Duration
-	name             string
-	kind             anyKind
-	cancelDelayOnAdd bool
-	dropDelayIfReady bool
-	keepPlaces       bool
-	discards         bool
-	prioritiesFirst  bool
-	limiter          string
-	capacity         int
-	lowPriority      int
-	groups           bool
-	groupLimit       int
-	groupWeights     map[string]int
-	hasWatermarks    bool
-	low, high        int
-	ages             bool
-	metrics          bool
-	stuckAfter       time.Duration
+	shards []int
+	tick   time.Duration
+	name   string
+	// flags are options that are set by their names.
+	flags         map[string]bool
+	rate          shardq.Rate
+	groupRates    map[string]shardq.Rate
+	limiter       string
+	capacity      int
+	lowPriority   int
+	groups        bool
+	groupLimit    int
+	groupWeights  map[string]int
+	hasWatermarks bool
+	low, high     int
+	ages          bool
+	metrics       bool
+	stuckAfter    time.Duration
 	// together has the items of each line with "together". They share a shard.
 	together [][]string
 }
@@ -42,14 +41,13 @@ type settings struct {
 var usualShards = []int{1, 2, 7, 32}
 
 func newSettings() settings {
-	return settings{shards: usualShards, kind: kinds["string"]}
+	return settings{shards: usualShards, flags: map[string]bool{}, groupRates: map[string]shardq.Rate{}}
 }
 
 const withUsage = `want one of
 	with shards NUMBER...
 	with tick DURATION
 	with name NAME
-	with items string|int|float64|point|*string|any
 	with limiter ...
 	with CancelDelayOnAdd|DropDelayIfReady|KeepPlaces|DiscardOnShutDown|PrioritiesBeforeTurns
 	with capacity NUMBER
@@ -57,13 +55,15 @@ const withUsage = `want one of
 	with groups
 	with group-limit NUMBER
 	with group-weight GROUP NUMBER
+	with group-rate GROUP NUMBER [burst NUMBER]
+	with rate NUMBER [burst NUMBER]
 	with watermarks LOW HIGH
 	with ages
 	with metrics
 	with stuck-after DURATION`
 
 // with reads what follows the word "with".
-func (s *settings) with(text string) error {
+func (s *settings) with(text string) (err error) {
 	what, value, _ := strings.Cut(text, " ")
 	switch what {
 	case "shards":
@@ -73,8 +73,6 @@ func (s *settings) with(text string) error {
 	case "name":
 		s.name = value
 		return nil
-	case "items":
-		return s.withItems(value)
 	case "capacity":
 		return s.withNumbers(value, &s.capacity)
 	case "low-priority-interval":
@@ -87,6 +85,14 @@ func (s *settings) with(text string) error {
 		return s.withNumbers(value, &s.groupLimit)
 	case "group-weight":
 		return s.withGroupWeight(value)
+	case "group-rate":
+		group, text, _ := strings.Cut(value, " ")
+		s.groups = true
+		s.groupRates[group], err = parseRate(strings.Fields(text))
+		return err
+	case "rate":
+		s.rate, err = parseRate(strings.Fields(value))
+		return err
 	case "watermarks":
 		s.hasWatermarks = true
 		return s.withNumbers(value, &s.low, &s.high)
@@ -100,22 +106,10 @@ func (s *settings) with(text string) error {
 		return withDuration(value, &s.stuckAfter)
 	case "limiter":
 		s.limiter = value
-		_, err := newLimiter[string](value, limiter.Options{})
+		_, err = newLimiter(value, limiter.Options{})
 		return err
-	case "CancelDelayOnAdd":
-		s.cancelDelayOnAdd = true
-		return nil
-	case "DropDelayIfReady":
-		s.dropDelayIfReady = true
-		return nil
-	case "KeepPlaces":
-		s.keepPlaces = true
-		return nil
-	case "DiscardOnShutDown":
-		s.discards = true
-		return nil
-	case "PrioritiesBeforeTurns":
-		s.prioritiesFirst = true
+	case "CancelDelayOnAdd", "DropDelayIfReady", "KeepPlaces", "DiscardOnShutDown", "PrioritiesBeforeTurns":
+		s.flags[what] = true
 		return nil
 	}
 	return fmt.Errorf("no setting %q: %s", what, withUsage)
@@ -171,32 +165,9 @@ func (s *settings) withNumbers(text string, settings ...*int) (err error) {
 	return nil
 }
 
-func (s *settings) withItems(word string) error {
-	kind, ok := kinds[word]
-	if !ok {
-		return fmt.Errorf("no items of type %q: %s", word, withUsage)
-	}
-	s.kind = kind
-	return nil
-}
-
-// anyNames returns the names of items in words, with ranges expanded.
-func (s *settings) anyNames(words []string) ([]string, error) {
-	names, err := expand(words)
-	if err != nil {
-		return nil, err
-	}
-	for _, name := range names {
-		if _, err := s.kind.canonical(name); err != nil {
-			return nil, err
-		}
-	}
-	return names, nil
-}
-
-// names is anyNames of items that must differ.
+// names returns the names of items in words, with ranges expanded.
 func (s *settings) names(words []string) ([]string, error) {
-	names, err := s.anyNames(words)
+	names, err := expand(words)
 	if err != nil {
 		return nil, err
 	}

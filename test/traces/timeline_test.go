@@ -1,7 +1,6 @@
 package traces
 
 import (
-	"math"
 	"testing/synctest"
 	"time"
 
@@ -15,9 +14,6 @@ type timeline interface {
 	// step lets time pass. When it returns, all delays that are due have
 	// expired.
 	step(d time.Duration)
-	// advance lets time pass until a timer of the queue fires. It reports false
-	// if there is none.
-	advance(p *player) bool
 }
 
 // fakeTimeline is the fake clock, which is stepped.
@@ -31,14 +27,6 @@ func (l fakeTimeline) clock() clock.Clock   { return l.Fake }
 func (l fakeTimeline) now() time.Time       { return l.Now() }
 func (l fakeTimeline) step(d time.Duration) { l.Step(d) }
 
-func (l fakeTimeline) advance(*player) bool {
-	next, ok := l.Next()
-	if ok {
-		l.Step(max(next, 0))
-	}
-	return ok
-}
-
 // realTimeline is the real clock. In a bubble it advances when all goroutines
 // are blocked.
 type realTimeline struct{}
@@ -49,18 +37,4 @@ func (realTimeline) now() time.Time     { return time.Now() }
 func (realTimeline) step(d time.Duration) {
 	time.Sleep(d)
 	synctest.Wait()
-}
-
-// advance sleeps until a parked worker wakes. It parks one if there is none.
-func (realTimeline) advance(p *player) bool {
-	if len(p.away[getting]) == 0 {
-		p.startGet(&consumer{})
-	}
-	select {
-	case a := <-p.arrivals:
-		p.note(a)
-		return true
-	case <-time.After(math.MaxInt64):
-		return false
-	}
 }

@@ -69,3 +69,23 @@ func (f *file) update(t *testing.T) error {
 	}
 	return nil
 }
+
+// TestChangedTracesFail: a trace that expects anything else than what the queue
+// does must fail, in each line.
+func TestChangedTracesFail(t *testing.T) {
+	f, err := readFile("interface.txt")
+	require.NoError(t, err)
+	for _, s := range f.scenarios {
+		l := s.layouts()[0]
+		outcomes, err := s.replay(t, l)
+		require.NoError(t, err)
+		require.Empty(t, s.check(outcomes, l))
+		for _, line := range s.commands {
+			for i, expected := range line.expected {
+				line.expected[i] = expected + "x"
+				require.Len(t, s.check(outcomes, l), 1, "%s: %s", line.text, expected)
+				line.expected[i] = expected
+			}
+		}
+	}
+}

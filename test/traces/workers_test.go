@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing/synctest"
+
+	"github.com/shardq/shardq"
 )
 
 // A consumer is a goroutine that makes a call which may block: a Get of some
@@ -26,7 +28,7 @@ type consumer struct {
 type role int
 
 const (
-	getting role = iota // it is parked in Get, GetContext, GetBatch, or the loop over Items
+	getting role = iota // it is parked in Get, GetContext, ClaimBatch, or the loop over Items
 	adding              // it waits for capacity in AddContext
 	ending              // it waits in Drain
 	roles
@@ -43,11 +45,11 @@ func (a arrival) String() string { return list(a.items) + a.reason }
 
 // got is the arrival of a worker with an item, or with the reason why it has
 // none.
-func got(w *consumer, item, reason string) arrival {
-	if reason != "" {
-		return arrival{worker: w, reason: reason}
+func got(w *consumer, item string, err error) arrival {
+	if err != nil {
+		return arrival{worker: w, reason: reasonOf(item, err)}
 	}
-	return arrival{worker: w, items: []string{item}}
+	return arrival{worker: w, items: []string{nameOf(item)}}
 }
 
 // parks is the outcome of a Get that blocks.
@@ -78,19 +80,14 @@ func (p *player) start(w *consumer, call func() arrival) {
 func (p *player) startGet(w *consumer) {
 	p.start(w, func() arrival {
 		if w.context != nil {
-			item, reason := p.queue.getContext(w.context)
-			return got(w, item, reason)
+			item, err := p.queue.GetContext(w.context)
+			return got(w, item, err)
 		}
-		item, reason := p.queue.get()
-		return got(w, item, reason)
-	})
-}
-
-// startBatch lets a worker call GetBatch for n items.
-func (p *player) startBatch(w *consumer, n int) {
-	p.start(w, func() arrival {
-		items, reason := p.queue.getBatch(w.context, n)
-		return arrival{w, items, reason}
+		item, shutdown := p.queue.Get()
+		if shutdown {
+			return got(w, item, shardq.ErrShutDown)
+		}
+		return got(w, item, nil)
 	})
 }
 

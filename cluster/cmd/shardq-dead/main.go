@@ -36,8 +36,6 @@ func main() {
 	}
 }
 
-const usage = "want list, or revive or forget with keys or the word all"
-
 func run(ctx context.Context, arguments []string, out io.Writer) error {
 	var o cluster.Options[string]
 	var credentials, authority, certificate, key string
@@ -62,7 +60,7 @@ func run(ctx context.Context, arguments []string, out io.Writer) error {
 		return errors.New("want -name, and -servers or -dir")
 	case command != "list" && command != "revive" && command != "forget",
 		command == "list" && len(keys) > 0, command != "list" && len(keys) == 0:
-		return errors.New(usage)
+		return errors.New("want list, or revive or forget with keys or the word all")
 	}
 	if credentials != "" {
 		o.NATS = append(o.NATS, nats.UserCredentials(credentials))
@@ -90,18 +88,16 @@ func run(ctx context.Context, arguments []string, out io.Writer) error {
 		end = node.Forget
 	}
 	return each(ctx, node, keys, func(letter cluster.DeadLetter[string], unreadable error) error {
-		what := fmt.Sprintf("%q", letter.Key)
+		what, does := fmt.Sprintf("%q", letter.Key), command
 		if unreadable != nil {
 			what = unreadable.Error()
 		}
 		if unreadable != nil && command == "revive" {
-			_, err := fmt.Fprintln(out, "left:", what)
+			does = "left:"
+		} else if err := end(ctx, letter); err != nil {
 			return err
 		}
-		if err := end(ctx, letter); err != nil {
-			return err
-		}
-		_, err := fmt.Fprintln(out, command, what)
+		_, err := fmt.Fprintln(out, does, what)
 		return err
 	})
 }
@@ -110,11 +106,11 @@ func list(ctx context.Context, node *cluster.Node[string], out io.Writer) error 
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "key\tattempts\tdiscarded\treason")
 	for letter, err := range node.Dead(ctx) {
-		switch {
-		case errors.Is(err, cluster.ErrLetter):
+		if errors.Is(err, cluster.ErrLetter) {
 			fmt.Fprintf(table, "?\t\t\t%q\n", err)
 			continue
-		case err != nil:
+		}
+		if err != nil {
 			return err
 		}
 		fmt.Fprintf(table, "%q\t%d\t%s\t%q\n", letter.Key, letter.Attempts, letter.Time.Format(time.RFC3339), letter.Reason)

@@ -14,13 +14,10 @@ type Message[M any] struct {
 	Message  M
 }
 
-// A Table has the messages by key. Of the messages of a key some wait for the
-// next run, and some are being served by a run. All methods are safe for
-// concurrent use.
+// A Table has the messages by key. Some wait for the next run, and some are
+// being served by a run. All methods are safe for concurrent use.
 type Table[K comparable, M any] struct {
-	// every reports that a run serves every message. Otherwise the newest one
-	// stands for all.
-	every bool
+	every bool // a run serves every message
 
 	mu     sync.Mutex
 	keys   map[K]*entry[M]
@@ -37,9 +34,9 @@ func New[K comparable, M any](every bool) *Table[K, M] {
 	return &Table[K, M]{every: every, keys: map[K]*entry[M]{}}
 }
 
-// Add adds a message, and reports whether a run has to serve it. A message that
-// a run is serving, and that was delivered once more, does not wait. Add
-// returns the messages for which the new one stands.
+// Add adds a message, and reports whether it waits for a run. One that a run is
+// serving, and that was delivered once more, does not. Add returns the messages
+// for which the newest one stands.
 func (t *Table[K, M]) Add(key K, m Message[M]) (replaced []Message[M], waits bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -70,8 +67,8 @@ func (t *Table[K, M]) Add(key K, m Message[M]) (replaced []Message[M], waits boo
 
 func bySequence[M any](a, b Message[M]) int { return cmp.Compare(a.Sequence, b.Sequence) }
 
-// Begin takes the messages of a key for a run. It returns none if none waits,
-// if a run is serving the key, or if the table is closed.
+// Begin takes the messages of a key for a run, if any waits, and if no run is
+// serving the key.
 func (t *Table[K, M]) Begin(key K) []Message[M] {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -101,9 +98,8 @@ func (t *Table[K, M]) Again(key K) {
 	e.waiting, e.running = append(e.running, e.waiting...), nil
 }
 
-// Close makes all that waits go to nobody: Add and Begin have no effect from
-// now on. The first call returns the keys. A later one returns none, because
-// their node may own them once more by then.
+// Close ends Add and Begin. The first call returns the keys. A later one returns
+// none, because their node may own them once more by then.
 func (t *Table[K, M]) Close() (keys []K) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -117,7 +113,6 @@ func (t *Table[K, M]) Close() (keys []K) {
 	return keys
 }
 
-// Messages returns all messages.
 func (t *Table[K, M]) Messages() (all []Message[M]) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -127,7 +122,6 @@ func (t *Table[K, M]) Messages() (all []Message[M]) {
 	return all
 }
 
-// Holds reports whether the table has the message of a place in the stream.
 func (t *Table[K, M]) Holds(sequence uint64) bool {
 	return slices.ContainsFunc(t.Messages(), func(m Message[M]) bool { return m.Sequence == sequence })
 }

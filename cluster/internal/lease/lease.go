@@ -2,10 +2,9 @@
 // until when.
 //
 // A lease is the last message of a subject, and the server deletes it after its
-// time. Its publisher names the message that it replaces, so that of two
-// only one succeeds. Its epoch is the sequence number of the message with which
-// it was acquired. The sequence numbers of a stream only grow, so a later owner
-// of a partition has a greater epoch.
+// time. Its publisher names the message that it replaces, so that of two only
+// one succeeds. Its epoch is the sequence number of the message with which it
+// was acquired, so that a later owner has a greater epoch.
 package lease
 
 import (
@@ -30,23 +29,19 @@ var (
 // A Store has the leases of a queue, for one node.
 type Store struct {
 	JetStream jetstream.JetStream
-	// Stream has the leases, one for each Subject.
-	Stream  jetstream.Stream
-	Subject func(partition int) string
-	// Node is the id of the node, which no other has or had.
-	Node string
-	// Time is how long a lease lives after its last renewal: 1 s or more.
-	Time time.Duration
+	Stream    jetstream.Stream // of the leases, one for each Subject
+	Subject   func(partition int) string
+	Node      string        // the id of the node, which no other has or had
+	Time      time.Duration // how long a lease lives after its last renewal: 1 s or more
 }
 
 // A Record is what a lease's message says.
 type Record struct {
 	Node string `json:"node"`
-	// Epoch is 0 in the message that acquires the lease, whose sequence number
-	// it is.
-	Epoch uint64 `json:"epoch,omitempty"`
-	// Released reports that the node has given the lease back.
-	Released bool `json:"released,omitempty"`
+	// Epoch is 0 in the message that acquires the lease: it is the sequence
+	// number of that.
+	Epoch    uint64 `json:"epoch,omitempty"`
+	Released bool   `json:"released,omitempty"`
 }
 
 // Read returns what a lease's message says. The server leaves a message without
@@ -63,22 +58,19 @@ func Read(header nats.Header, data []byte) (Record, error) {
 // A Lease is the right to work on a partition.
 type Lease struct {
 	Partition int
-	// Epoch grows with each owner of the partition.
-	Epoch uint64
+	Epoch     uint64
 
 	store *Store
 	// revision is the sequence number of the last message. Only the goroutine
 	// that renews uses it.
 	revision uint64
 	// renewed is when the last renewal that succeeded was sent, in nanoseconds
-	// since begin. Time since begin is monotonic: a clock that is set does not
-	// change it.
+	// since begin. That is monotonic: a clock that is set does not change it.
 	begin   time.Time
 	renewed atomic.Int64
 }
 
-// last returns the last message about a partition. If there is none, its
-// sequence number is 0.
+// last returns the last record of a partition, or the sequence number 0.
 func (s *Store) last(ctx context.Context, partition int) (r Record, sequence uint64, err error) {
 	m, err := s.Stream.GetLastMsgForSubject(ctx, s.Subject(partition))
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
@@ -113,8 +105,7 @@ func isConflict(err error) bool {
 	return errors.As(err, &api) && api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence
 }
 
-// Acquire acquires the lease of a partition. It returns ErrHeld if another node
-// has it.
+// Acquire returns ErrHeld if another node has the lease.
 func (s *Store) Acquire(ctx context.Context, partition int) (*Lease, error) {
 	before, sequence, err := s.last(ctx, partition)
 	if err != nil {
@@ -135,9 +126,8 @@ func (s *Store) Acquire(ctx context.Context, partition int) (*Lease, error) {
 	return l, nil
 }
 
-// Renew prolongs the lease. It returns ErrLost if that is too late. After
-// another error the lease may have been prolonged or not, and Renew can be
-// called again.
+// Renew prolongs the lease, or returns ErrLost. After another error the lease
+// may have been prolonged or not, and Renew can be called again.
 func (l *Lease) Renew(ctx context.Context) error {
 	sent := time.Since(l.begin)
 	sequence, err := l.store.publish(ctx, l.Partition, l.record(), l.revision)
@@ -168,8 +158,8 @@ func (l *Lease) recover(ctx context.Context) error {
 	return nil
 }
 
-// Release gives the lease back, so that another node can acquire it at once. If
-// it fails, the lease expires. It must not run beside Renew.
+// Release gives the lease back, so that another node can acquire it at once. It
+// must not run beside Renew.
 func (l *Lease) Release(ctx context.Context) error {
 	released := l.record()
 	released.Released = true

@@ -13,11 +13,10 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// A Queue is the name of a queue.
-type Queue string
-
-// A Kind says what the messages of a subject are.
-type Kind string
+type (
+	Queue string // the name of a queue
+	Kind  string // what the messages of a subject are
+)
 
 // The kinds of messages about a key.
 const (
@@ -28,8 +27,8 @@ const (
 	Dead     Kind = "dead"     // it was discarded
 )
 
-// MaxKey is the most bytes that the encoding of a key may have. A subject has
-// to fit in a line of NATS's protocol, which is limited to 4 KiB by default.
+// MaxKey limits the bytes of the encoding of a key. A subject has to fit in a
+// line of NATS's protocol, which is limited to 4 KiB by default.
 const MaxKey = 2048
 
 // ErrKey is wrapped by the errors of keys that cannot be stored.
@@ -48,52 +47,28 @@ func illegal(r rune) bool {
 	return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '-' || r == '_')
 }
 
-// WorkStream is the stream of the keys of a partition that are pending.
-func (q Queue) WorkStream(partition int) string {
-	return "shardq-" + string(q) + "-" + strconv.Itoa(partition)
-}
+// The streams of pending keys, of delayed ones, of leases, members and failures,
+// and of dead letters.
+func (q Queue) WorkStream(partition int) string { return q.stream(strconv.Itoa(partition)) }
+func (q Queue) DelayedStream() string           { return q.stream("delayed") }
+func (q Queue) StateStream() string             { return q.stream("state") }
+func (q Queue) DeadStream() string              { return q.stream("dead") }
+func (q Queue) stream(name string) string       { return "shardq-" + string(q) + "-" + name }
 
-// DelayedStream is the stream of the keys that are delayed.
-func (q Queue) DelayedStream() string { return "shardq-" + string(q) + "-delayed" }
-
-// StateStream is the stream of leases, members and failures.
-func (q Queue) StateStream() string { return "shardq-" + string(q) + "-state" }
-
-// DeadStream is the stream of the keys that were discarded.
-func (q Queue) DeadStream() string { return "shardq-" + string(q) + "-dead" }
-
-// All returns a pattern of all subjects of a kind.
-func (q Queue) All(kind Kind) string { return q.join(string(kind), ">") }
-
-// Of returns a pattern of the subjects of a kind in a partition.
-func (q Queue) Of(kind Kind, partition int) string {
-	return q.join(string(kind), strconv.Itoa(partition), "*")
-}
-
-// Key returns the subject of a kind for a key.
+// Key returns the subject of a kind for a key, Of a pattern of those of a
+// partition, and All of all.
 func (q Queue) Key(kind Kind, partition int, token string) string {
 	return q.join(string(kind), strconv.Itoa(partition), token)
 }
+func (q Queue) Of(kind Kind, partition int) string { return q.Key(kind, partition, "*") }
+func (q Queue) All(kind Kind) string               { return q.join(string(kind), ">") }
 
-// Leases returns a pattern of the subjects of all leases, and Lease the subject
-// of a partition's.
-func (q Queue) Leases() string             { return q.join("lease", "*") }
+// Lease and Member return the subject of one, and Leases and Members a pattern
+// of those of all.
 func (q Queue) Lease(partition int) string { return q.join("lease", strconv.Itoa(partition)) }
-
-// Members returns a pattern of the subjects of all members, and Member the
-// subject of one.
-func (q Queue) Members() string         { return q.join("member", "*") }
-func (q Queue) Member(id string) string { return q.join("member", id) }
-
-// LeaseOf returns the partition of a lease's subject.
-func (q Queue) LeaseOf(subject string) (partition int, ok bool) {
-	number, ok := strings.CutPrefix(subject, q.join("lease", ""))
-	if !ok {
-		return 0, false
-	}
-	partition, err := strconv.Atoi(number)
-	return partition, err == nil
-}
+func (q Queue) Leases() string             { return q.join("lease", "*") }
+func (q Queue) Member(id string) string    { return q.join("member", id) }
+func (q Queue) Members() string            { return q.join("member", "*") }
 
 // MemberOf returns the id of a member's subject.
 func (q Queue) MemberOf(subject string) (id string, ok bool) {
@@ -114,13 +89,12 @@ func Token(key []byte) (string, error) {
 
 // Parse returns the partition, the token and the key of a key's subject.
 func Parse(subject string) (partition int, token string, key []byte, err error) {
-	last := strings.LastIndexByte(subject, '.')
-	if strings.Count(subject, ".") != 4 {
+	parts := strings.Split(subject, ".")
+	if len(parts) != 5 {
 		return 0, "", nil, fmt.Errorf("%w: %q is no subject of a key", ErrKey, subject)
 	}
-	number := subject[strings.LastIndexByte(subject[:last], '.')+1 : last]
-	token = subject[last+1:]
-	if partition, err = strconv.Atoi(number); err != nil {
+	token = parts[4]
+	if partition, err = strconv.Atoi(parts[3]); err != nil {
 		return 0, "", nil, fmt.Errorf("%w: the subject %q has no partition", ErrKey, subject)
 	}
 	if key, err = base64.RawURLEncoding.DecodeString(token); err != nil {
@@ -129,12 +103,10 @@ func Parse(subject string) (partition int, token string, key []byte, err error) 
 	return partition, token, key, nil
 }
 
-// WithID returns a token with the id of one of several messages of its key. As
-// a part of a subject, the id has to be one.
+// WithID returns a token with the id of one of several messages of its key.
 func WithID(token, id string) string { return token + "." + id }
 
-// SplitID returns a subject without the id of its message, and the id. The id
-// is empty if it has none.
+// SplitID returns a subject without the id of its message, and the id, if any.
 func SplitID(subject string) (key, id string) {
 	if strings.Count(subject, ".") < 5 {
 		return subject, ""
@@ -143,6 +115,5 @@ func SplitID(subject string) (key, id string) {
 	return subject[:last], subject[last+1:]
 }
 
-// Partition returns the partition of a key. All nodes must agree on the number
-// of partitions.
+// Partition returns the partition of a key.
 func Partition(key []byte, partitions int) int { return int(xxhash.Sum64(key) % uint64(partitions)) }

@@ -47,11 +47,6 @@ func TestSubjectsOfOthers(t *testing.T) {
 		require.ErrorIs(t, err, names.ErrKey, subject)
 	}
 	q := names.Queue("q")
-	p, ok := q.LeaseOf(q.Lease(7))
-	require.True(t, ok)
-	require.Equal(t, 7, p)
-	_, ok = q.LeaseOf(q.Member("a"))
-	require.False(t, ok)
 	id, ok := q.MemberOf(q.Member("a"))
 	require.True(t, ok)
 	require.Equal(t, "a", id)

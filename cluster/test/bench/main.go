@@ -1,5 +1,5 @@
-// Command bench compares package cluster with a plain JetStream consumer and
-// with asynq, in turns, on servers in this process.
+// Command bench compares package cluster with a plain JetStream consumer, in
+// turns, on servers in this process.
 //
 //	go run -C cluster/test ./bench
 package main
@@ -11,123 +11,84 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 )
 
-// options are the command's flags.
-type options struct {
-	keys, rounds, partitions int
-	only                     string
-}
+// A phases is how long storing keys took, and working on them.
+type phases [2]time.Duration
 
-// A system stores keys and works on them.
-type system interface {
-	// store stores keys, and returns when all are stored.
-	store(ctx context.Context, keys []string) error
-	// work calls done for each key, and returns when it was called for n keys.
-	work(ctx context.Context, n int, done func(key string)) error
-	close()
-}
+// A system stores keys on servers with their data in dir, and works on them.
+type system func(ctx context.Context, dir string, keys []string) (phases, error)
 
-// A subject is a system that is measured.
 type subject struct {
-	name string
-	open func(ctx context.Context, dir string, o options) (system, error)
+	name   string
+	system system
+}
+
+func subjects(partitions int) (all []subject) {
+	for _, replicas := range []int{1, 3} {
+		all = append(all, subject{fmt.Sprintf("R%d, plain consumer", replicas), plain(replicas)})
+		for nodes := 1; nodes <= 3; nodes++ {
+			all = append(all, subject{fmt.Sprintf("R%d, cluster, nodes: %d", replicas, nodes), clustered(replicas, nodes, partitions)})
+		}
+	}
+	return all
 }
 
 func main() {
-	var o options
-	flag.IntVar(&o.keys, "keys", 100_000, "the number of keys")
-	flag.IntVar(&o.rounds, "rounds", 3, "how often each system has its turn; the table has the medians")
-	flag.IntVar(&o.partitions, "partitions", 16, "the number of partitions")
-	flag.StringVar(&o.only, "only", "", "measure only the systems whose names contain this")
+	keys := flag.Int("keys", 100_000, "the number of keys")
+	rounds := flag.Int("rounds", 3, "how often each system has its turn; the table has the medians")
+	partitions := flag.Int("partitions", 16, "the number of partitions")
+	only := flag.String("only", "", "measure only what has this in its name")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, o); err != nil {
+	dir, err := os.MkdirTemp("", "shardq-bench-")
+	if err == nil && (*keys < 1 || *rounds < 1) {
+		err = errors.New("want -keys and -rounds of 1 or more")
+	}
+	if err == nil {
+		all := slices.DeleteFunc(subjects(*partitions), func(s subject) bool { return !strings.Contains(s.name, *only) })
+		err = compare(ctx, dir, all, *keys, *rounds)
+	}
+	_ = os.RemoveAll(dir)
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
 }
 
-// A result is how long the phases took.
-type result struct{ stored, worked time.Duration }
-
-func run(ctx context.Context, o options) error {
-	if o.keys < 1 || o.rounds < 1 {
-		return errors.New("want -keys and -rounds of 1 or more")
-	}
-	results := map[string][]result{}
-	for range o.rounds {
-		for _, s := range subjects() {
-			if !strings.Contains(s.name, o.only) {
-				continue
-			}
-			r, err := measure(ctx, s, o)
-			if errors.Is(err, errNotHere) {
-				continue
-			}
-			if err != nil {
-				return fmt.Errorf("%s: %w", s.name, err)
-			}
-			fmt.Fprintf(os.Stderr, "%-40s stored in %v, worked in %v\n", s.name, r.stored.Round(time.Millisecond), r.worked.Round(time.Millisecond))
-			results[s.name] = append(results[s.name], r)
-		}
-	}
-	fmt.Printf("%d keys, %d partitions, medians of %d rounds, %d processors, %s, %s\n\n",
-		o.keys, o.partitions, o.rounds, runtime.NumCPU(), runtime.Version(), time.Now().Format(time.DateOnly))
-	table := tabwriter.NewWriter(os.Stdout, 0, 0, 1, ' ', 0)
-	fmt.Fprintln(table, "| \t| keys stored per second \t| keys worked on per second \t|")
-	fmt.Fprintln(table, "|---\t|---:\t|---:\t|")
-	for _, s := range subjects() {
-		if rs := results[s.name]; rs != nil {
-			fmt.Fprintf(table, "| %s \t| %.0f \t| %.0f \t|\n", s.name,
-				rate(o.keys, rs, func(r result) time.Duration { return r.stored }),
-				rate(o.keys, rs, func(r result) time.Duration { return r.worked }))
-		}
-	}
-	if err := table.Flush(); err != nil {
-		return err
-	}
-	return printFigures(ctx, o)
-}
-
-// rate returns the median of a phase as keys per second.
-func rate(keys int, rs []result, phase func(result) time.Duration) float64 {
-	var all []time.Duration
-	for _, r := range rs {
-		all = append(all, phase(r))
-	}
-	slices.Sort(all)
-	return float64(keys) / all[len(all)/2].Seconds()
-}
-
-func measure(ctx context.Context, s subject, o options) (r result, err error) {
-	dir, err := os.MkdirTemp("", "shardq-bench-")
-	if err != nil {
-		return r, err
-	}
-	defer os.RemoveAll(dir)
-	one, err := s.open(ctx, dir, o)
-	if err != nil {
-		return r, err
-	}
-	defer one.close()
-	keys := make([]string, o.keys)
+// compare measures the systems in turns, and prints the medians.
+func compare(ctx context.Context, dir string, all []subject, n, rounds int) error {
+	keys := make([]string, n)
 	for i := range keys {
 		keys[i] = fmt.Sprintf("invoice/%d", i)
 	}
-	begin := time.Now()
-	if err := one.store(ctx, keys); err != nil {
-		return r, err
+	results := map[string][]phases{}
+	for round := range rounds {
+		for _, s := range all {
+			took, err := s.system(ctx, filepath.Join(dir, fmt.Sprint(s.name, round)), keys)
+			if err != nil {
+				return fmt.Errorf("%s: %w", s.name, err)
+			}
+			results[s.name] = append(results[s.name], took)
+		}
 	}
-	r.stored = time.Since(begin)
-	begin = time.Now()
-	err = one.work(ctx, o.keys, func(string) {})
-	r.worked = time.Since(begin)
-	return r, err
+	fmt.Printf("%d keys, medians of %d rounds, %d processors, %s, %s\n\n",
+		n, rounds, runtime.NumCPU(), runtime.Version(), time.Now().Format(time.DateOnly))
+	fmt.Println("| | keys stored per second | keys worked on per second |\n|---|---:|---:|")
+	for _, s := range all {
+		fmt.Printf("| %s | %.0f | %.0f |\n", s.name, rate(n, results[s.name], 0), rate(n, results[s.name], 1))
+	}
+	return nil
+}
+
+// rate returns the median of a phase as keys per second.
+func rate(keys int, results []phases, phase int) float64 {
+	slices.SortFunc(results, func(a, b phases) int { return int(a[phase] - b[phase]) })
+	return float64(keys) / results[len(results)/2][phase].Seconds()
 }

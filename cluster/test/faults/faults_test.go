@@ -71,7 +71,7 @@ func newCell(t *testing.T, servers int) *cell {
 
 func newCellWith(t *testing.T, servers int, lease time.Duration) *cell {
 	t.Helper()
-	c := &cell{t: t, servers: clustertest.Start(t, servers), history: NewHistory()}
+	c := &cell{t: t, servers: clustertest.Start(t, servers), history: &History{}}
 	var err error
 	c.sink, err = Listen(c.history)
 	require.NoError(t, err)
@@ -142,13 +142,13 @@ func (c *cell) addOne(key string) {
 		// An add whose answer is lost is repeated within Add, and so stored
 		// more than once, perhaps.
 		for range time.Since(began) / attemptTime {
-			c.history.MaybeAdded(key, call)
+			c.history.Added(key, call, forever)
 		}
 		if err == nil {
-			c.history.Added(key, call)
+			c.history.Added(key, call, c.history.Now())
 			return
 		}
-		c.history.MaybeAdded(key, call)
+		c.history.Added(key, call, forever)
 	}
 	c.t.Errorf("%s was not added within %v", key, *patience)
 }
@@ -204,25 +204,21 @@ func (c *cell) send(process int, s syscall.Signal) {
 	require.NoError(c.t, syscall.Kill(process, s))
 }
 
-// held waits until a run is held.
-func (c *cell) held(h *Hold) Run {
-	c.t.Helper()
-	return receive(c.t, h.Held)
-}
-
 // addAndHold begins to add all keys. It returns the next run that comes to a
 // step, which is held there, and wait of add.
 func (c *cell) addAndHold(step Step) (r Run, h *Hold, wait func()) {
 	c.t.Helper()
 	h = c.sink.HoldNext(step)
 	wait = c.add()
-	return c.held(h), h, wait
+	return receive(c.t, h.Held), h, wait
 }
 
 // waitForAnother waits until a later owner has written the key of a run.
 func (c *cell) waitForAnother(r Run) {
 	c.t.Helper()
-	require.Eventually(c.t, func() bool { return c.history.HasWritten(r.Key, r.Epoch) }, *patience, tick)
+	require.Eventually(c.t, func() bool {
+		return c.history.Find(func(w *Run) bool { return w.Key == r.Key && w.Epoch > r.Epoch && w.wrote != 0 }) != nil
+	}, *patience, tick)
 }
 
 func TestNoFault(t *testing.T) {
@@ -230,7 +226,7 @@ func TestNoFault(t *testing.T) {
 	c.spawnMany(3)
 	c.add()()
 	c.check()
-	require.Zero(t, c.sink.Refused())
+	require.Zero(t, c.sink.Refused.Load())
 	require.Empty(t, c.sink.Canceled)
 }
 
@@ -243,16 +239,16 @@ func TestAKeyIsAddedInFlight(t *testing.T) {
 	c.check() // nothing else is on its way
 	h := c.sink.HoldNext(Writes)
 	c.addOne("a")
-	victim := c.held(h)
-	neighbor := c.history.KeyIn(victim.Partition)
+	victim := receive(c.t, h.Held)
+	neighbor := c.history.Find(func(r *Run) bool { return r.Partition == victim.Partition }).Key
 	next := c.sink.HoldNext(Begins)
 	c.addOne("a")
 	c.addOne(neighbor)
-	require.Equal(t, neighbor, c.held(next).Key, "it came after the message of a")
+	require.Equal(t, neighbor, receive(c.t, next.Held).Key, "it came after the message of a")
 	again := c.sink.HoldNext(Begins)
 	next.Release()
 	h.Release()
-	require.Equal(t, "a", c.held(again).Key)
+	require.Equal(t, "a", receive(c.t, again.Held).Key)
 	_, err := c.node.Status(t.Context()) // by now the servers have what the run has acknowledged
 	require.NoError(t, err)
 	c.send(victim.Process, syscall.SIGKILL)
@@ -291,7 +287,7 @@ func TestAWorkerIsFrozenAtEachStep(t *testing.T) {
 			c.send(victim.Process, syscall.SIGCONT)
 			h.Release()
 			if step != Wrote {
-				require.Eventually(t, func() bool { return c.sink.Refused() > 0 }, *patience, tick)
+				require.Eventually(t, func() bool { return c.sink.Refused.Load() > 0 }, *patience, tick)
 			}
 			c.add()() // it does not come back as an owner of an old epoch
 			c.check()
@@ -312,7 +308,8 @@ func TestWorkersComeAndGo(t *testing.T) {
 		wait()
 	}
 	c.check()
-	require.Zero(t, c.sink.Refused(), "no one was late")
+	require.Zero(t, c.sink.Refused.Load(), "no one was late")
+	require.Empty(t, c.sink.Canceled, "each handler could finish")
 }
 
 func TestANodeWhoseClockJumps(t *testing.T) {
@@ -323,7 +320,7 @@ func TestANodeWhoseClockJumps(t *testing.T) {
 	c.spawn(jumping)
 	c.add()()
 	c.check()
-	require.Zero(t, c.sink.Refused())
+	require.Zero(t, c.sink.Refused.Load())
 }
 
 func TestServersAreLost(t *testing.T) {
@@ -354,4 +351,22 @@ func TestServersAreLost(t *testing.T) {
 			c.check()
 		})
 	}
+}
+
+// TestPlantedSinkWithoutFences plants a fault into the sink: it does not check the
+// epoch, and accepts the writes of all. The history reveals it.
+func TestPlantedSinkWithoutFences(t *testing.T) {
+	c := newCell(t, 1)
+	c.sink.Unfenced = true
+	c.spawnMany(2)
+	victim, h, wait := c.addAndHold(Writes)
+	c.send(victim.Process, syscall.SIGSTOP)
+	wait()
+	c.waitForAnother(victim)
+	h.Release() // the server's side of the write, which the process has sent
+	require.Eventually(t, func() bool {
+		return c.history.Find(func(r *Run) bool { return r.Key == victim.Key && r.Epoch == victim.Epoch && r.wrote != 0 }) != nil
+	}, *patience, tick)
+	c.send(victim.Process, syscall.SIGCONT)
+	require.ErrorContains(t, c.verdict(), "was accepted after one of epoch")
 }

@@ -4,16 +4,18 @@ package faults
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/anishathalye/porcupine"
 )
 
-// A History is what the producers and the sink saw. A logical clock orders it.
-// All methods are safe for concurrent use.
+// A History is what the producers and the sink saw, by a logical clock.
 type History struct {
 	mu    sync.Mutex
 	clock int64
@@ -21,18 +23,13 @@ type History struct {
 	runs  []*Run
 }
 
-// NewHistory returns an empty history.
-func NewHistory() *History { return &History{} }
-
 // A Run is what the sink saw of a handler's run.
 type Run struct {
 	Key       string
 	Partition int
 	Epoch     uint64
-	// Sequence is that of the newest message that the run serves. A run that is
-	// repeated has the same.
-	Sequence uint64
-	Process  int
+	Sequence  uint64 // a run that is repeated has the same
+	Process   int
 	// began is when the sink heard of the run, and wrote when it accepted its
 	// write, or 0.
 	began, wrote int64
@@ -46,24 +43,15 @@ func (h *History) Now() int64 {
 	return h.clock
 }
 
-// Added notes that an add, which was called at the given time, has returned
-// nil.
-func (h *History) Added(key string, call int64) {
-	now := h.Now()
+// Added notes an add that was called and has returned at these times. One that
+// has returned an error may take effect at any time, or never: its end is
+// forever.
+func (h *History) Added(key string, call, end int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.adds = append(h.adds, operation(added, key, 0, call, now))
+	h.adds = append(h.adds, operation(added, key, 0, call, end))
 }
 
-// MaybeAdded notes that an add has returned an error: it may have taken effect,
-// may do so later, or never.
-func (h *History) MaybeAdded(key string, call int64) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.adds = append(h.adds, operation(added, key, 0, call, forever))
-}
-
-// Began notes that a run has begun.
 func (h *History) Began(r Run) *Run {
 	r.began = h.Now()
 	h.mu.Lock()
@@ -72,7 +60,6 @@ func (h *History) Began(r Run) *Run {
 	return &r
 }
 
-// Wrote notes that the sink has accepted the write of a run.
 func (h *History) Wrote(r *Run) {
 	now := h.Now()
 	h.mu.Lock()
@@ -80,31 +67,14 @@ func (h *History) Wrote(r *Run) {
 	r.wrote = now
 }
 
-// HasWritten reports whether the write of a run of the key was accepted whose
-// epoch is greater than the given one.
-func (h *History) HasWritten(key string, epoch uint64) bool {
+// Find returns the first run of a kind, or nil.
+func (h *History) Find(is func(*Run) bool) *Run {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return slices.ContainsFunc(h.runs, func(r *Run) bool { return r.Key == key && r.Epoch > epoch && r.wrote != 0 })
-}
-
-// KeyIn returns a key of a partition that has had a run: the first one.
-func (h *History) KeyIn(partition int) string {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for _, r := range h.runs {
-		if r.Partition == partition {
-			return r.Key
-		}
+	if i := slices.IndexFunc(h.runs, is); i >= 0 {
+		return h.runs[i]
 	}
-	return ""
-}
-
-// HasWrittenIn reports whether a write of the key was accepted in an epoch.
-func (h *History) HasWrittenIn(key string, epoch uint64) bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return slices.ContainsFunc(h.runs, func(r *Run) bool { return r.Key == key && r.Epoch == epoch && r.wrote != 0 })
+	return nil
 }
 
 // A kind is that of an operation on a key, as the model has it.
@@ -139,13 +109,11 @@ func (h *History) operations() []porcupine.Operation {
 	defer h.mu.Unlock()
 	all := slices.Clone(h.adds)
 	byKey := map[string][]*Run{}
+	for _, add := range h.adds {
+		byKey[add.Input.(input).key] = nil
+	}
 	for _, r := range h.runs {
 		byKey[r.Key] = append(byKey[r.Key], r)
-	}
-	for _, add := range h.adds {
-		if key := add.Input.(input).key; byKey[key] == nil {
-			byKey[key] = []*Run{}
-		}
 	}
 	end := h.clock + 1
 	for key, runs := range byKey {
@@ -185,11 +153,7 @@ var model = porcupine.Model{
 			key := o.Input.(input).key
 			byKey[key] = append(byKey[key], o)
 		}
-		var all [][]porcupine.Operation
-		for _, each := range byKey {
-			all = append(all, each)
-		}
-		return all
+		return slices.Collect(maps.Values(byKey))
 	},
 	Init: func() any { return state{} },
 	Step: func(before, in, _ any) (bool, any) {
@@ -207,8 +171,6 @@ var model = porcupine.Model{
 			return s == state{}, s
 		}
 	},
-	DescribeOperation: func(in, _ any) string { return string(in.(input).kind) },
-	DescribeState:     func(s any) string { return fmt.Sprintf("%+v", s) },
 }
 
 // Check returns an error unless the history is one that the model allows, and
@@ -217,27 +179,22 @@ func (h *History) Check() error {
 	if err := h.checkEpochs(); err != nil {
 		return err
 	}
-	if result := porcupine.CheckOperationsTimeout(model, h.operations(), time.Minute); result != porcupine.Ok {
-		return fmt.Errorf("the history is not one of the promised queue: %s%s", result, h.culprits())
-	}
-	return nil
-}
-
-// culprits tells the histories of some keys that are not allowed.
-func (h *History) culprits() (text string) {
-	shown := 0
+	var text string // of three keys at most
 	for _, ops := range model.Partition(h.operations()) {
-		if shown == 3 || porcupine.CheckOperationsTimeout(model, ops, time.Minute) == porcupine.Ok {
+		result := porcupine.CheckOperationsTimeout(model, ops, time.Minute)
+		if result == porcupine.Ok || strings.Count(text, "\n") == 3 {
 			continue
 		}
-		shown++
 		slices.SortFunc(ops, func(a, b porcupine.Operation) int { return cmp.Compare(a.Return, b.Return) })
-		text += "\n" + ops[0].Input.(input).key + ":"
+		text += fmt.Sprintf("\n%s (%s):", ops[0].Input.(input).key, result)
 		for _, o := range ops {
 			text += fmt.Sprintf(" %s [%d, %d]", o.Input.(input).kind, o.Call, o.Return)
 		}
 	}
-	return text
+	if text != "" {
+		return errors.New("the history is not one of the promised queue:" + text)
+	}
+	return nil
 }
 
 func (h *History) checkEpochs() error {

@@ -61,7 +61,7 @@ func TestAWorkerIsCutOff(t *testing.T) {
 	wait()
 	c.waitForAnother(victim)
 	h.Release()
-	require.Eventually(t, func() bool { return c.sink.Refused() > 0 }, *patience, tick)
+	require.Eventually(t, func() bool { return c.sink.Refused.Load() > 0 }, *patience, tick)
 	l.heal()
 	c.check()
 }
@@ -76,7 +76,7 @@ func TestASlowLink(t *testing.T) {
 	c.spawn(c.setting)
 	c.add()()
 	c.check()
-	require.Zero(t, c.sink.Refused())
+	require.Zero(t, c.sink.Refused.Load())
 	require.Empty(t, c.sink.Canceled)
 }
 

@@ -3,7 +3,9 @@ package faults
 import (
 	"encoding/json"
 	"net"
+	"slices"
 	"sync"
+	"sync/atomic"
 )
 
 // A Step is a point of a handler's run, at which a test can hold the run.
@@ -23,10 +25,6 @@ type Request struct {
 	Run  Run
 }
 
-// A Response is the sink's answer. Accepted is false for a write of an epoch
-// that is too old.
-type Response struct{ Accepted bool }
-
 // A Sink is what the handlers of all processes write to. It keeps the greatest
 // epoch of each partition, and refuses writes with a lesser one.
 type Sink struct {
@@ -35,11 +33,11 @@ type Sink struct {
 	Canceled chan Run
 	// Unfenced makes it accept all writes: a fault that the checks must find.
 	Unfenced bool
+	Refused  atomic.Int64 // writes
 
 	listener net.Listener
 	mu       sync.Mutex
 	epochs   map[int]uint64
-	refused  int
 	holds    []*Hold
 	runs     map[Run]*Run // by what the worker says of them
 }
@@ -52,10 +50,8 @@ type Hold struct {
 	release chan struct{}
 }
 
-// Release lets the run go on.
 func (h *Hold) Release() { close(h.release) }
 
-// Listen starts a sink on a port of its own.
 func Listen(history *History) (*Sink, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -74,11 +70,8 @@ func Listen(history *History) (*Sink, error) {
 	return s, nil
 }
 
-// Address returns where the sink listens.
 func (s *Sink) Address() string { return s.listener.Addr().String() }
-
-// Close stops listening.
-func (s *Sink) Close() { _ = s.listener.Close() }
+func (s *Sink) Close()          { _ = s.listener.Close() }
 
 // HoldNext stops the next run that comes to a step.
 func (s *Sink) HoldNext(step Step) *Hold {
@@ -87,13 +80,6 @@ func (s *Sink) HoldNext(step Step) *Hold {
 	defer s.mu.Unlock()
 	s.holds = append(s.holds, h)
 	return h
-}
-
-// Refused returns the number of writes that were refused.
-func (s *Sink) Refused() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.refused
 }
 
 func (s *Sink) serve(c net.Conn) {
@@ -114,7 +100,7 @@ func (s *Sink) serve(c net.Conn) {
 			h.Held <- q.Run
 			<-h.release
 		}
-		if to.Encode(Response{q.Step != Writes || s.write(q.Run)}) != nil {
+		if to.Encode(q.Step != Writes || s.write(q.Run)) != nil { // whether it is accepted
 			return
 		}
 	}
@@ -123,13 +109,13 @@ func (s *Sink) serve(c net.Conn) {
 func (s *Sink) hold(step Step) *Hold {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for i, h := range s.holds {
-		if h.step == step {
-			s.holds = append(s.holds[:i:i], s.holds[i+1:]...)
-			return h
-		}
+	i := slices.IndexFunc(s.holds, func(h *Hold) bool { return h.step == step })
+	if i < 0 {
+		return nil
 	}
-	return nil
+	h := s.holds[i]
+	s.holds = slices.Delete(s.holds, i, i+1)
+	return h
 }
 
 func (s *Sink) begin(r Run) {
@@ -145,7 +131,7 @@ func (s *Sink) write(r Run) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if r.Epoch < s.epochs[r.Partition] && !s.Unfenced {
-		s.refused++
+		s.Refused.Add(1)
 		return false
 	}
 	s.epochs[r.Partition] = max(s.epochs[r.Partition], r.Epoch)

@@ -36,7 +36,7 @@ func cutAt(t *testing.T, step ProtocolStep, sends, freezes bool) {
 	began := c.sink.HoldNext(Begins)
 	wait := c.add()
 	if step == Releases {
-		c.held(began)
+		receive(c.t, began.Held)
 		c.send(victim, syscall.SIGTERM)
 	}
 	began.Release()

@@ -3,7 +3,6 @@ package faults
 import (
 	"bufio"
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -15,8 +14,8 @@ import (
 // A ProtocolStep is a message that a node sends to a server.
 type ProtocolStep string
 
-// The steps of the protocol: a node acquires a lease, renews it, and gives it
-// back, and it acknowledges a message that a run has served.
+// A node acquires a lease, renews it, and gives it back, and it acknowledges a
+// message that a run has served.
 const (
 	Acquires     ProtocolStep = "acquires"
 	Renews       ProtocolStep = "renews"
@@ -53,22 +52,16 @@ func NewTap(server string, step ProtocolStep, sends bool) (*Tap, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &Tap{
-		Reached: make(chan struct{}), goOn: make(chan struct{}),
-		listener: l, server: server, step: stepPatterns[step], sends: sends,
-	}
+	t := &Tap{Reached: make(chan struct{}), goOn: make(chan struct{}), listener: l, server: server, step: stepPatterns[step], sends: sends}
 	go t.accept()
 	return t, nil
 }
 
-// Address is where a worker connects to.
 func (t *Tap) Address() string { return t.listener.Addr().String() }
+func (t *Tap) Close()          { _ = t.listener.Close() }
 
 // GoOn ends the stop, or prevents it. It must be called once.
 func (t *Tap) GoOn() { close(t.goOn) }
-
-// Close refuses further connections.
-func (t *Tap) Close() { _ = t.listener.Close() }
 
 func (t *Tap) accept() {
 	for {
@@ -100,8 +93,12 @@ func (t *Tap) connect(worker net.Conn) {
 		}
 		if !t.step.Match(m) {
 			_, err = server.Write(m)
+		} else if t.sends {
+			_, err = server.Write(m)
+			t.stop()
 		} else {
-			err = t.stopAt(m, server)
+			t.stop()
+			_, err = server.Write(m)
 		}
 		if err != nil {
 			return
@@ -109,18 +106,11 @@ func (t *Tap) connect(worker net.Conn) {
 	}
 }
 
-func (t *Tap) stopAt(message []byte, server io.Writer) (err error) {
-	if t.sends {
-		_, err = server.Write(message)
-	}
+func (t *Tap) stop() {
 	t.once.Do(func() {
 		close(t.Reached)
 		<-t.goOn
 	})
-	if !t.sends {
-		_, err = server.Write(message)
-	}
-	return err
 }
 
 // readMessage reads a line of the protocol, with the payload that it announces.
@@ -130,10 +120,7 @@ func readMessage(r *bufio.Reader) ([]byte, error) {
 		return nil, err
 	}
 	fields := bytes.Fields(line)
-	if len(fields) == 0 {
-		return nil, errors.New("an empty line in the protocol of NATS")
-	}
-	if name := string(fields[0]); name != "PUB" && name != "HPUB" {
+	if len(fields) == 0 || string(fields[0]) != "PUB" && string(fields[0]) != "HPUB" {
 		return line, nil
 	}
 	size, err := strconv.Atoi(string(fields[len(fields)-1]))

@@ -17,14 +17,11 @@ import (
 
 // A Setting is what a worker's process gets.
 type Setting struct {
-	Servers  string
-	Sink     string
-	Replicas int
-	Workers  int
-	Lease    time.Duration
-	Verbose  bool
-	// Jumps makes the node's clock jump by up to an hour, to and fro.
-	Jumps bool
+	Servers, Sink     string
+	Replicas, Workers int
+	Lease             time.Duration
+	Verbose           bool
+	Jumps             bool // the node's clock
 }
 
 // The leases of tests: a short one where a test waits for its end, and a long
@@ -34,7 +31,6 @@ const (
 	longLease  = 20 * time.Second
 )
 
-// Options returns those of the queue.
 func (s Setting) Options() cluster.Options[string] {
 	o := cluster.Options[string]{
 		Name: "faults", Servers: s.Servers, Replicas: s.Replicas, Partitions: 8, Lease: s.Lease, LeaveTimeout: 5 * time.Second,
@@ -49,8 +45,16 @@ func (s Setting) Options() cluster.Options[string] {
 	return o
 }
 
-// errRefused is the failure of a handler whose write was refused.
-var errRefused = errors.New("the sink has refused the write")
+// jumping is a clock whose time of day jumps by an hour each second.
+type jumping struct{ clock.Clock }
+
+func (j *jumping) Now() time.Time {
+	now := j.Clock.Now()
+	if now.Unix()%2 == 0 {
+		return now.Round(0).Add(time.Hour)
+	}
+	return now.Round(0)
+}
 
 // Work works until ctx ends.
 func Work(ctx context.Context, s Setting) error {
@@ -101,14 +105,12 @@ func (w *wire) tell(step Step, r Run) error {
 	if err := w.to.Encode(Request{step, r}); err != nil {
 		return err
 	}
-	var a Response
-	if err := w.from.Decode(&a); err != nil {
-		return err
+	var accepted bool
+	err := w.from.Decode(&accepted)
+	if err == nil && !accepted {
+		err = errors.New("the sink has refused the write")
 	}
-	if !a.Accepted {
-		return errRefused
-	}
-	return nil
+	return err
 }
 
 func tellCanceled(address string, r Run) {

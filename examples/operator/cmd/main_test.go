@@ -37,16 +37,9 @@ func testOptions(t *testing.T, arguments ...string) ctrl.Options {
 	return options
 }
 
+// TestFlags has the flags of config/manager/manager.yaml and of the Makefile.
 func TestFlags(t *testing.T) {
-	s, err := parse(nil)
-	require.NoError(t, err)
-	require.Equal(t, "0", s.metricsAddress)
-	require.Equal(t, ":8081", s.probeAddress)
-	require.True(t, s.secureMetrics)
-	require.False(t, s.leaderElection)
-
-	// These are the flags of config/manager/manager.yaml and of the Makefile.
-	s, err = parse([]string{
+	s, err := parse([]string{
 		"--leader-elect", "--metrics-bind-address=:8443", "--health-probe-bind-address=:9000", "--metrics-secure=false",
 		"--metrics-cert-path=certificates", "--enable-http2", "--zap-log-level=error", "--kubeconfig=",
 	})
@@ -56,36 +49,24 @@ func TestFlags(t *testing.T) {
 	require.Equal(t, ":8443", options.Metrics.BindAddress)
 	require.Equal(t, ":9000", options.HealthProbeBindAddress)
 	require.Equal(t, "certificates", options.Metrics.CertDir)
-	require.False(t, options.Metrics.SecureServing)
 	require.Nil(t, options.Metrics.FilterProvider)
 	require.Empty(t, options.Metrics.TLSOpts)
 }
 
-// TestMetricsAreProtected: unless a flag says otherwise, the metrics server has
-// HTTPS, and a filter for all its pages.
-func TestMetricsAreProtected(t *testing.T) {
+// TestPageIsNotOpen: unless a flag says otherwise, the metrics server has HTTPS
+// and a filter for all its pages. Without them, the page is served on this
+// machine alone.
+func TestPageIsNotOpen(t *testing.T) {
 	metrics := testOptions(t).Metrics
 	require.True(t, metrics.SecureServing)
 	require.NotNil(t, metrics.FilterProvider)
-	require.Len(t, metrics.TLSOpts, 1)
 	require.Contains(t, metrics.ExtraHandlers, kubernetes.Path)
-}
-
-// TestPageIsNotOpen: without authentication, the page is served on this machine
-// alone.
-func TestPageIsNotOpen(t *testing.T) {
 	for address, want := range map[string]int{
 		"127.0.0.1:6060": 1, "[::1]:6060": 1, ":8443": 0, "0.0.0.0:8443": 0, "10.0.0.1:8443": 0, "0": 0, "localhost": 0,
 	} {
 		options := testOptions(t, "-metrics-secure=false", "-metrics-bind-address="+address)
 		require.Len(t, options.Metrics.ExtraHandlers, want, address)
 	}
-}
-
-// TestManagerNeedsNoCluster: a manager can be made before its cluster answers.
-func TestManagerNeedsNoCluster(t *testing.T) {
-	_, err := newManager(nowhere, testOptions(t, "-metrics-bind-address=127.0.0.1:0"))
-	require.NoError(t, err)
 }
 
 // TestManagerReconciles runs the manager with one invoice, and with fakes in

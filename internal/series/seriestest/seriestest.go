@@ -10,6 +10,7 @@ import (
 	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/clock"
 	"github.com/shardq/shardq/coalesce"
+	"github.com/shardq/shardq/internal/engine"
 	"github.com/shardq/shardq/stats"
 	"github.com/shardq/shardq/worker"
 )
@@ -26,7 +27,7 @@ func Everything(name string) (*shardq.Queue[string], *clock.Fake) {
 	fake := clock.NewFake(time.Unix(1_700_000_000, 0))
 	return shardq.MustNew(shardq.Options[string]{
 		Name: name, Shards: 2, Metrics: true, Clock: fake, Capacity: 4,
-		Group: func(item string) string { return item[:1] }, GroupLimit: 1,
+		Group: func(item string) string { return item[:1] }, GroupPolicy: func(string) shardq.GroupPolicy { return shardq.GroupPolicy{Limit: 1} },
 	}), fake
 }
 
@@ -56,7 +57,7 @@ func Play(name string) *shardq.Queue[string] {
 // reportAttempts reports attempts as a worker does, another number with each
 // result.
 func reportAttempts(q *shardq.Queue[string]) {
-	reporter := q.Engine().Owner().(worker.AttemptReporter[string])
+	reporter := engine.Of(q).Owner
 	for result := range stats.Result(stats.Results) {
 		for range Attempts[result] {
 			reporter.ReportAttempt(worker.Report[string]{Item: "a1", Result: result, Duration: time.Second, Worker: 1})

@@ -1,99 +1,155 @@
-// Command report measures shardq beside the queues that people use, and writes
-// a document with tables and plots.
+// Command report measures shardq beside client-go, controller-runtime, a
+// channel and the heap design, and prints a table.
 //
-//	go run ./cmd/report              the whole report, into docs/reference/benchmarks.md: most of an hour
-//	go run ./cmd/report -quick       small sizes and few rounds, into a temporary directory
-//	go run ./cmd/report -only LIST   some parts, into a temporary directory
-//	go run ./cmd/report -cpu LIST    throughput against cores, into a temporary directory
-//	go run ./cmd/report -out FILE    the plots go to the directory images beside FILE
+//	go run ./cmd/report                  everything: most of an hour
+//	go run ./cmd/report -quick           small sizes and two rounds: shows that it works
+//	go run ./cmd/report -only 'Closed|AddAfter'
 //
-// Everything that is compared runs in turn within each round, so that a
-// disturbance of the machine affects all of it. While it works, the command
-// prints each value in the format of Go benchmarks, which benchstat reads.
+// All engines run in turn within each round, so that a disturbance of the
+// machine meets all of them. A cell is the median of the rounds with the least
+// and the greatest value, and behind it client-go's figure divided by this one:
+// the median of the rounds' ratios.
 package main
 
 import (
 	"flag"
 	"fmt"
 	"os"
-	"path/filepath"
+	"regexp"
 	"runtime"
+	"slices"
 	"strings"
+	"testing"
 	"time"
+
+	_ "k8s.io/client-go/util/workqueue"
+	_ "sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
+
+	_ "github.com/shardq/shardq" // as users do: the compiler inlines what a direct import exports
+	"github.com/shardq/shardq/bench/compare"
+	"github.com/shardq/shardq/bench/engine"
+	"github.com/shardq/shardq/bench/suite"
+	"github.com/shardq/shardq/bench/workload"
 )
 
-// usualOut is the path from bench/compare, where the command runs.
-const usualOut = "../../docs/reference/benchmarks.md"
-
 func main() {
-	quick := flag.Bool("quick", false, "small sizes and few rounds: shows that it works, not how fast")
-	out := flag.String("out", "", "the `file` to write (default "+usualOut+", or a temporary file with -quick or -only)")
-	rounds := flag.Int("rounds", 0, "how often to measure everything (default 10, or 2 with -quick)")
-	only := flag.String("only", "", "measure only the parts of this comma-separated `list`: "+strings.Join(partNames(), ", "))
-	cpu := flag.String("cpu", "", "measure throughput with each number of processors of this comma-separated `list`, such as 1,2,4,8,16,32,64,"+
-		" and nothing else unless -only names it")
+	testing.Init()
+	quick := flag.Bool("quick", false, "small sizes and two rounds")
+	rounds := flag.Int("rounds", 10, "how often to measure everything")
+	only := flag.String("only", ".", "a regular `expression` for the names of the benchmarks")
 	flag.Parse()
-	if err := run(*quick, *rounds, *only, *cpu, *out); err != nil {
+	chosen, err := regexp.Compile(*only)
+	switch {
+	case err != nil:
+	case flag.NArg() > 0:
+		err = fmt.Errorf("unexpected argument %q", flag.Arg(0))
+	case *rounds < 1:
+		err = fmt.Errorf("-rounds is %d: want at least 1", *rounds)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "report:", err)
-		os.Exit(1)
+		os.Exit(2)
 	}
+	if *quick {
+		*rounds = min(*rounds, 2)
+		set("test.short", "true")
+	}
+	fmt.Printf("%s, %d processors, %s, %s, medians of %d rounds in turns: `go run -C bench/compare ./cmd/report %s`\n\n",
+		processor(), runtime.GOMAXPROCS(0), runtime.Version(), time.Now().Format(time.DateOnly), *rounds, strings.Join(os.Args[1:], " "))
+	write(*rounds, *quick, chosen)
 }
 
-func run(quick bool, rounds int, only, cpu, out string) error {
-	if flag.NArg() > 0 {
-		return fmt.Errorf("unexpected argument %q", flag.Arg(0))
-	}
-	if rounds < 0 {
-		return fmt.Errorf("-rounds is %d: want at least 1", rounds)
-	}
-	cpus, err := parseCPUs(cpu)
-	if err != nil {
-		return err
-	}
-	chosen, err := chooseParts(only, cpus)
-	if err != nil {
-		return err
-	}
-	if note := beyond(cpus, runtime.NumCPU()); note != "" {
-		fmt.Fprintln(os.Stderr, "report:", note)
-	}
-	out, err = outputFile(quick || only != "" || cpus != nil, out)
-	if err != nil {
-		return err
-	}
-	r := newReport(chooseScale(quick, rounds), filepath.Join(filepath.Dir(out), "images"))
-	r.cpus = cpus
-	for _, p := range chosen {
-		start := time.Now()
-		p.measure(r)
-		fmt.Fprintf(os.Stderr, "report: %s took %v\n", p.name, time.Since(start).Round(time.Second))
-	}
-	if err := r.write(out); err != nil {
-		return err
-	}
-	fmt.Fprintln(os.Stderr, "report: wrote", out)
-	return nil
-}
+// engines are the columns of the table.
+func engines() []workload.Engine { return append(compare.All(), engine.Floor(1<<20)) }
 
-// outputFile reports a fault of the output before most of an hour has passed. A
-// part of the report overwrites the document only if -out says so.
-func outputFile(partial bool, out string) (string, error) {
-	if out == "" && partial {
-		directory, err := os.MkdirTemp("", "shardq-report-")
-		if err != nil {
-			return "", err
+func write(rounds int, quick bool, chosen *regexp.Regexp) {
+	all := engines()
+	header := "| work | unit |"
+	for _, e := range all {
+		header += fmt.Sprintf(" %s, %d |", e.Name, e.Shards)
+	}
+	fmt.Println(header)
+	fmt.Println("|---|---|" + strings.Repeat("---:|", len(all)))
+	for _, bm := range suite.All() {
+		if chosen.MatchString(bm.Name) {
+			fmt.Println(row(bm, all, measure(bm, all, rounds, quick)))
 		}
-		out = filepath.Join(directory, "benchmarks.md")
 	}
-	if out == "" {
-		out = usualOut
+}
+
+// measure returns the figures of each engine, a round each. Those of an engine
+// that cannot do the work are empty.
+func measure(bm suite.Benchmark, all []workload.Engine, rounds int, quick bool) [][]float64 {
+	n := bm.N
+	if quick {
+		n = max(1, n/20)
 	}
-	if err := os.MkdirAll(filepath.Join(filepath.Dir(out), "images"), 0o755); err != nil {
-		return "", err
+	set("test.benchtime", fmt.Sprintf("%dx", n))
+	figures := make([][]float64, len(all))
+	for range rounds {
+		for i, e := range all {
+			if !bm.Takes(e) {
+				continue
+			}
+			runtime.GC()
+			r := testing.Benchmark(func(b *testing.B) { bm.Run(b, e) })
+			if value, ok := r.Extra[bm.Metric]; ok {
+				figures[i] = append(figures[i], value)
+			} else if r.N > 0 && bm.Metric == "ns/op" {
+				figures[i] = append(figures[i], float64(r.T.Nanoseconds())/float64(r.N))
+			}
+		}
 	}
-	file, err := os.OpenFile(out, os.O_CREATE|os.O_WRONLY, 0o644)
-	if err != nil {
-		return "", err
+	return figures
+}
+
+func row(bm suite.Benchmark, all []workload.Engine, figures [][]float64) string {
+	peer := figures[slices.IndexFunc(all, func(e workload.Engine) bool { return e.Name == "client-go" })]
+	text := fmt.Sprintf("| %s | %s |", bm.Name, bm.Metric)
+	for i := range all {
+		text += " " + cell(figures[i], peer) + " |"
 	}
-	return out, file.Close()
+	return text
+}
+
+func cell(values, peer []float64) string {
+	if len(values) == 0 {
+		return "–"
+	}
+	text := fmt.Sprintf("%.4g (%.4g–%.4g)", median(values), slices.Min(values), slices.Max(values))
+	if len(peer) != len(values) || median(values) == 0 {
+		return text
+	}
+	ratios := make([]float64, len(values))
+	for i := range values {
+		ratios[i] = peer[i] / values[i]
+	}
+	return fmt.Sprintf("%s, %.2f ×", text, median(ratios))
+}
+
+func median(values []float64) float64 {
+	sorted := slices.Sorted(slices.Values(values))
+	middle := len(sorted) / 2
+	if len(sorted)%2 == 0 {
+		return (sorted[middle-1] + sorted[middle]) / 2
+	}
+	return sorted[middle]
+}
+
+// set sets a flag of package testing.
+func set(name, value string) {
+	if err := flag.Set(name, value); err != nil {
+		panic(err)
+	}
+}
+
+// processor returns the model's name where Linux reports it.
+func processor() string {
+	text, _ := os.ReadFile("/proc/cpuinfo")
+	for line := range strings.Lines(string(text)) {
+		if name, value, found := strings.Cut(line, ":"); found && strings.TrimSpace(name) == "model name" {
+			return strings.TrimSpace(value)
+		}
+	}
+	return "an unnamed processor"
 }

@@ -97,8 +97,8 @@ func options(log logr.Logger) controller.Options {
 func queueOptions(log logr.Logger) kubernetes.Options[reconcile.Request] {
 	return kubernetes.Options[reconcile.Request]{Queue: shardq.Options[reconcile.Request]{
 		// Namespaces take turns, and none occupies all workers.
-		Group:      kubernetes.ByNamespace,
-		GroupLimit: perNamespace,
+		Group:       kubernetes.ByNamespace,
+		GroupPolicy: func(string) shardq.GroupPolicy { return shardq.GroupPolicy{Limit: perNamespace} },
 		// The log names an invoice that is stuck.
 		StuckAfter: stuckAfter,
 		Logger:     slog.New(logr.ToSlogHandler(log)),

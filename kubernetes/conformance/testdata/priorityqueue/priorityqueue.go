@@ -69,9 +69,9 @@ func New[T comparable](name string, options ...Opt[T]) PriorityQueue[T] {
 
 func (q *priorityqueue[T]) queue() *queue.Queue[T] {
 	q.once.Do(func() {
-		c := ticking{q.now, q.tick}
+		c := queue.FromClock(ticking{now: q.now, tick: q.tick})
 		options := queue.Options[T]{
-			Queue: queue.PriorityOptions(shardq.Options[T]{Name: q.name, Clock: c, RateLimiter: q.rateLimiter}),
+			Queue: shardq.Options[T]{Name: q.name, Clock: c, RateLimiter: q.rateLimiter}, Priority: true,
 		}
 		if q.name != "" {
 			options.Observer = q.meter(c)
@@ -105,87 +105,34 @@ func (q *priorityqueue[T]) AddWithOpts(o AddOpts, items ...T) {
 		After: o.After, RateLimited: o.RateLimited, Priority: ptr.Deref(o.Priority, 0),
 	}, items...)
 }
-
-func (q *priorityqueue[T]) Add(item T) { q.queue().Add(item) }
-
+func (q *priorityqueue[T]) Add(item T)                           { q.queue().Add(item) }
 func (q *priorityqueue[T]) AddAfter(item T, after time.Duration) { q.queue().AddAfter(item, after) }
-
-func (q *priorityqueue[T]) AddRateLimited(item T) { q.queue().AddRateLimited(item) }
-
-func (q *priorityqueue[T]) Get() (T, bool) { return q.queue().Get() }
-
-func (q *priorityqueue[T]) GetWithPriority() (T, int, bool) { return q.queue().GetWithPriority() }
-
-func (q *priorityqueue[T]) Done(item T) { q.queue().Done(item) }
-
-func (q *priorityqueue[T]) Forget(item T) { q.queue().Forget(item) }
-
-func (q *priorityqueue[T]) NumRequeues(item T) int { return q.queue().NumRequeues(item) }
-
-func (q *priorityqueue[T]) Len() int { return q.queue().Depth() }
-
-func (q *priorityqueue[T]) ShutDown() { q.queue().ShutDown() }
-
-func (q *priorityqueue[T]) ShutDownWithDrain() { q.queue().ShutDown() }
-
-func (q *priorityqueue[T]) ShuttingDown() bool { return q.queue().ShuttingDown() }
+func (q *priorityqueue[T]) AddRateLimited(item T)                { q.queue().AddRateLimited(item) }
+func (q *priorityqueue[T]) Get() (T, bool)                       { return q.queue().Get() }
+func (q *priorityqueue[T]) GetWithPriority() (T, int, bool)      { return q.queue().GetWithPriority() }
+func (q *priorityqueue[T]) Done(item T)                          { q.queue().Done(item) }
+func (q *priorityqueue[T]) Forget(item T)                        { q.queue().Forget(item) }
+func (q *priorityqueue[T]) NumRequeues(item T) int               { return q.queue().NumRequeues(item) }
+func (q *priorityqueue[T]) Len() int                             { return q.queue().Depth() }
+func (q *priorityqueue[T]) ShutDown()                            { q.queue().ShutDown() }
+func (q *priorityqueue[T]) ShutDownWithDrain()                   { q.queue().ShutDown() }
+func (q *priorityqueue[T]) ShuttingDown() bool                   { return q.queue().ShuttingDown() }
 
 // ticking is a clock of the functions that the tests set.
 type ticking struct {
+	kubernetes.RealClock
 	now  func() time.Time
 	tick func(time.Duration) <-chan time.Time
 }
 
-func (c ticking) Now() time.Time { return c.now() }
+func (c ticking) Now() time.Time                            { return c.now() }
+func (c ticking) NewTimer(d time.Duration) kubernetes.Timer { return ticks{c.tick(d)} }
 
-func (c ticking) AfterFunc(d time.Duration, f func()) clock.Timer {
-	t := &ticked{clock: c, f: f}
-	t.Reset(d)
-	return t
-}
+type ticks struct{ c <-chan time.Time }
 
-type ticked struct {
-	clock    ticking
-	f        func()
-	mu       sync.Mutex
-	canceled chan struct{} // nil if none is set
-}
-
-func (t *ticked) Reset(d time.Duration) bool {
-	ticks, canceled := t.clock.tick(d), make(chan struct{})
-	active := t.replace(canceled)
-	go func() {
-		select {
-		case <-canceled:
-		case <-ticks:
-			if t.forget(canceled) {
-				t.f()
-			}
-		}
-	}()
-	return active
-}
-
-func (t *ticked) Stop() bool { return t.replace(nil) }
-
-func (t *ticked) replace(next chan struct{}) (active bool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if active = t.canceled != nil; active {
-		close(t.canceled)
-	}
-	t.canceled = next
-	return active
-}
-
-func (t *ticked) forget(canceled chan struct{}) (fires bool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if fires = t.canceled == canceled; fires {
-		t.canceled = nil
-	}
-	return fires
-}
+func (t ticks) C() <-chan time.Time    { return t.c }
+func (ticks) Stop() bool               { return true }
+func (ticks) Reset(time.Duration) bool { panic("not used") }
 
 // bTree, item and clone are for tests of what is within the other queue.
 type bTree[T any] interface {

@@ -72,12 +72,9 @@ func (q *Typed[T]) Add(item T) {
 
 const defaultUnfinishedWorkUpdatePeriod = 500 * time.Millisecond
 
-func New() *Type { return NewWithConfig(QueueConfig{}) }
-
-func NewTyped[T comparable]() *Typed[T] { return NewTypedWithConfig(TypedQueueConfig[T]{}) }
-
-func NewNamed(name string) *Type { return NewWithConfig(QueueConfig{Name: name}) }
-
+func New() *Type                             { return NewWithConfig(QueueConfig{}) }
+func NewTyped[T comparable]() *Typed[T]      { return NewTypedWithConfig(TypedQueueConfig[T]{}) }
+func NewNamed(name string) *Type             { return NewWithConfig(QueueConfig{Name: name}) }
 func NewWithConfig(config QueueConfig) *Type { return NewTypedWithConfig(config) }
 
 func NewTypedWithConfig[T comparable](config TypedQueueConfig[T]) *Typed[T] {

@@ -48,8 +48,6 @@ func NewTypedRateLimitingQueue[T comparable](limiter TypedRateLimiter[T]) TypedR
 	return NewTypedRateLimitingQueueWithConfig(limiter, TypedRateLimitingQueueConfig[T]{})
 }
 
-func (q *rateLimitingType[T]) AddRateLimited(item T) { q.AddAfter(item, q.rateLimiter.When(item)) }
-
-func (q *rateLimitingType[T]) Forget(item T) { q.rateLimiter.Forget(item) }
-
+func (q *rateLimitingType[T]) AddRateLimited(item T)  { q.AddAfter(item, q.rateLimiter.When(item)) }
+func (q *rateLimitingType[T]) Forget(item T)          { q.rateLimiter.Forget(item) }
 func (q *rateLimitingType[T]) NumRequeues(item T) int { return q.rateLimiter.NumRequeues(item) }

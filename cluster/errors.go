@@ -1,0 +1,147 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// A stream has no leader for a while after it was made, and after its leader
+// was lost. Requests then have no answer, or one that says so. An election
+// takes up to nine seconds. So a request is repeated for electionTime, after
+// electionWait each time. An attempt ends after attemptTime.
+const (
+	electionTime = 20 * time.Second
+	electionWait = 100 * time.Millisecond
+	attemptTime  = 2 * time.Second
+)
+
+// publish publishes a message that may be stored twice, and returns when it is
+// stored.
+func (n *Node[K]) publish(outer context.Context, m *nats.Msg, options ...jetstream.PublishOpt) error {
+	return retry(outer, func() error {
+		ctx, cancel := context.WithTimeout(outer, attemptTime)
+		defer cancel()
+		_, err := n.js.PublishMsg(ctx, m, options...)
+		if ctx.Err() == context.DeadlineExceeded && outer.Err() == nil {
+			return n.orStore(err)
+		}
+		return err
+	})
+}
+
+// publishOnce publishes a message that must not be stored twice. If its answer
+// is lost, it is not repeated.
+func (n *Node[K]) publishOnce(ctx context.Context, m *nats.Msg) error {
+	ctx, cancel := context.WithTimeout(ctx, electionTime)
+	defer cancel()
+	_, err := n.js.PublishMsg(ctx, m, jetstream.WithRetryWait(electionWait), jetstream.WithRetryAttempts(int(electionTime/electionWait)))
+	return n.orStore(err)
+}
+
+// publishAsync publishes without waiting for the answer. If too many answers
+// are outstanding, it waits for some.
+func publishAsync(js jetstream.JetStream, m *nats.Msg, options ...jetstream.PublishOpt) (jetstream.PubAckFuture, error) {
+	return js.PublishMsgAsync(m, append(options, jetstream.WithStallWait(5*time.Second))...)
+}
+
+// orStore returns ErrStore in place of an error of the server in this process,
+// if it has not answered in time: no network lies between.
+func (n *Node[K]) orStore(err error) error {
+	if n.server != nil && errors.Is(err, context.DeadlineExceeded) {
+		return ErrStore
+	}
+	return err
+}
+
+// retry calls f until it succeeds, fails for a reason that does not pass, or
+// has failed for electionTime.
+func retry(ctx context.Context, f func() error) error {
+	for begin := time.Now(); ; {
+		err := f()
+		if err == nil || !passes(err) || time.Since(begin) > electionTime {
+			return err
+		}
+		if ended := pause(ctx, electionWait); ended != nil {
+			return errors.Join(ended, err)
+		}
+	}
+}
+
+// pause waits, unless the context ends.
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Errors of the server without a name in the client.
+const (
+	codeNoPeers     = 10005 // the replicas of a stream have no place
+	codeNoMessage   = 10043
+	codeStoreFailed = 10077 // the message exceeds a limit
+	codeBusy        = 10164 // it is storing another message of the subject, which may fail yet
+)
+
+func hasCode(err error, code jetstream.ErrorCode) bool {
+	var api *jetstream.APIError
+	return errors.As(err, &api) && api.ErrorCode == code
+}
+
+// isConflict reports whether another message came before.
+func isConflict(err error) bool { return hasCode(err, jetstream.JSErrCodeStreamWrongLastSequence) }
+
+func isFull(err error) bool { return hasCode(err, codeStoreFailed) }
+
+// passes reports whether an error is that of servers which have no leader yet,
+// which have not heard of one another for a moment, or which did not answer in
+// time.
+func passes(err error) bool {
+	var api *jetstream.APIError
+	if !errors.As(err, &api) {
+		for _, each := range []error{
+			nats.ErrNoResponders, nats.ErrDisconnected, nats.ErrTimeout, context.DeadlineExceeded,
+			jetstream.ErrNoStreamResponse, jetstream.ErrAsyncPublishTimeout, jetstream.ErrTooManyStalledMsgs,
+		} {
+			if errors.Is(err, each) {
+				return true
+			}
+		}
+		return false
+	}
+	switch api.ErrorCode {
+	case codeNoPeers:
+		// With another reason the servers are too few, or without the tags.
+		return !strings.Contains(api.Description, ",") || strings.Contains(api.Description, "offline")
+	case codeStoreFailed, jetstream.JSErrCodeJetStreamNotEnabled, jetstream.JSErrCodeJetStreamNotEnabledForAccount:
+		return false
+	}
+	return api.Code == http.StatusServiceUnavailable
+}
+
+// added counts adds, and returns their error as users see it.
+func (n *Node[K]) added(count int, err error) error {
+	switch {
+	case err == nil:
+		n.counts.added.Add(uint64(count))
+		return nil
+	case isFull(err):
+		return ErrFull
+	case errors.Is(err, nats.ErrConnectionClosed), errors.Is(err, jetstream.ErrJetStreamPublisherClosed):
+		return ErrClosed
+	case errors.Is(err, ErrStore):
+		return err
+	case errors.Is(err, nats.ErrNoResponders), errors.Is(err, jetstream.ErrNoStreamResponse):
+		return fmt.Errorf("cluster: add: no server leads the stream: are they running, with room on their disks? %w", err)
+	}
+	return fmt.Errorf("cluster: add: %w", err)
+}

@@ -1,0 +1,104 @@
+// Package engine lets the other packages of this module reach what is below a
+// queue, to build another kind of queue on it.
+package engine
+
+import (
+	"context"
+	"time"
+
+	"github.com/shardq/shardq/shard"
+	"github.com/shardq/shardq/stats"
+	"github.com/shardq/shardq/worker"
+)
+
+// A Queue is a shardq.Queue.
+type Queue[T comparable] interface {
+	Add(item T)
+	Inspect() stats.Inspection
+}
+
+// An Engine is what is below a queue. Its functions are safe for concurrent
+// use, except OnStats, which must be called before the queue is used.
+type Engine[T comparable] struct {
+	Shards *shard.Set[T]
+	Tokens Tokens
+	// Owner is the owner of the queue's claims.
+	Owner Owner[T]
+	// ReturnDelay returns the delay with which an item becomes ready again. It
+	// calls the limiter.
+	ReturnDelay func(item T, how worker.Return) time.Duration
+	// OnStats lets values fill in the Values of Stats.
+	OnStats func(values func() *stats.Values)
+	// Drain is Drain of the queue that a receive from released ends as well. It
+	// calls finish with the error of the wait, and returns what that returns.
+	Drain func(ctx context.Context, how shard.Draining, released <-chan struct{},
+		finish func(ctx context.Context, cause error) error) (dropped []T, err error)
+	// EndedEarly logs that a drain ended early, and returns a
+	// shardq.DrainError.
+	EndedEarly func(ctx context.Context, cause error) error
+	// LogShutDown logs the end of the queue, once.
+	LogShutDown func()
+}
+
+// An Owner is all that a queue does as the owner of its claims.
+type Owner[T comparable] interface {
+	worker.Owner[T]
+	worker.Reporter[T]
+	worker.AttemptReporter[T]
+	worker.Describer
+	worker.Watcher
+	ReportSuccess(context.Context)
+}
+
+// Of returns the engine of a queue.
+func Of[T comparable](q Queue[T]) Engine[T] {
+	return q.Inspect().(interface{ Engine() Engine[T] }).Engine()
+}
+
+// Controller are the rules of controller-runtime's priority queue.
+var Controller = shard.Rules{
+	CancelDelayOnAdd: true, DropDelayIfReady: true, KeepPlaces: true,
+	DiscardOnShutDown: true, PrioritiesBeforeTurns: true,
+}
+
+// Follow makes a queue follow other rules than client-go's, and returns it. The
+// queue must not be in use yet.
+func Follow[Q Queue[T], T comparable](q Q, rules shard.Rules) Q {
+	Of[T](q).Shards.SetRules(rules)
+	return q
+}
+
+// ClaimOf returns the claim to the processing that item is in, for a consumer
+// that got the item by a Get. It returns false if item is not in processing.
+// Call it before the Done that the consumer owes: later, the claim may be that
+// of another consumer. The queue does not remember the item's priority, so that
+// the claim's is 0.
+func ClaimOf[T comparable](q Queue[T], item T) (claim worker.Claim[T], ok bool) {
+	e := Of(q)
+	h := e.Shards.HandleOf(item)
+	if ok = h != (shard.Handle{}); ok {
+		claim.Reset(item, 0, e.Owner, e.Tokens.Of(h))
+	}
+	return claim, ok
+}
+
+// Tokens are the tokens of a queue's claims. First is less than all fences: see
+// worker.Claim.Fence.
+type Tokens struct {
+	First  uint64
+	Shards int
+}
+
+// Of returns the token of the claim to the processing that h names.
+func (t Tokens) Of(h shard.Handle) worker.Token {
+	return worker.Token{ID: h.Place(), Fence: t.First + h.Fence()}
+}
+
+// Handle returns the handle of a token, or the zero Handle if the queue has not
+// made the token.
+func (t Tokens) Handle(token worker.Token) shard.Handle {
+	if token.ID>>32 >= uint64(t.Shards) {
+		return shard.Handle{}
+	}
+	return shard.HandleAt(token.ID, token.Fence-t.First)
+}

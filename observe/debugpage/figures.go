@@ -1,0 +1,192 @@
+package debugpage
+
+import (
+	"strings"
+	"time"
+
+	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/stats"
+)
+
+// A reading is what was read of a queue at a time. Now is a time of the queue's
+// clock, or zero if it is not known. Stuck is the number of items in flight for
+// StuckAfter, or a lower bound if stuckAtLeast is set. Fault says why there is
+// nothing else.
+type reading struct {
+	stats        shardq.Stats
+	options      shardq.Configuration
+	now          time.Time
+	stuck        int
+	stuckAtLeast bool
+	fault        string
+}
+
+// gauges describe the queue now.
+func (r *reading) gauges() entry {
+	s := &r.stats
+	g := entry{
+		"ready": s.Ready, "processing": s.Processing, "delayed": s.Delayed, "held": s.Held, "capacity": s.Capacity,
+		"groups": s.Groups, "throttled": s.Throttled, "parked": s.Parked, "workers": s.Workers,
+		"stuck": r.stuck, "stuckAtLeast": r.stuckAtLeast, "paused": s.Paused,
+		"ratePerSecond": known(s.Rate.PerSecond, s.Rate.PerSecond > 0), "outageFailures": s.OutageFailures,
+		"limited": known(s.Limited, s.Limited >= 0 && r.fault == ""), "skew": s.Skew(),
+		"oldestReadySeconds":      r.oldest(func(s *stats.Shard) time.Duration { return s.OldestReady }),
+		"oldestProcessingSeconds": r.oldest(func(s *stats.Shard) time.Duration { return s.OldestProcessing }),
+		"nextDueSeconds":          until(r.now, s.NextDue),
+		"dirty":                   nil, "depth": nil, "unfinishedSeconds": nil,
+	}
+	if m := s.Metrics; m != nil {
+		g["dirty"], g["depth"], g["unfinishedSeconds"] = m.Dirty, m.Depth, inSeconds(m.Unfinished)
+	}
+	return g
+}
+
+// oldest returns the greatest age of the shards.
+func (r *reading) oldest(age func(*stats.Shard) time.Duration) any {
+	oldest := time.Duration(0)
+	for i := range r.stats.PerShard {
+		oldest = max(oldest, age(&r.stats.PerShard[i]))
+	}
+	return known(inSeconds(oldest), r.options.Ages)
+}
+
+// counters count since the queue was created.
+func (r *reading) counters() entry {
+	s := &r.stats
+	c := entry{
+		"added": s.Added, "deduplicated": s.Deduplicated, "expired": s.Expired, "dropped": s.Dropped, "canceled": s.Canceled,
+		"overCapacity": s.OverCapacity, "rejected": s.Rejected, "misused": s.Misused, "discarded": s.Discarded, "outages": s.Outages,
+		"retries": nil, "backoffs": nil, "handedOut": nil, "done": nil,
+	}
+	if m := s.Metrics; m != nil {
+		c["retries"], c["backoffs"], c["handedOut"], c["done"] = m.Retries, m.Backoffs, m.QueueDuration.Count, m.WorkDuration.Count
+	}
+	return c
+}
+
+// values are about the pending values of a Coalescer.
+func (r *reading) values() entry {
+	v := r.stats.Values
+	if v == nil {
+		return nil
+	}
+	return entry{
+		"keys": v.Keys, "lingering": v.Lingering, "weight": v.Weight, "capacity": v.Capacity,
+		"put": v.Put, "merged": v.Merged, "overCapacity": v.OverCapacity, "mergedShare": ratio(v.Merged, v.Put),
+	}
+}
+
+// A figure is a number of a queue on the page. Meaning says what a counter
+// counts. Text is the value, and Limit what follows it.
+type figure struct {
+	heading
+	Meaning, Text, Limit string
+}
+
+var gauges = []heading{
+	{"Ready", "gauges.ready", asCount, ""}, {"Oldest ready", "gauges.oldestReadySeconds", asDuration, ""},
+	{"In flight", "gauges.processing", asCount, ""}, {"Longest in flight", "gauges.oldestProcessingSeconds", asDuration, ""},
+	{"Unfinished work", "gauges.unfinishedSeconds", asDuration, ""}, {"Dirty", "gauges.dirty", asCount, ""},
+	{"Delayed", "gauges.delayed", asCount, ""}, {"Next delay expires in", "gauges.nextDueSeconds", asDuration, ""},
+	{"Held, in any state", "gauges.held", asCount, ""}, {"Paused", "gauges.paused", asTruth, ""},
+	{"Workers in Run", "gauges.workers", asCount, ""}, {"Parked consumers", "gauges.parked", asCount, ""},
+	{"Groups with items", "gauges.groups", asCount, ""}, {"Throttled groups", "gauges.throttled", asCount, ""},
+	{"Rate limit per second", "gauges.ratePerSecond", asDecimal, ""}, {"Failures in an outage", "gauges.outageFailures", asCount, ""},
+	{"Items in the limiter", "gauges.limited", asCount, ""}, {"Skew of the shards", "gauges.skew", asRatio, ""},
+	{"Keys with a pending value", "values.keys", asCount, ""}, {"Keys that linger", "values.lingering", asCount, ""},
+	{"Weight of pending values", "values.weight", asCount, ""}, {"Share of puts merged", "values.mergedShare", asShare, ""},
+}
+
+// limits are the fields of the limits of gauges.
+var limits = map[string]string{"gauges.held": "gauges.capacity", "values.weight": "values.capacity"}
+
+// counters have the field, the title and the meaning of each.
+var counters = [][3]string{
+	{"counters.added", "Added", "adds that requested a run"},
+	{"counters.deduplicated", "Deduplicated", "adds of items that were to run anyway"},
+	{"counters.handedOut", "Handed out", "items that Get returned"},
+	{"counters.done", "Done", "items whose processing ended"},
+	{"counters.retries", "Retries", "adds with a delay"},
+	{"counters.backoffs", "Backoffs", "retries with a delay from the limiter, because work failed"},
+	{"counters.expired", "Expired", "delays that expired"},
+	{"counters.discarded", "Discarded", "items that workers discarded"},
+	{"counters.outages", "Outages", "times that five attempts failed, with no success between them"},
+	{"counters.canceled", "Canceled", "calls of Cancel that withdrew an add"},
+	{"counters.overCapacity", "Over capacity", "items added beyond the capacity"},
+	{"counters.dropped", "Dropped", "adds after the shutdown began, and items that it dropped"},
+	{"counters.rejected", "Rejected", "items that are not equal to themselves"},
+	{"counters.misused", "Misused", "Dones of items that were not in processing"},
+	{"values.put", "Values put", "values that were put and accepted"},
+	{"values.merged", "Values merged", "those of them whose key had a pending value"},
+	{"values.overCapacity", "Values over capacity", "times that the pending values exceeded the capacity"},
+}
+
+// Now returns the gauges of a queue.
+func (q queueReport) Now() (shown []figure) {
+	for _, h := range gauges {
+		shown = q.show(shown, h, "")
+	}
+	return shown
+}
+
+// Counted returns the counters of a queue.
+func (q queueReport) Counted() (shown []figure) {
+	for _, c := range counters {
+		shown = q.show(shown, heading{c[1], c[0], asCount, ""}, c[2])
+	}
+	return shown
+}
+
+// show adds a figure, if the queue has it.
+func (q queueReport) show(to []figure, h heading, meaning string) []figure {
+	if q.Values == nil && strings.HasPrefix(h.Field, "values.") {
+		return to
+	}
+	all := entry{"gauges": q.Gauges, "counters": q.Counters, "values": q.Values}
+	return append(to, figure{h, meaning, formatValue(h.Format, at(all, h.Field)), ofCapacity(asCount, at(all, limits[h.Field]))})
+}
+
+// ofCapacity returns the text that follows a value limited by a capacity.
+func ofCapacity(format string, capacity any) string {
+	if n, _ := capacity.(int); n > 0 {
+		return " of " + formatValue(format, n)
+	}
+	return ""
+}
+
+// A fact is a title with a text.
+type fact struct{ Title, Text string }
+
+func configuration(c shardq.Configuration) entry {
+	return entry{
+		"item": c.Item, "shards": c.Shards, "routing": c.Routing, "capacity": c.Capacity,
+		"tickSeconds": inSeconds(c.Tick), "stuckSeconds": inSeconds(c.StuckAfter),
+		"groupLimit": c.GroupLimit, "lowPriorityInterval": c.LowPriorityInterval,
+		"groups": c.Groups, "ages": c.Ages, "metrics": c.Metrics, "limiter": c.Limiter, "clock": c.Clock,
+	}
+}
+
+// Configured returns the configuration in words. The queue of a Coalescer has
+// no capacity itself: its values have.
+func (q queueReport) Configured() []fact {
+	c, of := q.Detail.options, ""
+	if capacity, is := q.Values["capacity"].(int); is {
+		c.Capacity, of = capacity, ", of pending values"
+	}
+	return []fact{
+		{"Items", c.Item}, {"Shards", formatCount(c.Shards)}, {"Routing", c.Routing},
+		{"Capacity", orNone(c.Capacity > 0, formatCount(c.Capacity)+of, "no limit")},
+		{"Tick", formatDuration(c.Tick)}, {"Stuck after", orNone(c.StuckAfter > 0, formatDuration(c.StuckAfter), "never")},
+		{"Groups", orNone(c.Groups, "on", "off")}, {"Group limit", orNone(c.GroupLimit > 0, formatCount(c.GroupLimit), "no limit")},
+		{"Low priorities", orNone(c.LowPriorityInterval > 0, "every "+formatCount(c.LowPriorityInterval)+" Gets", "strict priorities")},
+		{"Ages", orNone(c.Ages, "on", "off")}, {"Metrics", orNone(c.Metrics, "on", "off")},
+		{"Limiter", c.Limiter}, {"Clock", c.Clock},
+	}
+}
+
+func orNone(there bool, text, none string) string {
+	if there {
+		return text
+	}
+	return none
+}

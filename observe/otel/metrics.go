@@ -1,0 +1,192 @@
+package shardqotel
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/sdk/instrumentation"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+
+	"github.com/shardq/shardq/internal/exponential"
+	"github.com/shardq/shardq/internal/registry"
+	"github.com/shardq/shardq/internal/series"
+	"github.com/shardq/shardq/stats"
+)
+
+// The attributes of the metrics.
+const (
+	nameKey   = attribute.Key("workqueue.name")
+	groupKey  = attribute.Key("shardq.group.name")
+	stateKey  = attribute.Key("shardq.item.state")
+	resultKey = attribute.Key("shardq.attempt.result")
+)
+
+// instruments are the instruments of a meter, with the functions that observe
+// them.
+type instruments struct {
+	meter   metric.Meter
+	all     []metric.Observable
+	faults  []error
+	numbers []number
+	// groups and groupAttempts are nil without groups.
+	failures, attempts, groups, groupAttempts metric.Int64Observable
+}
+
+type number struct {
+	*series.Number
+	observe func(to metric.Observer, s *registry.Reading, name metric.ObserveOption)
+}
+
+// newInstruments makes all instruments.
+func newInstruments(meter metric.Meter, groups bool) (*instruments, error) {
+	m := &instruments{meter: meter}
+	for i := range series.Numbers {
+		n := &series.Numbers[i]
+		m.numbers = append(m.numbers, number{n, m.observer(n)})
+	}
+	m.failures = m.integer(series.Failures)
+	m.attempts = m.integer(series.Attempts)
+	if groups {
+		m.groups, m.groupAttempts = m.integer(series.GroupItems), m.integer(series.GroupAttempts)
+	}
+	return m, errors.Join(m.faults...)
+}
+
+// observer makes an instrument for a number, and returns a function that
+// observes it.
+func (m *instruments) observer(n *series.Number) func(metric.Observer, *registry.Reading, metric.ObserveOption) {
+	if n.Integer != nil {
+		made := m.integer(n.Description)
+		return func(to metric.Observer, r *registry.Reading, name metric.ObserveOption) {
+			to.ObserveInt64(made, n.Integer(&r.Stats), name)
+		}
+	}
+	made := m.float(n.Description)
+	return func(to metric.Observer, r *registry.Reading, name metric.ObserveOption) {
+		to.ObserveFloat64(made, n.Float(&r.Stats), name)
+	}
+}
+
+func (m *instruments) integer(d series.Description) (made metric.Int64Observable) {
+	var err error
+	unit, description := metric.WithUnit(d.Unit), metric.WithDescription(sentence(d.Text))
+	switch d.Kind {
+	case series.Counter:
+		made, err = m.meter.Int64ObservableCounter(d.Name, unit, description)
+	case series.Level:
+		made, err = m.meter.Int64ObservableUpDownCounter(d.Name, unit, description)
+	default:
+		made, err = m.meter.Int64ObservableGauge(d.Name, unit, description)
+	}
+	m.all, m.faults = append(m.all, made), append(m.faults, err)
+	return made
+}
+
+// float makes an instrument for a number that is no counter.
+func (m *instruments) float(d series.Description) (made metric.Float64Observable) {
+	var err error
+	unit, description := metric.WithUnit(d.Unit), metric.WithDescription(sentence(d.Text))
+	if d.Kind == series.Level {
+		made, err = m.meter.Float64ObservableUpDownCounter(d.Name, unit, description)
+	} else {
+		made, err = m.meter.Float64ObservableGauge(d.Name, unit, description)
+	}
+	m.all, m.faults = append(m.all, made), append(m.faults, err)
+	return made
+}
+
+// sentence returns a text in the form of a description.
+func sentence(text string) string { return text + "." }
+
+// observe observes the numbers of a queue, and at most limit groups.
+func (m *instruments) observe(r *registry.Reading, limit int, to metric.Observer) {
+	name := nameKey.String(r.Name)
+	with := func(more ...attribute.KeyValue) metric.MeasurementOption {
+		return metric.WithAttributeSet(attribute.NewSet(append(more, name)...))
+	}
+	named := with()
+	to.ObserveInt64(m.failures, int64(r.Failures), named)
+	if !r.Read {
+		return
+	}
+	for _, n := range m.numbers {
+		if n.Has(r) {
+			n.observe(to, r, named)
+		}
+	}
+	for _, result := range series.Results(r.Stats.Metrics) {
+		to.ObserveInt64(m.attempts, int64(result.Durations.Count), with(resultKey.String(result.Name)))
+	}
+	if m.groups == nil {
+		return
+	}
+	for _, g := range series.Groups(r, limit) {
+		to.ObserveInt64(m.groups, int64(g.Items), with(groupKey.String(g.Group), stateKey.String(g.State)))
+	}
+	for _, g := range series.GroupResults(r, limit) {
+		to.ObserveInt64(m.groupAttempts, int64(g.Attempts), with(groupKey.String(g.Group), resultKey.String(g.Result)))
+	}
+}
+
+var _ sdkmetric.Producer = (*Observer)(nil)
+
+// Produce returns the histograms of all queues. The reader calls it: pass the
+// Observer to the reader by [sdkmetric.WithProducer]. Produce reads each queue
+// once, as the callback does.
+func (o *Observer) Produce(ctx context.Context) ([]metricdata.ScopeMetrics, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	readings, now := o.registry.Read(), time.Now()
+	scope := metricdata.ScopeMetrics{Scope: instrumentation.Scope{Name: Scope}}
+	add := func(name, text string, pointsOf func(r *registry.Reading) []point) {
+		var points []point
+		for i := range readings {
+			if r := &readings[i]; r.Read {
+				points = append(points, pointsOf(r)...)
+			}
+		}
+		if len(points) > 0 {
+			scope.Metrics = append(scope.Metrics, metricdata.Metrics{
+				Name: name, Description: sentence(text), Unit: "s",
+				Data: metricdata.ExponentialHistogram[float64]{DataPoints: points, Temporality: metricdata.CumulativeTemporality},
+			})
+		}
+	}
+	for _, h := range series.Histograms {
+		add(h.Name, h.Text, func(r *registry.Reading) []point { return []point{newPoint(r, h.Read(r.Stats.Metrics), now)} })
+	}
+	add(series.AttemptDuration.Name, series.AttemptDuration.Text, func(r *registry.Reading) (points []point) {
+		for _, result := range series.Results(r.Stats.Metrics) {
+			if result.Durations.Count > 0 {
+				points = append(points, newPoint(r, result.Durations, now, resultKey.String(result.Name)))
+			}
+		}
+		return points
+	})
+	if len(scope.Metrics) == 0 {
+		return nil, nil
+	}
+	return []metricdata.ScopeMetrics{scope}, nil
+}
+
+type point = metricdata.ExponentialHistogramDataPoint[float64]
+
+// newPoint returns the histogram of a queue. OpenTelemetry numbers a bucket by
+// its lower bound, and package exponential by its upper bound.
+func newPoint(r *registry.Reading, h stats.Histogram, now time.Time, more ...attribute.KeyValue) point {
+	buckets := exponential.Of(h)
+	var positive metricdata.ExponentialBucket
+	if len(buckets.Counts) > 0 {
+		positive = metricdata.ExponentialBucket{Offset: int32(buckets.First - 1), Counts: buckets.Counts}
+	}
+	return point{
+		Attributes: attribute.NewSet(append(more, nameKey.String(r.Name))...),
+		StartTime:  r.Since, Time: now, Count: h.Count, Sum: h.Sum.Seconds(),
+		Scale: exponential.Schema, ZeroCount: buckets.Zero, PositiveBucket: positive,
+	}
+}

@@ -1,0 +1,287 @@
+package contract
+
+import (
+	"context"
+	"slices"
+
+	"github.com/shardq/shardq"
+)
+
+// A pending call is one that may block, with what the queue did and what it
+// must do.
+type pending struct {
+	cancel context.CancelFunc
+	item   string            // of an AddContext
+	add    shardq.AddOptions // of an AddContext
+	drain  shardq.DrainOptions
+
+	// These fields are what the queue did. They are under the player's lock.
+	returned bool
+	err      error
+	dropped  []string
+
+	// These fields are what it must have done.
+	ended       bool
+	mayEnd      bool // it may have returned nil, or not
+	wantErr     error
+	wantDropped []string
+	shared      *sharedDrop // if it may have returned more
+}
+
+// A sharedDrop has the items that a shutdown dropped while several drains
+// awaited them. One of the drains returns them, and chance decides which.
+type sharedDrop struct {
+	want, got []string
+	left      int // how many of the drains have not returned
+}
+
+func (w *pending) end(err error) { w.ended, w.wantErr = true, err }
+
+func (w *pending) acceptsRetries() bool { return w.drain.Retries == shardq.AcceptRetries }
+
+func endAll(calls *[]*pending, err error) {
+	for _, w := range *calls {
+		w.end(err)
+	}
+	*calls = nil
+}
+
+// bounds are the capacity with its waiters, and the watermarks.
+type bounds struct {
+	waiters  []*pending
+	isHigh   bool
+	reported []bool
+}
+
+// hasRoom reports whether TryAdd finds room for another item.
+func (m *model) hasRoom() bool {
+	return m.counts.Capacity == 0 || m.held() < m.counts.Capacity && len(m.bounds.waiters) == 0
+}
+
+// addContext begins a call of AddContext.
+func (m *model) addContext(w *pending) {
+	if w.add.RateLimited {
+		w.add.After, w.add.RateLimited = max(w.add.After, m.backoff(w.item)), false
+	}
+	m.moment++
+	switch err := m.refusal(w.item, w.add, true); err {
+	case nil:
+		m.accept(w.item, w.add, true)
+		w.end(nil)
+	case shardq.ErrFull:
+		m.bounds.waiters = append(m.bounds.waiters, w)
+	default:
+		w.end(err)
+	}
+}
+
+// admit admits as many waiters as have room, at once.
+func (m *model) admit() (admitted int) {
+	m.moment++
+	for len(m.bounds.waiters) > 0 && m.held() < m.counts.Capacity {
+		w := m.bounds.waiters[0]
+		m.bounds.waiters = m.bounds.waiters[1:]
+		err := m.refusal(w.item, w.add, false)
+		if err == nil {
+			m.accept(w.item, w.add, true)
+			admitted++
+		}
+		w.end(err)
+	}
+	return admitted
+}
+
+// crossMarks reports the watermark that the number of items has reached.
+func (m *model) crossMarks(low, high int) {
+	b, held := &m.bounds, m.held()
+	if high > 0 && (b.isHigh && held <= low || !b.isHigh && held >= high) {
+		b.isHigh = !b.isHigh
+		b.reported = append(b.reported, b.isHigh)
+	}
+}
+
+// ends are how far a shutdown has come, and the calls that wait for it.
+type ends struct {
+	phase endPhase
+	// retries says, while draining, that adds of items in processing are
+	// accepted. The first end decides, and later ones can only stop that.
+	retries bool
+	// leaving says that ShutDown was called: nobody waits for what is paused.
+	leaving bool
+	// discarding says that ShutDown has dropped what was ready.
+	discarding bool
+	// stopped says that the queue cannot get a rate any more.
+	stopped bool
+	// plain are the calls of ShutDownWithDrain, drains those of Drain, and
+	// idlers those of WaitIdle.
+	plain, drains, idlers []*pending
+}
+
+type endPhase string
+
+const (
+	queueOpen     endPhase = "open"
+	queueDraining endPhase = "draining" // adds are dropped, delays run on
+	queueClosed   endPhase = "closed"   // and nothing is delayed
+)
+
+// idle is called when the queue holds nothing, for a moment at least. If an
+// item comes in at once, a WaitIdle may miss the moment.
+func (e *ends) idle() {
+	for _, w := range e.idlers {
+		w.mayEnd = true
+	}
+}
+
+// takesBack reports whether an item may be added though a shutdown has begun.
+func (m *model) takesBack(e *entry) bool { return m.ends.retries && e.inFlight() }
+
+// refuse drops adds from now on, except retries if the first end accepts them,
+// and ends the waits for capacity.
+func (m *model) refuse(retries bool) {
+	if m.ends.phase == queueOpen {
+		m.ends.phase = queueDraining
+		m.measured.freeze(m.now)
+		m.ends.retries = retries
+		clear(m.windows)
+	}
+	m.ends.retries = m.ends.retries && retries
+	endAll(&m.bounds.waiters, shardq.ErrShutDown)
+}
+
+// close ends the queue, and returns the items that it dropped.
+func (m *model) close() (dropped []string) {
+	m.refuse(false)
+	if m.ends.phase != queueClosed {
+		m.ends.stopped = !m.grouped() && !m.gate.limits()
+	}
+	m.ends.phase = queueClosed
+	return m.dropDelayed()
+}
+
+func (m *model) dropDelayed() (dropped []string) {
+	for _, e := range m.items {
+		if e.delayed {
+			dropped = append(dropped, e.item)
+			m.counts.Dropped++
+			m.stopDelay(e)
+			m.forgetIfGone(e)
+		}
+	}
+	return dropped
+}
+
+func (m *model) delayed() (items []string) {
+	for _, e := range m.items {
+		if e.delayed {
+			items = append(items, e.item)
+		}
+	}
+	return items
+}
+
+// abandon ends the drains that await items which are about to be dropped. One
+// of them returns the items.
+func (m *model) abandon() {
+	items := m.delayed()
+	if len(items) == 0 {
+		return
+	}
+	shared := &sharedDrop{want: items, left: len(m.ends.drains)}
+	for _, w := range m.ends.drains {
+		shared.want = append(shared.want, w.wantDropped...)
+		w.shared = shared
+	}
+	endAll(&m.ends.drains, shardq.ErrShutDown)
+}
+
+func (m *model) shutDown() {
+	m.moment++
+	m.abandon()
+	m.ends.leaving = true
+	m.close()
+	if m.setup.is("discard on shutdown", "yes") {
+		m.ends.discarding = true
+		for _, e := range m.items {
+			if e.phase == ready {
+				m.counts.Dropped++
+				m.withdraw(e)
+			}
+		}
+	}
+	endAll(&m.ends.plain, nil)
+	if m.inPhase(idle) == len(m.items) {
+		endAll(&m.ends.drains, nil)
+	} else {
+		endAll(&m.ends.drains, shardq.ErrShutDown)
+	}
+}
+
+func (m *model) shutDownWithDrain(w *pending) {
+	m.moment++
+	m.abandon()
+	m.close()
+	m.ends.plain = append(m.ends.plain, w)
+}
+
+func (m *model) startDrain(w *pending) {
+	m.moment++
+	m.refuse(w.acceptsRetries())
+	if w.acceptsRetries() && !m.ends.retries {
+		w.drain.Retries = shardq.RefuseRetries
+	}
+	m.ends.drains = append(m.ends.drains, w)
+	switch {
+	case w.drain.Delayed == shardq.RunDelayed:
+		m.expire(func(*entry) bool { return true })
+	case w.drain.Delayed == shardq.AwaitDelayed:
+	case w.acceptsRetries():
+		w.wantDropped = m.dropDelayed()
+	}
+	if w.drain.Delayed != shardq.AwaitDelayed && !w.acceptsRetries() {
+		w.wantDropped = m.close()
+	}
+}
+
+func (m *model) waitIdle(w *pending) {
+	if m.held() == 0 {
+		w.end(nil)
+	} else {
+		m.ends.idlers = append(m.ends.idlers, w)
+	}
+}
+
+// settleEnds ends the calls that have nothing left to wait for.
+func (m *model) settleEnds() {
+	if m.held() == 0 {
+		endAll(&m.ends.idlers, nil)
+	}
+	retries := slices.ContainsFunc(m.ends.drains, (*pending).acceptsRetries)
+	awaits := slices.ContainsFunc(m.ends.drains, func(w *pending) bool {
+		return w.drain.Delayed == shardq.AwaitDelayed && !w.acceptsRetries()
+	})
+	if m.ends.phase == queueDraining && (retries && m.held() == 0 || awaits && len(m.delayed()) == 0) {
+		m.close()
+	}
+	if m.ends.phase == queueClosed && m.inPhase(idle) == len(m.items) {
+		endAll(&m.ends.plain, nil)
+		endAll(&m.ends.drains, nil)
+	}
+}
+
+// mayLeave reports whether a Get that finds nothing to hand out returns the
+// shutdown. It waits for what is throttled, except for pauses after ShutDown.
+func (m *model) mayLeave() bool {
+	if m.ends.phase != queueClosed {
+		return false
+	}
+	for _, l := range m.lines {
+		if l.state == selectable && !(m.ends.leaving && m.gate.paused) {
+			return false
+		}
+		if l.state == throttled && !(m.ends.leaving && l.paused) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,258 @@
+package contract
+
+import (
+	"math"
+	"time"
+
+	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/stats"
+)
+
+// rates are the rates of queues, and groupPolicies what the user says of
+// groups.
+var rates = []shardq.Rate{{}, {PerSecond: 1}, {PerSecond: 1, Burst: 3}, {PerSecond: 300, Burst: 2}, {PerSecond: 1000, Burst: 4}}
+
+type groupPolicy struct {
+	weight, limit int
+	rate          shardq.Rate
+}
+
+var groupPolicies = []groupPolicy{
+	{weight: 1}, {weight: 3}, {weight: 2, limit: 1}, {limit: 2},
+	{weight: 1, rate: rates[1]}, {weight: 2, rate: rates[2]}, {limit: 2, rate: rates[3]}, {weight: 1, rate: rates[4]},
+}
+
+// A bucket has the tokens of a rate, by the generic cell rate algorithm: full
+// is when it has all tokens again, and each token moves that by an interval.
+type bucket struct {
+	rate shardq.Rate
+	full time.Duration
+}
+
+func (b *bucket) limits() bool { return b.rate.PerSecond > 0 }
+
+func interval(r shardq.Rate) time.Duration { return time.Duration(math.Ceil(1e9 / r.PerSecond)) }
+
+// filling is the time in which n tokens come.
+func filling(r shardq.Rate, n int) time.Duration { return interval(r) * time.Duration(n) }
+
+func burst(r shardq.Rate) int { return max(1, r.Burst) }
+
+// opens returns from when on there is a token.
+func (b *bucket) opens() time.Duration {
+	if !b.limits() {
+		return longAgo
+	}
+	return b.full - filling(b.rate, burst(b.rate)-1)
+}
+
+// spend takes a token. A consumer that comes up to two ticks late loses
+// nothing, unless it has rested.
+func (b *bucket) spend(now, tick time.Duration) {
+	if !b.limits() {
+		return
+	}
+	switch late := now - b.full; {
+	case late > 10*tick:
+		b.full = now
+	case late > 2*tick:
+		b.full = now - 2*tick
+	}
+	b.full += interval(b.rate)
+}
+
+// change sets another rate. The tokens that are there stay, up to the burst.
+func (b *bucket) change(to shardq.Rate, now time.Duration) {
+	from := b.rate
+	b.rate = to
+	switch {
+	case from == to:
+	case from.PerSecond == 0 || to.PerSecond == 0 || b.full <= now && burst(to) <= burst(from):
+		b.full = min(b.full, now)
+	default:
+		left := max(0, filling(from, burst(from))-max(0, b.full-now))
+		whole := filling(to, burst(to))
+		b.full = now + whole - min(whole, left*interval(to)/interval(from))
+	}
+}
+
+// A gate lets a queue hand out items.
+type gate struct {
+	bucket
+	paused bool
+}
+
+func (g *gate) allows(now time.Duration) bool { return !g.paused && g.opens() <= now }
+
+// A throttle blocks a group.
+type throttle struct {
+	limit           int
+	noToken, paused bool
+	hasBucket       bool
+	bucket          bucket
+	wanted          shardq.Rate
+	until           time.Duration
+	// review is when the queue looks again at what blocks the group.
+	review time.Duration
+}
+
+func newThrottle() throttle {
+	return throttle{bucket: bucket{full: longAgo}, until: longAgo, review: endOfTime}
+}
+
+func (t *throttle) blocked(inFlight int) bool {
+	return t.noToken || t.paused || t.limit > 0 && inFlight >= t.limit
+}
+
+func (m *model) inFlightOf(l *line) int { return len(m.in(l, (*entry).inFlight)) }
+
+// reason returns why a line is throttled.
+func (m *model) reason(l *line) stats.Throttling {
+	switch {
+	case l.state != throttled:
+		return stats.NotThrottled
+	case l.paused:
+		return stats.ThrottledByPause
+	case l.noToken:
+		return stats.ThrottledByRate
+	}
+	return stats.ThrottledByLimit
+}
+
+func (m *model) throttleIfBlocked(l *line) {
+	if l.state == selectable && l.blocked(m.inFlightOf(l)) {
+		l.state, l.served = throttled, 0
+	}
+}
+
+// free lets a throttled line join the others if nothing blocks it any more.
+func (m *model) free(l *line) {
+	if l.state == throttled && !l.blocked(m.inFlightOf(l)) {
+		m.join(l)
+	}
+}
+
+// configure takes what the user says of the group of an item that is added. A
+// greater limit counts from the next Done on, and a rate from the next item on
+// that is handed out.
+func (m *model) configure(e *entry) {
+	l := m.lineOf(e)
+	if !m.grouped() {
+		l.weight = 1
+		return
+	}
+	of := groupPolicies[m.policy[l.name]]
+	if l.weight, l.limit = max(1, of.weight), of.limit; l.limit > 0 && m.inFlightOf(l) >= l.limit {
+		m.throttleIfBlocked(l)
+	}
+	if l.hasBucket || of.rate.PerSecond > 0 {
+		l.hasBucket, l.wanted = true, of.rate
+	}
+}
+
+// spendIn takes a token of a line.
+func (m *model) spendIn(l *line) {
+	if l.hasBucket {
+		m.noteReading(l)
+		l.bucket.change(l.wanted, m.now)
+		l.bucket.spend(m.now, m.tick)
+		if l.bucket.opens() > m.now {
+			l.noToken, l.review = true, m.tickAt(l.bucket.opens())
+		}
+	}
+	m.throttleIfBlocked(l)
+}
+
+// noteReading notes a reading of the clock for a group. Its shard forgets
+// groups by the latest.
+func (m *model) noteReading(l *line) { m.latest[l.shard] = max(m.latest[l.shard], m.now) }
+
+// lookAgain decides again what blocks a group.
+func (m *model) lookAgain(l *line) {
+	m.noteReading(l)
+	if l.hasBucket {
+		l.bucket.change(l.wanted, m.now)
+		l.noToken, l.paused = l.bucket.opens() > m.now, l.until > m.now
+	}
+	m.throttleIfBlocked(l)
+	m.free(l)
+	l.review = m.nextReview(l, m.now)
+	m.forgetLine(l)
+}
+
+// nextReview returns the tick at which nothing blocks a group any more, or at
+// which a group without items can be forgotten.
+func (m *model) nextReview(l *line, now time.Duration) time.Duration {
+	at := time.Duration(longAgo)
+	if l.noToken {
+		at = l.bucket.opens()
+	}
+	if l.paused {
+		at = max(at, l.until)
+	}
+	if at == longAgo && m.heldIn(l) == 0 && l.bucket.full > now {
+		at = l.bucket.full
+	}
+	if at == longAgo {
+		return endOfTime
+	}
+	return m.tickAt(at)
+}
+
+// leftGroup is called when an item has left the queue.
+func (m *model) leftGroup(l *line) {
+	if !m.grouped() || m.heldIn(l) > 0 {
+		return
+	}
+	l.hasPriorities, l.takes, l.ranks = false, 0, map[int]int{}
+	l.review = m.nextReview(l, m.latest[l.shard])
+	m.forgetLine(l)
+}
+
+// forgetLine forgets a group without items, unless its bucket is not full, or
+// it is paused.
+func (m *model) forgetLine(l *line) {
+	if m.heldIn(l) == 0 && !l.noToken && !l.paused && l.bucket.full <= m.latest[l.shard] {
+		delete(m.lines, l.name)
+	}
+}
+
+// pauseGroup pauses a group until a moment. One that has passed resumes it.
+func (m *model) pauseGroup(name string, until time.Duration) {
+	m.moment++
+	if until > m.now {
+		l := m.needLine(name)
+		l.shard = m.shardOfGroup(name)
+	}
+	if l := m.lines[name]; l != nil {
+		if l.hasBucket || until > m.now {
+			l.hasBucket, l.until = true, until
+		}
+		m.lookAgain(l)
+	}
+}
+
+// refreshGroup lets count at once what the user says of a group.
+func (m *model) refreshGroup(name string) {
+	m.moment++
+	l := m.lines[name]
+	if l == nil {
+		return
+	}
+	of := groupPolicies[m.policy[name]]
+	l.weight, l.limit = max(1, of.weight), of.limit
+	if l.hasBucket || of.rate.PerSecond > 0 {
+		l.hasBucket, l.wanted = true, of.rate
+	}
+	m.lookAgain(l)
+}
+
+func (m *model) setRate(r shardq.Rate) {
+	m.gate.change(r, m.now)
+	if m.ends.stopped {
+		m.gate.rate = shardq.Rate{} // nothing would end a wait
+	}
+	if !m.gate.limits() {
+		m.gate.full = longAgo
+	}
+}

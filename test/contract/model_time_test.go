@@ -1,0 +1,255 @@
+package contract
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/shardq/shardq"
+)
+
+// tickAt returns the first tick at or after a moment, and tickOf the beginning
+// of the tick of a moment.
+func (m *model) tickAt(at time.Duration) time.Duration {
+	if beyond := at - m.tickOf(at); beyond > 0 {
+		return plus(at, m.tick-beyond)
+	}
+	return at
+}
+
+func (m *model) tickOf(at time.Duration) time.Duration {
+	return at - (at%m.tick+m.tick)%m.tick
+}
+
+// plus returns a + b, at most endOfTime. b must not be negative.
+func plus(a, b time.Duration) time.Duration {
+	if a > endOfTime-b {
+		return endOfTime
+	}
+	return a + b
+}
+
+// addWith adds an item with the options of an add. If limited is true, the add
+// honors the capacity. Otherwise it always succeeds, except for windows.
+func (m *model) addWith(item string, o shardq.AddOptions, limited bool) error {
+	m.moment++
+	if o.RateLimited {
+		o.After = max(o.After, m.backoff(item))
+	}
+	if err := m.refusal(item, o, limited); err != nil {
+		return err
+	}
+	m.accept(item, o, limited)
+	return nil
+}
+
+// refusal returns why an add is refused, or nil. It counts a refusal.
+func (m *model) refusal(item string, o shardq.AddOptions, limited bool) error {
+	e := m.entry(item)
+	switch {
+	case m.ends.phase != queueOpen && (limited || !m.takesBack(e)):
+		m.counts.Dropped++
+		return shardq.ErrShutDown
+	case m.ends.phase == queueOpen && o.NotAgainWithin > 0 && m.inWindow(item):
+		m.counts.Deduplicated++
+		return shardq.ErrNotAgain
+	case limited && !e.held() && !m.hasRoom():
+		return shardq.ErrFull
+	}
+	return nil
+}
+
+func (m *model) inWindow(item string) bool {
+	ends, any := m.windows[item]
+	return any && ends > m.now
+}
+
+// accept does what an add does that was not refused.
+func (m *model) accept(item string, o shardq.AddOptions, limited bool) {
+	e := m.entry(item)
+	if capacity := m.counts.Capacity; capacity > 0 && !e.held() && m.held() >= capacity && !limited {
+		m.counts.OverCapacity++
+	}
+	if o.NotAgainWithin > 0 && m.ends.phase == queueOpen {
+		m.windows[item] = m.tickAt(plus(m.now, o.NotAgainWithin))
+	}
+	if (o.RateLimited || o.After != 0) && m.ends.phase == queueOpen {
+		m.measured.retries++
+	}
+	stays := e.delayed && (o.Policy == shardq.KeepOld || o.Policy == shardq.KeepLatest)
+	if o.After > 0 || !stays || limited {
+		m.configure(e)
+	}
+	switch {
+	case o.After > 0:
+		m.delay(e, o)
+	case o.Policy == shardq.KeepEarliest:
+		m.add(e, o.Priority, m.setup.is("cancel delay on add", "yes"), false)
+	case stays:
+		m.putOff(e, e.deadline, o)
+	default:
+		m.add(e, o.Priority, true, false)
+	}
+}
+
+// delay begins a delay of an item, or changes it.
+func (m *model) delay(e *entry, o shardq.AddOptions) {
+	m.measured.delays = append(m.measured.delays, o.After)
+	deadline := m.tickAt(plus(m.now, o.After))
+	switch {
+	case e.inLine() && m.setup.is("drop delay if ready", "yes"):
+		m.counts.Deduplicated++
+		m.follow(e, func() {
+			m.lineOf(e).noteRequest(o.Priority, m.keepsPlaces())
+			m.raise(e, o.Priority)
+		})
+	case e.delayed:
+		m.putOff(e, map[shardq.DelayPolicy]time.Duration{
+			shardq.KeepEarliest: min(e.deadline, deadline),
+			shardq.KeepLatest:   max(e.deadline, deadline),
+			shardq.KeepNew:      deadline,
+			shardq.KeepOld:      e.deadline,
+		}[o.Policy], o)
+	default:
+		e.delayed, e.delayPriority = true, o.Priority-1
+		if e.phase == idle {
+			e.since = m.tickOf(m.now)
+		}
+		m.putOff(e, deadline, o)
+	}
+}
+
+// putOff sets the deadline of a delayed item, within the earliest of its
+// limits.
+func (m *model) putOff(e *entry, deadline time.Duration, o shardq.AddOptions) {
+	m.lineOf(e).noteRequest(o.Priority, false)
+	if o.MaxWait > 0 {
+		e.limit = min(e.limit, m.tickAt(plus(m.now, o.MaxWait)))
+	}
+	e.deadline = min(deadline, e.limit)
+	if o.Priority > e.delayPriority {
+		if e.delayPriority = o.Priority; !e.inLine() {
+			e.place = m.moment
+		}
+	}
+}
+
+func (m *model) stopDelay(e *entry) {
+	e.delayed, e.deadline, e.limit, e.delayPriority = false, 0, endOfTime, 0
+}
+
+// backoff asks the limiter of [newQueue], which doubles the delay.
+func (m *model) backoff(item string) time.Duration {
+	if m.ends.phase == queueOpen {
+		m.measured.backoffs++
+	}
+	m.limiter[item]++
+	return min(leastBackoff<<min(m.limiter[item]-1, 30), mostBackoff)
+}
+
+const leastBackoff, mostBackoff = 3 * time.Millisecond, 100 * time.Millisecond
+
+// pass lets time pass, backward if to is before now. What is due by then
+// happens: waits of groups end, and then delays, in the order of their ticks.
+func (m *model) pass(to time.Duration) {
+	m.now = to
+	m.endReviews()
+	if m.ends.phase != queueClosed {
+		m.expire(func(e *entry) bool { return e.deadline <= m.now })
+	}
+	for item, ends := range m.windows {
+		if ends <= m.now {
+			delete(m.windows, item)
+		}
+	}
+}
+
+func (m *model) endReviews() {
+	var due []*line
+	for _, l := range m.lines {
+		if l.review <= m.now {
+			due = append(due, l)
+		}
+	}
+	slices.SortFunc(due, func(a, b *line) int { return cmp.Compare(a.review, b.review) })
+	at := time.Duration(longAgo)
+	for _, l := range due {
+		if at != l.review {
+			m.moment++
+		}
+		at = l.review
+		m.lookAgain(l)
+	}
+}
+
+// expire lets delays expire, tick by tick.
+func (m *model) expire(which func(e *entry) bool) {
+	var due []*entry
+	for _, e := range m.items {
+		if e.delayed && which(e) {
+			due = append(due, e)
+		}
+	}
+	slices.SortFunc(due, func(a, b *entry) int { return cmp.Compare(a.deadline, b.deadline) })
+	at := time.Duration(longAgo)
+	for _, e := range due {
+		if at != e.deadline {
+			m.moment++
+		}
+		at = e.deadline
+		m.endDelay(e)
+	}
+}
+
+func (m *model) endDelay(e *entry) {
+	m.counts.Expired++
+	priority := e.delayPriority
+	m.stopDelay(e)
+	m.add(e, priority, false, true)
+}
+
+// retryNow ends the delay of an item at once. It reports whether there was one.
+func (m *model) retryNow(item string) bool {
+	m.moment++
+	e := m.entry(item)
+	was := e.delayed
+	if was {
+		m.endDelay(e)
+	}
+	return was
+}
+
+// nextEvent returns when something happens next without a call.
+func (m *model) nextEvent() (at time.Duration, any bool) {
+	at = endOfTime
+	consider := func(t time.Duration) {
+		if t > m.now {
+			at = min(at, t)
+		}
+	}
+	for _, e := range m.items {
+		if e.delayed {
+			consider(e.deadline)
+		}
+	}
+	for _, l := range m.lines {
+		consider(l.review)
+	}
+	for _, ends := range m.windows {
+		consider(ends)
+	}
+	if m.gate.limits() {
+		consider(m.tickAt(m.gate.opens()))
+	}
+	return at, at < endOfTime
+}
+
+// racy reports whether consumers that wake until a moment may take items while
+// the order still changes.
+func (m *model) racy(until time.Duration) bool {
+	waits := m.gate.limits() && m.gate.opens() > m.now
+	for _, l := range m.lines {
+		waits = waits || l.review <= until
+	}
+	return waits && m.count(func(e *entry) bool { return e.delayed && e.deadline <= until }) > 0
+}

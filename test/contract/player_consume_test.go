@@ -1,0 +1,468 @@
+package contract
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing/synctest"
+	"time"
+
+	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/worker"
+)
+
+// A consumer is a call that waits for items, with its outcome.
+type consumer struct {
+	cancel   context.CancelFunc
+	forever  bool // it has no context
+	canceled bool
+	size     int // the largest number of items that fit
+	// fresh says that the call was made with nobody parked before it.
+	fresh bool
+
+	items      []string
+	priorities []int // nil if they are unknown
+	claims     []worker.Claim[string]
+	err        error
+	// next lets a loop over Items end its turn, in which it has an item.
+	next chan struct{}
+	took string
+}
+
+// maxParked is enough to see that more than one wake, and not all.
+const maxParked = 5
+
+// A keptClaim is live while its item is in processing in that turn.
+type keptClaim struct {
+	worker.Claim[string]
+	turn int
+}
+
+// maxKept limits the claims that are kept when none of them is live.
+const maxKept = 20
+
+func (p *player) isLive(k keptClaim) bool {
+	e := p.model.entry(k.Item)
+	return e.inFlight() && e.turns == k.turn
+}
+
+// doConsume makes a call that hands out items.
+func (p *player) doConsume(c call) {
+	q := p.queue
+	switch c.letter {
+	case 'g', 'G':
+		p.hurried = c.letter == 'g' && !p.model.mayTakeAny() && !p.model.mayLeave() && len(p.parked) < maxParked
+		p.consume(&consumer{size: 1, forever: true}, func(_ context.Context, s *consumer) {
+			item, shutdown := q.Get()
+			if s.items = []string{item}; shutdown {
+				s.err = shardq.ErrShutDown
+			}
+		})
+	case 'C':
+		p.consume(&consumer{size: 1}, func(ctx context.Context, s *consumer) {
+			var item string
+			item, s.err = q.GetContext(ctx)
+			s.items = []string{item}
+		})
+	case 'E':
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		if item, err := q.GetContext(ctx); item != "" || !errors.Is(err, context.Canceled) {
+			p.fatalf("GetContext with a context that has ended returned %#v, %v", item, err)
+		}
+	case 'I':
+		p.consume(&consumer{size: 1, next: make(chan struct{})}, p.loopOnce)
+	case 'k':
+		p.consume(&consumer{size: 1}, func(ctx context.Context, s *consumer) {
+			var claim worker.Claim[string]
+			claim, s.err = q.Claim(ctx)
+			s.claimed([]worker.Claim[string]{claim})
+		})
+	case 'l':
+		p.consume(&consumer{size: c.size()}, func(ctx context.Context, s *consumer) {
+			dst := make([]worker.Claim[string], s.size)
+			n, err := q.ClaimBatch(ctx, dst)
+			s.err = err
+			s.claimed(dst[:n])
+		})
+	case 't':
+		may := p.model.mayTakeAny()
+		claim, ok := q.TryClaim()
+		if ok != may {
+			p.fatalf("TryClaim returned %v, %v, but may: %v", claim, ok, may)
+		}
+		if ok {
+			s := &consumer{size: 1}
+			s.claimed([]worker.Claim[string]{claim})
+			p.outcomes = append(p.outcomes, s)
+		}
+	case 'c', 'b':
+		p.cancelOneParked(c)
+	}
+}
+
+func (s *consumer) claimed(claims []worker.Claim[string]) {
+	s.priorities = []int{}
+	for _, claim := range claims {
+		s.items, s.priorities = append(s.items, claim.Item), append(s.priorities, claim.Priority)
+	}
+	s.claims = claims
+}
+
+// loopOnce is a loop over Items that ends after its first turn. The turn ends
+// when the player has seen its item.
+func (p *player) loopOnce(ctx context.Context, s *consumer) {
+	s.err = shardq.ErrShutDown
+	for item := range p.queue.Items(ctx) {
+		s.items, s.err = []string{item}, nil
+		p.locked(func() { p.outcomes = append(p.outcomes, s) })
+		select {
+		case <-s.next:
+		case <-ctx.Done():
+		}
+		break
+	}
+	if s.err != nil && ctx.Err() != nil {
+		s.err = ctx.Err()
+	}
+}
+
+// consume makes a call in a goroutine, unless many are parked already.
+func (p *player) consume(s *consumer, call func(ctx context.Context, s *consumer)) {
+	if len(p.parked) == maxParked {
+		return
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	s.cancel, s.fresh = cancel, len(p.parked) == 0
+	p.parked = append(p.parked, s)
+	go func() {
+		call(ctx, s)
+		p.locked(func() {
+			if s.next == nil || s.err != nil {
+				p.outcomes = append(p.outcomes, s)
+			}
+		})
+	}()
+}
+
+// cancelOneParked ends the context of one of the parked calls that have one.
+func (p *player) cancelOneParked(c call) {
+	could := slices.DeleteFunc(slices.Clone(p.parked), func(s *consumer) bool { return s.forever })
+	if len(could) > 0 {
+		s := could[modulo(c.number(), len(could))]
+		s.canceled = true
+		s.cancel()
+	}
+	if c.letter == 'b' {
+		p.queue.Add(c.item(0))
+		_ = p.model.addWith(c.item(0), shardq.AddOptions{}, false)
+	}
+}
+
+// settle waits until all goroutines are blocked, and checks which calls have
+// returned.
+func (p *player) settle() {
+	synctest.Wait()
+	p.taking = false
+	p.match()
+	for m := p.model; m.admit() > 0; {
+		m.disordered = m.disordered || len(p.parked) > 0
+		p.match()
+	}
+	p.model.settleEnds()
+	for _, s := range p.copyOutcomes() {
+		if len(s.items) == 0 || s.err != nil {
+			p.returned(s)
+		}
+	}
+	p.model.crossMarks(p.watermarks())
+	p.checkParked()
+	p.settlePending()
+}
+
+// match takes from the model what consumers got.
+func (p *player) match() {
+	for matched := true; matched; {
+		matched = false
+		for _, s := range p.copyOutcomes() {
+			for len(s.items) > 0 && s.err == nil && p.take(s) {
+				matched = true
+			}
+		}
+		matched = matched || p.endTurn()
+	}
+}
+
+// endTurn ends the turn of a loop over Items, once no other consumer can have
+// got what was there before.
+func (p *player) endTurn() bool {
+	for _, s := range p.copyOutcomes() {
+		if s.next == nil || s.err != nil || len(s.items) > 0 || s.took == "" {
+			continue
+		}
+		p.model.crossMarks(p.watermarks())
+		close(s.next)
+		synctest.Wait()
+		p.model.done(s.took)
+		p.held = slices.DeleteFunc(p.held, func(held string) bool { return held == s.took })
+		s.took = ""
+		return true
+	}
+	return false
+}
+
+func (p *player) copyOutcomes() (outcomes []*consumer) {
+	p.locked(func() { outcomes = slices.Clone(p.outcomes) })
+	return outcomes
+}
+
+// take takes the first item of a consumer from the model, if it may have got
+// it. Of items that were handed out at the same time, successive Gets must have
+// been able to return them, and those of each call in their order.
+func (p *player) take(s *consumer) bool {
+	item, priority := s.items[0], (*int)(nil)
+	if len(s.priorities) > 0 {
+		priority, s.priorities = &s.priorities[0], s.priorities[1:]
+	}
+	if !p.model.take(item, priority) {
+		if priority != nil {
+			s.priorities = slices.Insert(s.priorities, 0, *priority)
+		}
+		return false
+	}
+	p.note("got %s", item)
+	p.taking = true
+	s.items, s.size = s.items[1:], s.size-1
+	p.held = append(p.held, item)
+	delete(p.stuck, item)
+	if s.next != nil {
+		s.took = item
+	}
+	if len(s.claims) > 0 {
+		p.keep(s.claims[0])
+		s.claims = s.claims[1:]
+	}
+	return true
+}
+
+// returned checks the outcome of a consumer.
+func (p *player) returned(s *consumer) {
+	p.locked(func() {
+		p.outcomes = slices.DeleteFunc(p.outcomes, func(o *consumer) bool { return o == s })
+	})
+	p.parked = slices.DeleteFunc(p.parked, func(o *consumer) bool { return o == s })
+	nothing := func(items []string) bool { return len(items) == 0 || len(items) == 1 && items[0] == "" }
+	switch {
+	case s.err == nil:
+		if s.fresh && s.size > 0 && p.model.mayTakeAny() {
+			p.fatalf("a batch returned, though it had room for %d items more", s.size)
+		}
+	case !nothing(s.items):
+		p.fatalf("items %#v were returned with the error %v", s.items, s.err)
+	case errors.Is(s.err, shardq.ErrShutDown) && p.model.ends.phase == queueClosed:
+		p.note("got the shutdown")
+		if !p.model.mayLeave() && !s.canceled && !p.model.disordered {
+			p.fatalf("a consumer got the shutdown, and something is ready")
+		}
+	case !s.canceled || !errors.Is(s.err, context.Canceled):
+		p.fatalf("a consumer got the error %v", s.err)
+	}
+}
+
+// checkParked checks that the parked consumers must not return.
+func (p *player) checkParked() {
+	if len(p.outcomes) > 0 {
+		p.fatalf("consumers got %q, which is not the order", p.outcomes[0].items)
+	}
+	m := p.model
+	// If the clock was set back, a pause may begin again, of which consumers
+	// learn at its end.
+	leave := m.mayLeave() && !(p.setBack && m.grouped())
+	for _, s := range p.parked {
+		if s.canceled || leave || m.mustTake() {
+			p.fatalf("of %d parked consumers, one stays, canceled: %v, shutdown: %v", len(p.parked), s.canceled, m.mayLeave())
+		}
+	}
+}
+
+func (m *model) mayTakeAny() bool {
+	return m.count(func(e *entry) bool { return e.phase == ready && m.mayTake(e) }) > 0
+}
+
+// mustTake reports whether a parked consumer must have been woken. The queue
+// looks at its rate again at ticks.
+func (m *model) mustTake() bool {
+	return m.mayTakeAny() && (!m.gate.limits() || m.now >= m.tickAt(m.gate.opens()))
+}
+
+// keep keeps a claim.
+func (p *player) keep(claim worker.Claim[string]) {
+	if last := p.fences[claim.Item]; claim.Fence() <= last {
+		p.fatalf("the claim to %s has the fence %d, after %d", claim.Item, claim.Fence(), last)
+	}
+	p.fences[claim.Item] = claim.Fence()
+	p.claims = append(p.claims, keptClaim{claim, p.model.entry(claim.Item).turns})
+	if at := slices.IndexFunc(p.claims, func(k keptClaim) bool { return !p.isLive(k) }); at >= 0 && len(p.claims) > maxKept {
+		p.claims = slices.Delete(p.claims, at, at+1)
+	}
+}
+
+// doClaim makes a call that ends claims.
+func (p *player) doClaim(c call) {
+	n := len(p.claims)
+	if !slices.Contains([]byte("erqafx"), c.letter) || n == 0 {
+		return
+	}
+	switch c.letter {
+	case 'f':
+		p.doneClaims(c)
+	case 'x':
+		p.endEnded(c)
+	default:
+		k := p.claims[modulo(n-1-c.number(), n)]
+		d, want := c.duration(0, p.tick), error(worker.ErrClaimEnded)
+		got := end(c.letter, k.Claim, d)
+		if p.isLive(k) {
+			want = p.endInModel(c.letter, k.Claim, d)
+		}
+		if again := end(c.letter, k.Claim, d); got != want || again != worker.ErrClaimEnded {
+			p.fatalf("the end of a claim to %s returned %v, not %v; that of a copy %v", k.Item, got, want, again)
+		}
+	}
+}
+
+// end ends a claim as a call says.
+func end(letter byte, claim worker.Claim[string], d time.Duration) error {
+	switch letter {
+	case 'r':
+		return claim.Retry()
+	case 'q':
+		return claim.RequeueAfter(d)
+	case 'a':
+		return claim.Release()
+	}
+	return claim.Done()
+}
+
+// endInModel ends the processing of an item in the model.
+func (p *player) endInModel(letter byte, claim worker.Claim[string], d time.Duration) (err error) {
+	m, item := p.model, claim.Item
+	e := m.entry(item)
+	again := func(delay func() time.Duration) error {
+		m.moment++
+		if m.ends.phase != queueOpen && !m.takesBack(e) {
+			m.counts.Dropped++
+			return shardq.ErrShutDown
+		}
+		if m.ends.phase == queueOpen {
+			m.measured.retries++
+		}
+		if d := delay(); d > 0 {
+			m.delay(e, shardq.AddOptions{After: d, Priority: claim.Priority})
+		} else {
+			m.add(e, claim.Priority, m.setup.is("cancel delay on add", "yes"), false)
+		}
+		return nil
+	}
+	switch letter {
+	case 'r':
+		err = again(func() time.Duration { return m.backoff(item) })
+	case 'q':
+		err = again(func() time.Duration {
+			delete(m.limiter, item)
+			return d
+		})
+	case 'a':
+		m.moment++
+		m.add(e, claim.Priority, false, false)
+	default:
+		delete(m.limiter, item)
+	}
+	m.done(item)
+	p.held = slices.DeleteFunc(p.held, func(held string) bool { return held == item })
+	return err
+}
+
+// doneClaims ends some claims, live or not, and for odd numbers one of them
+// twice. If callers wait for room, it ends one, because they would be admitted
+// in any order.
+func (p *player) doneClaims(c call) {
+	from := modulo(c.number(), len(p.claims))
+	kept := slices.Clone(p.claims[from:min(from+c.size(), len(p.claims))])
+	if len(p.model.bounds.waiters) > 0 {
+		kept = kept[:1]
+	}
+	if c.number()%2 != 0 {
+		kept = append(kept, kept[0])
+	}
+	var claims []worker.Claim[string]
+	for _, k := range kept {
+		claims = append(claims, k.Claim)
+	}
+	got, want := p.queue.DoneClaims(claims), error(nil)
+	for _, k := range kept {
+		if p.isLive(k) {
+			_ = p.endInModel('e', k.Claim, 0)
+		} else {
+			want = worker.ErrClaimEnded
+		}
+	}
+	if got != want {
+		p.fatalf("DoneClaims of %+v returned %v, not %v", kept, got, want)
+	}
+}
+
+// endEnded ends a claim that has ended, in every way, which changes nothing.
+func (p *player) endEnded(c call) {
+	ended := slices.DeleteFunc(slices.Clone(p.claims), p.isLive)
+	if len(ended) == 0 {
+		return
+	}
+	claim := ended[modulo(c.number(), len(ended))].Claim
+	errs := []error{p.queue.DoneClaims([]worker.Claim[string]{claim, claim})}
+	for _, letter := range []byte("erqa") {
+		errs = append(errs, end(letter, claim, time.Second))
+	}
+	if slices.ContainsFunc(errs, func(err error) bool { return err != worker.ErrClaimEnded }) {
+		p.fatalf("the ends of a claim to %s that has ended returned %v", claim.Item, errs)
+	}
+}
+
+// settlePending checks which calls beside Gets have returned, and their
+// results.
+func (p *player) settlePending() {
+	for _, w := range p.pending {
+		returned := false
+		p.locked(func() { returned = w.returned })
+		if w.mayEnd && returned && !w.ended {
+			w.end(nil)
+			p.model.ends.idlers = slices.DeleteFunc(p.model.ends.idlers, func(o *pending) bool { return o == w })
+		}
+		if returned != w.ended || returned && !errors.Is(w.err, w.wantErr) {
+			p.fatalf("a call with the item %q, drain %+v: returned is %v, %v, not %v, %v",
+				w.item, w.drain, returned, w.err, w.ended, w.wantErr)
+		}
+		if !returned {
+			continue
+		}
+		w.cancel()
+		if want := w.wantDropped; w.shared == nil && !sameItems(w.dropped, want) {
+			p.fatalf("a Drain returned %q as dropped, not %q", w.dropped, want)
+		}
+		if all := w.shared; all != nil {
+			all.got = append(all.got, w.dropped...)
+			if all.left--; all.left == 0 && !sameItems(all.got, all.want) {
+				p.fatalf("drains returned %q as dropped, not %q", all.got, all.want)
+			}
+		}
+		if left := (*shardq.DrainError[string])(nil); errors.As(w.err, &left) {
+			p.checkLeft(left)
+		}
+	}
+	p.pending = slices.DeleteFunc(p.pending, func(w *pending) bool { return w.ended })
+}
+
+// sameItems compares items in any order.
+func sameItems(a, b []string) bool {
+	return slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b)))
+}

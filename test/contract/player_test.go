@@ -1,0 +1,586 @@
+package contract
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/clock"
+	"github.com/shardq/shardq/internal/engine"
+	"github.com/shardq/shardq/internal/testscale"
+	"github.com/shardq/shardq/limiter"
+	"github.com/shardq/shardq/shard"
+	"github.com/shardq/shardq/stats"
+)
+
+// TestQueueBehavesAsItsModel compares the queue with the model in random
+// programs. This runs more and longer ones:
+//
+//	go test -run TestQueueBehavesAsItsModel -rapid.checks=10000 -rapid.steps=200
+func TestQueueBehavesAsItsModel(t *testing.T) {
+	testscale.Rapid(400)
+	variants := []struct {
+		name    string
+		setting func(s setup)
+	}{
+		{"one shard", func(s setup) { s['s'] = 0 }},
+		{"any", func(setup) {}},
+		{"groups of one shard", func(s setup) { s['s'], s['r'] = 0, 1 }},
+	}
+	for _, v := range variants {
+		t.Run(v.name, func(t *testing.T) {
+			for range 6 {
+				rapid.Check(t, func(rt *rapid.T) {
+					rapid.SyncTest(rt, func(rt *rapid.T) {
+						s := setups.Draw(rt, "setup")
+						v.setting(s)
+						p := newPlayer(rt, s)
+						defer p.release()
+						for range 3 {
+							rt.Repeat(map[string]func(*rapid.T){
+								"call": func(rt *rapid.T) { p.play(calls.Draw(rt, "call")) },
+							})
+						}
+						p.finish()
+					})
+				})
+			}
+		})
+	}
+}
+
+// FuzzQueue reads its input as a program, and plays it on a queue and on the
+// model. This prints one, a call in each line:
+//
+//	go test -run FuzzQueue/NAME -v .
+func FuzzQueue(f *testing.F) {
+	f.Fuzz(func(t *testing.T, text string) {
+		synctest.Test(t, func(t *testing.T) {
+			read := parseProgram(text)
+			p := newPlayer(t, read.setup)
+			defer p.release()
+			for _, c := range read.calls[:min(len(read.calls), 300)] {
+				p.play(c)
+			}
+			p.finish()
+			if testing.Verbose() {
+				t.Log(p.story())
+			}
+		})
+	})
+}
+
+// A player makes the calls of a program on a queue and on its model. At the
+// first difference the test fails, and prints the program up to there. It must
+// be used in a synctest bubble. After each call it waits until all goroutines
+// are blocked. So any number of consumers can be parked in Get.
+type player struct {
+	failer
+	setup  setup
+	played []call
+	lines  []string // the story
+	failed bool
+	// hurried says that a Get was called and the next call must meet it: the
+	// player did not wait until the Get parked.
+	hurried bool
+	// setBack says that the clock was set back, so that ages are unknown.
+	setBack bool
+	// shared says that so many calls were made in a tick that they may have
+	// shared readings of the clock, and inTick counts them.
+	shared bool
+	inTick int
+
+	queue *shardq.Queue[string]
+	model *model
+	clock clock.Clock
+	began time.Time
+	tick  time.Duration
+
+	held    []string // in the order of their Gets
+	taking  bool     // a consumer has got an item since the last call
+	claims  []keptClaim
+	fences  map[string]uint64
+	parked  []*consumer
+	pending []*pending
+	stuck   map[string]bool // those that OnStuck was called for
+
+	mu       sync.Mutex // guards what hooks and other goroutines write
+	outcomes []*consumer
+	misused  []shardq.Misuse[string]
+	marks    []bool
+	reports  []stuckReport
+	adds     []stats.Add[string]
+}
+
+// failer is the part of testing.T and rapid.T that a player needs.
+type failer interface {
+	Fatalf(format string, arguments ...any)
+}
+
+const queueName = "the queue"
+
+func newPlayer(t failer, s setup) *player {
+	p := &player{failer: t, setup: s, clock: clock.Real(), fences: map[string]uint64{}, stuck: map[string]bool{}}
+	if s.is("clock", "fake") {
+		p.clock = newFake()
+	}
+	p.began = p.clock.Now()
+	p.tick, _ = time.ParseDuration(s.value("tick"))
+	p.model = newModel(s, p.tick, p.shardOf, p.shardOfGroup)
+	p.queue = engine.Follow(shardq.MustNew(p.options()), p.setup.rules())
+	return p
+}
+
+// rules translates the settings that only adapters have.
+func (s setup) rules() shard.Rules {
+	return shard.Rules{
+		PrioritiesBeforeTurns: s.is("priorities before turns", "yes"),
+		CancelDelayOnAdd:      s.is("cancel delay on add", "yes"),
+		DropDelayIfReady:      s.is("drop delay if ready", "yes"),
+		KeepPlaces:            s.is("keep places", "yes"),
+		DiscardOnShutDown:     s.is("discard on shutdown", "yes"),
+	}
+}
+
+// options translates the other settings. All that is not everyday is here, so that a
+// change of the options has one place.
+func (p *player) options() shardq.Options[string] {
+	s := p.setup
+	o := shardq.Options[string]{
+		Name: queueName, Shards: s.number("shards"), Tick: p.tick, Clock: p.clock,
+		RateLimiter:         limiter.NewExponential[string](leastBackoff, mostBackoff),
+		Rate:                rates[s.number("rate")],
+		LowPriorityInterval: s.number("low priority interval"),
+		Capacity:            s.number("capacity"),
+		Ages:                s.is("ages", "ages"), Metrics: s.is("ages", "metrics"),
+		StableRouting: s.is("routing", "stable"),
+		OnMisuse:      func(m shardq.Misuse[string]) { p.locked(func() { p.misused = append(p.misused, m) }) },
+	}
+	switch s.value("routing") {
+	case "hash":
+		o.Hash = func(item string) uint64 { return uint64(item[0] % 3) }
+	case "group":
+		for i, group := range []string{"x", "y", "z"} {
+			if n := s.number("policies"); n > 0 {
+				p.model.policy[group] = (i + n) % len(groupPolicies)
+			}
+		}
+		of := func(group string) groupPolicy { return groupPolicies[p.model.policy[group]] }
+		o.Group = groupOf
+		o.GroupPolicy = func(group string) shardq.GroupPolicy {
+			p := of(group)
+			return shardq.GroupPolicy{Weight: p.weight, Limit: p.limit, Rate: p.rate}
+		}
+	}
+	if low, high := p.watermarks(); high > 0 {
+		o.Watermarks = shardq.Watermarks{Low: low, High: high, On: func(mark shardq.Watermark) {
+			p.locked(func() { p.marks = append(p.marks, mark.High) })
+		}}
+	}
+	if after := s.number("stuck after"); after > 0 {
+		o.StuckAfter = time.Duration(after) * p.tick
+		o.OnStuck = func(info stats.Item[string]) {
+			p.locked(func() { p.reports = append(p.reports, stuckReport{info, p.clock.Now().Sub(p.began)}) })
+		}
+	}
+	if s.is("on add", "yes") {
+		o.OnAdd = func(a stats.Add[string]) { p.locked(func() { p.adds = append(p.adds, a) }) }
+	}
+	return o
+}
+
+func (p *player) locked(f func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	f()
+}
+
+func (p *player) watermarks() (low, high int) {
+	_, _ = fmt.Sscan(p.setup.value("watermarks"), &low, &high)
+	return low, high
+}
+
+func (p *player) hasAges() bool {
+	return !p.setup.is("ages", "none") || p.setup.number("stuck after") > 0
+}
+
+func (p *player) shardOf(item string) int {
+	row, held := p.queue.Lookup(item)
+	if !held {
+		p.fatalf("%s is not held", item)
+	}
+	return row.Shard
+}
+
+func (p *player) shardOfGroup(group string) int {
+	for row := range p.queue.Groups() {
+		if row.Group == group {
+			return row.Shard
+		}
+	}
+	p.fatalf("group %s is not known", group)
+	return 0
+}
+
+func (p *player) play(c call) {
+	defer p.failAtPanic()
+	p.played = append(p.played, c)
+	p.lines = append(p.lines, c.describe(p.tick))
+	if p.hurried && (c.letter == 'S' || c.letter == 'n') {
+		synctest.Wait() // or the age of the item would be that of either moment
+	}
+	p.hurried = false
+	p.inTick += 4 + c.size() + len(p.parked)
+	p.shared = p.shared || p.inTick > 200
+	p.do(c)
+	if p.hurried {
+		return
+	}
+	p.settle()
+	p.check()
+}
+
+func (p *player) failAtPanic() {
+	if r := recover(); r != nil && !p.failed {
+		p.fatalf("panic: %v\n%s", r, debug.Stack())
+	} else if r != nil {
+		panic(r)
+	}
+}
+
+// fatalf ends the test.
+func (p *player) fatalf(format string, arguments ...any) {
+	p.failed = true
+	p.Fatalf("%s\n%s", fmt.Sprintf(format, arguments...), p.story())
+}
+
+// story returns the program, as a text and in words.
+func (p *player) story() string {
+	return fmt.Sprintf("program: %q\n%v\n%s", program{p.setup, p.played}.text(), p.setup, strings.Join(p.lines, "\n"))
+}
+
+// note adds a result to the story.
+func (p *player) note(format string, arguments ...any) {
+	if n := len(p.lines); n > 0 {
+		p.lines[n-1] += " " + fmt.Sprintf(format, arguments...)
+	}
+}
+
+// do makes a call on the queue and on the model.
+func (p *player) do(c call) {
+	q, m := p.queue, p.model
+	switch c.letter {
+	case 'F':
+		q.Forget(c.item(0))
+		delete(m.limiter, c.item(0))
+	case 'K':
+		if got, want := q.Cancel(c.item(0)), m.cancel(c.item(0)); got != want {
+			p.fatalf("Cancel said %+v, not %+v", got, want)
+		}
+	case 'N':
+		if got, want := q.Inspect().Operator().RetryNow(c.item(0)), m.retryNow(c.item(0)); got != want {
+			p.fatalf("RetryNow said %v, not %v", got, want)
+		}
+	case 'D':
+		p.done(c.item(0))
+	case 'd':
+		if n := len(p.held); n > 0 {
+			p.done(p.held[modulo(c.number(), n)])
+		}
+	case 'S':
+		p.step(c.duration(0, p.tick))
+	case 'n':
+		if at, any := m.nextEvent(); any {
+			p.step(at - m.now + []time.Duration{0, 0, 1, -1}[modulo(c.number(), 4)])
+		}
+	case 'P':
+		q.Pause()
+		m.gate.paused = true
+	case 'p':
+		q.Resume()
+		m.gate.paused = false
+	case 'z':
+		r := rates[modulo(c.number(), len(rates))]
+		q.SetRate(r)
+		m.setRate(r)
+	case 'y':
+		m.policy[groupOf(c.item(0))] = modulo(c.number(), len(groupPolicies))
+	case 'Q', 'o', 'h':
+		if m.grouped() {
+			p.changeGroup(c, groupOf(c.item(0)))
+		}
+	default:
+		p.doEnd(c)
+		p.doAdd(c)
+		p.doConsume(c)
+		p.doClaim(c)
+	}
+}
+
+func (p *player) changeGroup(c call, group string) {
+	q, m := p.queue, p.model
+	d := c.duration(0, p.tick)
+	switch {
+	case c.letter == 'o':
+		q.ResumeGroup(group)
+		m.pauseGroup(group, longAgo)
+	case c.letter == 'h':
+		q.RefreshGroup(group)
+		m.refreshGroup(group)
+	case d == 0:
+		q.PauseGroup(group, time.Time{})
+		m.pauseGroup(group, endOfTime)
+	case d < 10*years:
+		q.PauseGroup(group, p.clock.Now().Add(d))
+		m.pauseGroup(group, m.now+max(d, -years))
+	}
+}
+
+const years = 365 * 24 * time.Hour
+
+// doEnd makes a call about the end of the queue.
+func (p *player) doEnd(c call) {
+	q, m := p.queue, p.model
+	switch c.letter {
+	case 'X':
+		q.ShutDown()
+		m.shutDown()
+	case 'Y':
+		w := &pending{}
+		p.begin(w, func(context.Context) { q.ShutDownWithDrain() })
+		m.shutDownWithDrain(w)
+	case 'Z':
+		n := modulo(c.number(), 6)
+		w := &pending{drain: shardq.DrainOptions{Delayed: shardq.DelayedPolicy(n % 3)}}
+		if n >= 3 {
+			w.drain.Retries = shardq.AcceptRetries
+		}
+		options := w.drain
+		p.begin(w, func(ctx context.Context) { w.dropped, w.err = q.Drain(ctx, options) })
+		m.startDrain(w)
+	case 'w':
+		w := &pending{}
+		p.begin(w, func(ctx context.Context) { w.err = q.WaitIdle(ctx) })
+		m.waitIdle(w)
+	case 'u':
+		cancelOne(&m.ends.drains, c.number())
+	case 'v':
+		cancelOne(&m.bounds.waiters, c.number())
+	}
+}
+
+// begin makes a call that may block.
+func (p *player) begin(w *pending, call func(ctx context.Context)) {
+	ctx, cancel := context.WithCancel(context.Background())
+	w.cancel = cancel
+	p.pending = append(p.pending, w)
+	go func() {
+		call(ctx)
+		p.locked(func() { w.returned = true })
+	}()
+	synctest.Wait()
+}
+
+// cancelOne ends the context of one of the blocked calls.
+func cancelOne(calls *[]*pending, number int) {
+	if n := len(*calls); n > 0 {
+		at := modulo(number, n)
+		(*calls)[at].cancel()
+		(*calls)[at].end(context.Canceled)
+		*calls = slices.Delete(*calls, at, at+1)
+	}
+}
+
+// doAdd makes a call that adds.
+func (p *player) doAdd(c call) {
+	q, m, item := p.queue, p.model, ""
+	if strings.Contains(c.arguments, "i") {
+		item = c.item(0)
+	}
+	switch o := p.addOptions(c); c.letter {
+	case 'A':
+		q.Add(item)
+		_ = m.addWith(item, shardq.AddOptions{}, false)
+	case 'W':
+		q.AddAfter(item, o.After)
+		if _ = m.addWith(item, o, false); o.After == 0 && m.ends.phase == queueOpen {
+			m.measured.retries++ // each AddAfter counts, also this one
+		}
+	case 'R':
+		q.AddRateLimited(item)
+		_ = m.addWith(item, shardq.AddOptions{RateLimited: true}, false)
+	case 'V':
+		q.AddWith(item, o)
+		_ = m.addWith(item, o, false)
+	case 'T':
+		if got, want := q.TryAdd(item, o), m.addWith(item, o, true); got != want {
+			p.fatalf("TryAdd returned %v, not %v", got, want)
+		}
+	case 'M':
+		p.addBatch(c, o)
+	case 'U':
+		same := func(w *pending) bool { return w.item == item }
+		if len(m.bounds.waiters) < 4 && !slices.ContainsFunc(m.bounds.waiters, same) {
+			w := &pending{item: item, add: o}
+			p.begin(w, func(ctx context.Context) { w.err = q.AddContext(ctx, item, o) })
+			m.addContext(w)
+		}
+	}
+}
+
+// addBatch adds several items. While a consumer is parked, none is there twice,
+// because the consumer may get it in between.
+func (p *player) addBatch(c call, o shardq.AddOptions) {
+	var items []string
+	for i := range c.size() {
+		items = append(items, c.item(i))
+	}
+	if c.number() == 1 && len(p.parked) == 0 {
+		items = append(items, items[0])
+	}
+	p.queue.AddBatch(items, o)
+	for _, item := range items {
+		_ = p.model.addWith(item, o, false)
+	}
+}
+
+func (p *player) addOptions(c call) shardq.AddOptions {
+	policies := []shardq.DelayPolicy{shardq.KeepEarliest, shardq.KeepLatest, shardq.KeepNew, shardq.KeepOld}
+	policy := modulo(c.argument('o', 0), 2*len(policies))
+	return shardq.AddOptions{
+		After:          c.duration(0, p.tick),
+		Policy:         policies[policy%len(policies)],
+		RateLimited:    policy >= len(policies),
+		Priority:       c.priority(),
+		MaxWait:        c.duration(1, p.tick),
+		NotAgainWithin: c.duration(2, p.tick),
+	}
+}
+
+func (p *player) done(item string) {
+	p.queue.Done(item)
+	p.model.done(item)
+	p.held = slices.DeleteFunc(p.held, func(held string) bool { return held == item })
+}
+
+// step lets time pass, as far as the clock can go. If consumers are parked, or
+// the clock is the real one, it stops at each event, so that it is known what
+// is there when they wake.
+func (p *player) step(d time.Duration) {
+	m := p.model
+	to := m.now + min(max(d, -years), 100*years)
+	if to > 90*years || to < -90*years {
+		to = m.now + min(max(d, -time.Hour), time.Hour)
+	}
+	fake, isFake := p.clock.(*clock.Fake)
+	if !isFake {
+		to = max(to, m.now)
+	}
+	for len(p.parked) > 0 || !isFake {
+		at, any := m.nextEvent()
+		if !any || at >= to {
+			break
+		}
+		if !p.stepTo(fake, at) {
+			return
+		}
+		p.settle()
+	}
+	p.stepTo(fake, to)
+}
+
+// stepTo does not let time pass, and returns false, if parked consumers would
+// wake while delays expire: chance decides which comes first.
+func (p *player) stepTo(fake *clock.Fake, to time.Duration) bool {
+	m := p.model
+	if len(p.parked) > 0 && m.racy(to) {
+		return false
+	}
+	p.setBack = p.setBack || to < m.now
+	if m.tickOf(to) != m.tickOf(m.now) {
+		p.inTick = 0
+	}
+	if fake != nil {
+		fake.Step(to - m.now)
+	} else {
+		time.Sleep(to - m.now)
+		synctest.Wait()
+	}
+	m.pass(to)
+	return true
+}
+
+// release ends all blocked calls.
+func (p *player) release() {
+	if len(p.parked)+len(p.pending) == 0 {
+		return // nothing is blocked, and a queue that has failed might fail again
+	}
+	p.queue.Resume()
+	p.queue.SetRate(shardq.Rate{})
+	for _, group := range []string{"x", "y", "z"} {
+		if p.model.policy[group] = 0; p.model.grouped() {
+			p.queue.ResumeGroup(group)
+			p.queue.RefreshGroup(group)
+		}
+	}
+	p.queue.ShutDown()
+	for _, w := range p.pending {
+		w.cancel()
+	}
+	for _, s := range p.parked {
+		s.cancel()
+	}
+	for item := range p.model.items {
+		p.queue.Done(item)
+	}
+}
+
+// finish processes all items, and checks that nothing is left.
+func (p *player) finish() {
+	kind := func(letter byte, given string) call {
+		at := slices.IndexFunc(callKinds, func(k callKind) bool { return k.letter == letter })
+		return call{callKinds[at], given}
+	}
+	p.play(kind('p', ""))
+	p.play(kind('z', ""))
+	for _, group := range []string{"a", "b", "c"} {
+		p.play(kind('y', group))
+		p.play(kind('o', group))
+		p.play(kind('h', group))
+	}
+	p.processAll(kind)
+	p.play(kind('X', ""))
+	p.processAll(kind)
+	s := p.queue.Stats()
+	if s.Held+len(p.parked)+len(p.pending) > 0 {
+		p.fatalf("at the end, Stats are %+v, and %d are parked, %d pending", s, len(p.parked), len(p.pending))
+	}
+}
+
+// processAll takes and ends all that can be within an hour.
+func (p *player) processAll(kind func(letter byte, given string) call) {
+	for m, busy := p.model, true; busy; {
+		at, more := m.nextEvent()
+		switch {
+		case m.mayTakeAny():
+			p.play(kind('t', ""))
+		case len(p.held) > 0:
+			p.play(kind('d', ""))
+		case more && m.held() > 0 && at-m.now < time.Hour:
+			before := m.now
+			p.play(kind('n', ""))
+			busy = m.now > before
+		default:
+			busy = false
+		}
+	}
+}

@@ -1,0 +1,525 @@
+package contract
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/internal/testscale"
+	"github.com/shardq/shardq/limiter"
+	"github.com/shardq/shardq/stats"
+	"github.com/shardq/shardq/worker"
+)
+
+// TestPoolBehavesAsItsModel plays random calls to a pool and its queue, and
+// decides what each handler returns, and when. After each step it compares
+// everything that can be seen with a model.
+func TestPoolBehavesAsItsModel(t *testing.T) {
+	testscale.Rapid(8_000)
+	rapid.Check(t, func(rt *rapid.T) {
+		rapid.SyncTest(rt, func(rt *rapid.T) {
+			p := newPoolPlayer(rt)
+			defer p.abandon()
+			p.settle(rt, "run")
+			for range rapid.IntRange(1, 40).Draw(rt, "steps") {
+				if p.step(rt); p.isEnded() {
+					break
+				}
+			}
+			p.finish(rt)
+		})
+	})
+}
+
+// A poolPlayer plays steps to a pool and to its model.
+type poolPlayer struct {
+	m       *poolModel
+	q       *shardq.Queue[int]
+	pool    *worker.Pool[int]
+	cancel  context.CancelFunc
+	timeout time.Duration // DrainTimeout
+	fault   string        // what a hook does at its last call
+
+	mu     sync.Mutex
+	over   bool
+	runs   []*poolRun // the handlers that have not returned
+	events []string
+	left   int // the number of calls of hooks until one panics or exits
+	ended  bool
+	err    error
+	panics *worker.PanicError
+	wrong  string // what a handler or middleware has found wrong
+	lost   int    // how many busy workers must leave, at most
+}
+
+// A poolRun is a call of a handler.
+type poolRun struct {
+	items  []int
+	known  bool // to the model
+	answer chan string
+}
+
+var errForGood = errors.New("on purpose for good")
+
+func newPoolPlayer(rt *rapid.T) *poolPlayer {
+	p := &poolPlayer{
+		q: shardq.MustNew(shardq.Options[int]{
+			Shards: rapid.SampledFrom([]int{1, 3}).Draw(rt, "shards"), Metrics: true, Tick: 1,
+			RateLimiter: limiter.NewExponential[int](time.Second, 32*time.Second),
+		}),
+	}
+	m := &poolModel{now: time.Now(), items: map[int]*poolItem{}, wanted: rapid.IntRange(1, 4).Draw(rt, "workers")}
+	m.most = rapid.IntRange(0, 3).Draw(rt, "MaxAttempts")
+	m.leftover = rapid.Bool().Draw(rt, "OnLeftover")
+	if rapid.Bool().Draw(rt, "times out") {
+		m.limit = 10_007 * time.Millisecond // no two events happen at once
+	}
+	o := worker.Options[int]{
+		Workers: m.wanted, MaxAttempts: m.most, Timeout: m.limit, OnError: p.hook("error"), OnDiscard: p.hook("discard"),
+	}
+	if m.leftover {
+		o.OnLeftover = p.hook("leftover")
+	}
+	if rapid.Bool().Draw(rt, "batches") {
+		m.batch = rapid.IntRange(1, 4).Draw(rt, "BatchSize")
+		o.BatchSize, o.HandleBatch = m.batch, p.handleBatch
+		if m.wanted == 1 && rapid.Bool().Draw(rt, "lingers") {
+			m.linger = 5_003 * time.Millisecond
+			o.Linger = m.linger
+		}
+	} else {
+		o.Handle, o.Use = p.handle, p.middleware()
+		m.again, m.canceled = rapid.Bool().Draw(rt, "again"), rapid.Bool().Draw(rt, "canceled")
+		o.CancelIfAddedAgain, o.CancelIfCanceled = m.again, m.canceled
+	}
+	if rapid.Bool().Draw(rt, "drains") {
+		m.drain = &shardq.DrainOptions{
+			Delayed: shardq.DelayedPolicy(rapid.IntRange(0, 2).Draw(rt, "delayed")),
+			Retries: shardq.RetryPolicy(rapid.IntRange(0, 2).Draw(rt, "retries")),
+		}
+		o.Drain = p.q.DrainWith(*m.drain)
+		p.timeout = time.Duration(rapid.IntRange(0, 1).Draw(rt, "DrainTimeout")) * 20_013 * time.Millisecond
+		o.DrainTimeout = p.timeout
+	}
+	p.left = rapid.IntRange(0, 12).Draw(rt, "fault of a hook")
+	if p.fault = rapid.SampledFrom([]string{"panic", "Goexit"}).Draw(rt, "fault"); p.fault == "panic" {
+		m.left = p.left
+	}
+	for item := range rapid.IntRange(1, 8).Draw(rt, "items") {
+		m.items[item] = &poolItem{}
+	}
+	p.m = m
+	var err error
+	if p.pool, err = worker.New(p.q, o); err != nil {
+		rt.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	p.cancel = cancel
+	go p.run(ctx)
+	return p
+}
+
+func (p *poolPlayer) run(ctx context.Context) {
+	var err error
+	panics := panicOf(func() { err = p.pool.Run(ctx) })
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.ended, p.err, p.panics = true, err, panics
+}
+
+func (p *poolPlayer) isEnded() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.ended
+}
+
+// hook returns a hook that notes its calls.
+func (p *poolPlayer) hook(name string) func(context.Context, worker.Failure[int]) {
+	return func(ctx context.Context, f worker.Failure[int]) {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.events = append(p.events, hookCall(name, f.Item, f.Attempt, f.Reason.String(), kindOf(f.Err), f.Requeued, f.Duration))
+		if ctx.Err() != nil || f.Final != (f.Reason != worker.ReasonNone) {
+			p.wrong = fmt.Sprintf("the hook %s has a context with %v, and %+v", name, ctx.Err(), f)
+		}
+		if p.left--; p.left == 0 && p.fault == "panic" {
+			panic(errOnPurpose)
+		} else if p.left == 0 {
+			runtime.Goexit()
+		}
+	}
+}
+
+// middleware returns two functions of which the first is the outermost. They
+// check what a handler can ask about its item.
+func (p *poolPlayer) middleware() []worker.Middleware[int] {
+	type key struct{}
+	outer := func(next worker.Handler[int]) worker.Handler[int] {
+		return func(ctx context.Context, item int) error { return next(context.WithValue(ctx, key{}, item), item) }
+	}
+	inner := func(next worker.Handler[int]) worker.Handler[int] {
+		return func(ctx context.Context, item int) error {
+			a, ok := worker.AttemptOf[int](ctx)
+			if !ok || ctx.Value(key{}) != item || a.Number() != p.q.NumRequeues(item)+1 || a.Priority() != priorityOf(item) {
+				p.mu.Lock()
+				p.wrong = fmt.Sprintf("%d has %v, %+v with priority %d", item, ctx.Value(key{}), a, a.Priority())
+				p.mu.Unlock()
+			}
+			return next(ctx, item)
+		}
+	}
+	return []worker.Middleware[int]{outer, inner}
+}
+
+// begin notes the call of a handler, and waits for its answer.
+func (p *poolPlayer) begin(items ...int) string {
+	run := &poolRun{items: slices.Clone(items), answer: make(chan string)}
+	p.mu.Lock()
+	p.runs = append(p.runs, run)
+	over := p.over
+	p.mu.Unlock()
+	if over {
+		return success
+	}
+	return <-run.answer
+}
+
+// success is the answer for the largest batch.
+const success = "ssss"
+
+// abandon ends everything, also after a step that has failed.
+func (p *poolPlayer) abandon() {
+	p.mu.Lock()
+	p.over = true
+	for _, run := range p.runs {
+		close(run.answer)
+	}
+	p.mu.Unlock()
+	p.q.Resume()
+	p.cancel()
+	p.q.ShutDown()
+	synctest.Wait()
+}
+
+func (p *poolPlayer) handle(ctx context.Context, item int) error {
+	for _, what := range p.begin(item) {
+		return errorOf(ctx, what)
+	}
+	return nil
+}
+
+func (p *poolPlayer) handleBatch(ctx context.Context, items []int) []error {
+	answers := p.begin(items...)
+	clear(items) // the handler owns the slice
+	errs := make([]error, len(items))
+	for i, what := range answers {
+		if what == 'w' {
+			return make([]error, len(items)+1)
+		}
+		errs[i] = errorOf(ctx, what)
+	}
+	return errs
+}
+
+func errorOf(ctx context.Context, what answer) error {
+	switch what {
+	case 'f':
+		return errOnPurpose
+	case 'g':
+		return fmt.Errorf("wrapped: %w", worker.Permanent(errForGood))
+	case 'p':
+		panic(errOnPurpose)
+	case 'x':
+		runtime.Goexit()
+	case 'a':
+		return worker.RequeueAfter(time.Second)
+	case 'z':
+		return worker.RequeueAfter(0)
+	case 'c':
+		return ctx.Err()
+	}
+	return nil
+}
+
+func (p *poolPlayer) step(rt *rapid.T) {
+	m := p.m
+	item := rapid.IntRange(0, len(m.items)-1).Draw(rt, "item")
+	step := rapid.SampledFrom(strings.Fields("add add delay cancel finish finish finish finish pass pass resize pause end")).Draw(rt, "step")
+	switch step {
+	case "add", "delay":
+		delay := time.Duration(0)
+		if step == "delay" {
+			delay = time.Duration(rapid.IntRange(1, 20).Draw(rt, "seconds")) * time.Second
+		}
+		p.q.AddWith(item, shardq.AddOptions{After: delay, Priority: priorityOf(item)})
+		m.Add(item, delay)
+	case "cancel":
+		p.q.Cancel(item)
+		m.Cancel(item)
+	case "finish":
+		p.finishOne(rt, "")
+	case "pass":
+		p.pass(time.Duration(rapid.IntRange(1, 10).Draw(rt, "seconds")) * time.Second)
+	case "resize":
+		p.resize(rapid.IntRange(1, 4).Draw(rt, "to"))
+	case "pause":
+		p.pause(!m.paused && m.ends == isOpen)
+	case "end":
+		p.pause(false)
+		p.settle(rt, "resume")
+		p.end(rt)
+	}
+	p.settle(rt, step)
+}
+
+func (p *poolPlayer) pause(paused bool) {
+	if p.m.paused = paused; paused {
+		p.q.Pause()
+	} else {
+		p.q.Resume()
+	}
+}
+
+func (p *poolPlayer) end(rt *rapid.T) {
+	if rapid.IntRange(0, 2).Draw(rt, "end") == 0 {
+		p.m.ShutDown()
+		p.q.ShutDown()
+		return
+	}
+	if p.m.drain == nil || !p.m.drains {
+		p.m.End(p.timeout)
+	}
+	p.cancel()
+}
+
+func (p *poolPlayer) resize(n int) {
+	if p.m.linger > 0 {
+		return
+	}
+	p.lost += max(p.m.wanted-n, 0)
+	p.m.wanted = n
+	p.pool.Resize(n)
+}
+
+// pass lets time pass, at most until the next event.
+func (p *poolPlayer) pass(d time.Duration) {
+	if next := p.m.Next(); !next.IsZero() {
+		d = min(d, next.Sub(p.m.now))
+	}
+	time.Sleep(d)
+	p.m.Step(d)
+}
+
+// finishOne lets a handler return.
+func (p *poolPlayer) finishOne(rt *rapid.T, answers string) {
+	p.mu.Lock()
+	runs := slices.Clone(p.runs)
+	p.mu.Unlock()
+	if len(runs) == 0 {
+		return
+	}
+	run := runs[rapid.IntRange(0, len(runs)-1).Draw(rt, "run")]
+	letters := "sffgpxazc"
+	if p.m.batch > 0 {
+		letters = "ssffgazcpxw"
+	}
+	for len(answers) < len(run.items) {
+		answers += string(rapid.SampledFrom([]rune(letters)).Draw(rt, "answer"))
+	}
+	answers = answers[:len(run.items)]
+	p.mu.Lock()
+	p.runs = slices.DeleteFunc(p.runs, func(other *poolRun) bool { return other == run })
+	p.mu.Unlock()
+	whole := strings.IndexAny(answers, "pxw")
+	for i, item := range run.items {
+		what := rune(answers[i])
+		if whole >= 0 {
+			what = rune(answers[whole])
+		}
+		p.m.Finish(item, what)
+	}
+	run.answer <- answers
+}
+
+// settle waits until nothing happens any more, tells the model what was taken,
+// and compares.
+func (p *poolPlayer) settle(rt *rapid.T, step string) {
+	synctest.Wait()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if fault := p.observe(); fault != "" {
+		rt.Fatalf("after %s: %s", step, fault)
+	}
+}
+
+func (p *poolPlayer) observe() (fault string) {
+	m := p.m
+	if m.stopping {
+		m.Stop()
+	}
+	if fault := p.observeTaken(); fault != "" {
+		return fault
+	}
+	if m.drains && !m.stopped && m.isOver() {
+		m.Stop() // the drain is over
+	}
+	slices.Sort(m.events)
+	slices.Sort(p.events)
+	if !slices.Equal(m.events, p.events) {
+		return fmt.Sprintf("the hooks got\n%s\nnot\n%s", strings.Join(p.events, "\n"), strings.Join(m.events, "\n"))
+	}
+	m.events, p.events, m.stopping = nil, nil, false
+	if p.ended != m.isOver() {
+		return fmt.Sprintf("Run has returned: %v", p.ended)
+	}
+	return p.compare()
+}
+
+// observeTaken tells the model which items were taken.
+func (p *poolPlayer) observeTaken() (fault string) {
+	m := p.m
+	var taken []int
+	for _, row := range p.q.Snapshot(100).Processing {
+		taken = append(taken, row.Item)
+	}
+	slices.Sort(taken)
+	for _, item := range m.takenItems() {
+		if !slices.Contains(taken, item) {
+			if !m.items[item].began.IsZero() || !m.stopped {
+				return fmt.Sprintf("no worker has %d", item)
+			}
+			m.Release(item) // its batch was not full when the pool ended
+		}
+	}
+	for _, item := range taken {
+		if it := m.items[item]; !it.taken {
+			if fault := m.Take(item); fault != "" {
+				return fault
+			}
+		}
+	}
+	for _, run := range p.runs {
+		for _, item := range run.items {
+			if it := m.items[item]; !it.taken {
+				return fmt.Sprintf("a handler has %d, which is not taken", item)
+			}
+			if !run.known {
+				m.Begin(item)
+			}
+		}
+		run.known = true
+	}
+	return p.checkTaken()
+}
+
+// checkTaken checks that no worker is idle while an item is ready, and that a
+// batch waits for more items only as long as it may.
+func (p *poolPlayer) checkTaken() (fault string) {
+	m, workers := p.m, p.pool.Len()
+	waiting := 0 // items of a batch that waits for more
+	for _, it := range m.items {
+		if it.taken && it.began.IsZero() {
+			waiting++
+			if m.linger == 0 || !m.now.Before(it.claimed.Add(m.linger)) {
+				return fmt.Sprintf("a batch still waits: %+v", *it)
+			}
+		}
+	}
+	if waiting > 0 && (waiting >= m.batch || m.stopped || m.drains) {
+		return fmt.Sprintf("%d items still wait", waiting)
+	}
+	for _, run := range p.runs {
+		if len(run.items) > max(m.batch, 1) {
+			return fmt.Sprintf("a batch of %d", len(run.items))
+		}
+	}
+	if m.ready() > 0 && !m.paused && !m.stopped && len(p.runs) < workers {
+		return fmt.Sprintf("%d items are ready, and of %d workers %d are busy", m.ready(), workers, len(p.runs))
+	}
+	return ""
+}
+
+// compare compares the counts, and the number of workers.
+func (p *poolPlayer) compare() (fault string) {
+	m, s := p.m, p.q.Stats()
+	delayed := func(it *poolItem) bool { return !it.due.IsZero() }
+	got := []int{s.Ready, s.Delayed, s.Processing}
+	want := []int{m.ready(), m.count(delayed), len(m.takenItems())}
+	if !slices.Equal(got, want) {
+		return fmt.Sprintf("ready, delayed and processing are %v, not %v", got, want)
+	}
+	for item, it := range m.items {
+		row, _ := p.q.Lookup(item)
+		if n := p.q.NumRequeues(item); n != it.failures {
+			return fmt.Sprintf("%d has failed %d times, not %d", item, n, it.failures)
+		}
+		if !row.Deadline.Equal(it.due) || row.Dirty != (it.taken && it.ready) {
+			return fmt.Sprintf("the queue has %+v, not %+v", row, *it)
+		}
+	}
+	for result, h := range s.Metrics.Attempts.All() {
+		if h.Count != m.results[result] {
+			return fmt.Sprintf("%d attempts have the result %v, not %d", h.Count, result, m.results[result])
+		}
+	}
+	if s.Discarded != m.results[stats.Discarded] || s.Misused != 0 || p.wrong != "" {
+		return fmt.Sprintf("%d discarded, %d misused. %s", s.Discarded, s.Misused, p.wrong)
+	}
+	workers, busy := p.pool.Len(), len(p.runs)
+	p.lost = min(p.lost, max(workers-m.wanted, 0)) // those that were asked to leave do not come back
+	switch {
+	case m.stopped && m.linger == 0:
+		if workers != busy {
+			return fmt.Sprintf("%d workers after the end, and %d are busy", workers, busy)
+		}
+	case m.isClosed(), m.stopped:
+	case workers != m.wanted+p.lost || p.lost > busy:
+		return fmt.Sprintf("%d workers, of which %d are busy: want %d, and %d must leave", workers, busy, m.wanted, p.lost)
+	}
+	return ""
+}
+
+// finish ends the pool, whatever is left, and checks how Run ends.
+func (p *poolPlayer) finish(rt *rapid.T) {
+	p.pause(false)
+	p.settle(rt, "resume")
+	if p.m.ends == isOpen && !p.isEnded() {
+		p.end(rt)
+		p.settle(rt, "end")
+	}
+	for range 1000 {
+		if p.isEnded() {
+			break
+		}
+		p.finishOne(rt, success)
+		p.settle(rt, "finish")
+		p.pass(time.Hour)
+		p.settle(rt, "pass")
+	}
+	p.cancel()
+	p.q.ShutDown()
+	_, early := errors.AsType[*shardq.DrainError[int]](p.err)
+	switch {
+	case !p.isEnded():
+		rt.Fatal("Run does not return")
+	case (p.panics != nil) != p.m.faulted:
+		rt.Fatalf("Run panics with %v", p.panics)
+	case p.panics != nil && !errors.Is(p.panics, errOnPurpose):
+		rt.Fatal(p.panics)
+	case early != (p.m.early && !p.m.faulted), p.err != nil && !early:
+		rt.Fatalf("Run returns %v", p.err)
+	}
+	if again := p.pool.Run(context.Background()); again == nil {
+		rt.Fatal("Run runs again")
+	}
+}

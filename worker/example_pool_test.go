@@ -1,0 +1,261 @@
+package worker_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/clock"
+	"github.com/shardq/shardq/worker"
+)
+
+// Run is the short form: an item that fails runs again after a backoff, until
+// it succeeds.
+func Example_run() {
+	q := shardq.MustNew(shardq.Options[string]{})
+	q.Add("web")
+	ctx, stop := context.WithCancel(context.Background())
+	attempts := 0
+	err := q.Run(ctx, 1, func(ctx context.Context, item string) error {
+		if attempts++; attempts < 3 {
+			return errors.New("not yet")
+		}
+		fmt.Println(item, "is done after", attempts, "attempts")
+		stop()
+		return nil
+	})
+	fmt.Println(err)
+	// Output:
+	// web is done after 3 attempts
+	// <nil>
+}
+
+// A Pool is the long form. OnDiscard gets the items that will not run again:
+// those that cannot succeed, and those that are delayed when the queue is
+// drained at the end.
+func ExampleNew() {
+	q := shardq.MustNew(shardq.Options[string]{Shards: 1})
+	ctx, stop := context.WithCancel(context.Background())
+	workers, err := worker.New(q, worker.Options[string]{
+		Workers: 1,
+		Handle: func(ctx context.Context, item string) error {
+			switch item {
+			case "poll":
+				return worker.RequeueAfter(time.Hour) // no failure: run again later
+			case "nonsense":
+				return worker.Permanent(errors.New("cannot be read"))
+			case "last":
+				stop()
+			}
+			fmt.Println("done:", item)
+			return nil
+		},
+		Timeout:      10 * time.Second,
+		MaxAttempts:  5,
+		OnDiscard:    func(_ context.Context, f worker.Failure[string]) { fmt.Printf("discarded: %s: %v\n", f.Item, f.Err) },
+		Drain:        q.DrainWith(shardq.DrainOptions{Delayed: shardq.DropDelayed}),
+		DrainTimeout: time.Minute,
+	})
+	if err != nil {
+		panic(err)
+	}
+	q.AddBatch([]string{"mail", "poll", "nonsense", "last"}, shardq.AddOptions{})
+	fmt.Println(workers.Run(ctx))
+	// Output:
+	// done: mail
+	// discarded: nonsense: cannot be read
+	// done: last
+	// discarded: poll: shardq: queue is shut down: dropped while it was delayed
+	// <nil>
+}
+
+// Resize changes the number of workers while they work.
+func ExamplePool_Resize() {
+	q := shardq.MustNew(shardq.Options[int]{})
+	working, finish := make(chan int), make(chan struct{})
+	workers, _ := worker.New(q, worker.Options[int]{
+		Workers: 1,
+		Handle: func(ctx context.Context, item int) error {
+			working <- item
+			<-finish
+			return nil
+		},
+	})
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error)
+	go func() { ended <- workers.Run(ctx) }()
+	q.AddBatch([]int{1, 2, 3}, shardq.AddOptions{})
+	<-working // the only worker has an item
+	workers.Resize(3)
+	<-working
+	<-working
+	fmt.Println("workers:", workers.Len())
+	close(finish)
+	stop()
+	fmt.Println(<-ended)
+	// Output:
+	// workers: 3
+	// <nil>
+}
+
+// Workers try a webhook again after a backoff, and discard one that cannot
+// succeed.
+func Example_retries() {
+	ctx := context.Background()
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop) // a second signal ends the process at once
+
+	queue := shardq.MustNew(shardq.Options[string]{Shards: 1})
+	refusals := 2
+	deliver := func(ctx context.Context, hook string) error {
+		switch {
+		case hook == "hook/old":
+			return worker.Permanent(errors.New("no such endpoint"))
+		case refusals > 0:
+			refusals--
+			return errors.New("connection refused")
+		}
+		fmt.Println(hook, "is delivered")
+		stop() // for this example: a signal does the same
+		return nil
+	}
+	workers, err := worker.New(queue, worker.Options[string]{
+		Workers:     1,
+		Handle:      deliver,
+		Timeout:     30 * time.Second, // of each attempt
+		MaxAttempts: 10,
+		OnError: func(_ context.Context, f worker.Failure[string]) {
+			fmt.Printf("%s: attempt %d: %v\n", f.Item, f.Attempt, f.Err)
+		},
+		OnDiscard: func(_ context.Context, f worker.Failure[string]) {
+			fmt.Printf("%s is discarded: %v\n", f.Item, f.Err)
+		},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	queue.AddBatch([]string{"hook/old", "hook/new"}, shardq.AddOptions{})
+	if err := workers.Run(ctx); err != nil {
+		log.Fatal(err)
+	}
+	// Output:
+	// hook/old: attempt 1: no such endpoint
+	// hook/old is discarded: no such endpoint
+	// hook/new: attempt 1: connection refused
+	// hook/new: attempt 2: connection refused
+	// hook/new is delivered
+}
+
+// A mail that cannot be sent is a dead letter. One that only the end of the
+// program has stopped is kept, and added when the program starts again.
+func ExampleOptions_onLeftover() {
+	queue := shardq.MustNew(shardq.Options[string]{Shards: 1})
+	ctx, stop := context.WithCancel(context.Background())
+	workers, err := worker.New(queue, worker.Options[string]{
+		Workers: 1,
+		Handle: func(_ context.Context, mail string) error {
+			if mail == "nonsense" {
+				return worker.Permanent(errors.New("no such address"))
+			}
+			fmt.Println("sent:", mail)
+			stop() // for this example: SIGTERM does the same
+			return nil
+		},
+		OnDiscard: func(_ context.Context, f worker.Failure[string]) {
+			fmt.Printf("dead letter: %s: %v (%v)\n", f.Item, f.Err, f.Reason)
+		},
+		OnLeftover: func(_ context.Context, f worker.Failure[string]) {
+			fmt.Printf("kept: %s (%v)\n", f.Item, f.Reason)
+		},
+		Drain:        queue.DrainWith(shardq.DrainOptions{Delayed: shardq.DropDelayed}),
+		DrainTimeout: time.Minute,
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	queue.AddAfter("reminder", 24*time.Hour)
+	queue.AddBatch([]string{"nonsense", "welcome"}, shardq.AddOptions{})
+	fmt.Println(workers.Run(ctx))
+	// Output:
+	// dead letter: nonsense: no such address (permanent)
+	// sent: welcome
+	// kept: reminder (shutdown)
+	// <nil>
+}
+
+// A file is full after two lines. The others are tried again.
+func ExampleFailFrom() {
+	fake := clock.NewFake(time.Unix(0, 0)) // for this example: the backoff goes on
+	queue := shardq.MustNew(shardq.Options[string]{Shards: 1, Clock: fake})
+	queue.AddBatch([]string{"line/1", "line/2", "line/3", "line/4"}, shardq.AddOptions{})
+	ctx, stop := context.WithCancel(context.Background())
+	workers, err := worker.New(queue, worker.Options[string]{
+		Workers: 1, BatchSize: 100,
+		HandleBatch: func(_ context.Context, lines []string) []error {
+			stop() // for this example: the worker leaves after this batch
+			for i, line := range lines {
+				if i == 2 {
+					return worker.FailFrom(len(lines), i, errors.New("disk full"))
+				}
+				fmt.Println("written:", line)
+			}
+			return nil
+		},
+		OnError: func(_ context.Context, f worker.Failure[string]) { fmt.Println("again:", f.Item, f.Err) },
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(workers.Run(ctx), "delayed:", queue.Stats().Delayed)
+	// Output:
+	// written: line/1
+	// written: line/2
+	// again: line/3 disk full
+	// again: line/4 disk full
+	// <nil> delayed: 2
+}
+
+// A database refuses single rows of a batch, or the whole transaction: then
+// FailAll makes the result.
+func ExampleFailSome() {
+	insert := func(rows []int) (refused map[int]error, err error) { // a call of the database
+		refused = map[int]error{}
+		for i, row := range rows {
+			if row < 0 {
+				refused[i] = worker.Permanent(errors.New("out of range"))
+			}
+		}
+		return refused, nil
+	}
+	queue := shardq.MustNew(shardq.Options[int]{Shards: 1})
+	queue.AddBatch([]int{7, -1, 8}, shardq.AddOptions{})
+	queue.ShutDown() // for this example: ready items are still handed out
+	workers, err := worker.New(queue, worker.Options[int]{
+		Workers: 1, BatchSize: 100,
+		HandleBatch: func(_ context.Context, rows []int) []error {
+			refused, err := insert(rows)
+			if err != nil {
+				return worker.FailAll(len(rows), err)
+			}
+			return worker.FailSome(len(rows), refused)
+		},
+		OnDiscard: func(_ context.Context, f worker.Failure[int]) { fmt.Println("discarded:", f.Item, f.Err) },
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(workers.Run(context.Background()))
+	// Output:
+	// discarded: -1 out of range
+	// <nil>
+}
