@@ -37,9 +37,6 @@ func newGates(p *Plan) *gates {
 // keepGates pauses, resumes, and changes rates, limits and the number of
 // workers. It opens all gates before it returns.
 func (a *actor) keepGates(stop <-chan struct{}) {
-	for target := range a.gates.rate {
-		a.changeRate(target, 1, true)
-	}
 	for !closed(stop) && !a.found.Any() {
 		target := a.IntN(a.plan.groups + 1)
 		switch what, limit := a.IntN(4), a.gates.books.Limits[target]; {

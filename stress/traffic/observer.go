@@ -47,7 +47,7 @@ func (a *actor) read(asleep bool) {
 			seen[g.Group] = true
 		}
 	case 4:
-		a.queue.MostRetried(5)
+		a.queue.Inspect().MostRetried(5)
 		a.queue.RecentFailures(5)
 	default:
 		s, most := a.queue.Stats(), a.plan.keys+sleepers+int(a.contests.Load())

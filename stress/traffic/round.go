@@ -47,7 +47,7 @@ type round struct {
 	misused, discarded atomic.Uint64
 	producing          atomic.Int32 // the producers
 	high               atomic.Bool  // the last watermark
-	marking            atomic.Int32 // the calls of OnWatermark
+	marking            atomic.Int32 // the calls of Watermarks.On
 	contests           atomic.Int64
 
 	idle chan *actor // those of handlers
@@ -174,6 +174,9 @@ func (r *round) run() {
 func (r *round) wave(number int) (ended func()) {
 	stop := make(chan struct{})
 	keeper, observer := r.newActor(), r.newActor()
+	for target := range r.gates.rate {
+		keeper.changeRate(target, 1, true) // before an add asks for a policy, which it may set later
+	}
 	r.helpers.Go(func() { keeper.keepGates(stop) })
 	if r.plan.has(listings) {
 		r.helpers.Go(func() { observer.observe(stop, number == r.plan.waves-1) })
@@ -267,8 +270,8 @@ func (r *round) onMisuse(m shardq.Misuse[int]) {
 }
 
 func (r *round) onWatermark(w shardq.Watermark) {
-	r.found.If(r.marking.Add(1) > 1, "watermarks: OnWatermark was called while it was being called")
+	r.found.If(r.marking.Add(1) > 1, "watermarks: Watermarks.On was called while it was being called")
 	r.found.If(r.high.Swap(w.High) == w.High,
-		"watermarks: OnWatermark was called twice in a row with high=%t", w.High)
+		"watermarks: Watermarks.On was called twice in a row with high=%t", w.High)
 	r.marking.Add(-1)
 }

@@ -43,7 +43,7 @@ type target struct {
 func newTarget(q *shardq.Queue[int]) *target {
 	return &target{
 		Queue: q, Add: q.Add, Done: q.Done, Forget: q.Forget, AddAfter: q.AddAfter, AddWith: q.AddWith,
-		TryAdd: q.TryAddWith, AddContext: q.AddContextWith, AddBatch: q.AddBatchWith, Get: q.Get,
+		TryAdd: q.TryAdd, AddContext: q.AddContext, AddBatch: q.AddBatch, Get: q.Get,
 		Cancel: q.Cancel, Lookup: q.Lookup, All: q.All, Drain: q.Drain, WaitIdle: q.WaitIdle, SetRate: q.SetRate,
 		Pause: q.Pause, Resume: q.Resume, ShutDown: q.ShutDown, ShutDownWithDrain: q.ShutDownWithDrain,
 	}
@@ -77,7 +77,7 @@ func newQueue(r *round, s saboteur) *target {
 		o.Clock = r.fake
 	}
 	if p.capacity > 0 {
-		o.HighWatermark, o.LowWatermark, o.OnWatermark = p.capacity/2+1, p.capacity/4, r.onWatermark
+		o.Watermarks = shardq.Watermarks{High: p.capacity/2 + 1, Low: p.capacity / 4, On: r.onWatermark}
 	}
 	if p.Seed%5 == 0 {
 		o.OnStuck, o.StuckAfter = func(stats.Item[int]) { r.queue.Len() }, time.Millisecond
@@ -85,9 +85,7 @@ func newQueue(r *round, s saboteur) *target {
 	switch {
 	case p.groups > 0:
 		o.Group = func(key int) string { panicIfHostile(key); return groupName(p.groupOf(key)) }
-		o.GroupWeight = func(group string) int { return p.weightOf(groupNumber(group)) }
-		o.GroupLimitOf = func(group string) int { return int(r.gates.limits[groupNumber(group)].Load()) }
-		o.GroupRate = func(group string) shardq.Rate { return *r.gates.rates[groupNumber(group)].Load() }
+		o.GroupPolicy = r.groupPolicy
 	case p.hashed:
 		o.Hash = func(key int) uint64 { panicIfHostile(key); return uint64(max(key, 0)/4%lines) * 0x9e3779b97f4a7c15 }
 	case p.Seed%2 == 0:
@@ -101,6 +99,13 @@ func newQueue(r *round, s saboteur) *target {
 		s.queue(q)
 	}
 	return q
+}
+
+func (r *round) groupPolicy(name string) shardq.GroupPolicy {
+	group := groupNumber(name)
+	return shardq.GroupPolicy{
+		Weight: r.plan.weightOf(group), Limit: int(r.gates.limits[group].Load()), Rate: *r.gates.rates[group].Load(),
+	}
 }
 
 // groupName returns the name of a group, which is a digit.

@@ -27,6 +27,15 @@ func spoiled(spoil func(*target)) saboteur { return saboteur{queue: spoil} }
 // changed is a queue with other options.
 func changed(change func(*shardq.Options[int])) saboteur { return saboteur{options: change} }
 
+// grouped is a queue with other policies of groups.
+func grouped(change func(*shardq.GroupPolicy)) saboteur {
+	return changed(func(o *shardq.Options[int]) {
+		if of := o.GroupPolicy; of != nil {
+			o.GroupPolicy = func(group string) (p shardq.GroupPolicy) { p = of(group); change(&p); return p }
+		}
+	})
+}
+
 // added is a queue that changes the options of adds.
 func added(change func(*addOptions)) saboteur {
 	return spoiled(func(q *target) {
@@ -122,13 +131,9 @@ var saboteurs = map[string]struct {
 	"priorities are ignored":   {"priorities", added(func(o *addOptions) { o.Priority = 0 })},
 	"windows are ignored":      {"windows", added(func(o *addOptions) { o.NotAgainWithin = 0 })},
 	"windows are long":         {"windows", added(func(o *addOptions) { o.NotAgainWithin *= 4 })},
-	"a limit is exceeded":      {"limits", changed(func(o *shardq.Options[int]) { o.GroupLimitOf = nil })},
+	"a limit is exceeded":      {"limits", grouped(func(p *shardq.GroupPolicy) { p.Limit = 0 })},
 	"the capacity is one more": {"capacity", changed(func(o *shardq.Options[int]) { o.Capacity++ })},
-	"a group's rate is faster": {"rates", changed(func(o *shardq.Options[int]) {
-		if of := o.GroupRate; of != nil {
-			o.GroupRate = func(group string) shardq.Rate { return faster(of(group)) }
-		}
-	})},
+	"a group's rate is faster": {"rates", grouped(func(p *shardq.GroupPolicy) { p.Rate = faster(p.Rate) })},
 	"the queue's rate is faster": {"rates", spoiled(func(q *target) {
 		set := q.SetRate
 		q.SetRate = func(r shardq.Rate) { set(faster(r)) }
