@@ -1,44 +1,96 @@
-// Stress runs seeded random workloads against a queue, and checks the promises
-// of the queue during and after each round. Run it with the race detector:
+// Stress plays rounds of mixed traffic against queues and coalescers, and checks
+// their promises. Run it with the race detector:
 //
-//	go run -race ./stress -duration 60s -seed 1
+//	go run -C stress -race . -duration 60s -seed 1
 //
-// The seed of a round determines its number of shards, producers, consumers,
-// processors and keys. It also determines the mix of adds, delays, batches,
-// claims, misuse, panics, cancellations and more, and the ending.
-//
-// If a promise is broken, stress names the clause of
-// docs/reference/semantics.md, prints the history of the key and the command
-// that repeats the round, and exits with 1. A data race that the detector
-// reports counts as a broken promise. The exit status is 0 if nothing was
-// broken, and 2 if the flags are invalid. Package harness has the details.
-//
-// With -target baseline, stress tests the heap design of bench/heapqueue. It
-// leaves out rounds of small queues that are dropped without a ShutDown,
-// because the goroutines of such queues stay. -ending small includes them.
-//
-// With -survey, stress continues after violations, and prints which clauses are
-// broken. The exit status is 0 then, whatever it finds.
-//
-// The command go run -C bench/compare ./cmd/stress tests client-go and
-// controller-runtime.
+// A round follows from its seed, as far as goroutines allow. If a promise is
+// broken, stress prints what it has found and the command that repeats the
+// round, and exits with 1. The last line counts the rounds, the adds, the
+// hand-outs and the checks.
 package main
 
 import (
-	_ "embed"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"time"
 
-	"github.com/shardq/shardq/stress/harness"
+	"github.com/shardq/shardq/stress/report"
+	"github.com/shardq/shardq/stress/traffic"
+	"github.com/shardq/shardq/stress/values"
 )
 
-//go:embed regressions.txt
-var regressions string
+func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 
-func command() harness.Command {
-	return harness.Command{
-		Package:     "./stress",
-		Targets:     []harness.Target{harness.Shardq(), baseline()},
-		Regressions: regressions,
-	}
+// settings are the flags.
+type settings struct {
+	duration, patience time.Duration
+	seed, rounds       uint64
+	only               string
 }
 
-func main() { command().Exit() }
+func (s *settings) parse(arguments []string, errs io.Writer) error {
+	flags := flag.NewFlagSet("stress", flag.ContinueOnError)
+	flags.SetOutput(errs)
+	flags.DurationVar(&s.duration, "duration", 10*time.Second, "the time during which new rounds begin")
+	flags.Uint64Var(&s.seed, "seed", 1, "the `seed` of the first round; each round adds one")
+	flags.Uint64Var(&s.rounds, "rounds", 1<<62, "the greatest number of rounds")
+	flags.StringVar(&s.only, "only", "", "the features that rounds of queues may have, some of "+traffic.Names()+
+		"; or values, for rounds of coalescers")
+	flags.DurationVar(&s.patience, "patience", 30*time.Second, "the time without any progress that counts as a hang")
+	if err := flags.Parse(arguments); err != nil {
+		return err
+	}
+	_, err := traffic.Parse(s.only)
+	if flags.NArg() > 0 || err != nil && s.only != "values" {
+		fmt.Fprintf(errs, "stress: unexpected arguments %q, or -only %q (%v)\n", flags.Args(), s.only, err)
+		return errors.New("the flags are invalid")
+	}
+	return nil
+}
+
+// run runs the command, and returns its exit code.
+func run(arguments []string, out, errs io.Writer) int {
+	var s settings
+	if err := s.parse(arguments, errs); errors.Is(err, flag.ErrHelp) {
+		return 0
+	} else if err != nil {
+		return 2
+	}
+	var total report.Counts
+	begun := time.Now()
+	for seed := s.seed; seed-s.seed < s.rounds && (seed == s.seed || time.Since(begun) < s.duration); seed++ {
+		counts, round, err := s.play(seed)
+		total.Plus(counts)
+		if err != nil {
+			fmt.Fprintf(errs, "seed %d: %v\nround: %v\nagain: %s\n", seed, err, round, s.again(seed))
+			return 1
+		}
+	}
+	fmt.Fprintf(out, "ok: seeds from %d: %v\n", s.seed, total)
+	return 0
+}
+
+// play plays the round of a seed. Every fourth is one of a coalescer.
+func (s *settings) play(seed uint64) (report.Counts, fmt.Stringer, error) {
+	if s.only == "values" || s.only == "" && seed%4 == 0 {
+		plan := values.Draw(seed)
+		counts, err := values.Play(plan, s.patience)
+		return counts, plan, err
+	}
+	features, _ := traffic.Parse(s.only)
+	plan := traffic.Draw(seed, features)
+	counts, err := traffic.Play(plan, s.patience)
+	return counts, plan, err
+}
+
+// again returns the command that repeats a round.
+func (s *settings) again(seed uint64) string {
+	text := fmt.Sprintf("go run -C stress -race . -rounds 1 -seed %d", seed)
+	if s.only != "" {
+		text += " -only " + s.only
+	}
+	return text
+}

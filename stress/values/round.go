@@ -1,112 +1,134 @@
-package main
+package values
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/coalesce"
+	"github.com/shardq/shardq/stress/report"
+	"github.com/shardq/shardq/worker"
 )
+
+// A stamp identifies a value: the n-th of its producer. A value has all stamps
+// that were merged into it, in order. A pair is a key with its value.
+type (
+	stamp struct{ producer, n int }
+	value = []stamp
+	pair  = coalesce.Entry[int, value]
+)
+
+// A target is the Coalescer. A saboteur replaces some of its functions.
+type target struct {
+	*coalesce.Coalescer[int, value]
+	Put, TryPut, PutBack func(key int, v value) error
+	PutWith              func(key int, v value, o coalesce.PutOptions) error
+	Take                 func(ctx context.Context) (int, value, error)
+	Cancel               func(key int) (value, bool)
+	Drain                func(ctx context.Context, o shardq.DrainOptions) ([]pair, error)
+	onDiscard            func(context.Context, worker.Failure[pair])
+}
 
 // A round is a plan in progress.
 type round struct {
-	plan
-	target target
-	merges atomic.Uint64
-	begun  atomic.Int64 // the puts that began
-	close  sync.Once
-	keys   []account
-	// tally is shared by all goroutines. It is a separate variable so that its
-	// words are aligned for atomics on 32-bit platforms.
-	tally *tally
-	// context is the context of the pool, and stop ends it.
-	context context.Context
+	Plan
+	target  *target
+	keys    []account
+	found   report.Violations
+	close   sync.Once
+	context context.Context // of the pool
 	stop    context.CancelFunc
-	handed  atomic.Uint64 // the keys passed to the handler
+	// produced is set when producers have ended, and opened when no pause begins
+	// any more after that.
+	produced, opened        atomic.Bool
+	begun                   atomic.Int64
+	merges, accepted, takes atomic.Uint64
 
 	mu      sync.Mutex // guards the fields below
-	faults  []error
 	dropped []pair
+	seen    map[string]int // counts what has happened
 }
 
 // An account has what the round knows of a key.
 type account struct {
-	holder    atomic.Int32 // the number of workers that have the key
-	processed value        // everything that was processed; the worker with the key writes it
+	holders   atomic.Int32
+	processed value // the worker with the key writes it
 
-	mu  sync.Mutex // guards the fields below
-	put value      // everything that was accepted
+	mu       sync.Mutex // guards the fields below
+	put      value      // everything that was accepted
+	tookBack value      // what Cancels have returned, in no order
 }
 
-// A tally counts what a round has done.
-type tally struct{ accepted, refused, takes, returned, panics, dropped, discarded, faults uint64 }
-
-func (t *tally) add(u tally) {
-	t.accepted += u.accepted
-	t.refused += u.refused
-	t.takes += u.takes
-	t.returned += u.returned
-	t.panics += u.panics
-	t.dropped += u.dropped
-	t.discarded += u.discarded
-	t.faults += u.faults
+// Play plays the round of a plan. It returns what it has counted, and an error
+// with the violations. A round that hangs for patience ends the program.
+func Play(p Plan, patience time.Duration) (report.Counts, error) {
+	r := play(p, patience, func(*target) {})
+	takes := r.takes.Load()
+	return report.Counts{
+		Rounds: 1, Adds: uint64(p.producers * p.puts), HandOuts: takes, Checks: takes + r.accepted.Load(),
+	}, r.found.Err()
 }
 
-func count(n *uint64) { atomic.AddUint64(n, 1) }
+func play(p Plan, patience time.Duration, spoil func(*target)) *round {
+	r := &round{Plan: p, keys: make([]account, p.keys), seen: map[string]int{}}
+	r.context, r.stop = context.WithCancel(context.Background())
+	defer r.stop()
+	c := coalesce.MustNew(p.options(r.merge))
+	r.target = &target{c, c.Put, c.TryPut, c.PutBack, c.PutWith, c.Take, c.Cancel, c.Drain, r.discard}
+	spoil(r.target)
+	defer time.AfterFunc(max(patience, time.Minute), func() { panic(fmt.Sprintf("the round hangs: %v", p)) }).Stop()
+	var producers, workers, keeper sync.WaitGroup
+	if p.pool {
+		workers.Go(r.runPools)
+	}
+	for i := range p.workers {
+		if !p.pool {
+			workers.Go(func() { r.work(i) })
+		}
+	}
+	for i := range p.producers {
+		producers.Go(func() { r.produce(i) })
+	}
+	keeper.Go(r.pause)
+	producers.Wait()
+	r.produced.Store(true)
+	keeper.Wait()
+	r.opened.Store(true)
+	r.close.Do(r.end)
+	workers.Wait()
+	r.settle()
+	return r
+}
+
+// pause pauses and resumes until producers have ended.
+func (r *round) pause() {
+	for r.pauses && !r.produced.Load() {
+		time.Sleep(50 * time.Microsecond)
+		r.target.Pause()
+		runtime.Gosched()
+		r.target.Resume()
+	}
+}
+
+func (r *round) happened(what string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.seen[what]++
+}
 
 // errMerge is the value of a panic in Merge.
 var errMerge = errors.New("merge panics on purpose")
 
-// hangs is the time after which a round counts as hanging. Nothing is measured
-// by it.
-const hangs = time.Minute
-
-// play runs the round of a seed, and returns every fault.
-func play(seed uint64, newTarget func(coalesce.Options[int, value]) target) (tally, error) {
-	r := &round{plan: newPlan(seed), stop: func() {}, tally: new(tally)}
-	if r.run {
-		r.context, r.stop = context.WithCancel(context.Background())
-		defer r.stop()
-	}
-	r.keys = make([]account, r.plan.keys)
-	r.target = newTarget(r.options(r.merge))
-	watchdog := time.AfterFunc(hangs, func() { panic(fmt.Sprintf("seed %d: the round hangs", seed)) })
-	defer watchdog.Stop()
-	var producers, workers sync.WaitGroup
-	if r.run {
-		workers.Go(r.runWorkers)
-	} else {
-		for i := range r.workers {
-			workers.Go(func() { r.work(i) })
-		}
-	}
-	for i := range r.producers {
-		producers.Go(func() { r.produce(i) })
-	}
-	producers.Wait()
-	r.end()
-	workers.Wait()
-	r.settle()
-	return *r.tally, errors.Join(r.faults...)
-}
-
-func (r *round) fault(format string, arguments ...any) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if len(r.faults) < 10 {
-		r.faults = append(r.faults, fmt.Errorf(format, arguments...))
-	}
-}
-
 // merge makes a new value, so that the race detector sees other users of the
 // old ones.
 func (r *round) merge(pending, next value) value {
-	if n := r.merges.Add(1); r.panics > 0 && n%r.panics == 0 {
+	if n := r.merges.Add(1); r.panics && n%(2+r.Seed%60) == 0 {
 		panic(errMerge)
 	}
 	return append(append(make(value, 0, len(pending)+len(next)), pending...), next...)
@@ -115,8 +137,9 @@ func (r *round) merge(pending, next value) value {
 // guarded calls do, and reports whether it returned without a panic.
 func (r *round) guarded(do func()) (returned bool) {
 	defer func() {
-		if cause := recover(); cause == errMerge {
-			count(&r.tally.panics)
+		cause := recover()
+		if err, _ := cause.(error); errors.Is(err, errMerge) {
+			r.happened("panic")
 		} else if cause != nil {
 			panic(cause)
 		}
@@ -126,26 +149,31 @@ func (r *round) guarded(do func()) (returned bool) {
 }
 
 func (r *round) produce(producer int) {
-	dice := rand.New(rand.NewPCG(r.seed, uint64(producer+1)))
+	dice := rand.New(rand.NewPCG(r.Seed, uint64(producer+1)))
 	for n := range r.puts {
 		if r.begun.Add(1) == r.closeAfter {
-			r.end()
+			r.close.Do(r.end)
 		}
-		key := dice.IntN(len(r.keys))
-		one := stamp{producer, n}
+		key, one := dice.IntN(len(r.keys)), stamp{producer, n}
+		account := &r.keys[key]
 		var err error
-		if r.guarded(func() { err = r.putOne(dice, key, value{one}) }) && err == nil {
-			count(&r.tally.accepted)
-			r.keys[key].mu.Lock()
-			r.keys[key].put = append(r.keys[key].put, one)
-			r.keys[key].mu.Unlock()
-		} else {
-			count(&r.tally.refused)
+		if !r.guarded(func() { err = r.put(dice, key, value{one}) }) || err != nil {
+			r.happened("refusal")
+			continue
 		}
+		r.accepted.Add(1)
+		account.mu.Lock()
+		account.put = append(account.put, one)
+		var v value
+		if r.cancels && dice.IntN(8) == 0 && r.guarded(func() { v, _ = r.target.Cancel(key) }) && len(v) > 0 {
+			account.tookBack = append(account.tookBack, v...)
+			r.happened("cancel")
+		}
+		account.mu.Unlock()
 	}
 }
 
-func (r *round) putOne(dice *rand.Rand, key int, v value) error {
+func (r *round) put(dice *rand.Rand, key int, v value) error {
 	switch way := dice.IntN(4); {
 	case way == 0:
 		ctx, cancel := context.WithTimeout(context.Background(), time.Duration(dice.IntN(2000))*time.Microsecond)
@@ -153,120 +181,73 @@ func (r *round) putOne(dice *rand.Rand, key int, v value) error {
 		return r.target.PutContext(ctx, key, v)
 	case way == 1 || r.bounded:
 		return r.target.TryPut(key, v)
-	default:
-		return r.target.Put(key, v)
+	case way == 2 && r.delays:
+		delay, most := time.Duration(dice.IntN(3000)-500), time.Duration(dice.IntN(3000))
+		return r.target.PutWith(key, v, coalesce.PutOptions{
+			Delay: delay * time.Microsecond, Policy: shardq.DelayPolicy(dice.IntN(4)),
+			MaxWait: most * time.Microsecond, Priority: dice.IntN(3),
+		})
 	}
+	return r.target.Put(key, v)
 }
 
-func (r *round) work(worker int) {
-	dice := rand.New(rand.NewPCG(r.seed, uint64(worker+1000)))
-	dst := make([]pair, r.batch)
-	for {
-		n, err := r.take(dice, dst)
-		if errors.Is(err, shardq.ErrShutDown) {
-			return
-		}
-		for i := range dst[:n] {
-			count(&r.tally.takes)
-			if r.keys[dst[i].Key].holder.Add(1) != 1 {
-				r.fault("two workers have key %d", dst[i].Key)
-			}
-		}
-		r.deal(dice, dst[:n])
-		if r.bounded {
-			r.checkCapacity()
-		}
-	}
-}
-
-// take takes one key or several, or ends with its context, at random.
-func (r *round) take(dice *rand.Rand, dst []pair) (n int, err error) {
-	ctx := context.Background()
-	if dice.IntN(8) == 0 {
-		short, cancel := context.WithTimeout(ctx, time.Duration(dice.IntN(200))*time.Microsecond)
-		defer cancel()
-		ctx = short
-	}
-	r.guarded(func() {
-		if dice.IntN(2) == 0 {
-			n, err = r.target.TakeBatch(ctx, dst)
-			return
-		}
-		if dst[0].Key, dst[0].Value, err = r.target.Take(ctx); err == nil {
-			n = 1
-		}
-	})
-	return n, err
-}
-
-// deal ends the processing of keys in a random way.
-func (r *round) deal(dice *rand.Rand, taken []pair) {
-	var done []pair
-	for _, p := range taken {
-		if r.retries && dice.IntN(4) == 0 && r.putBack(dice, p) {
-			continue
-		}
-		r.keys[p.Key].processed = append(r.keys[p.Key].processed, p.Value...)
-		r.keys[p.Key].holder.Add(-1)
-		done = append(done, p)
-	}
-	if len(done) == 1 {
-		r.target.Done(done[0].Key)
-		return
-	}
-	r.target.DoneBatch(done)
-}
-
-// putBack returns a value, and reports whether the coalescer accepted it.
-func (r *round) putBack(dice *rand.Rand, p pair) bool {
-	r.keys[p.Key].holder.Add(-1)
-	back := r.target.PutBack
-	if dice.IntN(2) == 0 {
-		back = r.target.Retry
-	}
-	if err := back(p.Key, p.Value); err != nil {
-		if !errors.Is(err, shardq.ErrShutDown) {
-			r.fault("a value is not taken back: %v", err)
-		}
-		r.keys[p.Key].holder.Add(1)
-		return false
-	}
-	count(&r.tally.returned)
-	return true
-}
-
-// checkCapacity checks the capacity if all puts honor it.
-func (r *round) checkCapacity() {
-	if stats := r.target.Stats(); r.capacity > 0 && stats.Values.Weight > r.capacity {
-		r.fault("%d are pending, with a capacity of %d", stats.Values.Weight, r.capacity)
-	}
-}
-
-// end ends the coalescer, once.
 func (r *round) end() {
-	r.close.Do(func() {
-		if r.run && r.seed%2 == 0 { // the pool drains it, or leaves the rest for settle
-			r.stop()
-			return
-		}
-		if r.ending == 3 {
-			r.target.ShutDown()
-			return
-		}
-		ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
-		defer cancel()
-		dropped, err := r.target.Drain(ctx, shardq.DrainOptions{Delayed: shardq.DelayedPolicy(r.ending)})
+	ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
+	defer cancel()
+	switch {
+	case r.pool && r.Seed%2 == 0:
+		r.stop() // the pool drains it, or leaves the rest
+	case !r.drains:
+		r.target.ShutDown()
+	default:
+		dropped, err := r.target.Drain(ctx, r.drain)
 		r.drop(dropped)
 		if err != nil {
 			r.target.ShutDown() // otherwise workers would wait for another Drain
 		}
-	})
+	}
 }
 
-// drop records the values that a drain dropped. A worker may still have an
-// older value of the key, so that they are added to the account at the end.
+// drop records what a drain has dropped. A worker may still have an older value
+// of the key, so that settle adds it to the account.
 func (r *round) drop(dropped []pair) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.dropped = append(r.dropped, dropped...)
+}
+
+// settle compares the accounts after all goroutines have ended.
+func (r *round) settle() {
+	dropped, err := r.target.Drain(context.Background(), shardq.DrainOptions{})
+	for _, p := range append(r.dropped, dropped...) {
+		r.seen["drop"]++
+		r.keys[p.Key].processed = append(r.keys[p.Key].processed, p.Value...)
+	}
+	for key := range r.keys {
+		r.checkKey(key)
+	}
+	s, v := r.target.Stats(), r.target.Stats().Values
+	if err != nil || v.Keys != 0 || v.Weight != 0 || s.Held != 0 || s.Misused != 0 || v.Put != r.accepted.Load() ||
+		v.Merged > v.Put || r.bounded && v.OverCapacity != 0 {
+		r.found.Add("at the end, after %d puts, %+v %+v (%v)", r.accepted.Load(), s, v, err)
+	}
+}
+
+// checkKey compares the processed values of a key with those that were put.
+func (r *round) checkKey(key int) {
+	account, missing, last := &r.keys[key], map[stamp]bool{}, map[int]int{}
+	for _, s := range account.put {
+		missing[s] = true
+	}
+	for i, s := range append(account.processed, account.tookBack...) {
+		r.found.If(!missing[s], "key %d: %v was taken twice, or was refused", key, s)
+		delete(missing, s)
+		if n, known := last[s.producer]; known && n > s.n && i < len(account.processed) {
+			r.found.Add("key %d: %v was taken after the %d-th of its producer", key, s, n)
+		}
+		last[s.producer] = s.n
+	}
+	for s := range missing {
+		r.found.Add("key %d: %v is lost", key, s)
+	}
 }

@@ -1,135 +1,113 @@
-package main
+package values
 
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/coalesce"
-	"github.com/shardq/shardq/internal/testscale"
-	"github.com/shardq/shardq/worker"
 )
 
-// TestC54ConservationUnderLoad runs some rounds.
-func TestC54ConservationUnderLoad(t *testing.T) {
-	var sum tally
-	for seed := range uint64(testscale.N(600)) {
-		one, err := play(seed, newCoalescer)
-		require.NoError(t, err, "seed %d", seed)
-		sum.add(one)
-	}
-	for what, n := range map[string]uint64{
-		"accepted": sum.accepted, "refused": sum.refused, "taken": sum.takes,
-		"returned": sum.returned, "panics": sum.panics, "dropped": sum.dropped,
-		"discarded": sum.discarded,
-	} {
-		assert.NotZero(t, n, "nothing was %s", what)
-	}
-	t.Logf("%+v", sum)
-}
-
-// A saboteur has one fault.
-type saboteur struct{ target }
-
-// saboteurs must each be found by some round, or the program proves nothing.
-var saboteurs = map[string]func(target) target{
-	"loses a value":           func(t target) target { return &loser{saboteur: saboteur{t}} },
-	"puts a value twice":      func(t target) target { return &doubler{saboteur{t}} },
-	"accepts and fails":       func(t target) target { return &failer{saboteur{t}} },
-	"puts back behind":        func(t target) target { return &behind{saboteur{t}} },
-	"done while taken":        func(t target) target { return &early{saboteur{t}} },
-	"forgets what it drops":   func(t target) target { return &dropper{saboteur{t}} },
-	"OnDiscard is not called": func(t target) target { return &silent{saboteur{t}} },
-	"ignores the capacity":    func(t target) target { return &overfiller{saboteur{t}} },
-}
-
-type loser struct {
-	saboteur
-}
-
-func (s *loser) Take(ctx context.Context) (int, value, error) {
-	key, v, err := s.target.Take(ctx)
-	if len(v) > 2 {
-		v = v[1:]
-	}
-	return key, v, err
-}
-
-type doubler struct{ saboteur }
-
-func (s *doubler) Put(key int, v value) error {
-	if v[0].n%32 == 31 {
-		_ = s.target.Put(key, v)
-	}
-	return s.target.Put(key, v)
-}
-
-type failer struct{ saboteur }
-
-func (s *failer) TryPut(key int, v value) error {
-	if err := s.target.TryPut(key, v); err != nil {
-		return err
-	}
-	if v[0].n%32 == 31 {
-		return shardq.ErrFull
-	}
-	return nil
-}
-
-type behind struct{ saboteur }
-
-func (s *behind) PutBack(key int, v value) (err error) {
-	defer func() {
-		if recover() != nil { // Merge has panicked, and the value is not in
-			err = s.target.PutBack(key, v)
+// TestNoValueIsLost plays some rounds, in which everything happens.
+func TestNoValueIsLost(t *testing.T) {
+	seen := map[string]int{}
+	for seed := range uint64(300) {
+		r := play(Draw(seed), time.Minute, func(*target) {})
+		require.NoError(t, r.found.Err(), "seed %d", seed)
+		for what, n := range r.seen {
+			seen[what] += n
 		}
-	}()
-	if err := s.target.Put(key, v); err != nil {
-		return err
 	}
-	s.target.Done(key)
-	return nil
-}
-
-type early struct{ saboteur }
-
-func (s *early) Take(ctx context.Context) (int, value, error) {
-	key, v, err := s.target.Take(ctx)
-	if err == nil {
-		s.target.Done(key)
+	for _, what := range []string{"refusal", "return", "panic", "drop", "cancel", "discard"} {
+		assert.NotZero(t, seen[what], what)
 	}
-	return key, v, err
 }
 
-type dropper struct{ saboteur }
+// rare reports whether a saboteur spoils a value.
+func rare(v value) bool { return v[0].n%32 == 31 }
 
-func (s *dropper) Drain(ctx context.Context, o shardq.DrainOptions) ([]coalesce.Entry[int, value], error) {
-	_, err := s.target.Drain(ctx, o)
-	return nil, err
+// saboteurs must each be found by some round, or the rounds prove nothing.
+var saboteurs = map[string]func(*target){
+	"a take loses a value": func(t *target) {
+		t.Take = func(ctx context.Context) (int, value, error) {
+			key, v, err := t.Coalescer.Take(ctx)
+			return key, v[min(len(v), 1):], err
+		}
+	},
+	"a put is doubled": func(t *target) {
+		t.Put = func(key int, v value) error {
+			if rare(v) {
+				_ = t.Coalescer.Put(key, v)
+			}
+			return t.Coalescer.Put(key, v)
+		}
+	},
+	"a put is accepted and fails": func(t *target) {
+		t.TryPut = func(key int, v value) error {
+			if err := t.Coalescer.TryPut(key, v); err != nil || !rare(v) {
+				return err
+			}
+			return shardq.ErrFull
+		}
+	},
+	"a delay drops the value": func(t *target) {
+		t.PutWith = func(key int, v value, o coalesce.PutOptions) error {
+			if rare(v) {
+				return nil
+			}
+			return t.Coalescer.PutWith(key, v, o)
+		}
+	},
+	"a value goes back behind others": func(t *target) {
+		t.PutBack = func(key int, v value) (err error) {
+			defer func() {
+				if recover() != nil { // Merge has panicked, and the value is not in
+					err = t.Coalescer.PutBack(key, v)
+				}
+			}()
+			if err := t.Coalescer.Put(key, v); err != nil {
+				return err
+			}
+			t.Done(key)
+			return nil
+		}
+	},
+	"a turn ends early": func(t *target) {
+		t.Take = func(ctx context.Context) (int, value, error) {
+			key, v, err := t.Coalescer.Take(ctx)
+			if err == nil {
+				t.Done(key)
+			}
+			return key, v, err
+		}
+	},
+	"a cancel keeps a part": func(t *target) {
+		t.Cancel = func(key int) (value, bool) {
+			v, ok := t.Coalescer.Cancel(key)
+			return v[:len(v)/2], ok
+		}
+	},
+	"a drain forgets what it drops": func(t *target) {
+		t.Drain = func(ctx context.Context, o shardq.DrainOptions) ([]pair, error) {
+			_, err := t.Coalescer.Drain(ctx, o)
+			return nil, err
+		}
+	},
+	"a discard is not told":   func(t *target) { t.onDiscard = nil },
+	"the capacity is ignored": func(t *target) { t.TryPut = t.Coalescer.Put },
 }
-
-type silent struct{ saboteur }
-
-func (s *silent) NewPool(o worker.Options[pair]) (*worker.Pool[pair], error) {
-	o.OnDiscard = nil
-	return s.target.NewPool(o)
-}
-
-type overfiller struct{ saboteur }
-
-func (s *overfiller) TryPut(key int, v value) error { return s.target.Put(key, v) }
 
 // TestSaboteursAreFound checks that one of several rounds finds each fault.
 func TestSaboteursAreFound(t *testing.T) {
 	for name, spoil := range saboteurs {
 		t.Run(name, func(t *testing.T) {
-			for seed := range uint64(2000) {
-				_, err := play(seed, func(o coalesce.Options[int, value]) target { return spoil(newCoalescer(o)) })
-				if err != nil {
-					t.Logf("seed %d: %v", seed, err)
+			for seed := range uint64(1000) {
+				if err := play(Draw(seed), time.Minute, spoil).found.Err(); err != nil {
+					t.Logf("seed %d: %.200v", seed, err)
 					return
 				}
 			}

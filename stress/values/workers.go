@@ -1,139 +1,157 @@
-package main
+package values
 
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"runtime"
-	"strings"
 	"time"
 
 	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/worker"
 )
 
-// errFails is the error of handlers.
-var errFails = errors.New("fails on purpose")
-
-// runWorkers runs pools until the round ends, and then takes what is left. If
-// Merge panics in a worker, Run panics, and runWorkers makes a new pool.
-func (r *round) runWorkers() {
-	defer r.work(0)
-	defer r.target.ShutDown() // otherwise workers would wait forever
+// work takes values in a loop, until the coalescer is shut down. What is paused
+// then is left until no pause begins any more.
+func (r *round) work(number int) {
+	dice := rand.New(rand.NewPCG(r.Seed, uint64(number+1000)))
+	taken := make([]pair, r.batch)
 	for {
-		w, err := r.target.NewPool(r.workerOptions())
-		if err != nil {
-			r.fault("no workers: %v", err)
+		opened := r.opened.Load()
+		n, err := r.take(dice, taken)
+		if errors.Is(err, shardq.ErrShutDown) && opened {
 			return
+		} else if errors.Is(err, shardq.ErrShutDown) {
+			time.Sleep(50 * time.Microsecond)
 		}
-		if r.runOnce(w) {
-			return
+		var done []pair
+		for _, p := range taken[:n] {
+			r.begin(p)
 		}
-		count(&r.tally.faults)
+		for _, p := range taken[:n] {
+			if !r.retries || dice.IntN(4) > 0 || !r.putBack(dice, p) {
+				r.succeed(p)
+				done = append(done, p)
+			}
+		}
+		r.target.DoneBatch(done)
 	}
 }
 
-// runOnce reports whether Run returned without a panic.
-func (r *round) runOnce(w *worker.Pool[pair]) (returned bool) {
-	defer func() {
-		if cause := recover(); cause != nil && !errors.Is(cause.(error), errMerge) {
-			panic(cause)
+// take takes one key or several, or ends with its context, at random.
+func (r *round) take(dice *rand.Rand, taken []pair) (n int, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Duration(dice.IntN(2000))*time.Microsecond)
+	defer cancel()
+	r.guarded(func() {
+		if dice.IntN(2) == 0 {
+			n, err = r.target.TakeBatch(ctx, taken)
+		} else if taken[0].Key, taken[0].Value, err = r.target.Take(ctx); err == nil {
+			n = 1
 		}
-	}()
-	_ = w.Run(r.context)
-	return true
+	})
+	return n, err
 }
 
-func (r *round) workerOptions() worker.Options[pair] {
-	o := worker.Options[pair]{Workers: r.workers, MaxAttempts: r.maxAttempts, OnDiscard: r.discard}
+func (r *round) begin(p pair) {
+	r.takes.Add(1)
+	r.found.If(r.keys[p.Key].holders.Add(1) != 1, "two workers have key %d", p.Key)
+	if v := r.target.Stats().Values; r.bounded && r.capacity > 0 && v.Weight > r.capacity {
+		r.found.Add("%d are pending, with a capacity of %d", v.Weight, r.capacity)
+	}
+}
+
+func (r *round) succeed(p pair) {
+	account := &r.keys[p.Key]
+	account.processed = append(account.processed, p.Value...)
+	account.holders.Add(-1)
+}
+
+// putBack returns a value, and reports whether the coalescer accepted it.
+func (r *round) putBack(dice *rand.Rand, p pair) bool {
+	r.keys[p.Key].holders.Add(-1)
+	back := r.target.PutBack
+	if dice.IntN(2) == 0 {
+		back = r.target.Retry
+	}
+	err := back(p.Key, p.Value)
+	if err != nil {
+		r.keys[p.Key].holders.Add(1)
+	}
+	r.found.If(err != nil && !errors.Is(err, shardq.ErrShutDown), "a value is not taken back: %v", err)
+	r.happened("return")
+	return err == nil
+}
+
+// runPools runs pools until the round ends, and then takes what is left. If
+// Merge panics in a worker, Run panics, and there is a new pool.
+func (r *round) runPools() {
+	o := worker.Options[pair]{Workers: r.workers, MaxAttempts: r.maxAttempts, OnDiscard: r.target.onDiscard}
 	if r.batch > 2 {
 		o.HandleBatch, o.BatchSize = r.handleBatch, r.batch
 	} else {
 		o.Handle = r.handle
 	}
-	if r.ending < 3 {
-		o.Drain = r.target.DrainWith(shardq.DrainOptions{Delayed: shardq.DelayedPolicy(r.ending)})
-		o.DrainTimeout = 20 * time.Millisecond
+	if r.drains {
+		o.Drain, o.DrainTimeout = r.target.DrainWith(r.drain), 20*time.Millisecond
 	}
-	return o
-}
-
-// handle processes a key. It succeeds most of the time.
-func (r *round) handle(_ context.Context, p pair) error {
-	count(&r.tally.takes)
-	account := &r.keys[p.Key]
-	if account.holder.Add(1) != 1 {
-		r.fault("two workers have key %d", p.Key)
-	}
-	defer account.holder.Add(-1)
-	n := r.handed.Add(1) + r.seed
-	if r.retries && n%3 == 0 {
-		count(&r.tally.returned)
-		r.putBeside(p.Key, int(n))
-		switch n / 3 % 6 {
-		case 0:
-			panic(errFails)
-		case 1:
-			runtime.Goexit()
-		case 2:
-			return worker.RequeueAfter(time.Duration(n%5) * time.Millisecond)
-		case 3:
-			return worker.Permanent(errFails)
+	for ended := false; !ended; {
+		pool, err := worker.New(r.target.Coalescer, o)
+		if err != nil {
+			panic(err)
 		}
-		return errFails
+		ended = r.guarded(func() { _ = pool.Run(r.context) })
 	}
-	account.processed = append(account.processed, p.Value...)
-	if r.bounded {
-		r.checkCapacity()
-	}
-	return nil
+	r.target.ShutDown() // otherwise work would wait forever
+	r.work(0)
 }
 
-// putBeside puts a value for a key in processing, so that a later Take must
-// merge it with a returned value. It is the n-th value of its own producer.
-func (r *round) putBeside(key, n int) {
-	one, err := stamp{-1, n}, error(nil)
-	if !r.guarded(func() { err = r.target.Put(key, value{one}) }) || err != nil {
-		return
+// errFails is the error of handlers.
+var errFails = errors.New("fails on purpose")
+
+// handle processes a key, and sometimes panics or exits.
+func (r *round) handle(_ context.Context, p pair) error {
+	err := r.decide(p)
+	if n := len(p.Value) % 3; err == errFails && n == 0 {
+		panic(err)
+	} else if err == errFails && n == 1 {
+		runtime.Goexit()
 	}
-	count(&r.tally.accepted)
-	r.keys[key].mu.Lock()
-	defer r.keys[key].mu.Unlock()
-	r.keys[key].put = append(r.keys[key].put, one)
+	return err
 }
 
-// handleBatch calls handle for each key, or fails for all.
-func (r *round) handleBatch(ctx context.Context, all []pair) []error {
+func (r *round) handleBatch(_ context.Context, all []pair) []error {
 	errs := make([]error, len(all))
 	for i, p := range all {
-		errs[i] = r.handleOne(ctx, p)
+		errs[i] = r.decide(p)
 		all[i] = pair{Key: -1} // the handler owns the slice
 	}
 	return errs
 }
 
-// handleOne converts a panic or an exit into an error. Otherwise it would end
-// the whole batch.
-func (r *round) handleOne(ctx context.Context, p pair) (err error) {
-	over := make(chan struct{})
-	go func() {
-		defer close(over)
-		defer func() {
-			if cause := recover(); cause != nil {
-				err = errFails
-			}
-		}()
-		err = errFails // unless handle returns
-		err = r.handle(ctx, p)
-	}()
-	<-over
-	return err
+// decide processes a key. It succeeds most of the time.
+func (r *round) decide(p pair) error {
+	r.begin(p)
+	n := r.takes.Load() + r.Seed
+	if !r.retries || n%3 > 0 {
+		r.succeed(p)
+		return nil
+	}
+	r.keys[p.Key].holders.Add(-1)
+	r.happened("return")
+	switch n / 3 % 4 {
+	case 0:
+		return worker.RequeueAfter(time.Duration(n%5) * time.Millisecond)
+	case 1:
+		return worker.Permanent(errFails)
+	}
+	return errFails
 }
 
-// discard records a discarded value. Unless a drain has dropped it, the worker
-// still has the key.
+// discard records a discarded value. If a drain has dropped it, a worker may
+// have an older one.
 func (r *round) discard(_ context.Context, f worker.Failure[pair]) {
-	count(&r.tally.discarded)
-	if strings.Contains(f.Err.Error(), "dropped while it was delayed") {
+	r.happened("discard")
+	if f.Duration == 0 && f.Reason == worker.ReasonShutDown {
 		r.drop([]pair{f.Item})
 	} else {
 		account := &r.keys[f.Item.Key]

@@ -1,0 +1,229 @@
+package traffic
+
+import (
+	"context"
+	"iter"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/stats"
+)
+
+// every returns a function that reports true for one call of n.
+func every(n int64) func() bool {
+	var calls atomic.Int64
+	return func() bool { return calls.Add(1)%n == 0 }
+}
+
+// spoiled is a queue of which one function is another one.
+func spoiled(spoil func(*target)) saboteur { return saboteur{queue: spoil} }
+
+// changed is a queue with other options.
+func changed(change func(*shardq.Options[int])) saboteur { return saboteur{options: change} }
+
+// grouped is a queue with other policies of groups.
+func grouped(change func(*shardq.GroupPolicy)) saboteur {
+	return changed(func(o *shardq.Options[int]) {
+		if of := o.GroupPolicy; of != nil {
+			o.GroupPolicy = func(group string) (p shardq.GroupPolicy) { p = of(group); change(&p); return p }
+		}
+	})
+}
+
+// added is a queue that changes the options of adds.
+func added(change func(*addOptions)) saboteur {
+	return spoiled(func(q *target) {
+		add, try, after := q.AddWith, q.TryAdd, q.AddAfter
+		q.AddWith = func(key int, o addOptions) { change(&o); add(key, o) }
+		q.TryAdd = func(key int, o addOptions) error { change(&o); return try(key, o) }
+		q.AddAfter = func(key int, d time.Duration) {
+			o := addOptions{After: d}
+			change(&o)
+			after(key, o.After)
+		}
+	})
+}
+
+// left holds the goroutines that a saboteur leaves behind until the test ends.
+var left = make(chan struct{})
+
+// saboteurs must each be found, by a check whose report has the word.
+var saboteurs = map[string]struct {
+	word string
+	saboteur
+}{
+	"an add is lost": {"no lost add", spoiled(func(q *target) {
+		add, sometimes := q.Add, every(50)
+		q.Add = func(key int) {
+			if !sometimes() {
+				add(key)
+			}
+		}
+	})},
+	"a batch loses its last": {"no lost add", spoiled(func(q *target) {
+		add := q.AddBatch
+		q.AddBatch = func(keys []int, o addOptions) { add(keys[:len(keys)-1], o) }
+	})},
+	"a hand-out is doubled": {"", spoiled(func(q *target) {
+		var last atomic.Int64
+		get, sometimes := q.Get, every(20)
+		q.Get = func() (int, bool) {
+			if key := last.Load(); key > 0 && sometimes() {
+				return int(key), false
+			}
+			key, shutdown := get()
+			last.Store(int64(key))
+			return key, shutdown
+		}
+	})},
+	"a key runs twice": {"deduplication", spoiled(func(q *target) {
+		done, sometimes := q.Done, every(20)
+		q.Done = func(key int) {
+			if key >= 0 && sometimes() {
+				q.Queue.Add(key)
+			}
+			done(key)
+		}
+	})},
+	"a turn ends early": {"exclusion", spoiled(func(q *target) {
+		get := q.Get
+		q.Get = func() (int, bool) {
+			key, shutdown := get()
+			if !shutdown {
+				q.Queue.Done(key)
+			}
+			return key, shutdown
+		}
+	})},
+	"a Get loses its key": {"no lost wake-up", spoiled(func(q *target) {
+		get, sometimes := q.Get, every(50)
+		q.Get = func() (int, bool) {
+			if sometimes() {
+				get()
+			}
+			return get()
+		}
+	})},
+	"a key goes to the end": {"order", spoiled(func(q *target) {
+		get, sometimes := q.Get, every(10)
+		q.Get = func() (int, bool) {
+			if c, ok := q.TryClaim(); ok && sometimes() {
+				_ = c.Release()
+			} else if ok {
+				return c.Item, false
+			}
+			return get()
+		}
+	})},
+	"a deadline is ignored": {"delays", added(func(o *addOptions) {
+		if o.Policy == shardq.KeepLatest {
+			o.Policy = shardq.KeepEarliest
+		}
+	})},
+	"delays are early":         {"delays", added(func(o *addOptions) { o.After -= o.After / 2 })},
+	"MaxWait is ignored":       {"delays", added(func(o *addOptions) { o.MaxWait = 0 })},
+	"priorities are ignored":   {"priorities", added(func(o *addOptions) { o.Priority = 0 })},
+	"windows are ignored":      {"windows", added(func(o *addOptions) { o.NotAgainWithin = 0 })},
+	"windows are long":         {"windows", added(func(o *addOptions) { o.NotAgainWithin *= 4 })},
+	"a limit is exceeded":      {"limits", grouped(func(p *shardq.GroupPolicy) { p.Limit = 0 })},
+	"the capacity is one more": {"capacity", changed(func(o *shardq.Options[int]) { o.Capacity++ })},
+	"a group's rate is faster": {"rates", grouped(func(p *shardq.GroupPolicy) { p.Rate = faster(p.Rate) })},
+	"the queue's rate is faster": {"rates", spoiled(func(q *target) {
+		set := q.SetRate
+		q.SetRate = func(r shardq.Rate) { set(faster(r)) }
+	})},
+	"pauses are ignored": {"pauses", spoiled(func(q *target) { q.Pause = func() {} })},
+	"a resume is lost": {"no lost wake-up", spoiled(func(q *target) {
+		resume, sometimes := q.Resume, every(20)
+		q.Resume = func() {
+			if !sometimes() {
+				resume()
+			}
+		}
+	})},
+	"failures are kept":     {"retries", spoiled(func(q *target) { q.Forget = func(int) {} })},
+	"a drain does not wait": {"drain", spoiled(func(q *target) { q.ShutDownWithDrain = q.ShutDown })},
+	"a drain forgets what it drops": {"no lost add", spoiled(func(q *target) {
+		drain := q.Drain
+		q.Drain = func(ctx context.Context, o shardq.DrainOptions) ([]int, error) {
+			_, err := drain(ctx, o)
+			return nil, err
+		}
+	})},
+	"a shutdown loses what is ready": {"no lost add", spoiled(func(q *target) {
+		shutDown := q.ShutDown
+		q.ShutDown = func() {
+			for item := range q.Queue.All(stats.Ready) {
+				q.Queue.Cancel(item.Item)
+			}
+			shutDown()
+		}
+	})},
+	"a shutdown leaves a goroutine": {"goroutines", spoiled(func(q *target) {
+		shutDown := q.ShutDown
+		q.ShutDown = func() { go func() { <-left }(); shutDown() }
+	})},
+	"WaitIdle does not wait": {"conservation", spoiled(func(q *target) {
+		q.WaitIdle = func(context.Context) error { return nil }
+	})},
+	"a listing misses one": {"listings", spoiled(func(q *target) {
+		all := q.All
+		q.All = func(state stats.State) iter.Seq[stats.Item[int]] {
+			items := slices.Collect(all(state))
+			return slices.Values(items[min(1, len(items)):])
+		}
+	})},
+}
+
+func faster(r shardq.Rate) shardq.Rate {
+	return shardq.Rate{PerSecond: 4 * r.PerSecond, Burst: 4 * r.Burst}
+}
+
+// TestSaboteursAreFound checks that one of several rounds finds each fault.
+func TestSaboteursAreFound(t *testing.T) {
+	defer close(left)
+	for name, s := range saboteurs {
+		t.Run(name, func(t *testing.T) {
+			begun := time.Now()
+			for seed := range uint64(400) {
+				_, err := play(Draw(seed, All&^blind), time.Second, s.saboteur)
+				if err != nil && strings.Contains(err.Error(), s.word) {
+					t.Logf("seed %d, after %v: %.300v", seed, time.Since(begun).Round(time.Millisecond), err)
+					return
+				}
+			}
+			t.Error("no round found the fault")
+		})
+	}
+}
+
+// TestQueueKeepsItsPromises plays some rounds.
+func TestQueueKeepsItsPromises(t *testing.T) {
+	for seed := range uint64(40) {
+		p := Draw(seed, All)
+		_, err := Play(p, 20*time.Second)
+		require.NoError(t, err, "seed %d: %v", seed, p)
+	}
+}
+
+// TestPlanFollowsFromItsSeed checks that a seed gives one plan, and that a plan
+// has only what is allowed.
+func TestPlanFollowsFromItsSeed(t *testing.T) {
+	for seed := range uint64(100) {
+		require.Equal(t, Draw(seed, All), Draw(seed, All))
+		require.Zero(t, Draw(seed, delays|claims).features&^(delays|claims))
+	}
+	for i, name := range strings.Split(Names(), ",") {
+		f, err := Parse(name)
+		require.NoError(t, err)
+		require.Equal(t, Features(1)<<i, f)
+	}
+	_, err := Parse("nonsense")
+	require.Error(t, err)
+}
