@@ -2,7 +2,7 @@
 # checks, which need a machine of their own and a night.
 
 .DEFAULT_GOAL := help
-.PHONY: help check clauses gate soak stress fuzz mutants gremlins models trial survey
+.PHONY: help check clauses gate soak stress fuzz mutants models trial
 
 help: ## list what make can do
 	@echo 'make TARGET, where TARGET is one of:'
@@ -24,13 +24,12 @@ gate: ## what must pass before a change lands
 	bash .ci/run
 
 # make -k soak goes on after a failure.
-soak: stress fuzz mutants gremlins models survey ## all of the below: a night
+soak: stress fuzz mutants models ## all of the below: a night
 
 SOAK ?= 1h
 SEED ?= $(shell date +%Y%m%d)000000
 stress: ## random workloads under the race detector; SOAK=8h for longer
-	go run -race ./stress -duration $(SOAK) -seed $(SEED)
-	go run -race ./stress/values -duration $(SOAK) -seed $(SEED)
+	go run -C stress -race . -duration $(SOAK) -seed $(SEED)
 
 # Before Go 1.27 the end of FUZZ fails a run now and then, having found nothing
 # (https://go.dev/issue/75804).
@@ -42,24 +41,12 @@ fuzz: ## every fuzz target; FUZZ=1h for longer
 	go test -run '^$$' -fuzz '^FuzzWheel$$' -fuzztime $(FUZZ) ./timerwheel
 	go test -run '^$$' -fuzz '^FuzzLimiter$$' -fuzztime $(FUZZ) ./limiter
 
-mutants: ## plant every mistake, and see which test finds it: hours
+mutants: ## plant each mistake, and see that its test finds it
 	go run ./test/mutants
-
-# test/mutants/README.md tells which may live.
-gremlins: ## mistakes that a tool makes by rule
-	@if command -v gremlins >/dev/null; then bash test/mutants/gremlins.sh; \
-	else echo 'gremlins is not installed: its mutants are not tried'; fi
 
 models: ## the protocols in larger bounds, which needs Spin, and long model runs
 	SHARDQ_SOAK=1 SHARDQ_REQUIRE_SPIN=1 go test -count=1 -timeout 60m ./test/proof/...
 	SHARDQ_SCALE=100 go test -count=1 -timeout 120m -run 'Model|Litmus' ./...
 
 trial: ## controllers over a real API server, on three queues, with faults: half an hour
-	go run -C kubernetes/trial . -tasks 100000 -workers 100
-
-survey: ## which clauses this and other queues break under the same checks
-	go run ./stress -survey -adds 20000
-	go run ./stress -target baseline -survey -adds 20000
-	go run -C bench/compare ./cmd/stress -target client-go -survey -adds 20000
-	go run -C bench/compare ./cmd/stress -target controller-runtime -survey -adds 20000
-
+	go run -C interop ./trial -tasks 100000 -workers 100
