@@ -108,6 +108,9 @@ func TestModelsAreSafe(t *testing.T) {
 }
 
 func TestVariantsAreUnsafe(t *testing.T) {
+	if testing.Short() {
+		t.Skip("each variant is compiled and searched: half a minute")
+	}
 	for model, broken := range variants {
 		for _, v := range broken {
 			t.Run(model+" "+v.flags, func(t *testing.T) {
