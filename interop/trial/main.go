@@ -1,7 +1,7 @@
 // Trial runs a controller of controller-runtime on several queues in turn, against
 // a real API server, and makes faults meanwhile:
 //
-//	go run -C kubernetes/trial . -tasks 10000
+//	go run -C interop/trial . -tasks 10000
 //
 // It starts etcd and an API server in this process, and each manager in a process
 // of its own, behind a proxy that makes faults. The program fails if a task is not
