@@ -97,7 +97,7 @@ var qualifier = regexp.MustCompile(`\b([a-z][a-z0-9]*)\.[A-Z]`)
 // importable are the packages that a block may use without importing them.
 var importable = []string{
 	"context", "errors", "fmt", "log", "net/http", "net/http/httptest", "os", "os/signal", "strings", "sync",
-	"syscall",
+	"sync/atomic", "syscall",
 	"testing", "testing/synctest", "time",
 	"golang.org/x/time/rate",
 	"github.com/shardq/shardq",
@@ -112,9 +112,9 @@ var importable = []string{
 }
 
 // source makes a file of a block: of a whole file, of declarations, or of
-// statements. Statements may use a context, a queue and a function process that
-// the reader has to imagine. They have a scope of their own, in which they may
-// declare these again.
+// statements. Statements may use a context, a queue, a function process and a
+// test that the reader has to imagine. They have a scope of their own, in which
+// they may declare these again.
 func source(block string) string {
 	switch {
 	case strings.HasPrefix(block, "package "):
@@ -122,7 +122,7 @@ func source(block string) string {
 	case declares(block):
 		return "package snippet\n" + imports(block) + block
 	default:
-		const parameters = "ctx context.Context, queue *shardq.Queue[string], process func(string) error"
+		const parameters = "ctx context.Context, queue *shardq.Queue[string], process func(string) error, t *testing.T"
 		body := fmt.Sprintf("func _(%s) {\n{\n%s}\n}\n", parameters, block)
 		return "package snippet\n" + imports(body) + body
 	}
