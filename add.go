@@ -105,6 +105,9 @@ func (q *Queue[T]) AddWith(item T, options AddOptions) {
 // [ErrRejected] for one that is not equal to itself, and [ErrShutDown] after a
 // shutdown has begun. The limiter counts a requeue also of a refused item.
 func (q *Queue[T]) TryAdd(item T, options AddOptions) error {
+	if options == (AddOptions{}) { // copying them costs a seventh of the add
+		return q.set().TryAdd(item, shard.Delay{})
+	}
 	delay, ok := q.delayOf(item, options)
 	if !ok {
 		return ErrRejected
@@ -122,6 +125,9 @@ func (q *Queue[T]) TryAdd(item T, options AddOptions) error {
 func (q *Queue[T]) AddContext(ctx context.Context, item T, options AddOptions) error {
 	if err := ctx.Err(); err != nil {
 		return err // before the limiter counts a requeue
+	}
+	if options == (AddOptions{}) {
+		return q.set().AddContext(ctx, item, shard.Delay{})
 	}
 	delay, ok := q.delayOf(item, options)
 	if !ok {

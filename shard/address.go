@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/cespare/xxhash/v2"
+	"github.com/shardq/shardq/stats"
 )
 
 // An address locates an item within its shard.
@@ -65,11 +66,15 @@ func (s *Set[T]) tag(to *tag, group string) (route uint64) {
 // ask asks the user for the policy of a group. It panics if that has a fault.
 func (s *Set[T]) ask(to *tag) {
 	p := s.config.GroupPolicy(to.group)
+	to.weight = int32(min(max(1, p.Weight), MaxGroupWeight))
+	to.limit = int32(min(max(0, p.Limit), math.MaxInt32))
+	to.rate = rate{}
+	if p.Rate == (stats.Rate{}) {
+		return // as most, and each add asks
+	}
 	if err := p.Rate.Validate(); err != nil {
 		panic(fmt.Errorf("shardq: Options.GroupPolicy of %q: %w", to.group, err))
 	}
-	to.weight = int32(min(max(1, p.Weight), MaxGroupWeight))
-	to.limit = int32(min(max(0, p.Limit), math.MaxInt32))
 	if to.rate = rateOf(p.Rate); to.rate.limits() && s.cares.Load()&caresForGroupRates == 0 {
 		s.cares.Or(caresForGroupRates)
 	}
