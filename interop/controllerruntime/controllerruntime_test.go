@@ -11,8 +11,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/shardq/shardq"
-	shardqprom "github.com/shardq/shardq/observe/prometheus"
 	"github.com/shardq/shardq/interop/internal/pair"
+	shardqprom "github.com/shardq/shardq/observe/prometheus"
 )
 
 func TestSameAsControllerRuntime(t *testing.T) {
