@@ -3,6 +3,7 @@ package shard
 import (
 	"context"
 	"math/bits"
+	"slices"
 )
 
 // batchSize is the number of items of a batch that are partitioned together. It
@@ -16,10 +17,8 @@ func (s *Set[T]) AddBatch(items []T) { s.addBatch(items, s.request()) }
 
 func (s *Set[T]) addBatch(items []T, r request) {
 	defer s.notify() // last, because it may panic; also if hashing an item panics
-	for len(items) > 0 {
-		n := min(len(items), batchSize)
-		s.addSome(items[:n], r)
-		items = items[n:]
+	for some := range slices.Chunk(items, batchSize) {
+		s.addSome(some, r)
 	}
 }
 
@@ -41,8 +40,8 @@ func (s *Set[T]) addSome(items []T, r request) {
 	}
 }
 
-// partitionAdds assigns the items of an add to the buckets of their shards. It
-// leaves out rejected items.
+// partitionAdds assigns the items of an add to the buckets of their shards,
+// without the rejected ones.
 func (s *Set[T]) partitionAdds(p *partition, items []T) {
 	p.prefetched = s.prefetch(items)
 	if s.config.Group != nil {
@@ -56,9 +55,9 @@ func (s *Set[T]) partitionAdds(p *partition, items []T) {
 	}
 }
 
-// EndBatch ends each of the processings as [Set.End] does, with the locks and
-// wake-ups of [Set.AddBatch]. It returns the indexes of the handles whose
-// processing had ended already.
+// EndBatch is [Set.End] of each handle, with the locks and wake-ups of
+// [Set.AddBatch]. It returns the indexes of the handles whose processing had
+// ended already.
 func (s *Set[T]) EndBatch(handles []Handle) (late []int) {
 	defer func() { late = s.endAll(handles) }() // also if the clock panics
 	s.refreshForWork()
@@ -91,8 +90,7 @@ func (s *Set[T]) DoneBatchAt(items []T, handles []Handle) {
 }
 
 // finishPartitioned calls finish for each place of a batch, with the lock of
-// its shard held. It returns the set of places whose processing had ended
-// already.
+// its shard held. It returns the places whose processing had ended already.
 func (s *Set[T]) finishPartitioned(
 	p *partition, prefetch func(sh *shard[T]), finish func(sh *shard[T], i int) effects,
 ) (ignored uint64) {
@@ -126,10 +124,10 @@ func (s *Set[T]) getSome(ctx context.Context, b buffers[T]) (n int, err error) {
 	return s.awaitContext(ctx, b)
 }
 
-// buffers has room for the items that a consumer takes.
+// buffers has room for the items that a consumer takes. priorities and handles
+// may be nil.
 type buffers[T comparable] struct {
-	items []T
-	// priorities and handles receive those of the items, unless they are nil.
+	items      []T
 	priorities []int
 	handles    []Handle
 }
@@ -146,7 +144,6 @@ func (b buffers[T]) slice(n, m int) buffers[T] {
 	return b
 }
 
-// takeSome takes ready items, as many as there is room for.
 func (s *Set[T]) takeSome(b buffers[T]) (n int) {
 	s.refreshForWork()
 	defer s.setWatchdog()
@@ -182,9 +179,8 @@ func (s *Set[T]) takeHere(b buffers[T], now uint64) (n int) {
 	return n
 }
 
-// takeOneByOne is takeHere where there are priorities or groups, which every
-// take has to compare. The clock, which may panic, was read before the first
-// take, so that a panic loses no item.
+// takeOneByOne is takeHere with priorities or groups, which every take has to
+// compare. The clock was read before, so that its panic loses no item.
 func (s *Set[T]) takeOneByOne(b buffers[T], now uint64) (n int) {
 	for ; n < len(b.items); n++ {
 		item, priority, handle, ok := s.takeNow(now)
@@ -219,7 +215,6 @@ func (s *Set[T]) takeAll(sh *shard[T], b buffers[T]) (n int) {
 	return n
 }
 
-// takeUpTo takes ready items, as many as there is room for.
 func (sh *shard[T]) takeUpTo(b buffers[T]) (n int) {
 	for ; n < len(b.items); n++ {
 		item, priority, handle, ok := sh.take(&sh.ready, false)
@@ -230,4 +225,73 @@ func (sh *shard[T]) takeUpTo(b buffers[T]) (n int) {
 	}
 	sh.served += uint16(n)
 	return n
+}
+
+// AddBatchWith adds the items as [Set.AddWith] does. For each 64 items it reads
+// the clock once, and takes the locks of [Set.AddBatch]. With a window it adds
+// them one by one.
+func (s *Set[T]) AddBatchWith(items []T, d Delay) {
+	switch {
+	case d.Window > 0:
+		for _, item := range items {
+			s.AddWith(item, d)
+		}
+	case d.Duration <= 0 && d.Policy == KeepEarliest && !(d.Retry && s.measures != nil):
+		r := s.request()
+		r.priority = d.Priority
+		s.addBatch(items, r)
+	default:
+		s.fileBatch(items, d)
+	}
+}
+
+func (s *Set[T]) fileBatch(items []T, d Delay) {
+	defer s.notify() // last, because it may panic; also if hashing an item panics
+	for some := range slices.Chunk(items, batchSize) {
+		s.fileSome(some, d)
+	}
+}
+
+func (s *Set[T]) fileSome(items []T, delay Delay) {
+	d := s.DeadlineOf(delay)
+	var p partition
+	s.partitionAdds(&p, items)
+	filed := uint64(never)
+	defer func() { s.watchDeadline(filed, d) }() // also if a shard has no room for another item
+	alone := uint64(0)
+	for p.next() {
+		sh := s.shard(int(p.shard))
+		sh.mu.Lock()
+		files := sh.files(d)
+		for i, ok := p.take(); ok; i, ok = p.take() {
+			if !files {
+				alone |= 1 << i
+				continue
+			}
+			filed = min(filed, sh.fileTimer(items[i], p.address(i), d.at, d.f, nil))
+			sh.noteFiled(d.at, d.f)
+		}
+		sh.mu.Unlock()
+	}
+	if s.measures != nil && delay.Retry {
+		for range bits.OnesCount64(p.placed &^ alone) {
+			s.countRetry()
+		}
+	}
+	for ; alone != 0; alone &= alone - 1 {
+		i := bits.TrailingZeros64(alone)
+		s.AddWith(items[i], delay)
+	}
+}
+
+// files reports whether delays can be filed with none of the special cases of
+// AddWith.
+func (sh *shard[T]) files(d Deadline) bool {
+	if !d.f.delayed || sh.set.closing.refusing.Load() {
+		return false
+	}
+	if sh.wheel == nil {
+		sh.wheel = newWheel(d.at.now)
+	}
+	return d.f.first() > sh.wheel.Now()
 }

@@ -10,7 +10,6 @@ func (s *Set[T]) Cancel(item T) (was stats.Canceled) {
 }
 
 // EndDelay makes a delayed item ready, or dirty, as the end of its delay does.
-// It reports false, and does nothing, if no delay of the item is running.
 func (s *Set[T]) EndDelay(item T) (ended bool) {
 	s.refresh()
 	sh, hash := s.locate(item)
@@ -39,8 +38,8 @@ func (s *Set[T]) CancelTo(item T, a Address) (was stats.Canceled) {
 
 func (s *Set[T]) cancelAndNotify(sh *shard[T], item T, hash uint32) (was stats.Canceled) {
 	was, fx := s.cancelIn(sh, item, hash)
-	// The canceled item may have been the last that consumers wait for after a
-	// shutdown, because it was throttled or behind a closed gate.
+	// It may have been the last item that consumers wait for after a shutdown,
+	// throttled or behind a closed gate.
 	if (s.config.Group != nil || s.gate.used.Load()) && was.Ready && s.mayLeave() {
 		fx |= wakes
 	}
@@ -48,7 +47,6 @@ func (s *Set[T]) cancelAndNotify(sh *shard[T], item T, hash uint32) (was stats.C
 	return was
 }
 
-// cancelIn is Cancel of an item of the shard.
 func (s *Set[T]) cancelIn(sh *shard[T], item T, hash uint32) (was stats.Canceled, fx effects) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()

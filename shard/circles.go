@@ -5,30 +5,22 @@ import (
 	"slices"
 )
 
-// A circle has groups that take turns. By default a shard has one circle. With
-// Config.PrioritiesBeforeTurns it has one for each priority. A group is in the
-// circle of its highest priority, and the shard serves the highest circle that
-// has groups.
+// A circle has groups that take turns. With Config.PrioritiesBeforeTurns a
+// shard has one for each priority: a group is in that of its highest priority,
+// and the highest circle that has groups is served.
 type circle struct {
-	// turn is the group whose turn it is, or 0 if there is none.
-	turn     uint32
+	turn     uint32 // the group whose turn it is, or 0
 	priority int
-	// served is the value of circles.takes when the circle was last served, or
-	// opened.
-	served uint32
+	served   uint32 // circles.takes when the circle was last served, or opened
 }
 
 // circles has the circles of a shard. It is nil unless there may be several.
 type circles struct {
 	byPriority map[int]*circle
-	// open has the circles that have groups, in ascending order of priority. It
-	// is a sorted slice, because few priorities are in use at once.
-	open []*circle
-	// takes counts the items that the shard has handed out.
-	takes uint32
+	open       []*circle // those that have groups, in ascending order of priority
+	takes      uint32    // the items that the shard has handed out
 }
 
-// circleFor returns the circle in which a group belongs.
 func (sh *shard[T]) circleFor(state *group[T]) *circle {
 	g := sh.groups
 	if g.circles == nil {
@@ -111,8 +103,8 @@ func (g *groups[T]) closeCircle(c *circle) {
 	}
 }
 
-// next returns the circle to serve. Every interval-th time it is the one that
-// was passed over longest, unless interval is 0.
+// next returns the circle to serve. Every interval-th time, unless interval is
+// 0, it is the one that was passed over longest.
 func (g *groups[T]) next(interval uint32) *circle {
 	c, s := g.best, g.circles
 	if s == nil {

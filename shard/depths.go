@@ -8,17 +8,15 @@ import (
 	"github.com/shardq/shardq/stats"
 )
 
-// mostLevelsCounted limits the levels of a shard that a reading adds up. It
-// holds the shard's lock only briefly, and there may be as many levels as
-// items. Each group has levels of its own.
+// mostLevelsCounted bounds a hold of the lock: there may be as many levels as
+// items, and each group has its own.
 const mostLevelsCounted = 256
 
 // depths counts ready items by priority.
 type depths struct {
-	by map[int]int
-	// prioritized reports that items have other priorities than 0, and
-	// tooMany that not all levels were counted.
-	prioritized, tooMany bool
+	by          map[int]int
+	prioritized bool // items have other priorities than 0
+	tooMany     bool // not all levels were counted
 }
 
 func (d *depths) add(priority, n int) {
@@ -28,8 +26,8 @@ func (d *depths) add(priority, n int) {
 	d.by[priority] += n
 }
 
-// addDepthsTo adds the shard's ready items to those of a reading. It returns
-// the number of levels that it counted.
+// addDepthsTo adds the shard's ready items, and returns the number of levels
+// counted.
 func (sh *shard[T]) addDepthsTo(d *depths) (counted int) {
 	switch {
 	case d.tooMany:
@@ -66,7 +64,6 @@ func (q *runQueue[T]) addDepthsTo(d *depths) (counted int) {
 	return counted
 }
 
-// rows returns what was counted, the highest priority first.
 func (d *depths) rows() (rows []stats.Priority) {
 	if !d.prioritized || d.tooMany {
 		return nil

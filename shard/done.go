@@ -13,14 +13,12 @@ func (s *Set[T]) Done(item T) {
 	s.doneIn(sh, item, hash)
 }
 
-// doneNow reads the clock, and then ends the processing. If the clock panics,
-// the processing ends nevertheless.
+// doneNow ends the processing even if the clock panics.
 func (s *Set[T]) doneNow(sh *shard[T], item T, hash uint32) {
 	defer s.doneIn(sh, item, hash)
 	s.refreshForWork()
 }
 
-// doneIn is Done of an item of the shard. It calls the hooks last.
 func (s *Set[T]) doneIn(sh *shard[T], item T, hash uint32) {
 	sh.mu.Lock()
 	fx := sh.endItem(item, hash)
@@ -31,7 +29,6 @@ func (s *Set[T]) doneIn(sh *shard[T], item T, hash uint32) {
 	}
 }
 
-// endItem ends the processing of an item, if it is in processing.
 func (sh *shard[T]) endItem(item T, hash uint32) effects {
 	if sh.table != nil {
 		if id, p := sh.table.find(hash, item); id != 0 {
@@ -44,9 +41,9 @@ func (sh *shard[T]) endItem(item T, hash uint32) effects {
 	return 0
 }
 
-// End ends a processing as [Set.Done] does, and reports whether it was still
-// going on. If it was not, End changes nothing. If the clock or a hook panics,
-// the processing ends nevertheless. End neither hashes nor reads the item.
+// End is [Set.Done] of the processing that h names, without hashing or reading
+// the item, and reports whether it was still going on. If the clock or a hook
+// panics, the processing ends nevertheless.
 func (s *Set[T]) End(h Handle) (ended bool) {
 	if !s.config.Ages {
 		return s.endNow(h)
@@ -65,7 +62,6 @@ func (s *Set[T]) endNow(h Handle) (ended bool) {
 	return fx&took != 0
 }
 
-// endClaimed ends the processing that h names, if it goes on.
 func (sh *shard[T]) endClaimed(h Handle) (fx effects) {
 	if e := sh.claimed(h); e != nil {
 		fx = sh.finish(h.id, e, position{})
@@ -80,7 +76,6 @@ func (s *Set[T]) DoneAt(item T, h Handle) {
 	}
 }
 
-// misuse counts and reports that the processing of an item had ended already.
 func (s *Set[T]) misuse(item T) {
 	s.misused.Add(1)
 	s.report(stats.DoneWithoutGet, item)
@@ -116,16 +111,15 @@ func (sh *shard[T]) finish(id uint32, e *entry[T], p position) (fx effects) {
 	return fx
 }
 
-// countDone counts a processing that has ended. The count is apart from the
-// others because the shard's first cache line has room for a byte.
+// countDone keeps its count apart from the others because the shard's first
+// cache line has room for a byte.
 func (sh *shard[T]) countDone() {
 	if sh.done++; sh.done == 0 {
 		sh.rare.done += 1 << 8
 	}
 }
 
-// find returns the id of item's entry, or 0 if the shard does not hold the
-// item.
+// find returns the id of item's entry, or 0.
 func (sh *shard[T]) find(item T, hash uint32) (id uint32) {
 	if sh.table != nil {
 		id, _ = sh.table.find(hash, item)
@@ -133,8 +127,7 @@ func (sh *shard[T]) find(item T, hash uint32) (id uint32) {
 	return id
 }
 
-// inProcessing returns the entry of item if the item is in processing, and
-// otherwise the id 0.
+// inProcessing returns the entry of an item in processing, or the id 0.
 func (sh *shard[T]) inProcessing(item T, hash uint32) (id uint32, e *entry[T]) {
 	if id = sh.find(item, hash); id == 0 {
 		return 0, nil

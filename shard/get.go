@@ -20,8 +20,8 @@ func (s *Set[T]) Get() (item T, shutdown bool) {
 // ErrShutDown is the error of [Set.GetContext] where [Set.Get] returns true.
 var ErrShutDown = sentinel.ErrShutDown
 
-// GetContext is Get that ends with ctx. If ctx ends while an item becomes ready,
-// it returns either of the two. If it returns the error, the item stays ready.
+// GetContext is Get that ends with ctx. If it returns the error of ctx, no item
+// was taken.
 func (s *Set[T]) GetContext(ctx context.Context) (item T, err error) {
 	if err := ctx.Err(); err != nil {
 		return item, err
@@ -34,7 +34,6 @@ func (s *Set[T]) GetContext(ctx context.Context) (item T, err error) {
 	return one[0], err
 }
 
-// awaitContext is await with a context.
 func (s *Set[T]) awaitContext(ctx context.Context, b buffers[T]) (n int, err error) {
 	n, shutdown, canceled := s.await(ctx.Done(), b)
 	switch {

@@ -8,8 +8,8 @@ import (
 )
 
 // Groups returns an iterator over the groups that have items or are paused, in
-// no order. It goes from shard to shard, and holds no lock when it yields. It
-// leaves out a group that got its first item after it began at its shard.
+// no order. It holds no lock when it yields. It leaves out a group that got its
+// first item after it began at its shard.
 func (s *Set[T]) Groups() iter.Seq[stats.Group] {
 	return func(yield func(stats.Group) bool) {
 		on := true
@@ -94,17 +94,14 @@ func (sh *shard[T]) addBucketTo(row *stats.Group, state *group[T], b *groupBucke
 	}
 }
 
-// inOrder returns an iterator over the groups that have ready items. The groups
-// of the round robin come in the order of their turns, and then the throttled
-// ones.
+// inOrder returns an iterator over the groups that have ready items: those of
+// the round robin in the order of their turns, and then the throttled ones.
 func (g *groups[T]) inOrder() iter.Seq[uint32] {
 	return func(yield func(id uint32) bool) {
 		_ = g.walkSelectable(yield) && g.walkCircle(g.firstThrottled, yield)
 	}
 }
 
-// walkSelectable visits the groups of the round robin until visit returns
-// false. It reports whether it visited all.
 func (g *groups[T]) walkSelectable(visit func(id uint32) bool) (on bool) {
 	if g.circles == nil {
 		return g.walkCircle(g.only.turn, visit)
@@ -117,8 +114,6 @@ func (g *groups[T]) walkSelectable(visit func(id uint32) bool) (on bool) {
 	return true
 }
 
-// walkCircle visits the groups of a circle until visit returns false. It
-// reports whether it visited all.
 func (g *groups[T]) walkCircle(first uint32, visit func(id uint32) bool) (on bool) {
 	for id := first; id != 0; {
 		if !visit(id) {

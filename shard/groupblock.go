@@ -7,45 +7,31 @@ import (
 	"github.com/shardq/shardq/stats"
 )
 
-// What blocks a group besides its limit: an empty bucket, and a pause. Both
-// are kept in a column, which has a cell only for groups that have a rate or
-// were paused.
-//
-// A group that is blocked costs nothing while it waits. It is out of the
-// round robin, so that no Get visits it, and the driver reviews it when its
-// wait ends (groupwait.go). Adds need not read the clock, because the group
-// remembers that it is blocked.
-//
-// A group that has lost its last item is remembered while its bucket is not
-// full or it is paused. Otherwise it would begin again with a full bucket.
-
-// blocks are a set of reasons why a group is blocked.
+// blocks are reasons, besides its limit, why a group is blocked. It is then out
+// of the round robin, so that no Get visits it, and the driver reviews it when
+// its wait ends (groupwait.go). Adds need not read the clock.
 type blocks uint8
 
 const (
-	// noToken: the bucket of the group is empty.
-	noToken blocks = 1 << iota
-	// paused: the group is paused.
+	noToken blocks = 1 << iota // its bucket is empty
 	paused
 )
 
-// A groupBucket has the rate of a group, and its pause.
+// A groupBucket has the rate of a group, and its pause, in a column with a cell
+// only for groups that had either. A group without items is remembered while
+// its bucket is not full or it is paused: it would begin again with a full
+// bucket.
 type groupBucket struct {
-	// full is the moment at which the bucket is full again.
-	full uint64
+	full uint64 // the moment at which the bucket is full again
 	rate rate
 	// wanted is the rate that the user has asked for since. It replaces rate
 	// when the clock was read, because the tokens have to be converted.
-	wanted rate
-	// until is the moment at which the pause ends, or never.
-	until uint64
-	// deadline is the tick at which the group is reviewed, and place its place
-	// among the waiting groups, from 1 on. It waits for nothing if place is 0.
-	deadline uint64
-	place    int32
+	wanted   rate
+	until    uint64 // the moment at which the pause ends, or never
+	deadline uint64 // the tick at which the group is reviewed
+	place    int32  // among the waiting groups, from 1 on, or 0
 }
 
-// adopt makes the wanted rate the rate.
 func (b *groupBucket) adopt(now uint64) {
 	if b.rate != b.wanted {
 		b.full = b.rate.convert(b.full, now, b.wanted)
@@ -72,10 +58,10 @@ func (g *groups[T]) needBucket(id uint32, state *group[T]) *groupBucket {
 	return g.buckets.At(id)
 }
 
-// configure takes what the user said of a group when an item was added, or at a
-// refresh. A greater limit frees a throttled group at its next Done, and
-// another rate counts from the next item on, because an add neither reads the
-// clock nor wakes consumers of other items. A review does both at once.
+// configure takes the policy of a group. An add neither reads the clock nor
+// wakes consumers of other items, so a greater limit frees the group at its
+// next Done, and another rate counts from the next item on. A review does both
+// at once.
 func (sh *shard[T]) configure(id uint32, state *group[T], to *tag) {
 	g := sh.groups
 	g.weigh(state, to.weight)
@@ -88,8 +74,8 @@ func (sh *shard[T]) configure(id uint32, state *group[T], to *tag) {
 	}
 }
 
-// spend takes a token of a group for an item that is handed out. now is the
-// reading of the clock with which the take began.
+// spend takes a token of a group for an item that is handed out, at the reading
+// of the clock with which the take began.
 func (sh *shard[T]) spend(id uint32, state *group[T], now uint64) {
 	g := sh.groups
 	b := g.bucketOf(id, state)
@@ -108,8 +94,7 @@ func (sh *shard[T]) spend(id uint32, state *group[T], now uint64) {
 	}
 }
 
-// review decides again what blocks a group, by a reading of the clock. It
-// reports whether the group was freed.
+// review decides again what blocks a group, and reports whether it was freed.
 func (sh *shard[T]) review(id uint32, now uint64) (freed bool) {
 	g := sh.groups
 	state := g.at(id)
@@ -133,7 +118,6 @@ func (sh *shard[T]) review(id uint32, now uint64) (freed bool) {
 	return freed
 }
 
-// setBlock adds a reason why a group is blocked, or takes it away.
 func (sh *shard[T]) setBlock(state *group[T], reason blocks, holds bool) {
 	if (state.held&reason != 0) == holds {
 		return
@@ -145,8 +129,7 @@ func (sh *shard[T]) setBlock(state *group[T], reason blocks, holds bool) {
 	}
 }
 
-// countThrottled counts a group by the reason for which it is throttled, if it
-// is.
+// countThrottled counts a throttled group by its reason.
 func (sh *shard[T]) countThrottled(state *group[T], change int32) {
 	if state.phase != throttled {
 		return
@@ -157,8 +140,8 @@ func (sh *shard[T]) countThrottled(state *group[T], change int32) {
 	}
 }
 
-// nextReview returns the tick at which nothing blocks a group any more. For
-// a group without items it is that at which its bucket is full as well.
+// nextReview returns the tick at which nothing blocks a group any more, and if
+// it has no items, its bucket is full.
 func (sh *shard[T]) nextReview(state *group[T], b *groupBucket, now uint64) (tick uint64) {
 	at := uint64(0)
 	if state.held&noToken != 0 {
@@ -176,14 +159,13 @@ func (sh *shard[T]) nextReview(state *group[T], b *groupBucket, now uint64) (tic
 	return sh.set.time.tickAt(at)
 }
 
-// forgettable reports whether nothing would be lost if a group without items
-// were forgotten. It goes by the last reading of the clock.
+// forgettable reports whether a group without items can be forgotten. It goes
+// by the last reading of the clock.
 func (sh *shard[T]) forgettable(state *group[T], b *groupBucket) bool {
 	return b == nil || state.held == 0 && b.full <= sh.groups.latest
 }
 
-// tickAt returns the first tick that begins at or after a moment in
-// nanoseconds, or never.
+// tickAt returns the first tick that begins at or after a moment, or never.
 func (t *timebase) tickAt(moment uint64) uint64 {
 	if moment == math.MaxUint64 {
 		return never

@@ -2,81 +2,54 @@ package shard
 
 import "github.com/shardq/shardq/internal/chunked"
 
-// Groups. If a set has groups, all items of a group are in one shard, which
-// follows from the group. Each group has a run queue of its own there, and the
-// shard's own run queue is empty. A weighted round robin (roundrobin.go,
-// takegroup.go) selects the group whose items are handed out.
-//
-// Like items, groups are found by a table and known by their ids. A group takes
-// memory only while it has items, and the number of groups makes no operation
-// slower.
-
 // MaxGroupWeight is the greatest weight of a group.
 const MaxGroupWeight = 1 << 20
 
-// A group is what a shard keeps of one group.
+// A group is what a shard keeps of one group. All items of a group are in one
+// shard, which follows from the group. A group has a run queue of its own, and
+// takes memory only while it has items. The number of groups makes no operation
+// slower.
 type group[T comparable] struct {
-	ready runQueue[T]
-	// born tells the group from earlier ones with the same id: see births.
-	born uint32
-	// items counts the entries of the group. The group is forgotten with the
-	// last, unless its bucket is not full or it is paused: see groupblock.go.
-	items  int32
-	weight int32
-	// limit is the number of items that may be in processing, or 0 if there is
-	// no limit.
-	limit int32
-	// served counts the items handed out in the group's turn.
-	served int32
-	// phase tells whether the group is in the round robin.
-	phase groupPhase
-	// held tells what blocks the group besides its limit.
-	held blocks
-	// hasBucket reports that the group has a cell in groups.buckets.
-	hasBucket bool
+	ready     runQueue[T]
+	born      uint32 // tells the group from earlier ones with the same id: see births
+	items     int32  // the entries of the group: see leaveGroup
+	weight    int32
+	limit     int32 // of the items in processing, or 0
+	served    int32 // the items handed out in the group's turn
+	phase     groupPhase
+	held      blocks // what blocks the group besides its limit
+	hasBucket bool   // whether it has a cell in groups.buckets
 	// next and previous are its neighbours in its circle, or among the
 	// throttled groups.
 	next, previous uint32
-	// in is its circle, if it is in the round robin.
-	in *circle
+	in             *circle // if it is in the round robin
 }
 
-// groups is what a shard keeps of all groups.
+// groups is what a shard keeps of all groups. The shard's own run queue is
+// empty then: a weighted round robin selects the group to serve.
 type groups[T comparable] struct {
-	names  *table[string]
-	states chunked.Array[group[T]]
-	// of has the group of each entry.
-	of cells[uint32]
-	// depth counts the ready items of all groups, and processing those in
-	// processing.
-	depth, processing int32
-	// births counts the groups that were ever made, modulo its range.
-	births uint32
-	// vacant counts the groups without items that are remembered.
-	vacant int32
-	// buckets has the buckets of groups that have one. It is nil until there is
-	// one.
-	buckets *chunked.Array[groupBucket]
-	// waiting has the groups that wait for a tick: see groupwait.go. filed
-	// reports that the driver has to read a new deadline.
-	waiting []uint32
-	filed   bool
-	// throttledBy counts the throttled groups by their reasons.
-	throttledBy [4]int32
-	// rated reports that a group was ever given a rate.
-	rated bool
-	// latest is the latest reading of the clock by which a bucket was used.
-	latest uint64
+	names       *table[string]
+	states      chunked.Array[group[T]]
+	of          cells[uint32] // the group of each entry
+	depth       int32         // the ready items of all groups
+	processing  int32
+	births      uint32                      // the groups ever made, modulo its range
+	vacant      int32                       // the groups without items that are remembered
+	buckets     *chunked.Array[groupBucket] // nil until a group has one
+	waiting     []uint32                    // groups that wait for a tick: see groupwait.go
+	filed       bool                        // the driver has to read a new deadline
+	throttledBy [4]int32                    // the throttled groups by their reasons
+	rated       bool                        // a group was ever given a rate
+	latest      uint64                      // the latest reading by which a bucket was used
 	roundRobin
 }
 
 func (g *groups[T]) at(id uint32) *group[T] { return g.states.At(id) }
 
-// groupOf returns the id of an entry's group.
 func (sh *shard[T]) groupOf(id uint32) uint32 { return *sh.groups.of.At(id) }
 
 // pushedInGroup is called when an entry was put into the run queue of its
-// group.
+// group, and pulledInGroup when it was taken out.
 func (sh *shard[T]) pushedInGroup(id uint32, becameReady bool) {
 	sh.groups.depth++
 	if becameReady {
@@ -87,7 +60,6 @@ func (sh *shard[T]) pushedInGroup(id uint32, becameReady bool) {
 	}
 }
 
-// pulledInGroup is called when an entry was taken out of that run queue.
 func (sh *shard[T]) pulledInGroup(id uint32, becameEmpty bool) {
 	sh.groups.depth--
 	if becameEmpty {
@@ -98,7 +70,6 @@ func (sh *shard[T]) pulledInGroup(id uint32, becameEmpty bool) {
 	}
 }
 
-// joinGroup notes the group of a new entry.
 func (sh *shard[T]) joinGroup(id uint32, to *tag) {
 	sh.needGroups()
 	g := sh.groups
@@ -116,7 +87,6 @@ func (sh *shard[T]) joinGroup(id uint32, to *tag) {
 	}
 }
 
-// newGroup makes a group without items.
 func (sh *shard[T]) newGroup(name string, p position) (of uint32, state *group[T]) {
 	g := sh.groups
 	of, _ = g.names.insert(p, name)
@@ -126,8 +96,7 @@ func (sh *shard[T]) newGroup(name string, p position) (of uint32, state *group[T
 	return of, state
 }
 
-// configureAdded is configure for the group of an entry whose item is added
-// again.
+// configureAdded is configure for the group of an entry that is added again.
 func (sh *shard[T]) configureAdded(id uint32, to *tag) {
 	if to.weight > 0 {
 		of := sh.groupOf(id)
@@ -146,8 +115,7 @@ func (sh *shard[T]) needGroups() {
 }
 
 // leaveGroup is called before an entry is removed. The group is forgotten with
-// its last entry, or once its bucket is full and it is not paused. It has no
-// ready items then.
+// its last entry, or once its bucket is full and it is not paused.
 func (sh *shard[T]) leaveGroup(id uint32) {
 	if w := sh.table.requested; w != nil {
 		w.setRun(id, 0) // the next entry with this id may be of a group without levels
@@ -167,7 +135,6 @@ func (sh *shard[T]) leaveGroup(id uint32) {
 	sh.await(of, b, sh.nextReview(state, b, g.latest))
 }
 
-// forgetGroup forgets a group without items.
 func (sh *shard[T]) forgetGroup(of uint32, state *group[T]) {
 	g := sh.groups
 	if state.hasBucket {

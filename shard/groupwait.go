@@ -1,15 +1,8 @@
 package shard
 
-// The groups of a shard that wait for a token, for the end of a pause, or, if
-// they have no items, until they can be forgotten. They form a binary heap, the
-// earliest deadline first. It is no timing wheel, because a deadline is also
-// set by readings of a clock that was set back.
-//
-// The first deadline of each shard is published in Set.waits, where the driver
-// reads it without the lock. It is beside the shard's next, because a shutdown
-// ends delays, but not the waits of groups.
-
-// await makes a group wait for a tick, or for nothing if that is never.
+// await makes a group wait for a tick, or for nothing if that is never. Waiting
+// groups form a heap, the earliest deadline first. It is no timing wheel,
+// because a deadline is also set by readings of a clock that was set back.
 func (sh *shard[T]) await(id uint32, b *groupBucket, deadline uint64) {
 	g := sh.groups
 	switch {
@@ -29,8 +22,10 @@ func (sh *shard[T]) await(id uint32, b *groupBucket, deadline uint64) {
 	sh.publishWait()
 }
 
-// publishWait publishes the first deadline. If the driver's timer may be later,
-// the caller must tell the driver once the lock is released: see regrouped.
+// publishWait publishes the first deadline in Set.waits, which the driver reads
+// without the lock. It is not in the shard's next, because a shutdown ends
+// delays, but not waits. If the timer may be later, the caller must tell the
+// driver once the lock is released: see regrouped.
 func (sh *shard[T]) publishWait() {
 	g, next := sh.groups, uint64(never)
 	if len(g.waiting) > 0 {
@@ -62,8 +57,7 @@ func (s *Set[T]) endWaits(sh *shard[T], at reading) effects {
 		if g == nil || len(g.waiting) == 0 || g.buckets.At(g.waiting[0]).deadline > at.now {
 			break
 		}
-		// The next deadline is later than this reading, so the group is
-		// reviewed once.
+		// The next deadline is later than this reading: each is reviewed once.
 		if sh.review(g.waiting[0], at.nanoseconds) {
 			fx |= wakes
 		}
@@ -72,8 +66,8 @@ func (s *Set[T]) endWaits(sh *shard[T], at reading) effects {
 	return fx
 }
 
-// earliestWait returns the first tick at which a group has to be reviewed, or
-// the queue's own bucket has a token.
+// earliestWait returns the first tick at which a wait or that of the gate is
+// over.
 func (s *Set[T]) earliestWait() uint64 {
 	earliest := s.gate.opens.Load()
 	for i := range s.waits {
@@ -82,7 +76,7 @@ func (s *Set[T]) earliestWait() uint64 {
 	return earliest
 }
 
-// endWaitsDue ends the waits that are over. It reports whether there were any.
+// endWaitsDue ends the waits that are over, and reports whether there were any.
 func (s *Set[T]) endWaitsDue(at reading) (any bool) {
 	for i := range s.waits {
 		if s.waits[i].Load() <= at.now {

@@ -1,10 +1,7 @@
 package shard
 
-// The levels of a run queue that have items and are not served form a binary
-// heap, the highest first. Each level knows its place, so that a level can be
-// removed when its last item is canceled.
-
-// insert puts a level that has items, or is about to, into the heap.
+// insert puts a level that has items, or is about to, into the heap of those
+// that are not served, the highest first.
 func (l *levels) insert(v *level, list fifo) {
 	v.list = list
 	l.ready += list.length
@@ -14,7 +11,8 @@ func (l *levels) insert(v *level, list fifo) {
 	l.rise(v)
 }
 
-// remove takes a level out of the heap.
+// remove takes a level out of the heap, for example if its last item is
+// canceled.
 func (l *levels) remove(place int) (v *level) {
 	v = l.heap[place]
 	v.place = notInHeap
