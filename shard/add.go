@@ -26,7 +26,6 @@ func (s *Set[T]) Add(item T) {
 	s.after(fx)
 }
 
-// A request is what an add asks for.
 type request struct {
 	priority     int  // the least priority of the run
 	cancelsDelay bool // of a delayed item, and the delay's priority counts too
@@ -125,9 +124,9 @@ func (sh *shard[T]) add(id uint32, e *entry[T], r request) effects {
 	return sh.deduplicated()
 }
 
-// duplicatesBeforeYield is the number of deduplicated adds in a row, with no
-// hand-out between, after which the producer yields to a woken consumer that
-// has not begun to search. Both need a processor, and such adds change nothing.
+// duplicatesBeforeYield is the number of fruitless adds in a row after which
+// the producer yields its processor to a woken consumer that has not begun to
+// search.
 const duplicatesBeforeYield = 64
 
 func (sh *shard[T]) deduplicated() effects {
@@ -145,7 +144,6 @@ func (s *Set[T]) yield() {
 	}
 }
 
-// An addHook calls OnAdd. Adds are found under the lock of a shard.
 type addHook[T comparable] struct {
 	hook func(stats.Add[T])
 	outbox[stats.Add[T]]
@@ -158,11 +156,9 @@ func newAddHook[T comparable](hook func(stats.Add[T])) *addHook[T] {
 	return &addHook[T]{hook: hook}
 }
 
-// tracksAdds reports whether each add needs requestPriority.
 func (s *Set[T]) tracksAdds() bool { return s.rules.KeepPlaces || s.adds != nil }
 
-// leftLine keeps a report for OnAdd: an entry leaves the line, and no consumer
-// takes it.
+// leftLine reports to OnAdd that no consumer takes the entry.
 func (sh *shard[T]) leftLine(id uint32, e *entry[T]) {
 	if sh.set.adds != nil {
 		sh.set.adds.keep(stats.Add[T]{Item: e.item, Priority: sh.table.requested.run(id), Canceled: true})

@@ -15,8 +15,7 @@ type address struct {
 	tag
 }
 
-// A tag is the group of an item, and its policy. If the user is not asked,
-// weight is 0.
+// A tag is the group of an item, and its policy unless weight is 0.
 type tag struct {
 	group         string
 	groupHash     uint32
@@ -24,7 +23,6 @@ type tag struct {
 	rate          rate
 }
 
-// initGroups makes the shard of an item follow from its group.
 func (s *Set[T]) initGroups() {
 	if s.config.Group == nil {
 		return
@@ -36,8 +34,8 @@ func (s *Set[T]) initGroups() {
 	s.route = func(item T) uint64 { return s.groupRoute(s.config.Group(item)) }
 }
 
-// addressOf returns an item's shard, and fills in its address there, because a
-// copy would take time. It may call user code.
+// addressOf returns an item's shard, and fills in its address, as a copy would
+// take time.
 func (s *Set[T]) addressOf(item T, to *address) (sh *shard[T]) {
 	if s.config.Group == nil {
 		sh, to.hash = s.locate(item)
@@ -47,7 +45,7 @@ func (s *Set[T]) addressOf(item T, to *address) (sh *shard[T]) {
 	return s.shardAt(s.tag(&to.tag, s.config.Group(item)))
 }
 
-// tag describes a group in to, and returns its route. It may call user code.
+// tag describes a group in to, and returns its route.
 func (s *Set[T]) tag(to *tag, group string) (route uint64) {
 	hash := maphash.String(s.seed, group)
 	to.group, to.groupHash = group, uint32(hash)
@@ -60,7 +58,6 @@ func (s *Set[T]) tag(to *tag, group string) (route uint64) {
 	return hash
 }
 
-// ask panics if the user's policy has a fault.
 func (s *Set[T]) ask(to *tag) {
 	p := s.config.GroupPolicy(to.group)
 	if err := p.Rate.Validate(); err != nil {
@@ -73,7 +70,6 @@ func (s *Set[T]) ask(to *tag) {
 	}
 }
 
-// groupRoute returns the hash that selects the shard of a group.
 func (s *Set[T]) groupRoute(group string) uint64 {
 	if s.config.StableRouting {
 		return xxhash.Sum64String(group)
@@ -81,18 +77,16 @@ func (s *Set[T]) groupRoute(group string) uint64 {
 	return maphash.String(s.seed, group)
 }
 
-// hashOfGroup returns the seeded hash by which a shard finds a group.
 func (s *Set[T]) hashOfGroup(group string) uint32 { return uint32(maphash.String(s.seed, group)) }
 
-// An Address is where an item belongs. It lets the item be added without
-// calling user code, which might panic.
+// An Address lets an item be added without calling user code, which might
+// panic.
 type Address struct {
 	shard uint16
 	to    address
 }
 
-// SetAddress sets a to the address of an item, and calls the user's functions
-// for it.
+// SetAddress sets a to the address of an item. It may call user code.
 func (s *Set[T]) SetAddress(a *Address, item T) { a.shard = s.addressOf(item, &a.to).number }
 
 // AddTo is [Set.Add] at a known address. Only keepDelay decides what becomes of

@@ -9,23 +9,27 @@ import (
 )
 
 // An admission is what an add may be refused for, beside a shutdown: the
-// capacity, and the window of its item. A nil admission, that of most adds,
-// refuses nothing.
+// capacity and its window. A nil admission, that of most adds, refuses nothing.
 type admission struct {
-	limited  bool // by the capacity
-	acquired bool // the limiter has granted a weight
-	settled  bool // a shard has decided, and has used or released the weight
-	// window is the length of the window that the add opens, from the reading
-	// at to the tick ends.
-	window time.Duration
-	at     reading
-	ends   uint64
-	id     uint32 // of the item's entry, if the add is limited and admitted
-	err    error  // why the add was refused
+	limited  bool          // by the capacity
+	acquired bool          // the limiter has granted a weight
+	settled  bool          // a shard has decided, and has used or released the weight
+	window   time.Duration // that the add opens, from at to the tick ends
+	at       reading
+	ends     uint64
+	id       uint32 // of the item's entry, if the add is limited and admitted
+	err      error  // why the add was refused
 }
 
-// offer adds an item as the delay says, unless it is refused, and returns the
-// admission's error. It calls no hook: the caller must call notify.
+func (s *Set[T]) offerItem(item T, to *address, d Delay, a *admission) (sh *shard[T], err error) {
+	if s.mayDiffer && s.Reject(item) {
+		return nil, ErrRejected
+	}
+	sh = s.addressOf(item, to)
+	return sh, s.offer(sh, item, *to, d, a)
+}
+
+// offer adds an item, unless it is refused. The caller must call notify.
 func (s *Set[T]) offer(sh *shard[T], item T, to address, d Delay, a *admission) error {
 	if d.Window > 0 {
 		s.needWindows()
@@ -41,7 +45,6 @@ func (s *Set[T]) offer(sh *shard[T], item T, to address, d Delay, a *admission) 
 	return a.err
 }
 
-// addAdmitted is offer without a delay.
 func (s *Set[T]) addAdmitted(sh *shard[T], item T, to *address, d Delay, a *admission) {
 	s.refresh()
 	if d.Window > 0 {
@@ -60,8 +63,7 @@ func (s *Set[T]) addAdmitted(sh *shard[T], item T, to *address, d Delay, a *admi
 	s.watchWindow(a)
 }
 
-// admits reports whether an add passes. If so, the caller must call entryOf
-// before it releases the lock.
+// admits must be followed by entryOf in the same hold, if it returns true.
 func (sh *shard[T]) admits(a *admission, item T, to *address) bool {
 	switch {
 	case sh.set.closing.refusing.Load():
@@ -96,8 +98,6 @@ func (sh *shard[T]) release(a *admission) {
 		a.acquired = false
 	}
 }
-
-func (a *admission) honorsCapacity() bool { return a != nil && a.limited }
 
 // reserve makes sure that the item has an entry, if the limiter allows.
 func (sh *shard[T]) reserve(a *admission, item T, to *address) {
@@ -146,17 +146,11 @@ var (
 	ErrRejected = errors.New("shardq: item is not equal to itself")
 )
 
-// TryAdd adds item as [Set.AddWith] does, or returns [ErrFull] if there is no
-// room or there are waiters for it, [ErrNotAgain] if the item's window is open,
-// and [ErrShutDown] after a shutdown began.
+// TryAdd adds item as [Set.AddWith] does, or returns [ErrFull], also if others
+// wait for room, [ErrNotAgain] or [ErrShutDown].
 func (s *Set[T]) TryAdd(item T, d Delay) error {
-	if s.mayDiffer && s.Reject(item) {
-		return ErrRejected
-	}
 	var to address
-	sh := s.addressOf(item, &to)
-	a := admission{limited: true}
-	err := s.offer(sh, item, to, d, &a)
+	_, err := s.offerItem(item, &to, d, &admission{limited: true})
 	s.notify()
 	return err
 }
@@ -167,13 +161,8 @@ func (s *Set[T]) AddContext(ctx context.Context, item T, d Delay) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if s.mayDiffer && s.Reject(item) {
-		return ErrRejected
-	}
 	var to address
-	sh := s.addressOf(item, &to)
-	a := admission{limited: true}
-	err := s.offer(sh, item, to, d, &a)
+	sh, err := s.offerItem(item, &to, d, &admission{limited: true})
 	waited := err == ErrFull
 	if waited {
 		if err = s.limit.Acquire(ctx, 1); err == nil {
@@ -187,14 +176,17 @@ func (s *Set[T]) AddContext(ctx context.Context, item T, d Delay) error {
 		// The group's policy may have changed during the wait. The item was added
 		// first, so that the next waiter does not wait for user code.
 		s.tag(&to.tag, to.group)
-		s.configureAgain(sh, item, &to)
+		sh.mu.Lock()
+		defer sh.mu.Unlock()
+		if id := sh.find(item, to.hash); id != 0 {
+			sh.configureAdded(id, &to.tag)
+		}
 	}
 	return err
 }
 
-// offerAcquired offers an item for which the limiter has granted a weight, and
-// lets it grant the next before the caller calls notify, whose hook may acquire
-// itself.
+// offerAcquired offers an item whose weight is granted, and lets the limiter
+// grant the next before notify, whose hook may acquire itself.
 func (s *Set[T]) offerAcquired(sh *shard[T], item T, to address, d Delay) error {
 	a := admission{limited: true, acquired: true}
 	defer func() {
@@ -204,14 +196,4 @@ func (s *Set[T]) offerAcquired(sh *shard[T], item T, to address, d Delay) error 
 		s.limit.FinishAcquire()
 	}()
 	return s.offer(sh, item, to, d, &a)
-}
-
-// configureAgain takes the policy of an item's group, if the shard still holds
-// the item.
-func (s *Set[T]) configureAgain(sh *shard[T], item T, to *address) {
-	sh.mu.Lock()
-	defer sh.mu.Unlock()
-	if id := sh.find(item, to.hash); id != 0 {
-		sh.configureAdded(id, &to.tag)
-	}
 }

@@ -1,18 +1,15 @@
 package shard
 
 import (
-	"context"
 	"math/bits"
 	"slices"
 )
 
-// batchSize is the number of items of a batch that are partitioned together. It
-// bounds how long one call holds a shard's lock.
+// batchSize bounds how long one call holds a shard's lock.
 const batchSize = 64
 
-// AddBatch adds the items as [Set.Add] does, in their order within each shard.
-// For each 64 items it takes the lock of each of their shards once, and wakes
-// at most one consumer.
+// AddBatch adds the items as [Set.Add] does. For each 64 it takes the lock of
+// each of their shards once, and wakes at most one consumer.
 func (s *Set[T]) AddBatch(items []T) { s.addBatch(items, s.request()) }
 
 func (s *Set[T]) addBatch(items []T, r request) {
@@ -40,8 +37,7 @@ func (s *Set[T]) addSome(items []T, r request) {
 	}
 }
 
-// partitionAdds assigns the items of an add to the buckets of their shards,
-// without the rejected ones.
+// partitionAdds assigns the items that are not rejected to their shards.
 func (s *Set[T]) partitionAdds(p *partition, items []T) {
 	p.prefetched = s.prefetch(items)
 	if s.config.Group != nil {
@@ -56,8 +52,7 @@ func (s *Set[T]) partitionAdds(p *partition, items []T) {
 }
 
 // EndBatch is [Set.End] of each handle, with the locks and wake-ups of
-// [Set.AddBatch]. It returns the indexes of the handles whose processing had
-// ended already.
+// [Set.AddBatch]. It returns the indexes of those that had ended already.
 func (s *Set[T]) EndBatch(handles []Handle) (late []int) {
 	defer func() { late = s.endAll(handles) }() // also if the clock panics
 	s.refreshForWork()
@@ -67,14 +62,7 @@ func (s *Set[T]) EndBatch(handles []Handle) (late []int) {
 func (s *Set[T]) endAll(handles []Handle) (late []int) {
 	defer s.notify() // last, because it may panic
 	for first := 0; first < len(handles); first += batchSize {
-		some := handles[first:min(first+batchSize, len(handles))]
-		var p partition
-		for i, h := range some {
-			p.add(i, 0, h.shard)
-		}
-		ignored := s.finishPartitioned(&p,
-			func(sh *shard[T]) { sh.prefetchClaimed(&p, some) },
-			func(sh *shard[T], i int) effects { return sh.endClaimed(some[i]) })
+		ignored := s.endSome(handles[first:min(first+batchSize, len(handles))])
 		for ; ignored != 0; ignored &= ignored - 1 {
 			late = append(late, first+bits.TrailingZeros64(ignored))
 		}
@@ -82,26 +70,20 @@ func (s *Set[T]) endAll(handles []Handle) (late []int) {
 	return late
 }
 
-// DoneBatchAt is [Set.EndBatch] that counts and reports misuses.
-func (s *Set[T]) DoneBatchAt(items []T, handles []Handle) {
-	for _, i := range s.EndBatch(handles) {
-		s.misuse(items[i])
+// endSome returns the places of handles whose processing had ended already.
+func (s *Set[T]) endSome(handles []Handle) (ignored uint64) {
+	var p partition
+	for i, h := range handles {
+		p.add(i, 0, h.shard)
 	}
-}
-
-// finishPartitioned calls finish for each place of a batch, with the lock of
-// its shard held. It returns the places whose processing had ended already.
-func (s *Set[T]) finishPartitioned(
-	p *partition, prefetch func(sh *shard[T]), finish func(sh *shard[T], i int) effects,
-) (ignored uint64) {
 	var all effects
 	for p.next() {
 		sh := s.shard(int(p.shard))
 		var here effects
 		sh.mu.Lock()
-		prefetch(sh)
+		sh.prefetchClaimed(&p, handles)
 		for i, ok := p.take(); ok; i, ok = p.take() {
-			fx := finish(sh, i)
+			fx := sh.endClaimed(handles[i])
 			if here |= fx; fx&took == 0 {
 				ignored |= 1 << i
 			}
@@ -114,25 +96,20 @@ func (s *Set[T]) finishPartitioned(
 	return ignored
 }
 
-func (s *Set[T]) getSome(ctx context.Context, b buffers[T]) (n int, err error) {
-	if err := ctx.Err(); err != nil || len(b.items) == 0 {
-		return 0, err
+// DoneBatchAt is [Set.EndBatch] that counts and reports misuses.
+func (s *Set[T]) DoneBatchAt(items []T, handles []Handle) {
+	for _, i := range s.EndBatch(handles) {
+		s.misuse(items[i])
 	}
-	if n = s.takeSome(b); n > 0 {
-		return n, nil
-	}
-	return s.awaitContext(ctx, b)
 }
 
-// buffers has room for the items that a consumer takes. priorities and handles
-// may be nil.
+// buffers has room for items. priorities and handles may be nil.
 type buffers[T comparable] struct {
 	items      []T
 	priorities []int
 	handles    []Handle
 }
 
-// slice returns the cells n to m-1.
 func (b buffers[T]) slice(n, m int) buffers[T] {
 	b.items = b.items[n:m]
 	if b.priorities != nil {
@@ -150,7 +127,6 @@ func (s *Set[T]) takeSome(b buffers[T]) (n int) {
 	return s.takeHere(b, s.readForTake())
 }
 
-// takeHere is takeSome with a reading of the clock, if the takes need one.
 func (s *Set[T]) takeHere(b buffers[T], now uint64) (n int) {
 	if s.cares.Load()&caresForGate != 0 {
 		return s.takeThroughGate(b, now)
@@ -179,8 +155,7 @@ func (s *Set[T]) takeHere(b buffers[T], now uint64) (n int) {
 	return n
 }
 
-// takeOneByOne is takeHere with priorities or groups, which every take has to
-// compare. The clock was read before, so that its panic loses no item.
+// takeOneByOne is for priorities or groups, which every take has to compare.
 func (s *Set[T]) takeOneByOne(b buffers[T], now uint64) (n int) {
 	for ; n < len(b.items); n++ {
 		item, priority, handle, ok := s.takeNow(now)
@@ -202,7 +177,6 @@ func (b buffers[T]) put(n int, item T, priority int, handle Handle) {
 	}
 }
 
-// takeAll is takeHere where there is one shard.
 func (s *Set[T]) takeAll(sh *shard[T], b buffers[T]) (n int) {
 	for n < len(b.items) {
 		sh.mu.Lock()
@@ -227,8 +201,8 @@ func (sh *shard[T]) takeUpTo(b buffers[T]) (n int) {
 	return n
 }
 
-// AddBatchWith adds the items as [Set.AddWith] does. For each 64 items it reads
-// the clock once, and takes the locks of [Set.AddBatch]. With a window it adds
+// AddBatchWith adds the items as [Set.AddWith] does, with the locks of
+// [Set.AddBatch] and a reading of the clock for each 64. With a window it adds
 // them one by one.
 func (s *Set[T]) AddBatchWith(items []T, d Delay) {
 	switch {
@@ -241,14 +215,10 @@ func (s *Set[T]) AddBatchWith(items []T, d Delay) {
 		r.priority = d.Priority
 		s.addBatch(items, r)
 	default:
-		s.fileBatch(items, d)
-	}
-}
-
-func (s *Set[T]) fileBatch(items []T, d Delay) {
-	defer s.notify() // last, because it may panic; also if hashing an item panics
-	for some := range slices.Chunk(items, batchSize) {
-		s.fileSome(some, d)
+		defer s.notify() // last, because it may panic; also if hashing an item panics
+		for some := range slices.Chunk(items, batchSize) {
+			s.fileSome(some, d)
+		}
 	}
 }
 
@@ -284,8 +254,7 @@ func (s *Set[T]) fileSome(items []T, delay Delay) {
 	}
 }
 
-// files reports whether delays can be filed with none of the special cases of
-// AddWith.
+// files reports whether delays need none of the special cases of AddWith.
 func (sh *shard[T]) files(d Deadline) bool {
 	if !d.f.delayed || sh.set.closing.refusing.Load() {
 		return false

@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// A circle has groups that take turns. With Config.PrioritiesBeforeTurns a
-// shard has one for each priority: a group is in that of its highest priority,
-// and the highest circle that has groups is served.
+// A circle has groups that take turns. With Config.PrioritiesBeforeTurns there
+// is one for each priority: a group is in that of its highest, and the highest
+// is served.
 type circle struct {
 	turn     uint32 // the group whose turn it is, or 0
 	priority int
@@ -38,7 +38,6 @@ func (sh *shard[T]) circleFor(state *group[T]) *circle {
 	return c
 }
 
-// enterCircle puts a group behind all others of its circle.
 func (sh *shard[T]) enterCircle(id uint32, state *group[T]) {
 	g := sh.groups
 	state.in = sh.circleFor(state)
@@ -56,8 +55,8 @@ func (g *groups[T]) leaveCircle(id uint32, state *group[T]) {
 	state.in = nil
 }
 
-// followPriority moves the group of an entry to the end of another circle, if
-// its highest priority has changed.
+// followPriority moves a group to another circle if its highest priority
+// changed.
 func (sh *shard[T]) followPriority(id uint32) {
 	g := sh.groups
 	if g.circles == nil {
@@ -70,16 +69,13 @@ func (sh *shard[T]) followPriority(id uint32) {
 	}
 }
 
-// position returns where a circle is, or belongs, among the open ones.
 func (s *circles) position(c *circle) (at int) {
-	at, _ = slices.BinarySearchFunc(s.open, c.priority, func(o *circle, priority int) int {
-		return cmp.Compare(o.priority, priority)
-	})
+	at, _ = slices.BinarySearchFunc(s.open, c, func(a, b *circle) int { return cmp.Compare(a.priority, b.priority) })
 	return at
 }
 
-// openCircle is called before a circle gets its first group, and closeCircle
-// when its last has left.
+// openCircle is called before its first group comes, closeCircle after the
+// last.
 func (g *groups[T]) openCircle(c *circle) {
 	if s := g.circles; s != nil {
 		c.served = s.takes
@@ -103,8 +99,8 @@ func (g *groups[T]) closeCircle(c *circle) {
 	}
 }
 
-// next returns the circle to serve. Every interval-th time, unless interval is
-// 0, it is the one that was passed over longest.
+// next returns the circle to serve: every interval-th time that which was
+// passed over longest.
 func (g *groups[T]) next(interval uint32) *circle {
 	c, s := g.best, g.circles
 	if s == nil {

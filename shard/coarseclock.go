@@ -3,41 +3,37 @@ package shard
 import "sync/atomic"
 
 // A coarseClock is a reading of the clock that operations share, to stamp when
-// items come into their states (Config.Ages). To read the clock for each stamp
-// would take half as long as the whole cycle of an item. So the first operation
-// of a tick reads it, and the driver ends the reading with the tick. It does
-// not wake while nothing happens. With metrics there are more readings: see
+// items come into their states: a reading for each would take half as long as
+// an item's whole cycle. The first operation of a tick reads, and the driver
+// ends the reading with the tick. With metrics there are more readings: see
 // sampler.
 type coarseClock struct {
-	// now is the last reading in nanoseconds: the start of its tick, or, with
-	// metrics, the moment itself.
-	now        atomic.Uint64
+	now        atomic.Uint64 // the start of the tick, or, with metrics, the moment itself
 	live       atomic.Uint64 // the tick of the reading while the driver holds it current, or 0
 	sampler    sampler
 	keepsWaits atomic.Bool // see Set.KeepWaits
 	_          [64 - 16 - 32 - 4]byte
 }
 
-// refresh makes the coarse clock current. It must be called at the start of an
-// operation that leads to stamps, with no lock held. It may read the clock, and
-// set the clock's timer.
+// refresh makes the coarse clock current before an operation that stamps. It
+// may read the clock and set its timer, so no lock may be held.
 func (s *Set[T]) refresh() {
 	if s.config.Ages && s.coarse.live.Load() == 0 {
 		s.readClock()
 	}
 }
 
-// refreshForWork is refresh before a Get or a Done. If adds are many and Gets
-// and Dones few, each of the latter reads the clock itself: the reading of an
-// add after the previous one would count the time since for what follows.
+// refreshForWork is refresh before a Get or a Done. If these are few, each
+// reads for itself: with the reading of an earlier add, the time since would
+// count for what follows.
 func (s *Set[T]) refreshForWork() {
 	if s.config.Ages && (s.coarse.live.Load() == 0 || s.coarse.sampler.interval.Load() == 1) {
 		s.readClock()
 	}
 }
 
-// readClock reads the clock for the coarse clock. Once the driver is gone,
-// nobody ends a reading, so each is for one operation.
+// readClock makes a reading. Once the driver is gone, nobody ends it, so it is
+// for one operation.
 func (s *Set[T]) readClock() {
 	tick := s.storeReading()
 	if s.measures != nil && s.coarse.sampler.read(tick) == 0 {
@@ -53,10 +49,9 @@ func (s *Set[T]) readClock() {
 	}
 }
 
-// storeReading reads the clock, stores the reading, and returns its tick. It
-// reads again if another reading was stored meanwhile: a goroutine stopped
-// before its store would set the coarse clock back, and a list in order would
-// have younger items before older ones.
+// storeReading reads again if another reading was stored meanwhile: a goroutine
+// stopped before its store would set the coarse clock back, and a list in order
+// would have younger items before older ones.
 func (s *Set[T]) storeReading() (tick uint64) {
 	for {
 		before := s.coarse.now.Load()
@@ -71,8 +66,7 @@ func (s *Set[T]) storeReading() (tick uint64) {
 	}
 }
 
-// deadline returns the tick at which the driver has to end the reading, or
-// never.
+// deadline returns the tick at which the driver ends the reading, or never.
 func (c *coarseClock) deadline() uint64 {
 	if live := c.live.Load(); live != 0 {
 		return live + 1
@@ -86,8 +80,8 @@ func (c *coarseClock) invalidate() {
 	}
 }
 
-// update takes the driver's reading, before the driver adds what has expired,
-// unless an operation has stored one since before.
+// update takes the driver's reading, unless an operation has stored one since
+// before.
 func (c *coarseClock) update(before, now, tick uint64) {
 	c.now.CompareAndSwap(before, now)
 	if live := c.live.Load(); live != 0 && live != tick { // or the clock was set back

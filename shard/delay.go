@@ -31,21 +31,16 @@ func (s *Set[T]) AddWith(item T, d Delay) {
 	s.fileIn(sh, item, to, d, nil)
 }
 
-// AddInWindow is AddWith that returns why the add was refused, or nil.
+// AddInWindow is AddWith that returns why the add was refused.
 func (s *Set[T]) AddInWindow(item T, d Delay) error {
-	if s.mayDiffer && s.Reject(item) {
-		return ErrRejected
-	}
-	var to address
-	sh := s.addressOf(item, &to)
-	var a admission
 	defer s.notify()
-	return s.offer(sh, item, to, d, &a)
+	var to address
+	_, err := s.offerItem(item, &to, d, &admission{})
+	return err
 }
 
-// fileIn is AddWith at a known address, with a delay or a policy. It reports
-// whether the item was accepted. With an admission, the caller must call
-// notify.
+// fileIn is AddWith at a known address, with a delay or a policy. With an
+// admission, the caller must call notify.
 func (s *Set[T]) fileIn(sh *shard[T], item T, to address, d Delay, a *admission) (taken bool) {
 	at := s.driver.taken(s.time.nanoseconds())
 	f := s.time.filing(d, at)
@@ -66,8 +61,7 @@ func (s *Set[T]) fileIn(sh *shard[T], item T, to address, d Delay, a *admission)
 		if at.now >= f.first() {
 			return s.addOverdue(sh, item, to, at, f, a)
 		}
-		// It was set back. Set the wheel back as well, so that the item does not
-		// become ready early.
+		// It was set back, so the item would become ready early.
 		s.rewind(sh, at.now)
 		s.driver.poke()
 	}
@@ -101,9 +95,8 @@ func (t *timebase) filing(d Delay, at reading) filing {
 
 func (f filing) first() uint64 { return min(f.deadline, f.limit) }
 
-// addOverdue adds an item without a delay, or whose deadline passed during the
-// call, unless the policy keeps it delayed. It cancels an earlier delay: of
-// several delays, one counts, once. It reports whether the item was accepted.
+// addOverdue adds an item whose deadline has passed, unless the policy keeps it
+// delayed. It cancels an earlier delay: of several delays, one counts, once.
 func (s *Set[T]) addOverdue(sh *shard[T], item T, to address, at reading, f filing, a *admission) (taken bool) {
 	s.refresh()
 	sh.mu.Lock()
@@ -141,9 +134,8 @@ func (s *Set[T]) addOverdue(sh *shard[T], item T, to address, at reading, f fili
 	return waits || fx&took != 0
 }
 
-// keepDelayed keeps a delayed item delayed, within the limit, if the policy of
-// an overdue filing does. It returns the next deadline of the shard, another
-// item's if the wheel was set back.
+// keepDelayed keeps an item delayed if the policy says so. It returns the
+// shard's next deadline, which may be another item's if the wheel was set back.
 func (sh *shard[T]) keepDelayed(item T, hash uint32, at reading, f filing) (next uint64, waits bool) {
 	id := sh.find(item, hash)
 	if id == 0 || !sh.table.at(id).delayed() || f.policy != KeepOld && f.policy != KeepLatest {
@@ -163,14 +155,14 @@ func (sh *shard[T]) keepDelayed(item T, hash uint32, at reading, f filing) (next
 	return sh.next.Load(), true
 }
 
-// delay delays item until the deadline. ok is false if the shard's wheel has
-// passed that, and refused is true if the add was refused.
+// delay returns ok false, if not refused, when the wheel has passed the
+// deadline.
 func (s *Set[T]) delay(
 	sh *shard[T], item T, to address, at reading, f filing, a *admission,
 ) (ok, refused bool) {
 	sh.mu.Lock()
 	for s.closing.refusing.Load() {
-		if a.honorsCapacity() || !sh.takesBack(item, to.hash) {
+		if a != nil && a.limited || !sh.takesBack(item, to.hash) {
 			sh.refuse(a)
 			sh.mu.Unlock()
 			return false, true
@@ -216,8 +208,7 @@ func (sh *shard[T]) fileTimer(item T, to address, at reading, f filing, a *admis
 	return sh.fileTimerOf(id, e, at, f)
 }
 
-// fileTimerOf files the timer of an entry, and returns its deadline, or never
-// if a run to come serves the delay.
+// fileTimerOf returns never if a run to come serves the delay.
 func (sh *shard[T]) fileTimerOf(id uint32, e *entry[T], at reading, f filing) (deadline uint64) {
 	if p := e.phase(); (p == ready || p == dirty) && (f.unlessReady || sh.set.rules.DropDelayIfReady) {
 		sh.raisePriority(id, e, f.priority)
@@ -253,15 +244,14 @@ func (sh *shard[T]) schedule(id uint32, deadline uint64) uint64 {
 	return deadline
 }
 
-// cancelDelay cancels the item's timer, and returns the priority of the delay.
-// The driver may still wake for the timer once.
+// cancelDelay is clearDelay with a timer. The driver may still wake for it
+// once.
 func (sh *shard[T]) cancelDelay(id uint32, e *entry[T]) (priority int) {
 	sh.wheel.Cancel(id)
 	return sh.clearDelay(id, e)
 }
 
-// clearDelay ends the delay of an item whose timer is no longer filed, and
-// returns its priority.
+// clearDelay returns the priority of the delay. The timer must not be filed.
 func (sh *shard[T]) clearDelay(id uint32, e *entry[T]) (priority int) {
 	e.setDelayed(false)
 	sh.wheel.unlimit(id)
@@ -272,7 +262,6 @@ func (sh *shard[T]) clearDelay(id uint32, e *entry[T]) (priority int) {
 	return priority
 }
 
-// expireItem is called by the wheel under the shard's lock.
 func (sh *shard[T]) expireItem(id uint32) {
 	e := sh.table.at(id)
 	sh.rare.expired++
@@ -282,7 +271,6 @@ func (sh *shard[T]) expireItem(id uint32) {
 // stepsPerHold bounds how long expire holds a shard's lock.
 const stepsPerHold = 128
 
-// expire adds the items of a shard whose delays have expired, up to a bound.
 func (s *Set[T]) expire(sh *shard[T], at reading) effects {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
@@ -301,8 +289,6 @@ func (s *Set[T]) expire(sh *shard[T], at reading) effects {
 	return sh.effectsOfExpiry(before)
 }
 
-// effectsOfExpiry returns the effects of delays that expired since the depth
-// was before.
 func (sh *shard[T]) effectsOfExpiry(before int32) effects {
 	fx := sh.reportsDue()
 	if sh.depth() > before {

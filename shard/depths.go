@@ -1,18 +1,15 @@
 package shard
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 
 	"github.com/shardq/shardq/stats"
 )
 
-// mostLevelsCounted bounds a hold of the lock: there may be as many levels as
-// items, and each group has its own.
+// mostLevelsCounted bounds a hold: there may be as many levels as items.
 const mostLevelsCounted = 256
 
-// depths counts ready items by priority.
 type depths struct {
 	by          map[int]int
 	prioritized bool // items have other priorities than 0
@@ -26,8 +23,7 @@ func (d *depths) add(priority, n int) {
 	d.by[priority] += n
 }
 
-// addDepthsTo adds the shard's ready items, and returns the number of levels
-// counted.
+// addDepthsTo returns the number of levels counted.
 func (sh *shard[T]) addDepthsTo(d *depths) (counted int) {
 	switch {
 	case d.tooMany:
@@ -68,7 +64,7 @@ func (d *depths) rows() (rows []stats.Priority) {
 	if !d.prioritized || d.tooMany {
 		return nil
 	}
-	for _, priority := range slices.SortedFunc(maps.Keys(d.by), func(a, b int) int { return cmp.Compare(b, a) }) {
+	for _, priority := range slices.Backward(slices.Sorted(maps.Keys(d.by))) {
 		if n := d.by[priority]; n > 0 {
 			rows = append(rows, stats.Priority{Priority: priority, Ready: n})
 		}

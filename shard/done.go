@@ -41,9 +41,9 @@ func (sh *shard[T]) endItem(item T, hash uint32) effects {
 	return 0
 }
 
-// End is [Set.Done] of the processing that h names, without hashing or reading
-// the item, and reports whether it was still going on. If the clock or a hook
-// panics, the processing ends nevertheless.
+// End is [Set.Done] of the processing that h names, and reports whether it was
+// going on. It does not read the item. The processing ends also if the clock or
+// a hook panics.
 func (s *Set[T]) End(h Handle) (ended bool) {
 	if !s.config.Ages {
 		return s.endNow(h)
@@ -81,8 +81,7 @@ func (s *Set[T]) misuse(item T) {
 	s.report(stats.DoneWithoutGet, item)
 }
 
-// finish ends the processing of an entry. The position is that of its slot, or
-// zero if it is not known.
+// finish ends a processing. The position of the entry's slot may be zero.
 func (sh *shard[T]) finish(id uint32, e *entry[T], p position) (fx effects) {
 	if e.phase() == dirty && sh.set.closing.discarding.Load() {
 		sh.discard(id, e)
@@ -111,15 +110,13 @@ func (sh *shard[T]) finish(id uint32, e *entry[T], p position) (fx effects) {
 	return fx
 }
 
-// countDone keeps its count apart from the others because the shard's first
-// cache line has room for a byte.
+// countDone has a count of its own: the first cache line has room for a byte.
 func (sh *shard[T]) countDone() {
 	if sh.done++; sh.done == 0 {
 		sh.rare.done += 1 << 8
 	}
 }
 
-// find returns the id of item's entry, or 0.
 func (sh *shard[T]) find(item T, hash uint32) (id uint32) {
 	if sh.table != nil {
 		id, _ = sh.table.find(hash, item)
@@ -127,19 +124,16 @@ func (sh *shard[T]) find(item T, hash uint32) (id uint32) {
 	return id
 }
 
-// inProcessing returns the entry of an item in processing, or the id 0.
 func (sh *shard[T]) inProcessing(item T, hash uint32) (id uint32, e *entry[T]) {
-	if id = sh.find(item, hash); id == 0 {
-		return 0, nil
+	if id = sh.find(item, hash); id != 0 {
+		if e = sh.table.at(id); e.inFlight() {
+			return id, e
+		}
 	}
-	if e = sh.table.at(id); !e.inFlight() {
-		return 0, nil
-	}
-	return id, e
+	return 0, nil
 }
 
-// forget removes an entry that is idle and not delayed. Nothing in the queue
-// refers to its item afterwards.
+// forget removes an idle entry. Nothing refers to its item afterwards.
 func (sh *shard[T]) forget(id uint32, e *entry[T], p position) {
 	if sh.set.limit != nil {
 		sh.set.limit.Release(1)
@@ -151,8 +145,7 @@ func (sh *shard[T]) forget(id uint32, e *entry[T], p position) {
 	sh.releaseIfDue()
 }
 
-// releaseIfDue releases the storage of an empty shard, if that is due. Groups
-// that are remembered keep it.
+// releaseIfDue releases the storage of an empty shard without groups.
 func (sh *shard[T]) releaseIfDue() {
 	g := sh.groups
 	empty := sh.table.live == 0 && (g == nil || g.names.live == 0)

@@ -1,19 +1,17 @@
 package shard
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"sync/atomic"
 )
 
 // A drain lets callers wait until all shards have reached a state that they do
-// not leave again. A closed shard that is quiet, for example, stays so, because
-// adds are dropped and its timers are gone. So each shard reports once, and the
-// last report ends the wait.
+// not leave again. So each shard reports once, and the last report ends the
+// wait.
 type drain struct {
-	// owing counts the shards that have not reported, and one more until all
-	// shards were inspected.
-	owing   atomic.Int32
+	owing   atomic.Int32                  // reports, and one until all shards were inspected
 	done    chan struct{}                 // closed when owing reaches 0
 	current atomic.Pointer[chan struct{}] // closed and replaced by each ShutDown
 }
@@ -33,7 +31,6 @@ func (d *drain) settle() {
 	}
 }
 
-// released returns a channel that the next release closes.
 func (d *drain) released() <-chan struct{} { return *d.current.Load() }
 
 func (d *drain) release() {
@@ -41,32 +38,22 @@ func (d *drain) release() {
 	close(*d.current.Swap(&next))
 }
 
-// wait reports whether all shards have reported before cancel or released was
-// closed.
+// wait reports whether all shards have reported.
 func (d *drain) wait(cancel, released <-chan struct{}) bool {
 	select {
 	case <-d.done:
-		return true
 	case <-cancel:
 	case <-released:
 	}
-	select {
-	case <-d.done: // both may have happened
-		return true
-	default:
-		return false
-	}
+	return d.owing.Load() == 0 // both may have happened
 }
 
 func (sh *shard[T]) quiet() bool { return sh.depth() == 0 && sh.processing() == 0 }
 
-func (sh *shard[T]) hasDelayed() bool { return sh.wheel != nil && sh.wheel.Len() > 0 }
-
 func (sh *shard[T]) isEmpty() bool { return sh.table == nil || sh.table.live == 0 }
 
-// reportsDue returns the reports that the shard owes and whose state it has
-// reached. It must be called after an item was forgotten or a delay ended, and
-// its result passed to settle once the lock is released.
+// reportsDue returns the reports that are due after an item was forgotten or a
+// delay ended. They must be passed to settle once the lock is released.
 func (sh *shard[T]) reportsDue() (due effects) {
 	if sh.owes == 0 {
 		return sh.regrouped()
@@ -74,7 +61,7 @@ func (sh *shard[T]) reportsDue() (due effects) {
 	if sh.quiet() {
 		due |= quiet
 	}
-	if !sh.hasDelayed() {
+	if sh.wheel == nil || sh.wheel.Len() == 0 {
 		due |= noneDelayed
 	}
 	if sh.isEmpty() {
@@ -85,7 +72,6 @@ func (sh *shard[T]) reportsDue() (due effects) {
 	return due | sh.regrouped()
 }
 
-// owe announces a report of the shard to a drain, unless it has before.
 func (sh *shard[T]) owe(r effects, to *drain) {
 	if sh.owes&owed(r) == 0 {
 		sh.owes |= owed(r)
@@ -132,50 +118,43 @@ type Draining struct {
 // Released returns a channel that the next ShutDown closes.
 func (s *Set[T]) Released() <-chan struct{} { return s.drained.released() }
 
-// DrainUntil refuses adds, applies the policy to delayed items, and blocks
-// until nothing is delayed, ready or in processing. Then the set is shut down.
-// It returns early with the error of ctx, or [ErrShutDown] if released is
-// closed; what it has begun goes on. It appends to dropped the items that it
-// drops, and those that a ShutDown drops meanwhile, also if a hook panics.
+// DrainUntil ends adds, blocks until nothing is delayed, ready or in
+// processing, and shuts down. It returns early with the error of ctx, or
+// [ErrShutDown] if released is closed; what it has begun goes on. It appends to
+// dropped the items that it drops, and those that a ShutDown drops meanwhile,
+// also if a hook panics.
 func (s *Set[T]) DrainUntil(ctx context.Context, d Draining, released <-chan struct{}, dropped *[]T) error {
 	before := s.abandoned.is()
-	ended := func(part *drain) bool {
-		if part.wait(ctx.Done(), released) && s.abandoned.is() == before {
-			return true
-		}
-		*dropped = append(*dropped, s.abandoned.take()...)
-		return false
-	}
+	var part *drain // to wait for before the close
 	s.refuse(d.Retries)
 	switch {
 	case d.Retries && s.TakesBack():
 		s.sweep(d.Delayed, dropped)
-		s.oweAll(&s.emptying, empty, &s.emptied)
-		if !ended(&s.emptied) {
-			return drainError(ctx)
-		}
+		part = &s.emptied
+		s.oweAll(&s.emptying, empty, part)
 	case d.Delayed == RunDelayed:
 		s.runDelayed()
 	case d.Delayed == AwaitDelayed:
-		s.oweAll(&s.awaitingDelays, noneDelayed, &s.delaysDone)
-		if !ended(&s.delaysDone) {
-			return drainError(ctx)
-		}
+		part = &s.delaysDone
+		s.oweAll(&s.awaitingDelays, noneDelayed, part)
+	}
+	if part != nil && (!part.wait(ctx.Done(), released) || s.abandoned.is() != before) {
+		*dropped = append(*dropped, s.abandoned.take()...)
+		return cmp.Or(ctx.Err(), ErrShutDown)
 	}
 	s.close(func(items []T) { *dropped = append(*dropped, items...) })
 	if !s.drained.wait(ctx.Done(), released) {
-		return drainError(ctx)
+		return cmp.Or(ctx.Err(), ErrShutDown)
 	}
 	*dropped = append(*dropped, s.unreturned.take()...)
 	return nil
 }
 
-// ReturnLater lets the next Drain return the items that a Drain dropped before
-// it panicked.
+// ReturnLater keeps items of a Drain that panicked for the next to return.
 func (s *Set[T]) ReturnLater(dropped []T) { s.unreturned.add(dropped) }
 
-// abandoned are the items that a ShutDown dropped although a Drain was waiting
-// for them. Of several such drains, the first to call take returns them.
+// abandoned are items that a ShutDown dropped although Drains were waiting for
+// them. The first Drain to call take returns them.
 type abandoned[T comparable] struct {
 	mu    sync.Mutex // a leaf
 	any   bool
@@ -204,31 +183,19 @@ func (a *abandoned[T]) take() []T {
 	return items
 }
 
-func drainError(ctx context.Context) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	return ErrShutDown
-}
-
-// runDelayed makes all delayed items ready, in turns of bounded length. It
-// locks each shard once at least: an AddAfter in flight may be accepted, but
-// not filed yet.
+// runDelayed makes all delayed items ready. It locks each shard at least once:
+// an AddAfter may have been accepted without having filed its timer yet.
 func (s *Set[T]) runDelayed() {
-	defer s.expireAll() // also if the clock panics
+	defer func() { // also if the clock panics
+		for sh := range s.made() {
+			for more := true; more; more = sh.next.Load() != never {
+				s.publish(s.expire(sh, reading{now: never}))
+			}
+		}
+	}()
 	s.refresh()
 }
 
-func (s *Set[T]) expireAll() {
-	for sh := range s.made() {
-		for more := true; more; more = sh.next.Load() != never {
-			s.publish(s.expire(sh, reading{now: never}))
-		}
-	}
-}
-
-// oweAll announces a report of each shard to a drain. Only the first call does
-// so.
 func (s *Set[T]) oweAll(begun *atomic.Bool, r effects, to *drain) {
 	if !begun.CompareAndSwap(false, true) {
 		return
@@ -244,7 +211,7 @@ func (s *Set[T]) oweAll(begun *atomic.Bool, r effects, to *drain) {
 }
 
 // discardReady drops all ready items. Dirty ones are dropped by their Done. A
-// worker that asks for the next item then learns of the shutdown at once.
+// worker then learns of the shutdown at once.
 func (s *Set[T]) discardReady() {
 	s.closing.discarding.Store(true)
 	for sh := range s.made() {
@@ -254,8 +221,7 @@ func (s *Set[T]) discardReady() {
 	s.wake() // a consumer may wait for a throttled group
 }
 
-// discardSome drops some ready items of a shard, and reports whether there may
-// be more.
+// discardSome reports whether there may be more ready items.
 func (s *Set[T]) discardSome(sh *shard[T]) (more bool) {
 	var ids [stepsPerHold]uint32
 	n := 0
@@ -277,8 +243,7 @@ func (s *Set[T]) discardSome(sh *shard[T]) (more bool) {
 	return n == len(ids)
 }
 
-// discard drops an item that is ready or dirty. If it is ready, the queue
-// forgets it.
+// discard drops an item that is ready or dirty.
 func (sh *shard[T]) discard(id uint32, e *entry[T]) {
 	what := e.step(canceled)
 	sh.leftLine(id, e)

@@ -9,26 +9,22 @@ import (
 	"github.com/shardq/shardq/clock"
 )
 
-// A driver wakes for the earliest deadline of all shards. It is no goroutine,
-// which would take memory in each of thousands of queues, and would have to be
-// started, woken and joined. Between deadlines it is one timer of the clock,
-// and without delayed items it is nothing.
+// A driver wakes for the earliest deadline of all shards. Between deadlines it
+// is one timer of the clock: a goroutine would take memory in each of thousands
+// of queues, and have to be started, woken and joined.
 //
-// A goroutine that changes the timer owns it meanwhile, and holds no lock. The
-// user's clock may therefore block (only ShutDown waits for it), panic, or call
-// the timer's function at once.
+// Who changes the timer owns it meanwhile, and holds no lock. The user's clock
+// may therefore block, panic, or call the timer's function at once.
 type driver[T comparable] struct {
 	set *Set[T]
-	// armed is the tick that the timer is set for, or never if it is not set.
-	// It is at or before every filed deadline, or the owner of the timer is
-	// about to change that.
+	// armed is the tick that the timer is set for, or never. It is at or before
+	// every filed deadline, or the owner of the timer is about to change that.
 	armed     atomic.Uint64
 	ownership atomic.Uint32 // one of the states below
 	readings  atomic.Uint32 // the driver's readings of the clock: see reading
 	timer     clock.Timer   // used only by its owner
 	lingering bool          // see lingers; used only by the owner of the timer
-	// gone is closed when ownership becomes timerStopped, or when a driver that
-	// lingers has noticed the shutdown.
+	// gone is closed when the driver has stopped, or lingers after a shutdown.
 	gone     chan struct{}
 	goneOnce sync.Once
 }
@@ -65,12 +61,10 @@ func (d *driver[T]) init(s *Set[T]) {
 // before it gives the timer up.
 func (d *driver[T]) poke() { d.pokeFor(notice{deadline: never}) }
 
-// A notice tells the driver about a deadline that was filed by a reading of the
-// clock at start. If the deadline is never, the driver has to read all.
+// A notice is a deadline, filed by a reading of the clock at start, or never.
 type notice struct{ deadline, start uint64 }
 
-// pokeFor is poke for a caller that knows what has changed. If the timer is set
-// for later, it is moved without reading the shards.
+// pokeFor moves a timer that is set for later without reading the shards.
 func (d *driver[T]) pokeFor(n notice) {
 	told := !d.set.hasReports()
 	if d.run(n) && told && d.set.hasReports() {
@@ -78,13 +72,12 @@ func (d *driver[T]) pokeFor(n notice) {
 	}
 }
 
-// jump is the number of ticks that the timer may be overdue before the driver
-// assumes that the clock has jumped forward, and its timers have not.
+// jump is how many ticks overdue the timer is if the clock has jumped without
+// it.
 const jump = 100
 
-// filed pokes the driver if the timer may miss a deadline that was filed by a
-// reading of the clock, because it is set for later or the clock has jumped.
-// Nothing else would notice a jump until the timers fire.
+// filed pokes the driver if its timer is set for later than a deadline, or if
+// the clock has jumped, which nothing else would notice until the timers fire.
 func (d *driver[T]) filed(deadline uint64, at reading) {
 	armed := d.armed.Load()
 	switch {
@@ -95,9 +88,9 @@ func (d *driver[T]) filed(deadline uint64, at reading) {
 	}
 }
 
-// call is the timer's function. If it does not acquire the timer, it may run on
-// the stack of the owner, within AfterFunc or Reset. OnStuck may call ShutDown,
-// which waits for that owner, so another goroutine calls OnStuck then.
+// call is the timer's function. It may run on the stack of the timer's owner,
+// within AfterFunc or Reset. OnStuck may call ShutDown, which waits for that
+// owner, so another goroutine calls OnStuck then.
 func (d *driver[T]) call() {
 	if d.run(notice{deadline: never}) {
 		d.set.callHooks()
@@ -106,7 +99,6 @@ func (d *driver[T]) call() {
 	}
 }
 
-// hasReports reports whether a hook has to be called for what the driver found.
 func (s *Set[T]) hasReports() bool {
 	return s.watchdog.found.pending.Load() || s.watches.changes.pending.Load() ||
 		s.adds != nil && s.adds.pending.Load()
@@ -117,7 +109,6 @@ func (s *Set[T]) callHooks() {
 	s.reportAdds()
 }
 
-// run updates the timer, unless another goroutine owns it.
 func (d *driver[T]) run(n notice) (acquired bool) {
 	if !d.acquire() {
 		return false
@@ -129,14 +120,12 @@ func (d *driver[T]) run(n notice) (acquired bool) {
 	return true
 }
 
-// stop ends the driver, after a shutdown began. Afterwards nobody owns the
-// timer.
+// stop returns when the timer is stopped, or the driver lingers.
 func (d *driver[T]) stop() {
 	d.poke()
 	<-d.gone
 }
 
-// acquire makes the caller the owner of the timer, or notifies the owner.
 func (d *driver[T]) acquire() bool {
 	for {
 		switch state := d.ownership.Load(); state {
@@ -154,7 +143,6 @@ func (d *driver[T]) acquire() bool {
 	}
 }
 
-// settle adds what has expired, sets the timer for the rest, and gives it up.
 func (d *driver[T]) settle(n notice) {
 	for {
 		begun := d.set.closing.begun.Load()
@@ -182,9 +170,8 @@ func (d *driver[T]) settle(n notice) {
 	}
 }
 
-// armFor is arm for a deadline that was filed. The timer is set for a time at
-// or before all others, or those who filed them will poke. If armed is never,
-// drop may have left the timer unset.
+// armFor is arm for a deadline that was filed: those who filed others before
+// armed will poke. If armed is never, drop may have left the timer unset.
 func (d *driver[T]) armFor(n notice) (ok bool) {
 	switch armed := d.armed.Load(); {
 	case n.deadline == never || armed == never:
@@ -196,8 +183,8 @@ func (d *driver[T]) armFor(n notice) (ok bool) {
 	return d.armAt(n.deadline, n.start)
 }
 
-// arm sets the timer for the earliest deadline. It returns false if that has
-// passed: the clock may call the function of such a timer while we own it.
+// arm sets the timer, or returns false if the earliest deadline has passed: the
+// clock may call the function of such a timer while we own it.
 func (d *driver[T]) arm() (ok bool) {
 	d.armed.Store(never) // from here on, a goroutine that files a timer pokes us
 	next := d.set.earliest()
@@ -211,7 +198,6 @@ func (d *driver[T]) arm() (ok bool) {
 	return d.armAt(next, d.set.time.nanoseconds())
 }
 
-// armAt sets the timer for a deadline, or returns false if that has passed.
 func (d *driver[T]) armAt(deadline, now uint64) (ok bool) {
 	left := d.set.time.left(now, deadline)
 	for tries := 0; left > 0 && tries < mostSettings; tries++ {
@@ -226,8 +212,8 @@ func (d *driver[T]) armAt(deadline, now uint64) (ok bool) {
 	return left > 0
 }
 
-// mostSettings bounds how often armAt sets the timer of a clock that takes
-// longer than a tick for it, and so seems to be stepped each time.
+// mostSettings is for a clock that takes longer than a tick to set a timer, and
+// so seems to be stepped each time.
 const mostSettings = 4
 
 func (d *driver[T]) setTimer(delay time.Duration) {
@@ -238,8 +224,8 @@ func (d *driver[T]) setTimer(delay time.Duration) {
 	}
 }
 
-// weakCall returns the timer's function. The timer does not hold the set in
-// memory: once nothing else does, nobody can take what it would make ready.
+// weakCall does not hold the set in memory: once nothing else does, nobody can
+// take what the timer would make ready.
 func weakCall[T comparable](d *driver[T]) func() {
 	set := weak.Make(d.set)
 	return func() {
@@ -255,12 +241,10 @@ func (d *driver[T]) markStopped() {
 	d.leave()
 }
 
-// leave lets the shutdown return.
 func (d *driver[T]) leave() { d.goneOnce.Do(func() { close(d.gone) }) }
 
-// lingers reports whether the driver goes on after a shutdown, because groups
-// or the gate may wait for a token or the end of a pause, and consumers for
-// them. It then never stops any more, so that SetRate can set another rate.
+// lingers reports whether groups or the gate, and consumers for them, may wait
+// after a shutdown. The driver never stops then, so that SetRate works.
 func (d *driver[T]) lingers() bool {
 	if d.set.config.Group != nil || d.set.gate.bucket.Load() != nil {
 		d.lingering = true
@@ -268,16 +252,15 @@ func (d *driver[T]) lingers() bool {
 	return d.lingering
 }
 
-// pokeKeeping is poke for a caller that has items by now, which a panic of the
-// clock would lose. The next call that reaches the driver then sets the timer.
+// pokeKeeping is poke for a caller whose items a panic of the clock would lose.
+// The next call that reaches the driver sets the timer then.
 func (d *driver[T]) pokeKeeping() {
 	defer func() { _ = recover() }()
 	d.poke()
 }
 
-// abandon is deferred by the owner of the timer. If the clock panicked before
-// settled was set, it tries once more, because goroutines may have filed
-// deadlines meanwhile and left the timer to us. After a second panic the next
+// abandon tries once more if the clock has panicked, because goroutines may
+// have filed deadlines and left the timer to us. After a second panic, the next
 // AddAfter has to set the timer. The first panic continues.
 func (d *driver[T]) abandon(settled *bool) {
 	if *settled {
@@ -315,7 +298,6 @@ func (d *driver[T]) drop() {
 	d.markStopped()
 }
 
-// expireDue adds what has expired, in turns of bounded length.
 func (d *driver[T]) expireDue() {
 	for more := true; more; {
 		before := d.set.coarse.now.Load()
@@ -339,7 +321,6 @@ func (d *driver[T]) expireDue() {
 }
 
 // earliest returns the first tick at which the driver has something to do.
-// After a shutdown there are only the waits of groups and of the gate.
 func (s *Set[T]) earliest() uint64 {
 	waits := s.earliestWait()
 	if s.closing.begun.Load() {

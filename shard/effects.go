@@ -1,32 +1,27 @@
 package shard
 
-// effects are the results of an operation on a shard, and what remains to be
-// done once the shard's lock is released.
+// effects are what remains to be done once the shard's lock is released.
 type effects uint16
 
 const (
 	took   effects = 1 << iota // the operation was not ignored
 	wakes                      // there may be something for a parked consumer to take
 	yields                     // the add was one of many in a row that were deduplicated
-
 	// The reports of a shard, once for each time that it owes one: see drain.go.
-
 	quiet       // nothing is ready or in processing
 	noneDelayed // nothing is delayed
 	empty       // nothing is held, for a Drain; items in processing may be added
 	emptyNow    // nothing is held, for a WaitIdle; adds go on
 	files       // the wait of a group was filed, and the driver's timer may be later
 	tells       // a change is kept for a watch
-
-	reports = quiet | noneDelayed | empty | emptyNow | files
+	reports     = quiet | noneDelayed | empty | emptyNow | files
 )
 
-// owed has the reports that a shard owes to drains, in the byte that its layout
-// leaves.
+// owed has the reports that a shard owes. Its layout leaves a byte for them.
 type owed uint8
 
-// after carries out effects. It calls hooks last, because they may panic. The
-// caller reports a misuse after that.
+// after calls hooks last, because they may panic. A misuse is reported after
+// it.
 func (s *Set[T]) after(fx effects) {
 	if fx&^took != 0 || s.notifies { // otherwise spare the call
 		s.apply(fx)
@@ -45,8 +40,7 @@ func (s *Set[T]) apply(fx effects) {
 	}
 }
 
-// notify tells watches, and calls OnAdd and OnWatermark. It may panic, so it
-// comes last.
+// notify calls hooks. It may panic, so it comes last.
 func (s *Set[T]) notify() {
 	s.reportAdds()
 	s.limit.Notify()

@@ -2,22 +2,18 @@ package shard
 
 import "github.com/shardq/shardq/internal/chunked"
 
-// An entry is everything that a shard knows of an item. With string items it is
-// 32 bytes, so that no entry crosses a cache line. What only some items need is
-// in columns.
+// An entry is what a shard knows of an item. With string items it is 32 bytes,
+// so that none crosses a cache line. What only some items need is in columns.
 type entry[T comparable] struct {
-	item T
-	// next links the entry's list, if any: a run queue, the items in processing
-	// if the queue keeps ages, or the chunk's free list.
-	next   uint32
+	item   T
+	next   uint32 // in a run queue, the list of processings or the free list
 	status status
 	hash   uint32 // finds the slot of the index without reading the item
 	fence  uint32 // the low half of the fence of the last hand-out: see Handle
 }
 
-// A status packs, from the lowest bit, the phase, a bit that is set while the
-// wheel holds a timer under the entry's id, and the id of the previous entry in
-// the list.
+// A status packs the phase, whether the wheel holds a timer under the entry's
+// id, and the id of the previous entry in the list.
 type status uint32
 
 const (
@@ -43,24 +39,22 @@ func (e *entry[T]) setDelayed(w bool) {
 	}
 }
 
-// inFlight reports whether the item is in processing, dirty or not.
 func (e *entry[T]) inFlight() bool { return e.phase() >= processing }
 
-// free reports whether a cell of the slab has no entry: an idle entry is
-// delayed.
+// free reports whether a cell has no entry: an idle entry is delayed.
 func (e *entry[T]) free() bool { return e.phase() == idle && !e.delayed() }
 
 func (e *entry[T]) previous() (id uint32) { return uint32(e.status >> backShift) }
 func (e *entry[T]) setPrevious(id uint32) { e.status = e.status&^backMask | status(id)<<backShift }
 
-// A column has a cell by an entry's id for what only some queues or items need.
-// Its memory exists where it is used, and is released with that of the entries.
+// A column has cells by ids for what only some queues or items need. Its memory
+// exists where it is used, and is released with that of the entries.
 type column interface {
-	// drop releases the memory of a chunk, none of whose ids is in use.
+	// drop releases a chunk, none of whose ids is in use.
 	drop(chunk int)
 }
 
-// cells are a column of cells of at most 64 bytes, which are zero when new.
+// cells have at most 64 bytes each, and are zero when new.
 type cells[E any] struct{ chunked.Array[E] }
 
 func (c *cells[E]) drop(chunk int) {
@@ -70,8 +64,7 @@ func (c *cells[E]) drop(chunk int) {
 	}
 }
 
-// A fifo is a list of entries, linked through the entries, so that joining and
-// leaving it allocate nothing. An entry is in at most one list.
+// A fifo is a list linked through entries. An entry is in at most one.
 type fifo struct {
 	head, tail uint32 // neither the head's previous link nor an empty list's tail is kept
 	length     int32
@@ -115,8 +108,7 @@ func (s *slab[T]) unlink(f *fifo, id uint32, e *entry[T]) {
 	s.at(next).setPrevious(previous)
 }
 
-// walk visits entries until visit returns false. It reports whether it visited
-// all.
+// walk reports whether it visited all.
 func (s *slab[T]) walk(f *fifo, visit func(id uint32) bool) (on bool) {
 	for id := f.head; id != 0; id = s.at(id).next {
 		if !visit(id) {

@@ -10,29 +10,24 @@ import (
 )
 
 // A gate limits the rate at which a set hands out items, and stops that while
-// the set is paused. A Get that finds something ready takes a token first, and
-// gives it back if another consumer was faster. A consumer that gets none
-// parks: the driver opens the gate at the moment of the next token, and wakes
-// one.
+// the set is paused. A Get that finds something ready takes a token, and gives
+// it back if another consumer was faster. If there is none it parks, and the
+// driver opens the gate and wakes a consumer at the moment of the next token.
 //
 // The race to lose would be this: a consumer finds no token; the driver opens
 // the gate, and finds no parked consumer; the consumer parks, beside a ready
-// item and a token. It cannot happen. The consumer stores opens before it
-// announces itself, and checks opens after that. The driver, and Resume
-// likewise, first clear what closes the gate and then check for parked
-// consumers. So one of the two sees what the other has done.
+// item and a token. It cannot happen: the consumer stores opens, announces
+// itself, and checks opens again. The driver clears opens, as Resume clears
+// paused, and then checks for parked consumers. So one sees what the other did.
 type gate struct {
-	paused atomic.Bool
-	used   atomic.Bool                // the set was ever paused, or had a rate
-	bucket atomic.Pointer[gateBucket] // nil while there is no rate
-	// opens is the tick at which the gate has a token again, or never while it
-	// has one, as far as the driver knows.
-	opens    atomic.Uint64
-	last     atomic.Uint64 // the last reading by a take, for takes that must not read
-	changing sync.Mutex    // held while the rate or the pause is changed; a leaf
+	paused   atomic.Bool
+	used     atomic.Bool                // the set was ever paused, or had a rate
+	bucket   atomic.Pointer[gateBucket] // nil while there is no rate
+	opens    atomic.Uint64              // the tick of the next token, or never while there is one
+	last     atomic.Uint64              // the last reading by a take, for takes that must not read
+	changing sync.Mutex                 // held while the rate or the pause is changed; a leaf
 }
 
-// A gateBucket is a bucket of all consumers. A change of the rate replaces it.
 type gateBucket struct {
 	rate rate
 	// full is replaced once another bucket, whose address is stored at once, has
@@ -53,7 +48,6 @@ const (
 	caresForGate                   // the set is paused or has a rate
 )
 
-// readForTake reads the clock, if the following takes need it.
 func (s *Set[T]) readForTake() (now uint64) {
 	if s.cares.Load()&caresForGroupRates == 0 && s.gate.bucket.Load() == nil {
 		return 0
@@ -63,8 +57,8 @@ func (s *Set[T]) readForTake() (now uint64) {
 	return now
 }
 
-// readForRate is readForTake after a take has begun: a panic of the clock must
-// not lose items. It never returns 0.
+// readForRate is readForTake after items may have been taken, which a panic of
+// the clock must not lose. It never returns 0.
 func (s *Set[T]) readForRate() (now uint64) {
 	now = max(1, s.gate.last.Load())
 	defer func() { _ = recover() }()
@@ -96,8 +90,8 @@ func (s *Set[T]) enter(now uint64) (ok bool) {
 	}
 }
 
-// closeIfEmpty closes the gate if the bucket is empty, and reports whether it
-// did. The caller must call watchGate once it has taken what it wants.
+// closeIfEmpty reports whether it closed the gate. The caller must call
+// afterGate.
 //
 // Meanwhile a token may be given back, or the rate be changed. Who does so
 // opens the gate afterwards. If we close it later still, we find that out, and
@@ -117,8 +111,6 @@ func (s *Set[T]) closeIfEmpty(b *gateBucket, now uint64) bool {
 	}
 }
 
-// giveBack gives a token back, because of which another consumer may have
-// closed the gate.
 func (s *Set[T]) giveBack() {
 	for b := s.gate.bucket.Load(); b != nil; b = s.gate.bucket.Load() {
 		full := b.full.Load()
@@ -131,8 +123,7 @@ func (s *Set[T]) giveBack() {
 	}
 }
 
-// reopen opens the gate early, and wakes a consumer that may have parked
-// because it was closed.
+// reopen opens the gate for consumers that parked because another closed it.
 func (s *Set[T]) reopen() {
 	s.gate.opens.Store(never)
 	if s.servableNow() {
@@ -140,22 +131,17 @@ func (s *Set[T]) reopen() {
 	}
 }
 
-func (s *Set[T]) watchGate() {
-	if s.gate.opens.Load() < s.driver.armed.Load() {
-		s.driver.pokeKeeping()
-	}
-}
-
-// afterGate is called after takes. After a shutdown, consumers may wait for the
-// gate although nothing is ready any more.
+// afterGate follows takes. Consumers may wait for the gate after a shutdown.
 func (s *Set[T]) afterGate() {
-	s.watchGate()
+	if s.gate.opens.Load() < s.driver.armed.Load() {
+		s.driver.pokeKeeping() // to open the gate in time
+	}
 	if s.closing.complete.Load() && s.mayLeave() {
 		s.wake()
 	}
 }
 
-// openGate opens the gate if its time has come, and reports whether it did.
+// openGate opens the gate if its time has come.
 func (s *Set[T]) openGate(now uint64) bool {
 	opens := s.gate.opens.Load()
 	if opens > now || !s.gate.opens.CompareAndSwap(opens, never) {
@@ -196,18 +182,18 @@ func (s *Set[T]) Resume() {
 	s.wake()
 }
 
-// SetRate changes the rate of the set. It panics if r has a fault. After a
-// shutdown, it has no effect on a set that had no rate and no groups before.
+// SetRate panics if r has a fault. After a shutdown, it has no effect on a set
+// that had no rate and no groups before.
 func (s *Set[T]) SetRate(r stats.Rate) {
 	to := rateOf(r)
 	s.replaceRate(to, s.time.nanoseconds())
 	s.endRateIfStopped()
 }
 
-// endRateIfStopped ends the rate if the driver has stopped, because nothing
-// would open the gate. SetRate calls it after setting a rate, and the driver
-// after stopping, so one of them finds what the other did. SetRate need not
-// wait for a shutdown, whose hooks may call it.
+// endRateIfStopped ends the rate if no driver would open the gate. SetRate
+// calls it after setting a rate, and the driver after stopping, so one finds
+// what the other did. SetRate must not wait for a shutdown, whose hooks may
+// call it.
 func (s *Set[T]) endRateIfStopped() {
 	if s.driver.ownership.Load() == timerStopped && s.gate.bucket.Load() != nil {
 		s.replaceRate(rate{}, 0)
@@ -222,8 +208,7 @@ func (s *Set[T]) replaceRate(to rate, now uint64) {
 	s.wake() // the woken consumer closes the gate again, if there is no token
 }
 
-// setRate replaces the bucket. Nobody takes a token from the one before once
-// its tokens are counted, or there would be too many.
+// setRate counts the tokens when nobody can take any from the old bucket.
 func (g *gate) setRate(to rate, now uint64) {
 	var next *gateBucket
 	if to.limits() {
@@ -245,7 +230,6 @@ func (s *Set[T]) changeGate(change func()) {
 	s.noteGate()
 }
 
-// noteGate lets takes care for the gate while that is needed.
 func (s *Set[T]) noteGate() {
 	if s.gate.paused.Load() || s.gate.bucket.Load() != nil {
 		s.gate.used.Store(true)

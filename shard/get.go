@@ -6,8 +6,8 @@ import (
 	"github.com/shardq/shardq/internal/sentinel"
 )
 
-// Get takes the next ready item into processing. It blocks until there is one.
-// After a shutdown it returns what is still ready, and then true at once.
+// Get takes the next ready item into processing, and blocks until there is one.
+// It returns true after a shutdown, once nothing is ready.
 func (s *Set[T]) Get() (item T, shutdown bool) {
 	if item, _, _, ok := s.TryTake(); ok {
 		return item, false
@@ -20,8 +20,7 @@ func (s *Set[T]) Get() (item T, shutdown bool) {
 // ErrShutDown is the error of [Set.GetContext] where [Set.Get] returns true.
 var ErrShutDown = sentinel.ErrShutDown
 
-// GetContext is Get that ends with ctx. If it returns the error of ctx, no item
-// was taken.
+// GetContext is Get that ends with ctx. With an error, no item was taken.
 func (s *Set[T]) GetContext(ctx context.Context) (item T, err error) {
 	if err := ctx.Err(); err != nil {
 		return item, err

@@ -7,25 +7,20 @@ import (
 	"github.com/shardq/shardq/stats"
 )
 
-// Groups returns an iterator over the groups that have items or are paused, in
-// no order. It holds no lock when it yields. It leaves out a group that got its
-// first item after it began at its shard.
+// Groups iterates over the groups that have items or are paused, without those
+// that got their first item after it began at their shard. It yields without a
+// lock.
 func (s *Set[T]) Groups() iter.Seq[stats.Group] {
 	return func(yield func(stats.Group) bool) {
-		on := true
 		for sh := range s.made() {
-			s.listGroups(sh, func(row stats.Group) bool {
-				on = yield(row)
-				return on
-			})
-			if !on {
+			if !s.listGroups(sh, yield) {
 				return
 			}
 		}
 	}
 }
 
-func (s *Set[T]) listGroups(sh *shard[T], yield func(stats.Group) bool) {
+func (s *Set[T]) listGroups(sh *shard[T], yield func(stats.Group) bool) (on bool) {
 	var rows []stats.Group
 	var began *groups[T] // the groups when the iteration began
 	births := uint32(0)
@@ -37,19 +32,17 @@ func (s *Set[T]) listGroups(sh *shard[T], yield func(stats.Group) bool) {
 			return 0, false
 		}
 		return began.names.piece(n, func(id uint32) {
-			if state := began.states.Lookup(id); state != nil && (state.items > 0 || state.held&paused != 0) && int32(state.born-births) < 0 {
+			state := began.states.Lookup(id)
+			if state != nil && (state.items > 0 || state.held&paused != 0) && int32(state.born-births) < 0 {
 				rows = append(rows, sh.groupInfo(id))
 			}
 		})
-	}, func() (on bool) {
-		for i := range rows {
-			if !yield(rows[i]) {
-				return false
-			}
-		}
+	}, func() bool {
+		on = !slices.ContainsFunc(rows, func(row stats.Group) bool { return !yield(row) })
 		rows = rows[:0]
-		return true
+		return on
 	})
+	return on
 }
 
 func (sh *shard[T]) groupInfo(id uint32) stats.Group {
@@ -70,13 +63,15 @@ func (sh *shard[T]) groupInfo(id uint32) stats.Group {
 		row.Reason = state.reason()
 	}
 	if b := g.bucketOf(id, state); b != nil {
-		sh.addBucketTo(&row, state, b)
+		row.Rate = b.wanted.public()
+		if row.Paused = state.held&paused != 0; row.Paused && b.until != never {
+			row.PausedUntil = sh.set.time.moment(b.until)
+		}
 	}
 	return row
 }
 
-// reason returns why a group is throttled. What only a caller can end comes
-// first.
+// reason returns why a group is throttled, first what only a caller can end.
 func (g *group[T]) reason() stats.Throttling {
 	switch {
 	case g.held&paused != 0:
@@ -87,15 +82,8 @@ func (g *group[T]) reason() stats.Throttling {
 	return stats.ThrottledByLimit
 }
 
-func (sh *shard[T]) addBucketTo(row *stats.Group, state *group[T], b *groupBucket) {
-	row.Rate = b.wanted.public()
-	if row.Paused = state.held&paused != 0; row.Paused && b.until != never {
-		row.PausedUntil = sh.set.time.moment(b.until)
-	}
-}
-
-// inOrder returns an iterator over the groups that have ready items: those of
-// the round robin in the order of their turns, and then the throttled ones.
+// inOrder returns the groups with ready items, by their turns, the throttled
+// last.
 func (g *groups[T]) inOrder() iter.Seq[uint32] {
 	return func(yield func(id uint32) bool) {
 		_ = g.walkSelectable(yield) && g.walkCircle(g.firstThrottled, yield)

@@ -7,9 +7,8 @@ import (
 	"github.com/shardq/shardq/stats"
 )
 
-// blocks are reasons, besides its limit, why a group is blocked. It is then out
-// of the round robin, so that no Get visits it, and the driver reviews it when
-// its wait ends (groupwait.go). Adds need not read the clock.
+// blocks are reasons, besides its limit, why no Get visits a group. The driver
+// reviews it when its wait ends, so that adds need not read the clock.
 type blocks uint8
 
 const (
@@ -17,16 +16,12 @@ const (
 	paused
 )
 
-// A groupBucket has the rate of a group, and its pause, in a column with a cell
-// only for groups that had either. A group without items is remembered while
-// its bucket is not full or it is paused: it would begin again with a full
-// bucket.
+// A groupBucket has the rate of a group, and its pause. A group without items
+// is remembered while either counts: it would begin again with a full bucket.
 type groupBucket struct {
-	full uint64 // the moment at which the bucket is full again
-	rate rate
-	// wanted is the rate that the user has asked for since. It replaces rate
-	// when the clock was read, because the tokens have to be converted.
-	wanted   rate
+	full     uint64 // the moment at which the bucket is full again
+	rate     rate
+	wanted   rate   // replaces rate when the clock was read, to convert the tokens
 	until    uint64 // the moment at which the pause ends, or never
 	deadline uint64 // the tick at which the group is reviewed
 	place    int32  // among the waiting groups, from 1 on, or 0
@@ -39,7 +34,6 @@ func (b *groupBucket) adopt(now uint64) {
 	}
 }
 
-// bucketOf returns the bucket of a group, or nil if it has none.
 func (g *groups[T]) bucketOf(id uint32, state *group[T]) *groupBucket {
 	if !state.hasBucket {
 		return nil
@@ -59,9 +53,9 @@ func (g *groups[T]) needBucket(id uint32, state *group[T]) *groupBucket {
 }
 
 // configure takes the policy of a group. An add neither reads the clock nor
-// wakes consumers of other items, so a greater limit frees the group at its
-// next Done, and another rate counts from the next item on. A review does both
-// at once.
+// wakes consumers of others, so a greater limit frees the group at its next
+// Done, and another rate counts from the next item on. A review does both at
+// once.
 func (sh *shard[T]) configure(id uint32, state *group[T], to *tag) {
 	g := sh.groups
 	g.weigh(state, to.weight)
@@ -74,8 +68,7 @@ func (sh *shard[T]) configure(id uint32, state *group[T], to *tag) {
 	}
 }
 
-// spend takes a token of a group for an item that is handed out, at the reading
-// of the clock with which the take began.
+// spend takes a token, at the reading of the clock with which the take began.
 func (sh *shard[T]) spend(id uint32, state *group[T], now uint64) {
 	g := sh.groups
 	b := g.bucketOf(id, state)
@@ -94,7 +87,7 @@ func (sh *shard[T]) spend(id uint32, state *group[T], now uint64) {
 	}
 }
 
-// review decides again what blocks a group, and reports whether it was freed.
+// review decides again what blocks a group.
 func (sh *shard[T]) review(id uint32, now uint64) (freed bool) {
 	g := sh.groups
 	state := g.at(id)
@@ -129,7 +122,6 @@ func (sh *shard[T]) setBlock(state *group[T], reason blocks, holds bool) {
 	}
 }
 
-// countThrottled counts a throttled group by its reason.
 func (sh *shard[T]) countThrottled(state *group[T], change int32) {
 	if state.phase != throttled {
 		return
@@ -140,8 +132,8 @@ func (sh *shard[T]) countThrottled(state *group[T], change int32) {
 	}
 }
 
-// nextReview returns the tick at which nothing blocks a group any more, and if
-// it has no items, its bucket is full.
+// nextReview returns when nothing blocks a group, or an empty one can be
+// forgotten.
 func (sh *shard[T]) nextReview(state *group[T], b *groupBucket, now uint64) (tick uint64) {
 	at := uint64(0)
 	if state.held&noToken != 0 {
@@ -159,13 +151,12 @@ func (sh *shard[T]) nextReview(state *group[T], b *groupBucket, now uint64) (tic
 	return sh.set.time.tickAt(at)
 }
 
-// forgettable reports whether a group without items can be forgotten. It goes
-// by the last reading of the clock.
+// forgettable goes by the last reading of the clock.
 func (sh *shard[T]) forgettable(state *group[T], b *groupBucket) bool {
 	return b == nil || state.held == 0 && b.full <= sh.groups.latest
 }
 
-// tickAt returns the first tick that begins at or after a moment, or never.
+// tickAt returns the first tick that begins at or after a moment.
 func (t *timebase) tickAt(moment uint64) uint64 {
 	if moment == math.MaxUint64 {
 		return never

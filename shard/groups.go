@@ -5,28 +5,24 @@ import "github.com/shardq/shardq/internal/chunked"
 // MaxGroupWeight is the greatest weight of a group.
 const MaxGroupWeight = 1 << 20
 
-// A group is what a shard keeps of one group. All items of a group are in one
-// shard, which follows from the group. A group has a run queue of its own, and
-// takes memory only while it has items. The number of groups makes no operation
+// A group has a run queue of its own, and takes memory only while it has items.
+// All its items are in one shard. The number of groups makes no operation
 // slower.
 type group[T comparable] struct {
-	ready     runQueue[T]
-	born      uint32 // tells the group from earlier ones with the same id: see births
-	items     int32  // the entries of the group: see leaveGroup
-	weight    int32
-	limit     int32 // of the items in processing, or 0
-	served    int32 // the items handed out in the group's turn
-	phase     groupPhase
-	held      blocks // what blocks the group besides its limit
-	hasBucket bool   // whether it has a cell in groups.buckets
-	// next and previous are its neighbours in its circle, or among the
-	// throttled groups.
-	next, previous uint32
+	ready          runQueue[T]
+	born           uint32 // tells the group from earlier ones with the same id: see births
+	items          int32  // the entries of the group: see leaveGroup
+	weight         int32
+	limit          int32 // of the items in processing, or 0
+	served         int32 // the items handed out in the group's turn
+	phase          groupPhase
+	held           blocks  // what blocks the group besides its limit
+	hasBucket      bool    // whether it has a cell in groups.buckets
+	next, previous uint32  // in its circle, or among the throttled groups
 	in             *circle // if it is in the round robin
 }
 
-// groups is what a shard keeps of all groups. The shard's own run queue is
-// empty then: a weighted round robin selects the group to serve.
+// groups is what a shard keeps of all groups. Its own run queue is empty then.
 type groups[T comparable] struct {
 	names       *table[string]
 	states      chunked.Array[group[T]]
@@ -48,8 +44,8 @@ func (g *groups[T]) at(id uint32) *group[T] { return g.states.At(id) }
 
 func (sh *shard[T]) groupOf(id uint32) uint32 { return *sh.groups.of.At(id) }
 
-// pushedInGroup is called when an entry was put into the run queue of its
-// group, and pulledInGroup when it was taken out.
+// pushedInGroup is called when an entry was put into its run queue, and
+// pulledInGroup when it was taken out.
 func (sh *shard[T]) pushedInGroup(id uint32, becameReady bool) {
 	sh.groups.depth++
 	if becameReady {
@@ -96,7 +92,6 @@ func (sh *shard[T]) newGroup(name string, p position) (of uint32, state *group[T
 	return of, state
 }
 
-// configureAdded is configure for the group of an entry that is added again.
 func (sh *shard[T]) configureAdded(id uint32, to *tag) {
 	if to.weight > 0 {
 		of := sh.groupOf(id)
@@ -114,8 +109,7 @@ func (sh *shard[T]) needGroups() {
 	}
 }
 
-// leaveGroup is called before an entry is removed. The group is forgotten with
-// its last entry, or once its bucket is full and it is not paused.
+// leaveGroup is called before an entry is removed, and forgets an empty group.
 func (sh *shard[T]) leaveGroup(id uint32) {
 	if w := sh.table.requested; w != nil {
 		w.setRun(id, 0) // the next entry with this id may be of a group without levels

@@ -1,8 +1,7 @@
 package shard
 
-// await makes a group wait for a tick, or for nothing if that is never. Waiting
-// groups form a heap, the earliest deadline first. It is no timing wheel,
-// because a deadline is also set by readings of a clock that was set back.
+// await makes a group wait for a tick. Waiting groups form a heap by deadlines,
+// not a timing wheel, because deadlines also follow a clock that was set back.
 func (sh *shard[T]) await(id uint32, b *groupBucket, deadline uint64) {
 	g := sh.groups
 	switch {
@@ -22,10 +21,9 @@ func (sh *shard[T]) await(id uint32, b *groupBucket, deadline uint64) {
 	sh.publishWait()
 }
 
-// publishWait publishes the first deadline in Set.waits, which the driver reads
-// without the lock. It is not in the shard's next, because a shutdown ends
-// delays, but not waits. If the timer may be later, the caller must tell the
-// driver once the lock is released: see regrouped.
+// publishWait publishes the first deadline, apart from the shard's next,
+// because a shutdown ends delays, but not waits. If the timer may be later, the
+// driver must be told once the lock is released: see regrouped.
 func (sh *shard[T]) publishWait() {
 	g, next := sh.groups, uint64(never)
 	if len(g.waiting) > 0 {
@@ -37,8 +35,7 @@ func (sh *shard[T]) publishWait() {
 	}
 }
 
-// regrouped returns the effect of waits that were filed in this hold of the
-// lock.
+// regrouped returns the effect of waits filed in this hold of the lock.
 func (sh *shard[T]) regrouped() effects {
 	if g := sh.groups; g != nil && g.filed {
 		g.filed = false
@@ -47,7 +44,6 @@ func (sh *shard[T]) regrouped() effects {
 	return 0
 }
 
-// endWaits reviews the groups whose waits have ended, up to a bound.
 func (s *Set[T]) endWaits(sh *shard[T], at reading) effects {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
@@ -66,8 +62,6 @@ func (s *Set[T]) endWaits(sh *shard[T], at reading) effects {
 	return fx
 }
 
-// earliestWait returns the first tick at which a wait or that of the gate is
-// over.
 func (s *Set[T]) earliestWait() uint64 {
 	earliest := s.gate.opens.Load()
 	for i := range s.waits {
@@ -76,7 +70,7 @@ func (s *Set[T]) earliestWait() uint64 {
 	return earliest
 }
 
-// endWaitsDue ends the waits that are over, and reports whether there were any.
+// endWaitsDue reports whether there were any.
 func (s *Set[T]) endWaitsDue(at reading) (any bool) {
 	for i := range s.waits {
 		if s.waits[i].Load() <= at.now {
@@ -101,7 +95,6 @@ func (g *groups[T]) stopWaiting(b *groupBucket) {
 	}
 }
 
-// waiter returns the bucket at a place, from 1 on.
 func (g *groups[T]) waiter(place int32) *groupBucket { return g.buckets.At(g.waiting[place-1]) }
 
 func (g *groups[T]) rise(b *groupBucket) {

@@ -5,10 +5,9 @@ import (
 	"math"
 )
 
-// A Handle names one processing of an item, from a hand-out to the Done that
-// ends it. With a Handle it can be ended without calling user code that hashes
-// or compares items, and might panic. Copies name the same processing. The zero
-// Handle, and one whose processing has ended, name nothing.
+// A Handle names one processing of an item, which it can end without calling
+// user code, such as a hash that might panic. Copies name the same processing.
+// The zero Handle, and one whose processing has ended, name nothing.
 type Handle struct {
 	// fence is twice the number of adds that the shard had counted at the
 	// hand-out, plus 1 once the Handle is sealed. There is an add between two
@@ -18,20 +17,17 @@ type Handle struct {
 	shard uint16
 }
 
-// Fence returns a number that is greater for each later hand-out of the same
-// item.
+// Fence returns a number that grows with each hand-out of the item.
 func (h Handle) Fence() uint64 { return h.fence >> 1 }
 
-// Place returns a number that names the processing among those that go on. A
-// Handle that is not sealed consists of its Place and its Fence.
+// Place names the processing among those that go on. Place and Fence make an
+// unsealed Handle.
 func (h Handle) Place() uint64 { return uint64(h.shard)<<32 | uint64(h.id) }
 
-// HandleAt returns the Handle that has this Place and this Fence.
 func HandleAt(place, fence uint64) Handle {
 	return Handle{fence: fence << 1, id: uint32(place), shard: uint16(place >> 32)}
 }
 
-// sealed marks a fence: see Seal.
 const sealed = 1
 
 func (sh *shard[T]) handle(id uint32, e *entry[T]) Handle {
@@ -40,7 +36,6 @@ func (sh *shard[T]) handle(id uint32, e *entry[T]) Handle {
 
 func (sh *shard[T]) fence() uint64 { return 2 * sh.count.added }
 
-// fences are columns with what few queues know of a processing.
 type fences struct {
 	upper    cells[uint32] // the upper halves of fences, 0 until two billion adds
 	canceled cells[uint32] // fences, marked as sealed, of items canceled meanwhile
@@ -83,8 +78,7 @@ func (sh *shard[T]) claimed(h Handle) *entry[T] {
 	return e
 }
 
-// Take is [Set.GetContext] that also returns the priority with which the item
-// was ready, and the Handle of its processing.
+// Take is [Set.GetContext] with the item's priority and Handle.
 func (s *Set[T]) Take(ctx context.Context) (item T, priority int, h Handle, err error) {
 	if err := ctx.Err(); err != nil {
 		return item, 0, Handle{}, err
@@ -132,15 +126,22 @@ func (s *Set[T]) takeOneThroughGate(now uint64) (item T, priority int, h Handle,
 	return one[0], its[0], handles[0], true
 }
 
-// TakeBatch takes as many ready items as dst has room for, in the order of as
-// many Gets. It blocks until one is ready, as [Set.GetContext] does. Each of
-// the two other slices is as long as dst, or nil.
+// TakeBatch takes ready items, as many as dst has room for, in the order of as
+// many Gets. It blocks as [Set.GetContext] does. The other slices are as long
+// as dst, or nil.
 func (s *Set[T]) TakeBatch(ctx context.Context, dst []T, priorities []int, handles []Handle) (n int, err error) {
-	return s.getSome(ctx, buffers[T]{dst, priorities, handles})
+	b := buffers[T]{dst, priorities, handles}
+	if err := ctx.Err(); err != nil || len(dst) == 0 {
+		return 0, err
+	}
+	if n = s.takeSome(b); n > 0 {
+		return n, nil
+	}
+	return s.awaitContext(ctx, b)
 }
 
 // TakeMore is [Set.TakeBatch] after another take, without blocking. It calls no
-// user code, so that no panic can lose the items taken before.
+// user code, whose panic would lose the items taken before.
 func (s *Set[T]) TakeMore(dst []T, priorities []int, handles []Handle) (n int) {
 	return s.takeHere(buffers[T]{dst, priorities, handles}, s.gate.last.Load())
 }
@@ -153,9 +154,9 @@ func (s *Set[T]) Valid(h Handle) bool {
 	return sh.claimed(h) != nil
 }
 
-// Seal replaces h by another Handle, and h names nothing any more. So only the
-// caller that seals a Handle can end the processing, and it may call user code
-// before. Seal returns false if h names nothing.
+// Seal replaces h by the only Handle of the processing. Its caller may call
+// user code before it ends the processing. Seal returns false if h names
+// nothing.
 func (s *Set[T]) Seal(h Handle) (only Handle, ok bool) {
 	sh := s.shard(int(h.shard))
 	sh.mu.Lock()
@@ -169,8 +170,7 @@ func (s *Set[T]) Seal(h Handle) (only Handle, ok bool) {
 	return h, true
 }
 
-// HandleOf returns the Handle of an item in processing, or the zero Handle. It
-// calls the user's functions, and may read the clock.
+// HandleOf returns the Handle of an item in processing, or the zero Handle.
 func (s *Set[T]) HandleOf(item T) Handle {
 	if s.config.Ages {
 		s.refreshForWork()

@@ -1,7 +1,6 @@
 package shard
 
-// insert puts a level that has items, or is about to, into the heap of those
-// that are not served, the highest first.
+// insert puts a level that is not served into the heap, the highest first.
 func (l *levels) insert(v *level, list fifo) {
 	v.list = list
 	l.ready += list.length
@@ -11,8 +10,6 @@ func (l *levels) insert(v *level, list fifo) {
 	l.rise(v)
 }
 
-// remove takes a level out of the heap, for example if its last item is
-// canceled.
 func (l *levels) remove(place int) (v *level) {
 	v = l.heap[place]
 	v.place = notInHeap

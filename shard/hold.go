@@ -2,16 +2,14 @@ package shard
 
 import "runtime"
 
-// rowsPerHold limits the rows, cells, timers, groups or levels that an
-// inspection visits in one hold of a shard's lock, because adds wait meanwhile.
-// What fits in one hold is of one moment. The rest is read in pieces, by ids:
-// an entry that exists during the whole inspection is met once, although lists
-// change.
+// rowsPerHold limits what an inspection visits in one hold of a shard's lock,
+// because adds wait meanwhile. What does not fit is read in pieces, by ids:
+// lists change, but an entry that exists all the time is met once.
 const rowsPerHold = 256
 
-// holdsPerTurn is the number of holds in a row after which an inspection yields
-// its processor. An Add that was woken for the lock is often not running yet
-// when the inspection locks again, and would wait on for a millisecond.
+// holdsPerTurn is the number of holds after which an inspection yields. An Add
+// woken for the lock may not run yet when it is locked again, and would wait a
+// millisecond.
 const holdsPerTurn = 16
 
 // A probe observes the holds of inspections, in tests.
@@ -20,8 +18,7 @@ type probe struct {
 	after func()
 }
 
-// withLock calls part with the shard's lock held. part returns the number of
-// rows, cells, timers and groups that it visited, and whether there is more.
+// withLock returns whether there is more. visited is for tests.
 func (s *Set[T]) withLock(sh *shard[T], part func() (visited int, more bool)) (more bool) {
 	p := s.probe
 	if p != nil {
@@ -36,9 +33,8 @@ func (s *Set[T]) withLock(sh *shard[T], part func() (visited int, more bool)) (m
 	return more
 }
 
-// inPieces calls part with one number after the other, each in a hold of its
-// own, while there is more and between, which it calls without the lock, says
-// so.
+// inPieces calls part with one number after the other, each in a hold, and
+// between without the lock, until either ends it.
 func (s *Set[T]) inPieces(sh *shard[T], part func(n int) (visited int, more bool), between func() (on bool)) {
 	for n, on := 0, true; on; n++ {
 		more := s.withLock(sh, func() (int, bool) { return part(n) })
@@ -49,7 +45,6 @@ func (s *Set[T]) inPieces(sh *shard[T], part func(n int) (visited int, more bool
 	}
 }
 
-// eachEntry visits all entries of the shard, by their ids.
 func (s *Set[T]) eachEntry(sh *shard[T], visit func(id uint32, e *entry[T]), between func() (on bool)) {
 	s.inPieces(sh, func(n int) (visited int, more bool) {
 		if sh.table == nil {
@@ -63,8 +58,7 @@ func (s *Set[T]) eachEntry(sh *shard[T], visit func(id uint32, e *entry[T]), bet
 	}, between)
 }
 
-// piece visits the cells of a piece of the slab, a fraction of a chunk or
-// several chunks, in use or not. It returns false if there is no such piece.
+// piece visits a fraction of a chunk, or several, in use or not.
 func (s *slab[T]) piece(n int, visit func(id uint32)) (visited int, ok bool) {
 	id := uint32(n) * rowsPerHold
 	end, chunks := id+rowsPerHold, int32(len(s.spaces))
