@@ -125,8 +125,7 @@ func (sh *shard[T]) add(id uint32, e *entry[T], r request) effects {
 }
 
 // duplicatesBeforeYield is the number of fruitless adds in a row after which
-// the producer yields its processor to a woken consumer that has not begun to
-// search.
+// the producer yields to a woken consumer that has not begun to search.
 const duplicatesBeforeYield = 64
 
 func (sh *shard[T]) deduplicated() effects {

@@ -34,8 +34,7 @@ func (s *Set[T]) initGroups() {
 	s.route = func(item T) uint64 { return s.groupRoute(s.config.Group(item)) }
 }
 
-// addressOf returns an item's shard, and fills in its address, as a copy would
-// take time.
+// addressOf fills in the address of an item, because a copy would take time.
 func (s *Set[T]) addressOf(item T, to *address) (sh *shard[T]) {
 	if s.config.Group == nil {
 		sh, to.hash = s.locate(item)
@@ -79,8 +78,7 @@ func (s *Set[T]) groupRoute(group string) uint64 {
 
 func (s *Set[T]) hashOfGroup(group string) uint32 { return uint32(maphash.String(s.seed, group)) }
 
-// An Address lets an item be added without calling user code, which might
-// panic.
+// An Address lets an item be added without calling user code.
 type Address struct {
 	shard uint16
 	to    address

@@ -10,14 +10,7 @@ const batchSize = 64
 
 // AddBatch adds the items as [Set.Add] does. For each 64 it takes the lock of
 // each of their shards once, and wakes at most one consumer.
-func (s *Set[T]) AddBatch(items []T) { s.addBatch(items, s.request()) }
-
-func (s *Set[T]) addBatch(items []T, r request) {
-	defer s.notify() // last, because it may panic; also if hashing an item panics
-	for some := range slices.Chunk(items, batchSize) {
-		s.addSome(some, r)
-	}
-}
+func (s *Set[T]) AddBatch(items []T) { s.AddBatchWith(items, Delay{}) }
 
 func (s *Set[T]) addSome(items []T, r request) {
 	s.refresh()
@@ -201,23 +194,24 @@ func (sh *shard[T]) takeUpTo(b buffers[T]) (n int) {
 	return n
 }
 
-// AddBatchWith adds the items as [Set.AddWith] does, with the locks of
-// [Set.AddBatch] and a reading of the clock for each 64. With a window it adds
-// them one by one.
+// AddBatchWith adds the items as [Set.AddWith] does. For each 64 it reads the
+// clock once. With a window it adds them one by one.
 func (s *Set[T]) AddBatchWith(items []T, d Delay) {
-	switch {
-	case d.Window > 0:
+	if d.Window > 0 {
 		for _, item := range items {
 			s.AddWith(item, d)
 		}
-	case d.Duration <= 0 && d.Policy == KeepEarliest && !(d.Retry && s.measures != nil):
-		r := s.request()
-		r.priority = d.Priority
-		s.addBatch(items, r)
-	default:
-		defer s.notify() // last, because it may panic; also if hashing an item panics
-		for some := range slices.Chunk(items, batchSize) {
+		return
+	}
+	r := s.request()
+	r.priority = d.Priority
+	files := d.Duration > 0 || d.Policy != KeepEarliest || d.Retry && s.measures != nil
+	defer s.notify() // last, because it may panic; also if hashing an item panics
+	for some := range slices.Chunk(items, batchSize) {
+		if files {
 			s.fileSome(some, d)
+		} else {
+			s.addSome(some, r)
 		}
 	}
 }

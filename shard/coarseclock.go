@@ -5,8 +5,7 @@ import "sync/atomic"
 // A coarseClock is a reading of the clock that operations share, to stamp when
 // items come into their states: a reading for each would take half as long as
 // an item's whole cycle. The first operation of a tick reads, and the driver
-// ends the reading with the tick. With metrics there are more readings: see
-// sampler.
+// ends the reading with the tick. Metrics need more: see sampler.
 type coarseClock struct {
 	now        atomic.Uint64 // the start of the tick, or, with metrics, the moment itself
 	live       atomic.Uint64 // the tick of the reading while the driver holds it current, or 0
@@ -24,16 +23,14 @@ func (s *Set[T]) refresh() {
 }
 
 // refreshForWork is refresh before a Get or a Done. If these are few, each
-// reads for itself: with the reading of an earlier add, the time since would
-// count for what follows.
+// reads, or the time since an earlier add would count for what follows.
 func (s *Set[T]) refreshForWork() {
 	if s.config.Ages && (s.coarse.live.Load() == 0 || s.coarse.sampler.interval.Load() == 1) {
 		s.readClock()
 	}
 }
 
-// readClock makes a reading. Once the driver is gone, nobody ends it, so it is
-// for one operation.
+// readClock makes a reading, for one operation only if no driver ends it.
 func (s *Set[T]) readClock() {
 	tick := s.storeReading()
 	if s.measures != nil && s.coarse.sampler.read(tick) == 0 {
@@ -80,8 +77,7 @@ func (c *coarseClock) invalidate() {
 	}
 }
 
-// update takes the driver's reading, unless an operation has stored one since
-// before.
+// update takes the driver's reading, if it is newer than those of operations.
 func (c *coarseClock) update(before, now, tick uint64) {
 	c.now.CompareAndSwap(before, now)
 	if live := c.live.Load(); live != 0 && live != tick { // or the clock was set back

@@ -155,8 +155,7 @@ func (sh *shard[T]) keepDelayed(item T, hash uint32, at reading, f filing) (next
 	return sh.next.Load(), true
 }
 
-// delay returns ok false, if not refused, when the wheel has passed the
-// deadline.
+// delay returns neither if the wheel has passed the deadline.
 func (s *Set[T]) delay(
 	sh *shard[T], item T, to address, at reading, f filing, a *admission,
 ) (ok, refused bool) {
@@ -244,8 +243,7 @@ func (sh *shard[T]) schedule(id uint32, deadline uint64) uint64 {
 	return deadline
 }
 
-// cancelDelay is clearDelay with a timer. The driver may still wake for it
-// once.
+// cancelDelay is clearDelay with a timer, for which the driver may still wake.
 func (sh *shard[T]) cancelDelay(id uint32, e *entry[T]) (priority int) {
 	sh.wheel.Cancel(id)
 	return sh.clearDelay(id, e)

@@ -41,9 +41,9 @@ func (sh *shard[T]) endItem(item T, hash uint32) effects {
 	return 0
 }
 
-// End is [Set.Done] of the processing that h names, and reports whether it was
-// going on. It does not read the item. The processing ends also if the clock or
-// a hook panics.
+// End is [Set.Done] of the processing that h names, without reading the item.
+// It reports whether that was going on, and ends it even if the clock or a hook
+// panics.
 func (s *Set[T]) End(h Handle) (ended bool) {
 	if !s.config.Ages {
 		return s.endNow(h)

@@ -72,9 +72,10 @@ func (d *driver[T]) pokeFor(n notice) {
 	}
 }
 
-// jump is how many ticks overdue the timer is if the clock has jumped without
-// it.
-const jump = 100
+const (
+	jump         = 100 // ticks that the timer is overdue if the clock has jumped without it
+	mostSettings = 4   // for a clock that is stepped, or slow to set a timer
+)
 
 // filed pokes the driver if its timer is set for later than a deadline, or if
 // the clock has jumped, which nothing else would notice until the timers fire.
@@ -202,7 +203,11 @@ func (d *driver[T]) armAt(deadline, now uint64) (ok bool) {
 	left := d.set.time.left(now, deadline)
 	for tries := 0; left > 0 && tries < mostSettings; tries++ {
 		delay := left
-		d.setTimer(delay)
+		if d.timer == nil {
+			d.timer = d.set.time.clock.AfterFunc(delay, weakCall(d))
+		} else {
+			d.timer.Reset(delay)
+		}
 		// The timer is late by a step of the clock between its reading and this.
 		left = d.set.time.until(deadline)
 		if delay-left <= time.Duration(d.set.time.tick) {
@@ -210,18 +215,6 @@ func (d *driver[T]) armAt(deadline, now uint64) (ok bool) {
 		}
 	}
 	return left > 0
-}
-
-// mostSettings is for a clock that takes longer than a tick to set a timer, and
-// so seems to be stepped each time.
-const mostSettings = 4
-
-func (d *driver[T]) setTimer(delay time.Duration) {
-	if d.timer == nil {
-		d.timer = d.set.time.clock.AfterFunc(delay, weakCall(d))
-	} else {
-		d.timer.Reset(delay)
-	}
 }
 
 // weakCall does not hold the set in memory: once nothing else does, nobody can

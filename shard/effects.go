@@ -20,8 +20,7 @@ const (
 // owed has the reports that a shard owes. Its layout leaves a byte for them.
 type owed uint8
 
-// after calls hooks last, because they may panic. A misuse is reported after
-// it.
+// after calls hooks last: they may panic. A misuse is reported after it.
 func (s *Set[T]) after(fx effects) {
 	if fx&^took != 0 || s.notifies { // otherwise spare the call
 		s.apply(fx)

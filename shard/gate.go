@@ -90,12 +90,9 @@ func (s *Set[T]) enter(now uint64) (ok bool) {
 	}
 }
 
-// closeIfEmpty reports whether it closed the gate. The caller must call
-// afterGate.
-//
-// Meanwhile a token may be given back, or the rate be changed. Who does so
-// opens the gate afterwards. If we close it later still, we find that out, and
-// reopen it.
+// closeIfEmpty must be followed by afterGate. Meanwhile a token may be given
+// back, or the rate be changed. Who does so opens the gate afterwards. If we
+// close it later still, we find that out, and reopen it.
 func (s *Set[T]) closeIfEmpty(b *gateBucket, now uint64) bool {
 	for {
 		full := b.full.Load()
@@ -141,22 +138,9 @@ func (s *Set[T]) afterGate() {
 	}
 }
 
-// openGate opens the gate if its time has come.
-func (s *Set[T]) openGate(now uint64) bool {
-	opens := s.gate.opens.Load()
-	if opens > now || !s.gate.opens.CompareAndSwap(opens, never) {
-		return false
-	}
-	s.wake()
-	return true
-}
-
 func (s *Set[T]) takeThroughGate(b buffers[T], now uint64) (n int) {
 	defer s.afterGate()
-	for ; n < len(b.items) && s.anyReady(); n++ {
-		if !s.enter(now) {
-			break
-		}
+	for ; n < len(b.items) && s.anyReady() && s.enter(now); n++ {
 		item, priority, handle, ok := s.takeNow(now)
 		if !ok {
 			s.giveBack()

@@ -2,14 +2,14 @@ package shard
 
 import (
 	"iter"
+	"maps"
 	"slices"
 
 	"github.com/shardq/shardq/stats"
 )
 
-// Groups iterates over the groups that have items or are paused, without those
-// that got their first item after it began at their shard. It yields without a
-// lock.
+// Groups iterates, without a lock, over the groups that are paused or have
+// items, except those that got their first item after it began at their shard.
 func (s *Set[T]) Groups() iter.Seq[stats.Group] {
 	return func(yield func(stats.Group) bool) {
 		for sh := range s.made() {
@@ -82,24 +82,20 @@ func (g *group[T]) reason() stats.Throttling {
 	return stats.ThrottledByLimit
 }
 
-// inOrder returns the groups with ready items, by their turns, the throttled
-// last.
+// inOrder returns the groups with ready items by turns, and the throttled last.
 func (g *groups[T]) inOrder() iter.Seq[uint32] {
 	return func(yield func(id uint32) bool) {
-		_ = g.walkSelectable(yield) && g.walkCircle(g.firstThrottled, yield)
-	}
-}
-
-func (g *groups[T]) walkSelectable(visit func(id uint32) bool) (on bool) {
-	if g.circles == nil {
-		return g.walkCircle(g.only.turn, visit)
-	}
-	for _, c := range slices.Backward(g.circles.open) {
-		if !g.walkCircle(c.turn, visit) {
-			return false
+		open := []*circle{&g.only}
+		if g.circles != nil {
+			open = g.circles.open
 		}
+		for _, c := range slices.Backward(open) {
+			if !g.walkCircle(c.turn, yield) {
+				return
+			}
+		}
+		g.walkCircle(g.firstThrottled, yield)
 	}
-	return true
 }
 
 func (g *groups[T]) walkCircle(first uint32, visit func(id uint32) bool) (on bool) {
@@ -112,4 +108,69 @@ func (g *groups[T]) walkCircle(first uint32, visit func(id uint32) bool) (on boo
 		}
 	}
 	return true
+}
+
+// mostLevelsCounted bounds a hold: there may be as many levels as items.
+const mostLevelsCounted = 256
+
+type depths struct {
+	by          map[int]int
+	prioritized bool // items have other priorities than 0
+	tooMany     bool // not all levels were counted
+}
+
+func (d *depths) add(priority, n int) {
+	if d.by == nil {
+		d.by = map[int]int{}
+	}
+	d.by[priority] += n
+}
+
+// addDepthsTo returns the number of levels counted.
+func (sh *shard[T]) addDepthsTo(d *depths) (counted int) {
+	switch {
+	case d.tooMany:
+		return 0
+	case sh.groups == nil:
+		return sh.ready.addDepthsTo(d)
+	case sh.table == nil || sh.table.requested == nil:
+		d.add(0, int(sh.depth()))
+		return 0
+	}
+	for id := range sh.groups.inOrder() {
+		counted += sh.groups.at(id).ready.addDepthsTo(d)
+		if d.tooMany = d.tooMany || counted > mostLevelsCounted; d.tooMany {
+			break
+		}
+	}
+	return counted
+}
+
+func (q *runQueue[T]) addDepthsTo(d *depths) (counted int) {
+	if q.levels == nil {
+		d.add(0, int(q.fifo.length))
+		return 1
+	}
+	counted = 1 + len(q.levels.heap)
+	if d.prioritized = true; counted > mostLevelsCounted {
+		d.tooMany = true
+		return 0
+	}
+	d.add(q.levels.served.priority, int(q.fifo.length))
+	for _, v := range q.levels.heap {
+		d.add(v.priority, int(v.list.length))
+	}
+	return counted
+}
+
+func (d *depths) rows() (rows []stats.Priority) {
+	if !d.prioritized || d.tooMany {
+		return nil
+	}
+	for _, priority := range slices.Backward(slices.Sorted(maps.Keys(d.by))) {
+		if n := d.by[priority]; n > 0 {
+			rows = append(rows, stats.Priority{Priority: priority, Ready: n})
+		}
+	}
+	return rows
 }

@@ -54,8 +54,7 @@ func (g *groups[T]) needBucket(id uint32, state *group[T]) *groupBucket {
 
 // configure takes the policy of a group. An add neither reads the clock nor
 // wakes consumers of others, so a greater limit frees the group at its next
-// Done, and another rate counts from the next item on. A review does both at
-// once.
+// Done, and another rate counts from the next item on: see review.
 func (sh *shard[T]) configure(id uint32, state *group[T], to *tag) {
 	g := sh.groups
 	g.weigh(state, to.weight)
@@ -132,8 +131,7 @@ func (sh *shard[T]) countThrottled(state *group[T], change int32) {
 	}
 }
 
-// nextReview returns when nothing blocks a group, or an empty one can be
-// forgotten.
+// nextReview returns when a group is free, or can be forgotten.
 func (sh *shard[T]) nextReview(state *group[T], b *groupBucket, now uint64) (tick uint64) {
 	at := uint64(0)
 	if state.held&noToken != 0 {

@@ -70,7 +70,7 @@ func (s *Set[T]) earliestWait() uint64 {
 	return earliest
 }
 
-// endWaitsDue reports whether there were any.
+// endWaitsDue opens the gate, too, and reports whether any wait was over.
 func (s *Set[T]) endWaitsDue(at reading) (any bool) {
 	for i := range s.waits {
 		if s.waits[i].Load() <= at.now {
@@ -78,7 +78,11 @@ func (s *Set[T]) endWaitsDue(at reading) (any bool) {
 			s.publish(s.endWaits(s.shard(i), at))
 		}
 	}
-	return s.openGate(at.now) || any
+	if opens := s.gate.opens.Load(); opens <= at.now && s.gate.opens.CompareAndSwap(opens, never) {
+		any = true
+		s.wake()
+	}
+	return any
 }
 
 func (g *groups[T]) stopWaiting(b *groupBucket) {

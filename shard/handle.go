@@ -3,6 +3,8 @@ package shard
 import (
 	"context"
 	"math"
+
+	"github.com/shardq/shardq/internal/sentinel"
 )
 
 // A Handle names one processing of an item, which it can end without calling
@@ -20,8 +22,7 @@ type Handle struct {
 // Fence returns a number that grows with each hand-out of the item.
 func (h Handle) Fence() uint64 { return h.fence >> 1 }
 
-// Place names the processing among those that go on. Place and Fence make an
-// unsealed Handle.
+// Place names one of the processings that go on: see [HandleAt].
 func (h Handle) Place() uint64 { return uint64(h.shard)<<32 | uint64(h.id) }
 
 func HandleAt(place, fence uint64) Handle {
@@ -126,9 +127,8 @@ func (s *Set[T]) takeOneThroughGate(now uint64) (item T, priority int, h Handle,
 	return one[0], its[0], handles[0], true
 }
 
-// TakeBatch takes ready items, as many as dst has room for, in the order of as
-// many Gets. It blocks as [Set.GetContext] does. The other slices are as long
-// as dst, or nil.
+// TakeBatch takes as many ready items as dst has room for. It blocks as
+// [Set.GetContext] does. The other slices are as long as dst, or nil.
 func (s *Set[T]) TakeBatch(ctx context.Context, dst []T, priorities []int, handles []Handle) (n int, err error) {
 	b := buffers[T]{dst, priorities, handles}
 	if err := ctx.Err(); err != nil || len(dst) == 0 {
@@ -154,9 +154,8 @@ func (s *Set[T]) Valid(h Handle) bool {
 	return sh.claimed(h) != nil
 }
 
-// Seal replaces h by the only Handle of the processing. Its caller may call
-// user code before it ends the processing. Seal returns false if h names
-// nothing.
+// Seal replaces h by the only Handle of the processing, so that its caller may
+// call user code before ending it. It returns false if h names nothing.
 func (s *Set[T]) Seal(h Handle) (only Handle, ok bool) {
 	sh := s.shard(int(h.shard))
 	sh.mu.Lock()
@@ -183,4 +182,42 @@ func (s *Set[T]) HandleOf(item T) Handle {
 		return Handle{}
 	}
 	return sh.handle(id, e)
+}
+
+// Get takes the next ready item into processing, and blocks until there is one.
+// It returns true after a shutdown, once nothing is ready.
+func (s *Set[T]) Get() (item T, shutdown bool) {
+	if item, _, _, ok := s.TryTake(); ok {
+		return item, false
+	}
+	var one [1]T
+	_, shutdown, _ = s.await(nil, buffers[T]{items: one[:]})
+	return one[0], shutdown
+}
+
+// ErrShutDown is the error of [Set.GetContext] where [Set.Get] returns true.
+var ErrShutDown = sentinel.ErrShutDown
+
+// GetContext is Get that ends with ctx. With an error, no item was taken.
+func (s *Set[T]) GetContext(ctx context.Context) (item T, err error) {
+	if err := ctx.Err(); err != nil {
+		return item, err
+	}
+	if item, _, _, ok := s.TryTake(); ok {
+		return item, nil
+	}
+	var one [1]T
+	_, err = s.awaitContext(ctx, buffers[T]{items: one[:]})
+	return one[0], err
+}
+
+func (s *Set[T]) awaitContext(ctx context.Context, b buffers[T]) (n int, err error) {
+	n, shutdown, canceled := s.await(ctx.Done(), b)
+	switch {
+	case shutdown:
+		return 0, ErrShutDown
+	case canceled:
+		return 0, ctx.Err()
+	}
+	return n, nil
 }

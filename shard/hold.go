@@ -7,9 +7,8 @@ import "runtime"
 // lists change, but an entry that exists all the time is met once.
 const rowsPerHold = 256
 
-// holdsPerTurn is the number of holds after which an inspection yields. An Add
-// woken for the lock may not run yet when it is locked again, and would wait a
-// millisecond.
+// holdsPerTurn is the number of holds after which an inspection yields, or an
+// Add woken for the lock might find it locked again, and wait a millisecond.
 const holdsPerTurn = 16
 
 // A probe observes the holds of inspections, in tests.
