@@ -9,7 +9,6 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// An address locates an item within its shard.
 type address struct {
 	hash uint32
 	tag
@@ -44,7 +43,6 @@ func (s *Set[T]) addressOf(item T, to *address) (sh *shard[T]) {
 	return s.shardAt(s.tag(&to.tag, s.config.Group(item)))
 }
 
-// tag describes a group in to, and returns its route.
 func (s *Set[T]) tag(to *tag, group string) (route uint64) {
 	hash := maphash.String(s.seed, group)
 	to.group, to.groupHash = group, uint32(hash)

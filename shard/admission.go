@@ -99,7 +99,6 @@ func (sh *shard[T]) release(a *admission) {
 	}
 }
 
-// reserve makes sure that the item has an entry, if the limiter allows.
 func (sh *shard[T]) reserve(a *admission, item T, to *address) {
 	sh.needTable()
 	id, p := sh.table.find(to.hash, item)
@@ -140,9 +139,7 @@ func (sh *shard[T]) entryOf(a *admission, item T, to *address) (id uint32, e *en
 
 // Errors of [Set.TryAdd] and [Set.AddContext].
 var (
-	// ErrFull: there is no room for another item.
-	ErrFull = errors.New("shardq: queue is full")
-	// ErrRejected: the item is not equal to itself.
+	ErrFull     = errors.New("shardq: queue is full")
 	ErrRejected = errors.New("shardq: item is not equal to itself")
 )
 

@@ -5,8 +5,7 @@ import (
 	"slices"
 )
 
-// batchSize bounds how long one call holds a shard's lock.
-const batchSize = 64
+const batchSize = 64 // bounds how long one call holds a shard's lock
 
 // AddBatch adds the items as [Set.Add] does. For each 64 it takes the lock of
 // each of their shards once, and wakes at most one consumer.
@@ -30,7 +29,6 @@ func (s *Set[T]) addSome(items []T, r request) {
 	}
 }
 
-// partitionAdds assigns the items that are not rejected to their shards.
 func (s *Set[T]) partitionAdds(p *partition, items []T) {
 	p.prefetched = s.prefetch(items)
 	if s.config.Group != nil {

@@ -46,9 +46,8 @@ func (s *Set[T]) readClock() {
 	}
 }
 
-// storeReading reads again if another reading was stored meanwhile: a goroutine
-// stopped before its store would set the coarse clock back, and a list in order
-// would have younger items before older ones.
+// storeReading reads again if another reading was stored meanwhile, which this
+// would set back: a list in order would have younger items before older ones.
 func (s *Set[T]) storeReading() (tick uint64) {
 	for {
 		before := s.coarse.now.Load()

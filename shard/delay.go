@@ -39,8 +39,8 @@ func (s *Set[T]) AddInWindow(item T, d Delay) error {
 	return err
 }
 
-// fileIn is AddWith at a known address, with a delay or a policy. With an
-// admission, the caller must call notify.
+// fileIn is AddWith with a delay or a policy. With an admission, call notify
+// then.
 func (s *Set[T]) fileIn(sh *shard[T], item T, to address, d Delay, a *admission) (taken bool) {
 	at := s.driver.taken(s.time.nanoseconds())
 	f := s.time.filing(d, at)
@@ -138,10 +138,8 @@ func (s *Set[T]) addOverdue(sh *shard[T], item T, to address, at reading, f fili
 // shard's next deadline, which may be another item's if the wheel was set back.
 func (sh *shard[T]) keepDelayed(item T, hash uint32, at reading, f filing) (next uint64, waits bool) {
 	id := sh.find(item, hash)
-	if id == 0 || !sh.table.at(id).delayed() || f.policy != KeepOld && f.policy != KeepLatest {
-		return 0, false
-	}
-	if f.limit <= at.now || sh.set.closing.refusing.Load() && !sh.takesBack(item, hash) {
+	if id == 0 || !sh.table.at(id).delayed() || f.policy != KeepOld && f.policy != KeepLatest ||
+		f.limit <= at.now || sh.set.closing.refusing.Load() && !sh.takesBack(item, hash) {
 		return 0, false
 	}
 	if f.limit <= sh.wheel.Now() { // the clock was set back, or has moved on unseen
@@ -266,8 +264,7 @@ func (sh *shard[T]) expireItem(id uint32) {
 	sh.add(id, e, request{priority: sh.clearDelay(id, e), expired: true})
 }
 
-// stepsPerHold bounds how long expire holds a shard's lock.
-const stepsPerHold = 128
+const stepsPerHold = 128 // bounds how long expire holds a shard's lock
 
 func (s *Set[T]) expire(sh *shard[T], at reading) effects {
 	sh.mu.Lock()

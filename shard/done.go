@@ -2,8 +2,7 @@ package shard
 
 import "github.com/shardq/shardq/stats"
 
-// Done ends the processing of item. If it is not in processing, Done changes
-// nothing, and counts and reports a misuse.
+// Done ends the processing of item, or counts and reports a misuse.
 func (s *Set[T]) Done(item T) {
 	sh, hash := s.locate(item)
 	if s.config.Ages {
@@ -41,9 +40,8 @@ func (sh *shard[T]) endItem(item T, hash uint32) effects {
 	return 0
 }
 
-// End is [Set.Done] of the processing that h names, without reading the item.
-// It reports whether that was going on, and ends it even if the clock or a hook
-// panics.
+// End is [Set.Done] of the processing that h names, without reading the item,
+// even if the clock or a hook panics. It reports whether that was going on.
 func (s *Set[T]) End(h Handle) (ended bool) {
 	if !s.config.Ages {
 		return s.endNow(h)

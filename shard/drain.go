@@ -7,9 +7,8 @@ import (
 	"sync/atomic"
 )
 
-// A drain lets callers wait until all shards have reached a state that they do
-// not leave again. So each shard reports once, and the last report ends the
-// wait.
+// A drain waits until all shards have reached a state that they do not leave
+// again. So each shard reports once, and the last report ends the wait.
 type drain struct {
 	owing   atomic.Int32                  // reports, and one until all shards were inspected
 	done    chan struct{}                 // closed when owing reaches 0
@@ -22,8 +21,6 @@ func (d *drain) init() {
 	released := make(chan struct{})
 	d.current.Store(&released)
 }
-
-func (d *drain) owe() { d.owing.Add(1) }
 
 func (d *drain) settle() {
 	if d.owing.Add(-1) == 0 {
@@ -48,8 +45,7 @@ func (d *drain) wait(cancel, released <-chan struct{}) bool {
 	return d.owing.Load() == 0 // both may have happened
 }
 
-func (sh *shard[T]) quiet() bool { return sh.depth() == 0 && sh.processing() == 0 }
-
+func (sh *shard[T]) quiet() bool   { return sh.depth() == 0 && sh.processing() == 0 }
 func (sh *shard[T]) isEmpty() bool { return sh.table == nil || sh.table.live == 0 }
 
 // reportsDue returns the reports that are due after an item was forgotten or a
@@ -75,7 +71,7 @@ func (sh *shard[T]) reportsDue() (due effects) {
 func (sh *shard[T]) owe(r effects, to *drain) {
 	if sh.owes&owed(r) == 0 {
 		sh.owes |= owed(r)
-		to.owe()
+		to.owing.Add(1)
 	}
 }
 
@@ -121,10 +117,10 @@ func (s *Set[T]) Released() <-chan struct{} { return s.drained.released() }
 // DrainUntil ends adds, blocks until nothing is delayed, ready or in
 // processing, and shuts down. It returns early with the error of ctx, or
 // [ErrShutDown] if released is closed; what it has begun goes on. It appends to
-// dropped the items that it drops, and those that a ShutDown drops meanwhile,
-// also if a hook panics.
+// dropped what it drops, and what a ShutDown drops meanwhile, also if a hook
+// panics.
 func (s *Set[T]) DrainUntil(ctx context.Context, d Draining, released <-chan struct{}, dropped *[]T) error {
-	before := s.abandoned.is()
+	before := s.abandoned.any.Load()
 	var part *drain // to wait for before the close
 	s.refuse(d.Retries)
 	switch {
@@ -138,7 +134,7 @@ func (s *Set[T]) DrainUntil(ctx context.Context, d Draining, released <-chan str
 		part = &s.delaysDone
 		s.oweAll(&s.awaitingDelays, noneDelayed, part)
 	}
-	if part != nil && (!part.wait(ctx.Done(), released) || s.abandoned.is() != before) {
+	if part != nil && (!part.wait(ctx.Done(), released) || s.abandoned.any.Load() != before) {
 		*dropped = append(*dropped, s.abandoned.take()...)
 		return cmp.Or(ctx.Err(), ErrShutDown)
 	}
@@ -156,23 +152,16 @@ func (s *Set[T]) ReturnLater(dropped []T) { s.unreturned.add(dropped) }
 // abandoned are items that a ShutDown dropped although Drains were waiting for
 // them. The first Drain to call take returns them.
 type abandoned[T comparable] struct {
-	mu    sync.Mutex // a leaf
-	any   bool
+	any   atomic.Bool // whether there ever were any
+	mu    sync.Mutex  // a leaf
 	items []T
 }
 
 func (a *abandoned[T]) add(items []T) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.any = true
+	a.any.Store(true)
 	a.items = append(a.items, items...)
-}
-
-// is reports whether there ever were any.
-func (a *abandoned[T]) is() bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.any
 }
 
 func (a *abandoned[T]) take() []T {
@@ -210,8 +199,8 @@ func (s *Set[T]) oweAll(begun *atomic.Bool, r effects, to *drain) {
 	to.settle()
 }
 
-// discardReady drops all ready items. Dirty ones are dropped by their Done. A
-// worker then learns of the shutdown at once.
+// discardReady drops all ready items, so that workers learn of a shutdown at
+// once.
 func (s *Set[T]) discardReady() {
 	s.closing.discarding.Store(true)
 	for sh := range s.made() {

@@ -24,9 +24,8 @@ type driver[T comparable] struct {
 	readings  atomic.Uint32 // the driver's readings of the clock: see reading
 	timer     clock.Timer   // used only by its owner
 	lingering bool          // see lingers; used only by the owner of the timer
-	// gone is closed when the driver has stopped, or lingers after a shutdown.
-	gone     chan struct{}
-	goneOnce sync.Once
+	gone      chan struct{} // closed when the driver has stopped, or lingers after a shutdown
+	goneOnce  sync.Once
 }
 
 // The states of ownership:
@@ -217,8 +216,8 @@ func (d *driver[T]) armAt(deadline, now uint64) (ok bool) {
 	return left > 0
 }
 
-// weakCall does not hold the set in memory: once nothing else does, nobody can
-// take what the timer would make ready.
+// weakCall does not hold the set in memory, from which nobody may take any
+// more.
 func weakCall[T comparable](d *driver[T]) func() {
 	set := weak.Make(d.set)
 	return func() {
@@ -304,11 +303,10 @@ func (d *driver[T]) expireDue() {
 			d.set.findStuck(at.now)
 		}
 		for sh := range d.set.made() {
-			if sh.next.Load() > at.now {
-				continue
+			if sh.next.Load() <= at.now {
+				more = true
+				d.set.publish(d.set.expire(sh, at))
 			}
-			more = true
-			d.set.publish(d.set.expire(sh, at))
 		}
 	}
 }

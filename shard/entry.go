@@ -23,8 +23,7 @@ const (
 	backMask          = ^(phaseMask | delayedBit)
 )
 
-// maxIDs is the number of ids in a shard, including 0, which means none.
-const maxIDs = 1 << (32 - backShift)
+const maxIDs = 1 << (32 - backShift) // in a shard, including 0, which means none
 
 func (e *entry[T]) phase() phase     { return phase(e.status & phaseMask) }
 func (e *entry[T]) setPhase(p phase) { e.status = e.status&^phaseMask | status(p) }

@@ -35,8 +35,7 @@ type gateBucket struct {
 	full atomic.Uint64
 }
 
-// replaced is no moment: see mostInterval.
-const replaced = math.MaxUint64
+const replaced = math.MaxUint64 // no moment: see mostInterval
 
 func (g *gate) closed() bool { return g.paused.Load() || g.opens.Load() != never }
 
@@ -57,8 +56,8 @@ func (s *Set[T]) readForTake() (now uint64) {
 	return now
 }
 
-// readForRate is readForTake after items may have been taken, which a panic of
-// the clock must not lose. It never returns 0.
+// readForRate never returns 0, nor loses items that were taken if the clock
+// panics.
 func (s *Set[T]) readForRate() (now uint64) {
 	now = max(1, s.gate.last.Load())
 	defer func() { _ = recover() }()
@@ -174,10 +173,9 @@ func (s *Set[T]) SetRate(r stats.Rate) {
 	s.endRateIfStopped()
 }
 
-// endRateIfStopped ends the rate if no driver would open the gate. SetRate
-// calls it after setting a rate, and the driver after stopping, so one finds
-// what the other did. SetRate must not wait for a shutdown, whose hooks may
-// call it.
+// endRateIfStopped is called by SetRate after setting a rate, and by the
+// driver, which opens the gate, after stopping. So one finds what the other
+// did. SetRate must not wait for a shutdown, whose hooks may call it.
 func (s *Set[T]) endRateIfStopped() {
 	if s.driver.ownership.Load() == timerStopped && s.gate.bucket.Load() != nil {
 		s.replaceRate(rate{}, 0)

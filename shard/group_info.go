@@ -110,8 +110,7 @@ func (g *groups[T]) walkCircle(first uint32, visit func(id uint32) bool) (on boo
 	return true
 }
 
-// mostLevelsCounted bounds a hold: there may be as many levels as items.
-const mostLevelsCounted = 256
+const mostLevelsCounted = 256 // bounds a hold: there may be as many levels as items
 
 type depths struct {
 	by          map[int]int
@@ -126,7 +125,6 @@ func (d *depths) add(priority, n int) {
 	d.by[priority] += n
 }
 
-// addDepthsTo returns the number of levels counted.
 func (sh *shard[T]) addDepthsTo(d *depths) (counted int) {
 	switch {
 	case d.tooMany:

@@ -11,7 +11,6 @@ import (
 const MaxGroupWeight = 1 << 20
 
 // A group has a run queue of its own, and takes memory only while it has items.
-// All its items are in one shard.
 type group[T comparable] struct {
 	ready          runQueue[T]
 	born           uint32 // tells the group from earlier ones with the same id: see births
@@ -36,7 +35,7 @@ type groups[T comparable] struct {
 	births      uint32                      // the groups ever made, modulo its range
 	vacant      int32                       // the groups without items that are remembered
 	buckets     *chunked.Array[groupBucket] // nil until a group has one
-	waiting     []uint32                    // groups that wait for a tick: see groupwait.go
+	waiting     []uint32                    // groups that wait for a tick: see await
 	filed       bool                        // the driver has to read a new deadline
 	throttledBy [4]int32                    // the throttled groups by their reasons
 	rated       bool                        // a group was ever given a rate
@@ -44,12 +43,10 @@ type groups[T comparable] struct {
 	roundRobin
 }
 
-func (g *groups[T]) at(id uint32) *group[T] { return g.states.At(id) }
-
+func (g *groups[T]) at(id uint32) *group[T]   { return g.states.At(id) }
 func (sh *shard[T]) groupOf(id uint32) uint32 { return *sh.groups.of.At(id) }
 
-// pushedInGroup is called when an entry was put into its run queue, and
-// pulledInGroup when it was taken out.
+// pushedInGroup follows a push into a group's run queue, pulledInGroup a pull.
 func (sh *shard[T]) pushedInGroup(id uint32, becameReady bool) {
 	sh.groups.depth++
 	if becameReady {
@@ -211,8 +208,7 @@ func (s *circles) position(c *circle) (at int) {
 	return at
 }
 
-// openCircle is called before a circle's first group, closeCircle after its
-// last.
+// openCircle precedes a circle's first group, and closeCircle follows the last.
 func (g *groups[T]) openCircle(c *circle) {
 	if s := g.circles; s != nil {
 		c.served = s.takes
@@ -236,8 +232,7 @@ func (g *groups[T]) closeCircle(c *circle) {
 	}
 }
 
-// next returns, every interval-th time, the circle that was passed over
-// longest.
+// next returns, every interval-th time, the circle passed over longest.
 func (g *groups[T]) next(interval uint32) *circle {
 	c, s := g.best, g.circles
 	if s == nil {

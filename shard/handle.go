@@ -140,8 +140,7 @@ func (s *Set[T]) TakeBatch(ctx context.Context, dst []T, priorities []int, handl
 	return s.awaitContext(ctx, b)
 }
 
-// TakeMore is [Set.TakeBatch] after another take, without blocking. It calls no
-// user code, whose panic would lose the items taken before.
+// TakeMore follows another take. It neither blocks nor calls user code.
 func (s *Set[T]) TakeMore(dst []T, priorities []int, handles []Handle) (n int) {
 	return s.takeHere(buffers[T]{dst, priorities, handles}, s.gate.last.Load())
 }

@@ -33,11 +33,7 @@ func (l *levels) rise(v *level) {
 }
 
 func (l *levels) sink(v *level) {
-	for {
-		child := 2*v.place + 1
-		if child >= len(l.heap) {
-			return
-		}
+	for child := 2*v.place + 1; child < len(l.heap); child = 2*v.place + 1 {
 		if child+1 < len(l.heap) && l.heap[child+1].priority > l.heap[child].priority {
 			child++
 		}
