@@ -1,9 +1,6 @@
 package shard
 
-import (
-	"math/bits"
-	"slices"
-)
+import "math/bits"
 
 const batchSize = 64 // bounds how long one call holds a shard's lock
 
@@ -205,8 +202,8 @@ func (s *Set[T]) AddBatchWith(items []T, d Delay) {
 	r.priority = d.Priority
 	files := d.Duration > 0 || d.Policy != KeepEarliest || d.Retry && s.measures != nil
 	defer s.notify() // last, because it may panic; also if hashing an item panics
-	for some := range slices.Chunk(items, batchSize) {
-		if files {
+	for ; len(items) > 0; items = items[min(len(items), batchSize):] {
+		if some := items[:min(len(items), batchSize)]; files {
 			s.fileSome(some, d)
 		} else {
 			s.addSome(some, r)
