@@ -1,6 +1,10 @@
 package shard
 
-import "runtime"
+import (
+	"runtime"
+
+	"github.com/shardq/shardq/stats"
+)
 
 // Add makes item ready, or dirty if it is in processing. After a shutdown began,
 // Add drops the item. It panics if the shard holds [MaxItems] others.
@@ -22,26 +26,18 @@ func (s *Set[T]) Add(item T) {
 	s.after(fx)
 }
 
-// A request is what an add asks for.
 type request struct {
-	// priority is the least priority of the run.
-	priority int
-	// If the item is delayed, cancelsDelay cancels the delay, whose priority
-	// counts as well. keepsDelay lets the run at the end of the delay serve the
-	// add.
-	cancelsDelay, keepsDelay bool
-	// expired reports that the add is the end of a delay.
-	expired bool
+	priority     int  // the least priority of the run
+	cancelsDelay bool // of a delayed item, and the delay's priority counts too
+	keepsDelay   bool // the run at the end of the delay serves the add
+	expired      bool // the add is the end of a delay
 }
 
-// request returns what a plain add asks for.
 func (s *Set[T]) request() request { return request{cancelsDelay: s.rules.CancelDelayOnAdd} }
 
-// addItem adds an item, unless adds are refused.
 func (sh *shard[T]) addItem(item T, to *address, r request) effects {
 	// Read under the lock: a shutdown sets the flag and then takes every lock
-	// once. An Add that saw the flag clear has therefore finished before the
-	// drain looks.
+	// once, so an Add that saw the flag clear has finished before the drain looks.
 	if sh.set.closing.refusing.Load() && !sh.takesBack(item, to.hash) {
 		sh.rare.dropped++
 		return 0
@@ -50,9 +46,8 @@ func (sh *shard[T]) addItem(item T, to *address, r request) effects {
 	return sh.add(id, e, r)
 }
 
-// entryFor returns the item's entry, or a new idle one if it has none. If the
-// shard has no id for a new one, entryFor changes nothing, unlocks the shard
-// and panics.
+// entryFor returns the entry of the item, or a new idle one. If the shard has
+// no id for it, entryFor changes nothing, unlocks the shard and panics.
 func (sh *shard[T]) entryFor(item T, to *address) (id uint32, e *entry[T]) {
 	sh.needTable()
 	id, p := sh.table.find(to.hash, item)
@@ -74,8 +69,6 @@ func (sh *shard[T]) entryFor(item T, to *address) (id uint32, e *entry[T]) {
 	return id, sh.table.at(id)
 }
 
-// panicAndUnlock unlocks the shard, and panics because it has no id for another
-// item.
 func (sh *shard[T]) panicAndUnlock() {
 	sh.mu.Unlock()
 	panic(errTooMany)
@@ -103,7 +96,6 @@ func (sh *shard[T]) makeTable() {
 	}
 }
 
-// add adds an item that has an entry.
 func (sh *shard[T]) add(id uint32, e *entry[T], r request) effects {
 	hasPlace := false
 	if e.delayed() {
@@ -132,17 +124,10 @@ func (sh *shard[T]) add(id uint32, e *entry[T], r request) effects {
 	return sh.deduplicated()
 }
 
-// duplicatesBeforeYield is the number of deduplicated adds in a row, with no
-// item handed out between, after which the shard asks the producer to yield.
-//
-// The producer yields only while a woken consumer has not begun to search yet.
-// Both need a processor, and the producer only spends its time on adds that
-// change nothing. The decision records have the measurements. A producer that
-// finds no woken consumer, as when all are busy in their handlers, never
-// yields.
+// duplicatesBeforeYield is the number of fruitless adds in a row after which
+// the producer yields to a woken consumer that has not begun to search.
 const duplicatesBeforeYield = 64
 
-// deduplicated counts an add of an item that is ready or dirty already.
 func (sh *shard[T]) deduplicated() effects {
 	sh.count.deduplicated++
 	sh.fruitless++
@@ -152,9 +137,36 @@ func (sh *shard[T]) deduplicated() effects {
 	return took
 }
 
-// yield yields the processor to a woken consumer, if there is one.
 func (s *Set[T]) yield() {
 	if s.parker.wokenPending() {
 		runtime.Gosched()
+	}
+}
+
+type addHook[T comparable] struct {
+	hook func(stats.Add[T])
+	outbox[stats.Add[T]]
+}
+
+func newAddHook[T comparable](hook func(stats.Add[T])) *addHook[T] {
+	if hook == nil {
+		return nil
+	}
+	return &addHook[T]{hook: hook}
+}
+
+func (s *Set[T]) tracksAdds() bool { return s.rules.KeepPlaces || s.adds != nil }
+
+// leftLine reports to OnAdd that no consumer takes the entry.
+func (sh *shard[T]) leftLine(id uint32, e *entry[T]) {
+	if sh.set.adds != nil {
+		sh.set.adds.keep(stats.Add[T]{Item: e.item, Priority: sh.table.requested.run(id), Canceled: true})
+	}
+}
+
+func (s *Set[T]) reportAdds() {
+	s.watches.send()
+	if s.adds != nil {
+		s.adds.send(s.adds.hook)
 	}
 }

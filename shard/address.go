@@ -10,14 +10,12 @@ import (
 	"github.com/shardq/shardq/stats"
 )
 
-// An address locates an item within its shard.
 type address struct {
 	hash uint32
 	tag
 }
 
-// A tag is the group of an item, if there are groups, and what the user says of
-// the group. If the user is not asked, weight is 0.
+// A tag is the group of an item, and its policy unless weight is 0.
 type tag struct {
 	group         string
 	groupHash     uint32
@@ -25,8 +23,6 @@ type tag struct {
 	rate          rate
 }
 
-// initGroups makes the shard of an item follow from its group, if there are
-// groups.
 func (s *Set[T]) initGroups() {
 	if s.config.Group == nil {
 		return
@@ -38,8 +34,7 @@ func (s *Set[T]) initGroups() {
 	s.route = func(item T) uint64 { return s.groupRoute(s.config.Group(item)) }
 }
 
-// addressOf returns an item's shard, and sets its address there. It fills the
-// caller's address, because a copy would take time. It may call user code.
+// addressOf fills in the address of an item, because a copy would take time.
 func (s *Set[T]) addressOf(item T, to *address) (sh *shard[T]) {
 	if s.config.Group == nil {
 		sh, to.hash = s.locate(item)
@@ -49,8 +44,6 @@ func (s *Set[T]) addressOf(item T, to *address) (sh *shard[T]) {
 	return s.shardAt(s.tag(&to.tag, s.config.Group(item)))
 }
 
-// tag sets what there is to know of a group, and asks the user for it. It
-// returns the route of the group.
 func (s *Set[T]) tag(to *tag, group string) (route uint64) {
 	hash := maphash.String(s.seed, group)
 	to.group, to.groupHash = group, uint32(hash)
@@ -63,7 +56,6 @@ func (s *Set[T]) tag(to *tag, group string) (route uint64) {
 	return hash
 }
 
-// ask asks the user for the policy of a group. It panics if that has a fault.
 func (s *Set[T]) ask(to *tag) {
 	p := s.config.GroupPolicy(to.group)
 	to.weight = int32(min(max(1, p.Weight), MaxGroupWeight))
@@ -80,7 +72,6 @@ func (s *Set[T]) ask(to *tag) {
 	}
 }
 
-// groupRoute returns the hash of a group that selects its shard.
 func (s *Set[T]) groupRoute(group string) uint64 {
 	if s.config.StableRouting {
 		return xxhash.Sum64String(group)
@@ -88,6 +79,41 @@ func (s *Set[T]) groupRoute(group string) uint64 {
 	return maphash.String(s.seed, group)
 }
 
-// hashOfGroup returns the hash by which a shard finds a group. It is seeded,
-// like that of an item.
 func (s *Set[T]) hashOfGroup(group string) uint32 { return uint32(maphash.String(s.seed, group)) }
+
+// An Address lets an item be added without calling user code.
+type Address struct {
+	shard uint16
+	to    address
+}
+
+// SetAddress sets a to the address of an item. It may call user code.
+func (s *Set[T]) SetAddress(a *Address, item T) { a.shard = s.addressOf(item, &a.to).number }
+
+// AddTo is [Set.Add] at a known address. Only keepDelay decides what becomes of
+// a delay. If the clock or a hook panics, the item is added nevertheless.
+func (s *Set[T]) AddTo(item T, a *Address, keepDelay bool) {
+	defer s.addTo(item, a, keepDelay)
+	s.refresh()
+}
+
+// FileTo is [Set.AddWith] at a known address. If the clock or a hook panics, an
+// item that is not delayed by then is added at once.
+func (s *Set[T]) FileTo(item T, a *Address, d Delay) {
+	filed := false
+	defer func() {
+		if !filed {
+			s.addTo(item, a, true)
+		}
+	}()
+	s.fileIn(s.shard(int(a.shard)), item, a.to, d, nil)
+	filed = true
+}
+
+func (s *Set[T]) addTo(item T, a *Address, keepDelay bool) {
+	sh := s.shard(int(a.shard))
+	sh.mu.Lock()
+	fx := sh.addItem(item, &a.to, request{cancelsDelay: true, keepsDelay: keepDelay})
+	sh.mu.Unlock()
+	s.after(fx)
+}

@@ -1,31 +1,35 @@
 package shard
 
-import "time"
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/shardq/shardq/internal/itemlimit"
+)
 
 // An admission is what an add may be refused for, beside a shutdown: the
-// capacity, and the window of its item. It also has the outcome. A nil
-// admission refuses nothing, and is that of most adds.
+// capacity and its window. A nil admission, that of most adds, refuses nothing.
 type admission struct {
-	// limited makes the add honor the capacity, and acquired reports that the
-	// limiter has granted a weight for it.
-	limited, acquired bool
-	// window is the length of the window that the add opens, from the reading
-	// at to the tick ends.
-	window time.Duration
-	at     reading
-	ends   uint64
-	// settled reports that a shard has decided. It has then used or released
-	// the weight.
-	settled bool
-	// id is that of the item's entry, if the add is limited and admitted.
-	id uint32
-	// err is why the add was refused.
-	err error
+	limited  bool          // by the capacity
+	acquired bool          // the limiter has granted a weight
+	settled  bool          // a shard has decided, and has used or released the weight
+	window   time.Duration // that the add opens, from at to the tick ends
+	at       reading
+	ends     uint64
+	id       uint32 // of the item's entry, if the add is limited and admitted
+	err      error  // why the add was refused
 }
 
-// offer adds an item as the delay says, unless the admission or a shutdown
-// refuses it. It returns the admission's error. It calls no hook: the caller
-// must call notify.
+func (s *Set[T]) offerItem(item T, to *address, d Delay, a *admission) (sh *shard[T], err error) {
+	if s.mayDiffer && s.Reject(item) {
+		return nil, ErrRejected
+	}
+	sh = s.addressOf(item, to)
+	return sh, s.offer(sh, item, *to, d, a)
+}
+
+// offer adds an item, unless it is refused. The caller must call notify.
 func (s *Set[T]) offer(sh *shard[T], item T, to address, d Delay, a *admission) error {
 	if d.Window > 0 {
 		s.needWindows()
@@ -41,7 +45,6 @@ func (s *Set[T]) offer(sh *shard[T], item T, to address, d Delay, a *admission) 
 	return a.err
 }
 
-// addAdmitted is offer without a delay.
 func (s *Set[T]) addAdmitted(sh *shard[T], item T, to *address, d Delay, a *admission) {
 	s.refresh()
 	if d.Window > 0 {
@@ -60,9 +63,7 @@ func (s *Set[T]) addAdmitted(sh *shard[T], item T, to *address, d Delay, a *admi
 	s.watchWindow(a)
 }
 
-// admits reports whether the admission lets an add pass. If so, the shard has
-// room for the item, and the caller must call entryOf before it releases the
-// lock.
+// admits must be followed by entryOf in the same hold, if it returns true.
 func (sh *shard[T]) admits(a *admission, item T, to *address) bool {
 	switch {
 	case sh.set.closing.refusing.Load():
@@ -79,7 +80,6 @@ func (sh *shard[T]) admits(a *admission, item T, to *address) bool {
 	return a.err == nil
 }
 
-// refuse drops an add because of a shutdown.
 func (sh *shard[T]) refuse(a *admission) {
 	sh.rare.dropped++
 	if a != nil {
@@ -87,13 +87,11 @@ func (sh *shard[T]) refuse(a *admission) {
 	}
 }
 
-// refuseFor notes why an add is refused, and releases its weight.
 func (sh *shard[T]) refuseFor(a *admission, err error) {
 	sh.release(a)
 	a.err, a.settled = err, true
 }
 
-// release gives the weight back that the limiter has granted, if it has.
 func (sh *shard[T]) release(a *admission) {
 	if a.acquired {
 		sh.set.limit.Release(1)
@@ -101,10 +99,6 @@ func (sh *shard[T]) release(a *admission) {
 	}
 }
 
-// honorsCapacity reports whether the add is limited.
-func (a *admission) honorsCapacity() bool { return a != nil && a.limited }
-
-// reserve makes sure that the item has an entry, if the limiter allows.
 func (sh *shard[T]) reserve(a *admission, item T, to *address) {
 	sh.needTable()
 	id, p := sh.table.find(to.hash, item)
@@ -129,8 +123,7 @@ func (sh *shard[T]) reserve(a *admission, item T, to *address) {
 	}
 }
 
-// entryOf is entryFor of an item whose add was admitted. It opens the item's
-// window.
+// entryOf is entryFor of an admitted add. It opens the item's window.
 func (sh *shard[T]) entryOf(a *admission, item T, to *address) (id uint32, e *entry[T]) {
 	if a == nil {
 		return sh.entryFor(item, to)
@@ -142,4 +135,62 @@ func (sh *shard[T]) entryOf(a *admission, item T, to *address) (id uint32, e *en
 	}
 	sh.openWindow(a, item)
 	return id, e
+}
+
+// Errors of [Set.TryAdd] and [Set.AddContext].
+var (
+	ErrFull     = errors.New("shardq: queue is full")
+	ErrRejected = errors.New("shardq: item is not equal to itself")
+)
+
+// TryAdd adds item as [Set.AddWith] does, or returns [ErrFull], also if others
+// wait for room, [ErrNotAgain] or [ErrShutDown].
+func (s *Set[T]) TryAdd(item T, d Delay) error {
+	var to address
+	_, err := s.offerItem(item, &to, d, &admission{limited: true})
+	s.notify()
+	return err
+}
+
+// AddContext is [Set.TryAdd] that waits for room while ctx lasts, in the order
+// of the calls. The delay begins when there is room.
+func (s *Set[T]) AddContext(ctx context.Context, item T, d Delay) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	var to address
+	sh, err := s.offerItem(item, &to, d, &admission{limited: true})
+	waited := err == ErrFull
+	if waited {
+		if err = s.limit.Acquire(ctx, 1); err == nil {
+			err = s.offerAcquired(sh, item, to, d)
+		} else if err == itemlimit.ErrClosed {
+			err = ErrShutDown
+		}
+	}
+	s.notify()
+	if waited && err == nil && s.config.GroupPolicy != nil {
+		// The group's policy may have changed during the wait. The item was added
+		// first, so that the next waiter does not wait for user code.
+		s.tag(&to.tag, to.group)
+		sh.mu.Lock()
+		defer sh.mu.Unlock()
+		if id := sh.find(item, to.hash); id != 0 {
+			sh.configureAdded(id, &to.tag)
+		}
+	}
+	return err
+}
+
+// offerAcquired offers an item whose weight is granted, and lets the limiter
+// grant the next before notify, whose hook may acquire itself.
+func (s *Set[T]) offerAcquired(sh *shard[T], item T, to address, d Delay) error {
+	a := admission{limited: true, acquired: true}
+	defer func() {
+		if !a.settled { // the clock has panicked
+			s.limit.Release(1)
+		}
+		s.limit.FinishAcquire()
+	}()
+	return s.offer(sh, item, to, d, &a)
 }

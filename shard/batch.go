@@ -1,27 +1,12 @@
 package shard
 
-import (
-	"context"
-	"math/bits"
-)
+import "math/bits"
 
-// batchSize is the number of items of a batch that are partitioned together. It
-// bounds how long one call holds a shard's lock.
-const batchSize = 64
+const batchSize = 64 // bounds how long one call holds a shard's lock
 
-// AddBatch adds the items as [Set.Add] does, in their order within each shard.
-// For each 64 items it takes the lock of each of their shards once, and wakes
-// at most one consumer.
-func (s *Set[T]) AddBatch(items []T) { s.addBatch(items, s.request()) }
-
-func (s *Set[T]) addBatch(items []T, r request) {
-	defer s.notify() // last, because it may panic; also if hashing an item panics
-	for len(items) > 0 {
-		n := min(len(items), batchSize)
-		s.addSome(items[:n], r)
-		items = items[n:]
-	}
-}
+// AddBatch adds the items as [Set.Add] does. For each 64 it takes the lock of
+// each of their shards once, and wakes at most one consumer.
+func (s *Set[T]) AddBatch(items []T) { s.AddBatchWith(items, Delay{}) }
 
 func (s *Set[T]) addSome(items []T, r request) {
 	s.refresh()
@@ -41,8 +26,6 @@ func (s *Set[T]) addSome(items []T, r request) {
 	}
 }
 
-// partitionAdds assigns the items of an add to the buckets of their shards. It
-// leaves out rejected items.
 func (s *Set[T]) partitionAdds(p *partition, items []T) {
 	p.prefetched = s.prefetch(items)
 	if s.config.Group != nil {
@@ -56,9 +39,8 @@ func (s *Set[T]) partitionAdds(p *partition, items []T) {
 	}
 }
 
-// EndBatch ends each of the processings as [Set.End] does, with the locks and
-// wake-ups of [Set.AddBatch]. It returns the indexes of the handles whose
-// processing had ended already.
+// EndBatch is [Set.End] of each handle, with the locks and wake-ups of
+// [Set.AddBatch]. It returns the indexes of those that had ended already.
 func (s *Set[T]) EndBatch(handles []Handle) (late []int) {
 	defer func() { late = s.endAll(handles) }() // also if the clock panics
 	s.refreshForWork()
@@ -68,14 +50,7 @@ func (s *Set[T]) EndBatch(handles []Handle) (late []int) {
 func (s *Set[T]) endAll(handles []Handle) (late []int) {
 	defer s.notify() // last, because it may panic
 	for first := 0; first < len(handles); first += batchSize {
-		some := handles[first:min(first+batchSize, len(handles))]
-		var p partition
-		for i, h := range some {
-			p.add(i, 0, h.shard)
-		}
-		ignored := s.finishPartitioned(&p,
-			func(sh *shard[T]) { sh.prefetchClaimed(&p, some) },
-			func(sh *shard[T], i int) effects { return sh.endClaimed(some[i]) })
+		ignored := s.endSome(handles[first:min(first+batchSize, len(handles))])
 		for ; ignored != 0; ignored &= ignored - 1 {
 			late = append(late, first+bits.TrailingZeros64(ignored))
 		}
@@ -83,27 +58,20 @@ func (s *Set[T]) endAll(handles []Handle) (late []int) {
 	return late
 }
 
-// DoneBatchAt is [Set.EndBatch] that counts and reports misuses.
-func (s *Set[T]) DoneBatchAt(items []T, handles []Handle) {
-	for _, i := range s.EndBatch(handles) {
-		s.misuse(items[i])
+// endSome returns the places of handles whose processing had ended already.
+func (s *Set[T]) endSome(handles []Handle) (ignored uint64) {
+	var p partition
+	for i, h := range handles {
+		p.add(i, 0, h.shard)
 	}
-}
-
-// finishPartitioned calls finish for each place of a batch, with the lock of
-// its shard held. It returns the set of places whose processing had ended
-// already.
-func (s *Set[T]) finishPartitioned(
-	p *partition, prefetch func(sh *shard[T]), finish func(sh *shard[T], i int) effects,
-) (ignored uint64) {
 	var all effects
 	for p.next() {
 		sh := s.shard(int(p.shard))
 		var here effects
 		sh.mu.Lock()
-		prefetch(sh)
+		sh.prefetchClaimed(&p, handles)
 		for i, ok := p.take(); ok; i, ok = p.take() {
-			fx := finish(sh, i)
+			fx := sh.endClaimed(handles[i])
 			if here |= fx; fx&took == 0 {
 				ignored |= 1 << i
 			}
@@ -116,25 +84,20 @@ func (s *Set[T]) finishPartitioned(
 	return ignored
 }
 
-func (s *Set[T]) getSome(ctx context.Context, b buffers[T]) (n int, err error) {
-	if err := ctx.Err(); err != nil || len(b.items) == 0 {
-		return 0, err
+// DoneBatchAt is [Set.EndBatch] that counts and reports misuses.
+func (s *Set[T]) DoneBatchAt(items []T, handles []Handle) {
+	for _, i := range s.EndBatch(handles) {
+		s.misuse(items[i])
 	}
-	if n = s.takeSome(b); n > 0 {
-		return n, nil
-	}
-	return s.awaitContext(ctx, b)
 }
 
-// buffers has room for the items that a consumer takes.
+// buffers has room for items. priorities and handles may be nil.
 type buffers[T comparable] struct {
-	items []T
-	// priorities and handles receive those of the items, unless they are nil.
+	items      []T
 	priorities []int
 	handles    []Handle
 }
 
-// slice returns the cells n to m-1.
 func (b buffers[T]) slice(n, m int) buffers[T] {
 	b.items = b.items[n:m]
 	if b.priorities != nil {
@@ -146,14 +109,12 @@ func (b buffers[T]) slice(n, m int) buffers[T] {
 	return b
 }
 
-// takeSome takes ready items, as many as there is room for.
 func (s *Set[T]) takeSome(b buffers[T]) (n int) {
 	s.refreshForWork()
 	defer s.setWatchdog()
 	return s.takeHere(b, s.readForTake())
 }
 
-// takeHere is takeSome with a reading of the clock, if the takes need one.
 func (s *Set[T]) takeHere(b buffers[T], now uint64) (n int) {
 	if s.cares.Load()&caresForGate != 0 {
 		return s.takeThroughGate(b, now)
@@ -182,9 +143,7 @@ func (s *Set[T]) takeHere(b buffers[T], now uint64) (n int) {
 	return n
 }
 
-// takeOneByOne is takeHere where there are priorities or groups, which every
-// take has to compare. The clock, which may panic, was read before the first
-// take, so that a panic loses no item.
+// takeOneByOne is for priorities or groups, which every take has to compare.
 func (s *Set[T]) takeOneByOne(b buffers[T], now uint64) (n int) {
 	for ; n < len(b.items); n++ {
 		item, priority, handle, ok := s.takeNow(now)
@@ -206,7 +165,6 @@ func (b buffers[T]) put(n int, item T, priority int, handle Handle) {
 	}
 }
 
-// takeAll is takeHere where there is one shard.
 func (s *Set[T]) takeAll(sh *shard[T], b buffers[T]) (n int) {
 	for n < len(b.items) {
 		sh.mu.Lock()
@@ -219,7 +177,6 @@ func (s *Set[T]) takeAll(sh *shard[T], b buffers[T]) (n int) {
 	return n
 }
 
-// takeUpTo takes ready items, as many as there is room for.
 func (sh *shard[T]) takeUpTo(b buffers[T]) (n int) {
 	for ; n < len(b.items); n++ {
 		item, priority, handle, ok := sh.take(&sh.ready, false)
@@ -230,4 +187,69 @@ func (sh *shard[T]) takeUpTo(b buffers[T]) (n int) {
 	}
 	sh.served += uint16(n)
 	return n
+}
+
+// AddBatchWith adds the items as [Set.AddWith] does. For each 64 it reads the
+// clock once. With a window it adds them one by one.
+func (s *Set[T]) AddBatchWith(items []T, d Delay) {
+	if d.Window > 0 {
+		for _, item := range items {
+			s.AddWith(item, d)
+		}
+		return
+	}
+	r := s.request()
+	r.priority = d.Priority
+	files := d.Duration > 0 || d.Policy != KeepEarliest || d.Retry && s.measures != nil
+	defer s.notify() // last, because it may panic; also if hashing an item panics
+	for ; len(items) > 0; items = items[min(len(items), batchSize):] {
+		if some := items[:min(len(items), batchSize)]; files {
+			s.fileSome(some, d)
+		} else {
+			s.addSome(some, r)
+		}
+	}
+}
+
+func (s *Set[T]) fileSome(items []T, delay Delay) {
+	d := s.DeadlineOf(delay)
+	var p partition
+	s.partitionAdds(&p, items)
+	filed := uint64(never)
+	defer func() { s.watchDeadline(filed, d) }() // also if a shard has no room for another item
+	alone := uint64(0)
+	for p.next() {
+		sh := s.shard(int(p.shard))
+		sh.mu.Lock()
+		files := sh.files(d)
+		for i, ok := p.take(); ok; i, ok = p.take() {
+			if !files {
+				alone |= 1 << i
+				continue
+			}
+			filed = min(filed, sh.fileTimer(items[i], p.address(i), d.at, d.f, nil))
+			sh.noteFiled(d.at, d.f)
+		}
+		sh.mu.Unlock()
+	}
+	if s.measures != nil && delay.Retry {
+		for range bits.OnesCount64(p.placed &^ alone) {
+			s.countRetry()
+		}
+	}
+	for ; alone != 0; alone &= alone - 1 {
+		i := bits.TrailingZeros64(alone)
+		s.AddWith(items[i], delay)
+	}
+}
+
+// files reports whether delays need none of the special cases of AddWith.
+func (sh *shard[T]) files(d Deadline) bool {
+	if !d.f.delayed || sh.set.closing.refusing.Load() {
+		return false
+	}
+	if sh.wheel == nil {
+		sh.wheel = newWheel(d.at.now)
+	}
+	return d.f.first() > sh.wheel.Now()
 }

@@ -10,26 +10,21 @@ func (s *Set[T]) Cancel(item T) (was stats.Canceled) {
 }
 
 // EndDelay makes a delayed item ready, or dirty, as the end of its delay does.
-// It reports false, and does nothing, if no delay of the item is running.
 func (s *Set[T]) EndDelay(item T) (ended bool) {
 	s.refresh()
 	sh, hash := s.locate(item)
-	ended, fx := s.endDelayIn(sh, item, hash)
+	fx := effects(0)
+	sh.mu.Lock()
+	id := sh.find(item, hash)
+	if ended = id != 0 && sh.table.at(id).delayed() && !s.closing.begun.Load(); ended {
+		before := sh.depth()
+		sh.wheel.Cancel(id)
+		sh.expireItem(id)
+		fx = sh.effectsOfExpiry(before)
+	}
+	sh.mu.Unlock()
 	s.after(fx)
 	return ended
-}
-
-func (s *Set[T]) endDelayIn(sh *shard[T], item T, hash uint32) (ended bool, fx effects) {
-	sh.mu.Lock()
-	defer sh.mu.Unlock()
-	id := sh.find(item, hash)
-	if id == 0 || !sh.table.at(id).delayed() || s.closing.begun.Load() {
-		return false, 0
-	}
-	before := sh.depth()
-	sh.wheel.Cancel(id)
-	sh.expireItem(id)
-	return true, sh.effectsOfExpiry(before)
 }
 
 // CancelTo is [Set.Cancel] at a known address.
@@ -39,8 +34,7 @@ func (s *Set[T]) CancelTo(item T, a Address) (was stats.Canceled) {
 
 func (s *Set[T]) cancelAndNotify(sh *shard[T], item T, hash uint32) (was stats.Canceled) {
 	was, fx := s.cancelIn(sh, item, hash)
-	// The canceled item may have been the last that consumers wait for after a
-	// shutdown, because it was throttled or behind a closed gate.
+	// Consumers may wait, after a shutdown, for this throttled item alone.
 	if (s.config.Group != nil || s.gate.used.Load()) && was.Ready && s.mayLeave() {
 		fx |= wakes
 	}
@@ -48,7 +42,6 @@ func (s *Set[T]) cancelAndNotify(sh *shard[T], item T, hash uint32) (was stats.C
 	return was
 }
 
-// cancelIn is Cancel of an item of the shard.
 func (s *Set[T]) cancelIn(sh *shard[T], item T, hash uint32) (was stats.Canceled, fx effects) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()

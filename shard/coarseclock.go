@@ -1,58 +1,36 @@
 package shard
 
-import (
-	"sync/atomic"
-)
+import "sync/atomic"
 
-// The queue can keep the moment at which each item came into its state
-// (Config.Ages). Each item gets a stamp when it becomes ready and when it is
-// handed out, in a column (times.go). The items in processing are linked in the
-// order in which they were handed out, so that the oldest of a shard is found
-// at once.
-//
-// To read the clock for each stamp would take half as long as the whole cycle
-// of an item. The stamps therefore come from a coarse clock: the first
-// operation of a tick reads the clock, and the others of that tick share the
-// reading. The driver wakes once at the end of the tick and ends the reading.
-// It does not wake while nothing happens. With metrics there are more readings:
-// see sampler.
-
-// A coarseClock is a reading of the clock that operations share.
+// A coarseClock is a reading of the clock that operations share, to stamp when
+// items come into their states: a reading for each would take half as long as
+// an item's whole cycle. The first operation of a tick reads, and the driver
+// ends the reading with the tick. Metrics need more: see sampler.
 type coarseClock struct {
-	// now is the last reading in nanoseconds. It is the start of its tick, or,
-	// with metrics, the moment itself.
-	now atomic.Uint64
-	// live is the tick of the reading while that is current, as far as the
-	// driver knows. It is 0 afterwards.
-	live    atomic.Uint64
-	sampler sampler
-	// keepsWaits: see Set.KeepWaits.
-	keepsWaits atomic.Bool
+	now        atomic.Uint64 // the start of the tick, or, with metrics, the moment itself
+	live       atomic.Uint64 // the tick of the reading while the driver holds it current, or 0
+	sampler    sampler
+	keepsWaits atomic.Bool // see Set.KeepWaits
 	_          [64 - 16 - 32 - 4]byte
 }
 
-// refresh makes sure that the coarse clock is current. It must be called at the
-// start of an operation that leads to stamps, with no lock held. It may read
-// the clock, and set the clock's timer.
+// refresh makes the coarse clock current before an operation that stamps. It
+// may read the clock and set its timer, so no lock may be held.
 func (s *Set[T]) refresh() {
 	if s.config.Ages && s.coarse.live.Load() == 0 {
 		s.readClock()
 	}
 }
 
-// refreshForWork is refresh before a Get or a Done. Where adds are many and
-// Gets and Dones are few, the adds share readings, and each Get and Done reads
-// the clock itself. Otherwise it would use the reading of an add right after
-// the previous Get or Done. The time since that add would then count for what
-// follows.
+// refreshForWork is refresh before a Get or a Done. If these are few, each
+// reads, or the time since an earlier add would count for what follows.
 func (s *Set[T]) refreshForWork() {
 	if s.config.Ages && (s.coarse.live.Load() == 0 || s.coarse.sampler.interval.Load() == 1) {
 		s.readClock()
 	}
 }
 
-// readClock reads the clock for the coarse clock. Once the driver is gone, each
-// reading is for one operation, because the driver no longer ends it.
+// readClock makes a reading, for one operation only if no driver ends it.
 func (s *Set[T]) readClock() {
 	tick := s.storeReading()
 	if s.measures != nil && s.coarse.sampler.read(tick) == 0 {
@@ -68,10 +46,8 @@ func (s *Set[T]) readClock() {
 	}
 }
 
-// storeReading reads the clock, stores the reading, and returns its tick. It
-// reads again if another reading was stored meanwhile. Otherwise a goroutine
-// that is stopped before it stores would set the coarse clock back, and a list
-// in order would have younger items before older ones.
+// storeReading reads again if another reading was stored meanwhile, which this
+// would set back: a list in order would have younger items before older ones.
 func (s *Set[T]) storeReading() (tick uint64) {
 	for {
 		before := s.coarse.now.Load()
@@ -86,8 +62,7 @@ func (s *Set[T]) storeReading() (tick uint64) {
 	}
 }
 
-// deadline returns the tick at which the driver has to end the reading, or
-// never.
+// deadline returns the tick at which the driver ends the reading, or never.
 func (c *coarseClock) deadline() uint64 {
 	if live := c.live.Load(); live != 0 {
 		return live + 1
@@ -95,15 +70,13 @@ func (c *coarseClock) deadline() uint64 {
 	return never
 }
 
-// invalidate makes the next operation read the clock.
 func (c *coarseClock) invalidate() {
 	if c.live.Load() != 0 { // spare the store if each operation reads the clock anyway
 		c.live.Store(0)
 	}
 }
 
-// update takes the driver's reading, before the driver adds what has expired,
-// unless an operation has stored one since before was the last.
+// update takes the driver's reading, if it is newer than those of operations.
 func (c *coarseClock) update(before, now, tick uint64) {
 	c.now.CompareAndSwap(before, now)
 	if live := c.live.Load(); live != 0 && live != tick { // or the clock was set back

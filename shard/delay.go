@@ -8,10 +8,9 @@ func (s *Set[T]) AddAfter(item T, duration time.Duration) {
 	s.AddWith(item, Delay{Duration: duration, Retry: true})
 }
 
-// AddWith is AddAfter with a policy for an item that is delayed already. The
-// policy also applies if the duration is zero or less: KeepEarliest adds the
-// item at once, KeepNew cancels the old delay, and with the other two the item
-// stays delayed.
+// AddWith is AddAfter with a policy for an item that is delayed already. If the
+// duration is not positive, KeepEarliest adds the item at once, KeepNew cancels
+// the old delay, and with the other two the item stays delayed.
 func (s *Set[T]) AddWith(item T, d Delay) {
 	if d.Window > 0 {
 		_ = s.AddInWindow(item, d) // a refused add is counted
@@ -32,22 +31,16 @@ func (s *Set[T]) AddWith(item T, d Delay) {
 	s.fileIn(sh, item, to, d, nil)
 }
 
-// AddInWindow is AddWith of an add that asks for a window. It returns why the
-// add was refused, or nil.
+// AddInWindow is AddWith that returns why the add was refused.
 func (s *Set[T]) AddInWindow(item T, d Delay) error {
-	if s.mayDiffer && s.Reject(item) {
-		return ErrRejected
-	}
-	var to address
-	sh := s.addressOf(item, &to)
-	var a admission
 	defer s.notify()
-	return s.offer(sh, item, to, d, &a)
+	var to address
+	_, err := s.offerItem(item, &to, d, &admission{})
+	return err
 }
 
-// fileIn is AddWith of an item whose address is known, with a delay or a
-// policy. It reports whether the item was accepted. With an admission, the
-// caller must call notify.
+// fileIn is AddWith with a delay or a policy. With an admission, call notify
+// then.
 func (s *Set[T]) fileIn(sh *shard[T], item T, to address, d Delay, a *admission) (taken bool) {
 	at := s.driver.taken(s.time.nanoseconds())
 	f := s.time.filing(d, at)
@@ -61,16 +54,14 @@ func (s *Set[T]) fileIn(sh *shard[T], item T, to address, d Delay, a *admission)
 				return ok
 			}
 		}
-		// The wheel stands at or after the deadline. Usually the clock has
-		// reached the deadline too since it was read.
+		// The wheel stands at or after the deadline. Usually the clock does too.
 		if d.Duration > 0 {
 			at = s.driver.taken(s.time.nanoseconds())
 		}
 		if at.now >= f.first() {
 			return s.addOverdue(sh, item, to, at, f, a)
 		}
-		// It has not, because it was set back. Set the wheel back as well, so
-		// that the item does not become ready early.
+		// It was set back, so the item would become ready early.
 		s.rewind(sh, at.now)
 		s.driver.poke()
 	}
@@ -78,19 +69,15 @@ func (s *Set[T]) fileIn(sh *shard[T], item T, to address, d Delay, a *admission)
 
 // A filing is a Delay in ticks.
 type filing struct {
-	deadline uint64
-	// limit is the latest tick at which the delay expires.
-	limit  uint64
-	policy DelayPolicy
-	// delayed reports whether a delay was requested, and asked is its length.
-	delayed  bool
-	asked    time.Duration
-	priority int
-	// unlessReady drops the delay of an item that is ready or dirty.
-	unlessReady bool
+	deadline    uint64
+	limit       uint64 // the latest tick at which the delay expires
+	policy      DelayPolicy
+	delayed     bool          // whether a delay was requested
+	asked       time.Duration // its length
+	priority    int
+	unlessReady bool // drops the delay of an item that is ready or dirty
 }
 
-// filing returns what d requests from a reading on.
 func (t *timebase) filing(d Delay, at reading) filing {
 	f := filing{
 		deadline: at.now, limit: never, policy: d.Policy,
@@ -106,13 +93,10 @@ func (t *timebase) filing(d Delay, at reading) filing {
 	return f
 }
 
-// first returns the earliest tick that the filing concerns.
 func (f filing) first() uint64 { return min(f.deadline, f.limit) }
 
-// addOverdue adds an item whose deadline passed during the call, or that has no
-// delay, unless the policy keeps it delayed. If it adds the item, it cancels an
-// earlier delay: of several delays, one counts, once. It reports whether the
-// item was accepted.
+// addOverdue adds an item whose deadline has passed, unless the policy keeps it
+// delayed. It cancels an earlier delay: of several delays, one counts, once.
 func (s *Set[T]) addOverdue(sh *shard[T], item T, to address, at reading, f filing, a *admission) (taken bool) {
 	s.refresh()
 	sh.mu.Lock()
@@ -150,15 +134,12 @@ func (s *Set[T]) addOverdue(sh *shard[T], item T, to address, at reading, f fili
 	return waits || fx&took != 0
 }
 
-// keepDelayed keeps an item delayed if it is, and if the policy of an overdue
-// filing keeps its deadline. The limit of the filing applies. It returns the
+// keepDelayed keeps an item delayed if the policy says so. It returns the
 // shard's next deadline, which may be another item's if the wheel was set back.
 func (sh *shard[T]) keepDelayed(item T, hash uint32, at reading, f filing) (next uint64, waits bool) {
 	id := sh.find(item, hash)
-	if id == 0 || !sh.table.at(id).delayed() || f.policy != KeepOld && f.policy != KeepLatest {
-		return 0, false
-	}
-	if f.limit <= at.now || sh.set.closing.refusing.Load() && !sh.takesBack(item, hash) {
+	if id == 0 || !sh.table.at(id).delayed() || f.policy != KeepOld && f.policy != KeepLatest ||
+		f.limit <= at.now || sh.set.closing.refusing.Load() && !sh.takesBack(item, hash) {
 		return 0, false
 	}
 	if f.limit <= sh.wheel.Now() { // the clock was set back, or has moved on unseen
@@ -172,15 +153,13 @@ func (sh *shard[T]) keepDelayed(item T, hash uint32, at reading, f filing) (next
 	return sh.next.Load(), true
 }
 
-// delay delays item until the deadline. It does not if the shard's wheel has
-// passed the deadline. It does not after a shutdown began either, and then
-// returns refused.
+// delay returns neither if the wheel has passed the deadline.
 func (s *Set[T]) delay(
 	sh *shard[T], item T, to address, at reading, f filing, a *admission,
 ) (ok, refused bool) {
 	sh.mu.Lock()
 	for s.closing.refusing.Load() {
-		if a.honorsCapacity() || !sh.takesBack(item, to.hash) {
+		if a != nil && a.limited || !sh.takesBack(item, to.hash) {
 			sh.refuse(a)
 			sh.mu.Unlock()
 			return false, true
@@ -213,7 +192,6 @@ func (s *Set[T]) delay(
 	return true, false
 }
 
-// noteFiled notes that a timer was filed.
 func (sh *shard[T]) noteFiled(at reading, f filing) {
 	sh.wheel.filed(at, sh.set.driver.count())
 	if sh.set.measures != nil && f.delayed {
@@ -221,15 +199,13 @@ func (sh *shard[T]) noteFiled(at reading, f filing) {
 	}
 }
 
-// fileTimer files the item's timer and returns its deadline.
 func (sh *shard[T]) fileTimer(item T, to address, at reading, f filing, a *admission) (deadline uint64) {
 	sh.prefetchTimer(to.hash)
 	id, e := sh.entryOf(a, item, &to)
 	return sh.fileTimerOf(id, e, at, f)
 }
 
-// fileTimerOf is fileTimer of an entry. It returns never if the delay was
-// dropped, because a run to come serves it.
+// fileTimerOf returns never if a run to come serves the delay.
 func (sh *shard[T]) fileTimerOf(id uint32, e *entry[T], at reading, f filing) (deadline uint64) {
 	if p := e.phase(); (p == ready || p == dirty) && (f.unlessReady || sh.set.rules.DropDelayIfReady) {
 		sh.raisePriority(id, e, f.priority)
@@ -249,7 +225,6 @@ func (sh *shard[T]) fileTimerOf(id uint32, e *entry[T], at reading, f filing) (d
 	return sh.schedule(id, min(f.deadline, sh.wheel.limit(id, f.limit)))
 }
 
-// reschedule moves a timer, within the limit, and returns its deadline.
 func (sh *shard[T]) reschedule(id uint32, filed, deadline, limit uint64) uint64 {
 	deadline = min(deadline, sh.wheel.limit(id, limit))
 	if deadline == filed || deadline <= sh.wheel.Now() {
@@ -266,15 +241,13 @@ func (sh *shard[T]) schedule(id uint32, deadline uint64) uint64 {
 	return deadline
 }
 
-// cancelDelay cancels the item's timer, and returns the priority of the delay.
-// The driver may still wake for the timer once.
+// cancelDelay is clearDelay with a timer, for which the driver may still wake.
 func (sh *shard[T]) cancelDelay(id uint32, e *entry[T]) (priority int) {
 	sh.wheel.Cancel(id)
 	return sh.clearDelay(id, e)
 }
 
-// clearDelay ends the delay of an item whose timer is no longer filed. It
-// returns the priority of the delay.
+// clearDelay returns the priority of the delay. The timer must not be filed.
 func (sh *shard[T]) clearDelay(id uint32, e *entry[T]) (priority int) {
 	e.setDelayed(false)
 	sh.wheel.unlimit(id)
@@ -285,19 +258,14 @@ func (sh *shard[T]) clearDelay(id uint32, e *entry[T]) (priority int) {
 	return priority
 }
 
-// expireItem adds an item whose delay has expired. The wheel calls it under the
-// shard's lock.
 func (sh *shard[T]) expireItem(id uint32) {
 	e := sh.table.at(id)
 	sh.rare.expired++
 	sh.add(id, e, request{priority: sh.clearDelay(id, e), expired: true})
 }
 
-// stepsPerHold bounds how long expire holds a shard's lock, whatever the number
-// of timers due.
-const stepsPerHold = 128
+const stepsPerHold = 128 // bounds how long expire holds a shard's lock
 
-// expire adds the items of a shard whose delays have expired, up to a bound.
 func (s *Set[T]) expire(sh *shard[T], at reading) effects {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
@@ -316,8 +284,6 @@ func (s *Set[T]) expire(sh *shard[T], at reading) effects {
 	return sh.effectsOfExpiry(before)
 }
 
-// effectsOfExpiry returns the effects of expired delays. before is the depth
-// before they expired.
 func (sh *shard[T]) effectsOfExpiry(before int32) effects {
 	fx := sh.reportsDue()
 	if sh.depth() > before {
@@ -326,7 +292,6 @@ func (sh *shard[T]) effectsOfExpiry(before int32) effects {
 	return fx
 }
 
-// rewind sets the shard's wheel back.
 func (s *Set[T]) rewind(sh *shard[T], now uint64) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()

@@ -2,8 +2,7 @@ package shard
 
 import "github.com/shardq/shardq/stats"
 
-// Done ends the processing of item. If it is not in processing, Done changes
-// nothing, and counts and reports a misuse.
+// Done ends the processing of item, or counts and reports a misuse.
 func (s *Set[T]) Done(item T) {
 	sh, hash := s.locate(item)
 	if s.config.Ages {
@@ -13,14 +12,12 @@ func (s *Set[T]) Done(item T) {
 	s.doneIn(sh, item, hash)
 }
 
-// doneNow reads the clock, and then ends the processing. If the clock panics,
-// the processing ends nevertheless.
+// doneNow ends the processing even if the clock panics.
 func (s *Set[T]) doneNow(sh *shard[T], item T, hash uint32) {
 	defer s.doneIn(sh, item, hash)
 	s.refreshForWork()
 }
 
-// doneIn is Done of an item of the shard. It calls the hooks last.
 func (s *Set[T]) doneIn(sh *shard[T], item T, hash uint32) {
 	sh.mu.Lock()
 	fx := sh.endItem(item, hash)
@@ -31,7 +28,6 @@ func (s *Set[T]) doneIn(sh *shard[T], item T, hash uint32) {
 	}
 }
 
-// endItem ends the processing of an item, if it is in processing.
 func (sh *shard[T]) endItem(item T, hash uint32) effects {
 	if sh.table != nil {
 		if id, p := sh.table.find(hash, item); id != 0 {
@@ -44,9 +40,8 @@ func (sh *shard[T]) endItem(item T, hash uint32) effects {
 	return 0
 }
 
-// End ends a processing as [Set.Done] does, and reports whether it was still
-// going on. If it was not, End changes nothing. If the clock or a hook panics,
-// the processing ends nevertheless. End neither hashes nor reads the item.
+// End is [Set.Done] of the processing that h names, without reading the item,
+// even if the clock or a hook panics. It reports whether that was going on.
 func (s *Set[T]) End(h Handle) (ended bool) {
 	if !s.config.Ages {
 		return s.endNow(h)
@@ -65,7 +60,6 @@ func (s *Set[T]) endNow(h Handle) (ended bool) {
 	return fx&took != 0
 }
 
-// endClaimed ends the processing that h names, if it goes on.
 func (sh *shard[T]) endClaimed(h Handle) (fx effects) {
 	if e := sh.claimed(h); e != nil {
 		fx = sh.finish(h.id, e, position{})
@@ -80,14 +74,12 @@ func (s *Set[T]) DoneAt(item T, h Handle) {
 	}
 }
 
-// misuse counts and reports that the processing of an item had ended already.
 func (s *Set[T]) misuse(item T) {
 	s.misused.Add(1)
 	s.report(stats.DoneWithoutGet, item)
 }
 
-// finish ends the processing of an entry. The position is that of its slot, or
-// zero if it is not known.
+// finish ends a processing. The position of the entry's slot may be zero.
 func (sh *shard[T]) finish(id uint32, e *entry[T], p position) (fx effects) {
 	if e.phase() == dirty && sh.set.closing.discarding.Load() {
 		sh.discard(id, e)
@@ -116,16 +108,13 @@ func (sh *shard[T]) finish(id uint32, e *entry[T], p position) (fx effects) {
 	return fx
 }
 
-// countDone counts a processing that has ended. The count is apart from the
-// others because the shard's first cache line has room for a byte.
+// countDone has a count of its own: the first cache line has room for a byte.
 func (sh *shard[T]) countDone() {
 	if sh.done++; sh.done == 0 {
 		sh.rare.done += 1 << 8
 	}
 }
 
-// find returns the id of item's entry, or 0 if the shard does not hold the
-// item.
 func (sh *shard[T]) find(item T, hash uint32) (id uint32) {
 	if sh.table != nil {
 		id, _ = sh.table.find(hash, item)
@@ -133,20 +122,16 @@ func (sh *shard[T]) find(item T, hash uint32) (id uint32) {
 	return id
 }
 
-// inProcessing returns the entry of item if the item is in processing, and
-// otherwise the id 0.
 func (sh *shard[T]) inProcessing(item T, hash uint32) (id uint32, e *entry[T]) {
-	if id = sh.find(item, hash); id == 0 {
-		return 0, nil
+	if id = sh.find(item, hash); id != 0 {
+		if e = sh.table.at(id); e.inFlight() {
+			return id, e
+		}
 	}
-	if e = sh.table.at(id); !e.inFlight() {
-		return 0, nil
-	}
-	return id, e
+	return 0, nil
 }
 
-// forget removes an entry that is idle and not delayed. Nothing in the queue
-// refers to its item afterwards.
+// forget removes an idle entry. Nothing refers to its item afterwards.
 func (sh *shard[T]) forget(id uint32, e *entry[T], p position) {
 	if sh.set.limit != nil {
 		sh.set.limit.Release(1)
@@ -158,8 +143,7 @@ func (sh *shard[T]) forget(id uint32, e *entry[T], p position) {
 	sh.releaseIfDue()
 }
 
-// releaseIfDue releases the storage of an empty shard, if that is due. Groups
-// that are remembered keep it.
+// releaseIfDue releases the storage of an empty shard without groups.
 func (sh *shard[T]) releaseIfDue() {
 	g := sh.groups
 	empty := sh.table.live == 0 && (g == nil || g.names.live == 0)

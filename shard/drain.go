@@ -1,24 +1,18 @@
 package shard
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"sync/atomic"
 )
 
-// A drain lets callers wait until all shards have reached a state that they do
-// not leave again. An example is quiescence: nothing ready and nothing in
-// processing. A closed shard that is quiescent stays so, because adds are
-// dropped and its timers are gone. Each shard therefore reports once, and the
-// last report ends the wait.
+// A drain waits until all shards have reached a state that they do not leave
+// again. So each shard reports once, and the last report ends the wait.
 type drain struct {
-	// owing counts the shards that have not reported, and one more until all
-	// shards were inspected.
-	owing atomic.Int32
-	// done is closed when owing reaches 0.
-	done chan struct{}
-	// current is closed and replaced by each ShutDown.
-	current atomic.Pointer[chan struct{}]
+	owing   atomic.Int32                  // reports, and one until all shards were inspected
+	done    chan struct{}                 // closed when owing reaches 0
+	current atomic.Pointer[chan struct{}] // closed and replaced by each ShutDown
 }
 
 func (d *drain) init() {
@@ -28,53 +22,34 @@ func (d *drain) init() {
 	d.current.Store(&released)
 }
 
-// owe announces a report.
-func (d *drain) owe() { d.owing.Add(1) }
-
-// settle makes a report.
 func (d *drain) settle() {
 	if d.owing.Add(-1) == 0 {
 		close(d.done)
 	}
 }
 
-// released returns a channel that the next release closes.
 func (d *drain) released() <-chan struct{} { return *d.current.Load() }
 
-// release ends the waits that are under way.
 func (d *drain) release() {
 	next := make(chan struct{})
 	close(*d.current.Swap(&next))
 }
 
-// wait blocks until all shards have reported, cancel is closed or the wait is
-// released. It reports whether all have reported.
+// wait reports whether all shards have reported.
 func (d *drain) wait(cancel, released <-chan struct{}) bool {
 	select {
 	case <-d.done:
-		return true
 	case <-cancel:
 	case <-released:
 	}
-	select {
-	case <-d.done: // both may have happened
-		return true
-	default:
-		return false
-	}
+	return d.owing.Load() == 0 // both may have happened
 }
 
-// quiet reports whether nothing in the shard is ready or in processing.
-func (sh *shard[T]) quiet() bool { return sh.depth() == 0 && sh.processing() == 0 }
-
-// hasDelayed reports whether an item of the shard is delayed.
-func (sh *shard[T]) hasDelayed() bool { return sh.wheel != nil && sh.wheel.Len() > 0 }
-
+func (sh *shard[T]) quiet() bool   { return sh.depth() == 0 && sh.processing() == 0 }
 func (sh *shard[T]) isEmpty() bool { return sh.table == nil || sh.table.live == 0 }
 
-// reportsDue returns the reports that the shard owes and whose state it has
-// reached. It must be called after an item was forgotten or a delay ended. The
-// caller must pass the result to settle once the lock is released.
+// reportsDue returns the reports that are due after an item was forgotten or a
+// delay ended. They must be passed to settle once the lock is released.
 func (sh *shard[T]) reportsDue() (due effects) {
 	if sh.owes == 0 {
 		return sh.regrouped()
@@ -82,7 +57,7 @@ func (sh *shard[T]) reportsDue() (due effects) {
 	if sh.quiet() {
 		due |= quiet
 	}
-	if !sh.hasDelayed() {
+	if sh.wheel == nil || sh.wheel.Len() == 0 {
 		due |= noneDelayed
 	}
 	if sh.isEmpty() {
@@ -93,16 +68,13 @@ func (sh *shard[T]) reportsDue() (due effects) {
 	return due | sh.regrouped()
 }
 
-// owe announces a report of the shard to a drain, unless the shard owes it
-// already.
 func (sh *shard[T]) owe(r effects, to *drain) {
 	if sh.owes&owed(r) == 0 {
 		sh.owes |= owed(r)
-		to.owe()
+		to.owing.Add(1)
 	}
 }
 
-// settle passes the reports of a shard on to the drains.
 func (s *Set[T]) settle(due effects) {
 	if due&noneDelayed != 0 {
 		s.delaysDone.settle()
@@ -125,94 +97,71 @@ func (s *Set[T]) settle(due effects) {
 type DelayedPolicy uint8
 
 const (
-	// DropDelayed drops and returns them.
-	DropDelayed DelayedPolicy = iota
-	// RunDelayed makes them ready at once.
-	RunDelayed
-	// AwaitDelayed waits until their delays have expired.
-	AwaitDelayed
-
+	DropDelayed  DelayedPolicy = iota // drop and return them
+	RunDelayed                        // make them ready at once
+	AwaitDelayed                      // wait until their delays have expired
 	delayedPolicies
 )
 
-// Valid reports whether w is one of the policies.
 func (w DelayedPolicy) Valid() bool { return w < delayedPolicies }
 
 // Draining configures a Drain.
 type Draining struct {
-	// Delayed is the policy for the items that are delayed when the drain
-	// begins.
-	Delayed DelayedPolicy
-	// Retries accepts adds of items in processing until the drain is over.
-	Retries bool
+	Delayed DelayedPolicy // for items that are delayed when the drain begins
+	Retries bool          // accepts adds of items in processing until it is over
 }
 
 // Released returns a channel that the next ShutDown closes.
 func (s *Set[T]) Released() <-chan struct{} { return s.drained.released() }
 
-// DrainUntil refuses adds from now on, and applies the policy to the delayed
-// items. It blocks until nothing is delayed, ready or in processing. Then the
-// queue is shut down. If ctx ends first, it returns the error of ctx, and if
-// released is closed, [ErrShutDown]. What it has begun goes on in either case.
-// It appends to dropped the items that it drops, and those that a ShutDown
-// drops while it waits for them, also if a hook panics.
+// DrainUntil ends adds, blocks until nothing is delayed, ready or in
+// processing, and shuts down. It returns early with the error of ctx, or
+// [ErrShutDown] if released is closed; what it has begun goes on. It appends to
+// dropped what it drops, and what a ShutDown drops meanwhile, also if a hook
+// panics.
 func (s *Set[T]) DrainUntil(ctx context.Context, d Draining, released <-chan struct{}, dropped *[]T) error {
-	before := s.abandoned.is()
-	ended := func(part *drain) bool {
-		if part.wait(ctx.Done(), released) && s.abandoned.is() == before {
-			return true
-		}
-		*dropped = append(*dropped, s.abandoned.take()...)
-		return false
-	}
+	before := s.abandoned.any.Load()
+	var part *drain // to wait for before the close
 	s.refuse(d.Retries)
 	switch {
 	case d.Retries && s.TakesBack():
 		s.sweep(d.Delayed, dropped)
-		s.oweAll(&s.emptying, empty, &s.emptied)
-		if !ended(&s.emptied) {
-			return drainError(ctx)
-		}
+		part = &s.emptied
+		s.oweAll(&s.emptying, empty, part)
 	case d.Delayed == RunDelayed:
 		s.runDelayed()
 	case d.Delayed == AwaitDelayed:
-		s.oweAll(&s.awaitingDelays, noneDelayed, &s.delaysDone)
-		if !ended(&s.delaysDone) {
-			return drainError(ctx)
-		}
+		part = &s.delaysDone
+		s.oweAll(&s.awaitingDelays, noneDelayed, part)
+	}
+	if part != nil && (!part.wait(ctx.Done(), released) || s.abandoned.any.Load() != before) {
+		*dropped = append(*dropped, s.abandoned.take()...)
+		return cmp.Or(ctx.Err(), ErrShutDown)
 	}
 	s.close(func(items []T) { *dropped = append(*dropped, items...) })
 	if !s.drained.wait(ctx.Done(), released) {
-		return drainError(ctx)
+		return cmp.Or(ctx.Err(), ErrShutDown)
 	}
 	*dropped = append(*dropped, s.unreturned.take()...)
 	return nil
 }
 
-// ReturnLater lets the next Drain return the items that a Drain dropped before
-// it panicked.
+// ReturnLater keeps items of a Drain that panicked for the next to return.
 func (s *Set[T]) ReturnLater(dropped []T) { s.unreturned.add(dropped) }
 
-// abandoned are the items that a ShutDown dropped although a Drain was waiting
-// for them. Of several such drains, the first to call take returns them.
+// abandoned are items that a ShutDown dropped although Drains were waiting for
+// them. The first Drain to call take returns them.
 type abandoned[T comparable] struct {
-	mu    sync.Mutex // a leaf
-	any   bool
+	any   atomic.Bool // whether there ever were any
+	mu    sync.Mutex  // a leaf
 	items []T
 }
 
 func (a *abandoned[T]) add(items []T) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.any = true
+	a.any.Store(true)
 	a.items = append(a.items, items...)
-}
-
-// is reports whether there ever were any.
-func (a *abandoned[T]) is() bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.any
 }
 
 func (a *abandoned[T]) take() []T {
@@ -223,31 +172,19 @@ func (a *abandoned[T]) take() []T {
 	return items
 }
 
-func drainError(ctx context.Context) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	return ErrShutDown
-}
-
-// runDelayed makes all delayed items ready, in turns of bounded length. It
-// locks each shard at least once, because an AddAfter in flight may have been
-// accepted without having filed its timer yet.
+// runDelayed makes all delayed items ready. It locks each shard at least once:
+// an AddAfter may have been accepted without having filed its timer yet.
 func (s *Set[T]) runDelayed() {
-	defer s.expireAll() // also if the clock panics
+	defer func() { // also if the clock panics
+		for sh := range s.made() {
+			for more := true; more; more = sh.next.Load() != never {
+				s.publish(s.expire(sh, reading{now: never}))
+			}
+		}
+	}()
 	s.refresh()
 }
 
-func (s *Set[T]) expireAll() {
-	for sh := range s.made() {
-		for more := true; more; more = sh.next.Load() != never {
-			s.publish(s.expire(sh, reading{now: never}))
-		}
-	}
-}
-
-// oweAll announces a report of each shard to a drain, unless the shard has
-// reached the state already. Only the first call does so.
 func (s *Set[T]) oweAll(begun *atomic.Bool, r effects, to *drain) {
 	if !begun.CompareAndSwap(false, true) {
 		return
@@ -260,4 +197,49 @@ func (s *Set[T]) oweAll(begun *atomic.Bool, r effects, to *drain) {
 		s.settle(due)
 	}
 	to.settle()
+}
+
+// discardReady drops all ready items, so that workers learn of a shutdown at
+// once.
+func (s *Set[T]) discardReady() {
+	s.closing.discarding.Store(true)
+	for sh := range s.made() {
+		for s.discardSome(sh) {
+		}
+	}
+	s.wake() // a consumer may wait for a throttled group
+}
+
+// discardSome reports whether there may be more ready items.
+func (s *Set[T]) discardSome(sh *shard[T]) (more bool) {
+	var ids [stepsPerHold]uint32
+	n := 0
+	sh.mu.Lock()
+	if sh.table != nil {
+		sh.walkReady(func(id uint32) (on bool) {
+			ids[n] = id
+			n++
+			return n < len(ids)
+		})
+	}
+	for _, id := range ids[:n] {
+		sh.discard(id, sh.table.at(id))
+	}
+	due := sh.reportsDue()
+	sh.mu.Unlock()
+	s.settle(due)
+	s.notify()
+	return n == len(ids)
+}
+
+// discard drops an item that is ready or dirty.
+func (sh *shard[T]) discard(id uint32, e *entry[T]) {
+	what := e.step(canceled)
+	sh.leftLine(id, e)
+	sh.table.times.onCancel(id, what)
+	sh.rare.dropped++
+	if what == withdraw {
+		sh.pull(id, e)
+		sh.forget(id, e, position{})
+	}
 }

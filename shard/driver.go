@@ -9,33 +9,23 @@ import (
 	"github.com/shardq/shardq/clock"
 )
 
-// A driver wakes for the earliest deadline of all shards. A queue has one,
-// and it has no goroutine of its own: between deadlines it is one timer of the
-// clock, and without delayed items it is nothing. A standing goroutine was the
-// alternative. It takes memory in each of thousands of queues, and has to be
-// started, woken through a channel, and joined.
+// A driver wakes for the earliest deadline of all shards. Between deadlines it
+// is one timer of the clock: a goroutine would take memory in each of thousands
+// of queues, and have to be started, woken and joined.
 //
-// A goroutine that changes the timer owns it meanwhile. It holds no lock. The
-// user's clock may therefore block (only ShutDown waits for it), panic, or call
-// the timer's function at once.
+// Who changes the timer owns it meanwhile, and holds no lock. The user's clock
+// may therefore block, panic, or call the timer's function at once.
 type driver[T comparable] struct {
 	set *Set[T]
-	// armed is the tick that the timer is set for, or never if it is not set.
-	// It is at or before every filed deadline, or the owner of the timer is
-	// about to change that.
+	// armed is the tick that the timer is set for, or never. It is at or before
+	// every filed deadline, or the owner of the timer is about to change that.
 	armed     atomic.Uint64
 	ownership atomic.Uint32 // one of the states below
-	// readings counts the driver's readings of the clock: see reading.
-	readings atomic.Uint32
-	// timer is used only by the goroutine that owns it.
-	timer clock.Timer
-	// lingering reports that the driver goes on after the shutdown: see
-	// lingers. It is used only by the owner of the timer.
-	lingering bool
-	// gone is closed when ownership becomes timerStopped. If the driver
-	// lingers, it is closed when the driver has noticed the shutdown.
-	gone     chan struct{}
-	goneOnce sync.Once
+	readings  atomic.Uint32 // the driver's readings of the clock: see reading
+	timer     clock.Timer   // used only by its owner
+	lingering bool          // see lingers; used only by the owner of the timer
+	gone      chan struct{} // closed when the driver has stopped, or lingers after a shutdown
+	goneOnce  sync.Once
 }
 
 // The states of ownership:
@@ -48,15 +38,10 @@ type driver[T comparable] struct {
 //
 //	running, notified ── settle, after a shutdown began ──▶ stopped
 const (
-	// timerIdle: no goroutine owns the timer, and none needs to.
-	timerIdle = iota
-	// timerRunning: a goroutine owns the timer.
-	timerRunning
-	// timerNotified: a goroutine owns the timer, and something has changed
-	// since it read the deadlines.
-	timerNotified
-	// timerStopped: the queue is shut down, and the timer is stopped for good.
-	timerStopped
+	timerIdle     = iota // no goroutine owns the timer, and none needs to
+	timerRunning         // a goroutine owns the timer
+	timerNotified        // and something has changed since it read the deadlines
+	timerStopped         // the queue is shut down, and the timer stopped for good
 )
 
 func (d *driver[T]) init(s *Set[T]) {
@@ -65,25 +50,20 @@ func (d *driver[T]) init(s *Set[T]) {
 	d.gone = make(chan struct{})
 }
 
-// poke makes the driver read the deadlines. A goroutine that files a deadline
-// before armed calls it, after the shard has published that deadline in next.
-// The timer's function does the same.
+// poke makes the driver read the deadlines. Who files a deadline before armed
+// calls it, after the shard has published the deadline in next.
 //
 // The race to lose would be this: the driver reads a shard's next; an AddAfter
-// publishes an earlier one there, and reads armed; the driver sets armed and
-// its timer, too late for that deadline. It cannot happen: armed is never while
-// the driver reads, so that AddAfter pokes; its acquire fails, but notifies the
-// owner, and the driver reads again before it gives the timer up.
+// publishes an earlier one, and reads armed; the driver sets armed and its
+// timer, too late. It cannot happen: armed is never while the driver reads, so
+// AddAfter pokes; its acquire fails, but notifies the owner, which reads again
+// before it gives the timer up.
 func (d *driver[T]) poke() { d.pokeFor(notice{deadline: never}) }
 
-// A notice tells the driver about a deadline that was filed by a reading of the
-// clock at start. If the deadline is never, the driver has to read all
-// deadlines.
+// A notice is a deadline, filed by a reading of the clock at start, or never.
 type notice struct{ deadline, start uint64 }
 
-// pokeFor is poke for a caller that knows what has changed. If the timer is set
-// for later, the new deadline is the earliest of all, and the driver moves the
-// timer without reading the shards.
+// pokeFor moves a timer that is set for later without reading the shards.
 func (d *driver[T]) pokeFor(n notice) {
 	told := !d.set.hasReports()
 	if d.run(n) && told && d.set.hasReports() {
@@ -91,14 +71,13 @@ func (d *driver[T]) pokeFor(n notice) {
 	}
 }
 
-// jump is the number of ticks that the timer may be overdue before the driver
-// assumes that the clock has jumped.
-const jump = 100
+const (
+	jump         = 100 // ticks that the timer is overdue if the clock has jumped without it
+	mostSettings = 4   // for a clock that is stepped, or slow to set a timer
+)
 
-// filed pokes the driver if the timer may miss a deadline that was filed by a
-// reading of the clock. It does if the timer is set for later. It also does if
-// the timer is so much overdue that the clock has jumped forward, it seems, and
-// its timers have not. Nothing else would notice that until they fire.
+// filed pokes the driver if its timer is set for later than a deadline, or if
+// the clock has jumped, which nothing else would notice until the timers fire.
 func (d *driver[T]) filed(deadline uint64, at reading) {
 	armed := d.armed.Load()
 	switch {
@@ -109,10 +88,9 @@ func (d *driver[T]) filed(deadline uint64, at reading) {
 	}
 }
 
-// call is the timer's function. If it does not acquire the timer, its caller
-// may be a clock that calls it from within AfterFunc or Reset, on the stack of
-// the owner. OnStuck may call ShutDown, which waits for that owner, so another
-// goroutine calls OnStuck then.
+// call is the timer's function. It may run on the stack of the timer's owner,
+// within AfterFunc or Reset. OnStuck may call ShutDown, which waits for that
+// owner, so another goroutine calls OnStuck then.
 func (d *driver[T]) call() {
 	if d.run(notice{deadline: never}) {
 		d.set.callHooks()
@@ -121,20 +99,16 @@ func (d *driver[T]) call() {
 	}
 }
 
-// hasReports reports whether the driver has found something that a hook has to
-// be called for.
 func (s *Set[T]) hasReports() bool {
 	return s.watchdog.found.pending.Load() || s.watches.changes.pending.Load() ||
 		s.adds != nil && s.adds.pending.Load()
 }
 
-// callHooks calls the hooks for what the driver has found.
 func (s *Set[T]) callHooks() {
 	s.reportStuck()
 	s.reportAdds()
 }
 
-// run updates the timer, unless another goroutine owns it.
 func (d *driver[T]) run(n notice) (acquired bool) {
 	if !d.acquire() {
 		return false
@@ -146,14 +120,12 @@ func (d *driver[T]) run(n notice) (acquired bool) {
 	return true
 }
 
-// stop ends the driver, after a shutdown began. When it returns, the timer is
-// stopped, and no goroutine owns it.
+// stop returns when the timer is stopped, or the driver lingers.
 func (d *driver[T]) stop() {
 	d.poke()
 	<-d.gone
 }
 
-// acquire makes the caller the owner of the timer, or notifies the owner.
 func (d *driver[T]) acquire() bool {
 	for {
 		switch state := d.ownership.Load(); state {
@@ -171,13 +143,14 @@ func (d *driver[T]) acquire() bool {
 	}
 }
 
-// settle adds what has expired, sets the timer for the rest, and gives the
-// timer up.
 func (d *driver[T]) settle(n notice) {
 	for {
 		begun := d.set.closing.begun.Load()
 		if begun && !d.lingers() {
-			d.retire()
+			if d.timer != nil {
+				d.timer.Stop()
+			}
+			d.markStopped()
 			return
 		}
 		if begun {
@@ -197,9 +170,8 @@ func (d *driver[T]) settle(n notice) {
 	}
 }
 
-// armFor is arm for a deadline that was filed. The timer is set for a time at
-// or before all other deadlines, or the goroutines that filed them will poke.
-// If armed is never, drop may have left the timer unset.
+// armFor is arm for a deadline that was filed: those who filed others before
+// armed will poke. If armed is never, drop may have left the timer unset.
 func (d *driver[T]) armFor(n notice) (ok bool) {
 	switch armed := d.armed.Load(); {
 	case n.deadline == never || armed == never:
@@ -211,9 +183,8 @@ func (d *driver[T]) armFor(n notice) (ok bool) {
 	return d.armAt(n.deadline, n.start)
 }
 
-// arm sets the timer for the earliest deadline. It returns false if that has
-// passed. A timer that fires at once would do no better, because the clock may
-// call its function while we own the timer.
+// arm sets the timer, or returns false if the earliest deadline has passed: the
+// clock may call the function of such a timer while we own it.
 func (d *driver[T]) arm() (ok bool) {
 	d.armed.Store(never) // from here on, a goroutine that files a timer pokes us
 	next := d.set.earliest()
@@ -227,15 +198,16 @@ func (d *driver[T]) arm() (ok bool) {
 	return d.armAt(next, d.set.time.nanoseconds())
 }
 
-// armAt sets the timer for a deadline, by a reading of the clock. It returns
-// false if the deadline has passed.
 func (d *driver[T]) armAt(deadline, now uint64) (ok bool) {
 	left := d.set.time.left(now, deadline)
 	for tries := 0; left > 0 && tries < mostSettings; tries++ {
 		delay := left
-		d.setTimer(delay)
-		// If the clock was stepped between its reading and our setting the
-		// timer, the timer is late by that step.
+		if d.timer == nil {
+			d.timer = d.set.time.clock.AfterFunc(delay, weakCall(d))
+		} else {
+			d.timer.Reset(delay)
+		}
+		// The timer is late by a step of the clock between its reading and this.
 		left = d.set.time.until(deadline)
 		if delay-left <= time.Duration(d.set.time.tick) {
 			break
@@ -244,22 +216,8 @@ func (d *driver[T]) armAt(deadline, now uint64) (ok bool) {
 	return left > 0
 }
 
-// mostSettings bounds how often armAt sets the timer. A clock that takes longer
-// than a tick for that seems to be stepped each time. The timer is then late by
-// so much.
-const mostSettings = 4
-
-func (d *driver[T]) setTimer(delay time.Duration) {
-	if d.timer == nil {
-		d.timer = d.set.time.clock.AfterFunc(delay, weakCall(d))
-	} else {
-		d.timer.Reset(delay)
-	}
-}
-
-// weakCall returns the timer's function. The timer does not hold the set in
-// memory. Once nothing else does, nobody can take what the timer would make
-// ready.
+// weakCall does not hold the set in memory, from which nobody may take any
+// more.
 func weakCall[T comparable](d *driver[T]) func() {
 	set := weak.Make(d.set)
 	return func() {
@@ -269,28 +227,16 @@ func weakCall[T comparable](d *driver[T]) func() {
 	}
 }
 
-// retire stops the timer for good.
-func (d *driver[T]) retire() {
-	if d.timer != nil {
-		d.timer.Stop()
-	}
-	d.markStopped()
-}
-
 func (d *driver[T]) markStopped() {
 	d.ownership.Store(timerStopped)
 	d.set.endRateIfStopped()
 	d.leave()
 }
 
-// leave lets the shutdown return.
 func (d *driver[T]) leave() { d.goneOnce.Do(func() { close(d.gone) }) }
 
-// lingers reports whether the driver goes on after a shutdown. Groups, and the
-// gate, may then still have to wait for a token or for the end of a pause, and
-// consumers for them. Nothing else is due then. A driver that has let a
-// shutdown return does not stop any more, so that SetRate can take the rate
-// away and set another.
+// lingers reports whether groups or the gate, and consumers for them, may wait
+// after a shutdown. The driver never stops then, so that SetRate works.
 func (d *driver[T]) lingers() bool {
 	if d.set.config.Group != nil || d.set.gate.bucket.Load() != nil {
 		d.lingering = true
@@ -298,19 +244,16 @@ func (d *driver[T]) lingers() bool {
 	return d.lingering
 }
 
-// pokeKeeping is poke for a caller that has items by now, which a panic of the
-// clock would lose. If the clock panics, the next call that reaches the driver
-// sets the timer instead.
+// pokeKeeping is poke for a caller whose items a panic of the clock would lose.
+// The next call that reaches the driver sets the timer then.
 func (d *driver[T]) pokeKeeping() {
 	defer func() { _ = recover() }()
 	d.poke()
 }
 
-// abandon is deferred by the owner of the timer, which sets settled once it has
-// given the timer up. If the clock panicked before, abandon tries once more,
-// because goroutines may have filed deadlines meanwhile and left the timer to
-// us. If the clock panics again, the next AddAfter has to set the timer. The
-// first panic continues.
+// abandon tries once more if the clock has panicked, because goroutines may
+// have filed deadlines and left the timer to us. After a second panic, the next
+// AddAfter has to set the timer. The first panic continues.
 func (d *driver[T]) abandon(settled *bool) {
 	if *settled {
 		return
@@ -340,15 +283,13 @@ func (d *driver[T]) drop() {
 			}
 			return
 		}
-		// Another goroutine notified us. We cannot read again, but it may be
-		// the shutdown, which began since we checked and waits for gone.
+		// We were notified. We cannot read again, but it may be a shutdown that
+		// began since we checked and waits for gone.
 		d.ownership.Store(timerRunning)
 	}
 	d.markStopped()
 }
 
-// expireDue adds what has expired, in turns of bounded length, one shard at a
-// time.
 func (d *driver[T]) expireDue() {
 	for more := true; more; {
 		before := d.set.coarse.now.Load()
@@ -362,19 +303,15 @@ func (d *driver[T]) expireDue() {
 			d.set.findStuck(at.now)
 		}
 		for sh := range d.set.made() {
-			if sh.next.Load() > at.now {
-				continue
+			if sh.next.Load() <= at.now {
+				more = true
+				d.set.publish(d.set.expire(sh, at))
 			}
-			more = true
-			d.set.publish(d.set.expire(sh, at))
 		}
 	}
 }
 
-// earliest returns the first tick at which the driver has something to do. A
-// shard's wheel has to be advanced, the coarse clock's reading is over, an item
-// may be stuck, or the wait of a group or of the gate is over. After a shutdown
-// there are only the waits.
+// earliest returns the first tick at which the driver has something to do.
 func (s *Set[T]) earliest() uint64 {
 	waits := s.earliestWait()
 	if s.closing.begun.Load() {

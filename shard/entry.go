@@ -1,43 +1,31 @@
 package shard
 
-// An entry is everything that a shard knows of an item, in one place. It
-// replaces client-go's dirty set, processing set and heap node. With string
-// items it is 32 bytes, so that no entry crosses a cache line. What only some
-// items need is in columns, which are indexed by the entry's id and have memory
-// where they are used.
+import "github.com/shardq/shardq/internal/chunked"
+
+// An entry is what a shard knows of an item. With string items it is 32 bytes,
+// so that none crosses a cache line. What only some items need is in columns.
 type entry[T comparable] struct {
-	item T
-	// next links the list that the entry is in, if any. That is a run queue if
-	// the item is ready, the items in processing if the queue keeps ages, or
-	// the chunk's free list.
-	next uint32
-	// status has the phase, the delayed bit, and the link back in the list.
+	item   T
+	next   uint32 // in a run queue, the list of processings or the free list
 	status status
-	// hash is the item's hash. It finds the slot of the index without reading
-	// the item.
-	hash uint32
-	// fence is the low half of the fence of the last hand-out: see Handle.
-	fence uint32
+	hash   uint32 // finds the slot of the index without reading the item
+	fence  uint32 // the low half of the fence of the last hand-out: see Handle
 }
 
-// A status packs three fields that would take eight bytes more. From the lowest
-// bit, it has the phase (two bits), a bit that is set while the wheel holds a
-// timer under the entry's id, and the id of the previous entry in the list.
+// A status packs the phase, whether the wheel holds a timer under the entry's
+// id, and the id of the previous entry in the list.
 type status uint32
 
 const (
 	phaseMask  status = 1<<2 - 1
 	delayedBit status = 1 << 2
-	// backShift is the offset of the link back: ids have 29 bits.
-	backShift = 3
-	backMask  = ^(phaseMask | delayedBit)
+	backShift         = 3 // of the link back: ids have 29 bits
+	backMask          = ^(phaseMask | delayedBit)
 )
 
-// maxIDs is the number of ids in a shard, including 0, which means none.
-const maxIDs = 1 << (32 - backShift)
+const maxIDs = 1 << (32 - backShift) // in a shard, including 0, which means none
 
-func (e *entry[T]) phase() phase { return phase(e.status & phaseMask) }
-
+func (e *entry[T]) phase() phase     { return phase(e.status & phaseMask) }
 func (e *entry[T]) setPhase(p phase) { e.status = e.status&^phaseMask | status(p) }
 
 func (e *entry[T]) delayed() bool { return e.status&delayedBit != 0 }
@@ -50,13 +38,81 @@ func (e *entry[T]) setDelayed(w bool) {
 	}
 }
 
-// inFlight reports whether the item is in processing, dirty or not.
 func (e *entry[T]) inFlight() bool { return e.phase() >= processing }
 
-// free reports whether a cell of the slab has no entry. An entry in phase idle
-// is delayed.
+// free reports whether a cell has no entry: an idle entry is delayed.
 func (e *entry[T]) free() bool { return e.phase() == idle && !e.delayed() }
 
 func (e *entry[T]) previous() (id uint32) { return uint32(e.status >> backShift) }
-
 func (e *entry[T]) setPrevious(id uint32) { e.status = e.status&^backMask | status(id)<<backShift }
+
+// A column has cells by ids for what only some queues or items need. Its memory
+// exists where it is used, and is released with that of the entries.
+type column interface {
+	// drop releases a chunk, none of whose ids is in use.
+	drop(chunk int)
+}
+
+// cells have at most 64 bytes each, and are zero when new.
+type cells[E any] struct{ chunked.Array[E] }
+
+func (c *cells[E]) drop(chunk int) {
+	if c.Lookup(uint32(chunk)*chunked.ChunkCells) != nil {
+		c.Clear(chunk) // because the memory is reused
+		c.Drop(chunk)
+	}
+}
+
+// A fifo is a list linked through entries. An entry is in at most one.
+type fifo struct {
+	head, tail uint32 // neither the head's previous link nor an empty list's tail is kept
+	length     int32
+}
+
+func (s *slab[T]) join(f *fifo, id uint32, e *entry[T]) {
+	e.next = 0
+	if f.head == 0 {
+		f.head = id
+	} else {
+		s.at(f.tail).next = id
+		e.setPrevious(f.tail)
+	}
+	f.tail = id
+	f.length++
+}
+
+func (s *slab[T]) joinFirst(f *fifo, id uint32, e *entry[T]) {
+	e.next = f.head
+	if f.head == 0 {
+		f.tail = id
+	} else {
+		s.at(f.head).setPrevious(id)
+	}
+	f.head = id
+	f.length++
+}
+
+func (s *slab[T]) unlink(f *fifo, id uint32, e *entry[T]) {
+	f.length--
+	next, previous := e.next, e.previous()
+	if id == f.head {
+		f.head = next
+		return
+	}
+	s.at(previous).next = next
+	if id == f.tail {
+		f.tail = previous
+		return
+	}
+	s.at(next).setPrevious(previous)
+}
+
+// walk reports whether it visited all.
+func (s *slab[T]) walk(f *fifo, visit func(id uint32) bool) (on bool) {
+	for id := f.head; id != 0; id = s.at(id).next {
+		if !visit(id) {
+			return false
+		}
+	}
+	return true
+}

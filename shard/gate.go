@@ -10,61 +10,43 @@ import (
 )
 
 // A gate limits the rate at which a set hands out items, and stops that while
-// the set is paused. A Get that finds something ready takes a token first, and
-// gives it back if another consumer was faster. Items are taken in as ever.
-//
-// A consumer that gets no token parks. It does not poll: the driver opens the
-// gate at the moment of the next token, and wakes a consumer.
+// the set is paused. A Get that finds something ready takes a token, and gives
+// it back if another consumer was faster. If there is none it parks, and the
+// driver opens the gate and wakes a consumer at the moment of the next token.
 //
 // The race to lose would be this: a consumer finds no token; the driver opens
 // the gate, and finds no parked consumer; the consumer parks, beside a ready
-// item and a token. It cannot happen. The consumer stores opens before it
-// announces itself, and checks opens after that. The driver clears opens, and
-// then checks for parked consumers. If the driver's check comes first, the
-// consumer finds opens cleared, and searches again. Resume clears paused in the
-// same order.
+// item and a token. It cannot happen: the consumer stores opens, announces
+// itself, and checks opens again. The driver clears opens, as Resume clears
+// paused, and then checks for parked consumers. So one sees what the other did.
 type gate struct {
-	paused atomic.Bool
-	// used reports that the set was ever paused, or had a rate.
-	used atomic.Bool
-	// bucket is nil while there is no rate.
-	bucket atomic.Pointer[gateBucket]
-	// opens is the tick at which the gate has a token again, or never while it
-	// has one, as far as the driver knows.
-	opens atomic.Uint64
-	// last is the last reading of the clock by a take, for takes that must not
-	// read it themselves.
-	last atomic.Uint64
-	// changing is held while the rate or the pause is changed. It is a leaf.
-	changing sync.Mutex
+	paused   atomic.Bool
+	used     atomic.Bool                // the set was ever paused, or had a rate
+	bucket   atomic.Pointer[gateBucket] // nil while there is no rate
+	opens    atomic.Uint64              // the tick of the next token, or never while there is one
+	last     atomic.Uint64              // the last reading by a take, for takes that must not read
+	changing sync.Mutex                 // held while the rate or the pause is changed; a leaf
 }
 
-// A gateBucket is a bucket of all consumers. A change of the rate replaces it.
 type gateBucket struct {
 	rate rate
-	// full is replaced once another bucket has taken over the tokens. Its
-	// address is stored at once, so that who reads replaced tries again.
+	// full is replaced once another bucket, whose address is stored at once, has
+	// taken over the tokens. Who reads replaced tries again.
 	full atomic.Uint64
 }
 
-// replaced is no moment: see mostInterval.
-const replaced = math.MaxUint64
+const replaced = math.MaxUint64 // no moment: see mostInterval
 
-// closed reports whether consumers have to wait for the gate.
 func (g *gate) closed() bool { return g.paused.Load() || g.opens.Load() != never }
 
 // A care is something that a take has to do beside taking. While there is none,
 // a take reads one word, and no clock.
 const (
-	// caresForAges: the set keeps ages.
-	caresForAges = 1 << iota
-	// caresForGroupRates: a group was ever given a rate.
-	caresForGroupRates
-	// caresForGate: the set is paused or has a rate.
-	caresForGate
+	caresForAges       = 1 << iota // the set keeps ages
+	caresForGroupRates             // a group was ever given a rate
+	caresForGate                   // the set is paused or has a rate
 )
 
-// readForTake reads the clock, if the following takes need it.
 func (s *Set[T]) readForTake() (now uint64) {
 	if s.cares.Load()&caresForGroupRates == 0 && s.gate.bucket.Load() == nil {
 		return 0
@@ -74,15 +56,15 @@ func (s *Set[T]) readForTake() (now uint64) {
 	return now
 }
 
-// readForRate is readForTake after a take has begun. Items may have been taken
-// already, so a panic of the clock must not lose them. It never returns 0.
+// readForRate never returns 0, nor loses items that were taken if the clock
+// panics.
 func (s *Set[T]) readForRate() (now uint64) {
 	now = max(1, s.gate.last.Load())
 	defer func() { _ = recover() }()
 	return max(1, s.readForTake())
 }
 
-// enter takes a token. If it returns false, the gate is closed.
+// enter takes a token, or returns false if the gate is closed.
 func (s *Set[T]) enter(now uint64) (ok bool) {
 	if s.gate.paused.Load() {
 		return false
@@ -107,13 +89,9 @@ func (s *Set[T]) enter(now uint64) (ok bool) {
 	}
 }
 
-// closeIfEmpty closes the gate if the bucket is empty. It reports whether it
-// did. The caller must tell the driver once it has taken what it wants: see
-// watchGate.
-//
-// Meanwhile a token may be given back, or the rate be changed. The goroutine
-// that does so opens the gate afterwards. If we close it later still, we find
-// that out, and open it again.
+// closeIfEmpty must be followed by afterGate. Meanwhile a token may be given
+// back, or the rate be changed. Who does so opens the gate afterwards. If we
+// close it later still, we find that out, and reopen it.
 func (s *Set[T]) closeIfEmpty(b *gateBucket, now uint64) bool {
 	for {
 		full := b.full.Load()
@@ -129,8 +107,6 @@ func (s *Set[T]) closeIfEmpty(b *gateBucket, now uint64) bool {
 	}
 }
 
-// giveBack gives a token back that was taken for nothing. Another consumer may
-// have closed the gate because of it.
 func (s *Set[T]) giveBack() {
 	for b := s.gate.bucket.Load(); b != nil; b = s.gate.bucket.Load() {
 		full := b.full.Load()
@@ -143,8 +119,7 @@ func (s *Set[T]) giveBack() {
 	}
 }
 
-// reopen opens the gate before its time, and wakes a consumer that may have
-// parked because it was closed.
+// reopen opens the gate for consumers that parked because another closed it.
 func (s *Set[T]) reopen() {
 	s.gate.opens.Store(never)
 	if s.servableNow() {
@@ -152,39 +127,19 @@ func (s *Set[T]) reopen() {
 	}
 }
 
-// watchGate makes the driver open the gate in time.
-func (s *Set[T]) watchGate() {
-	if s.gate.opens.Load() < s.driver.armed.Load() {
-		s.driver.pokeKeeping()
-	}
-}
-
-// afterGate is called after takes through the gate. After a shutdown, other
-// consumers may wait for the gate although nothing is ready any more.
+// afterGate follows takes. Consumers may wait for the gate after a shutdown.
 func (s *Set[T]) afterGate() {
-	s.watchGate()
+	if s.gate.opens.Load() < s.driver.armed.Load() {
+		s.driver.pokeKeeping() // to open the gate in time
+	}
 	if s.closing.complete.Load() && s.mayLeave() {
 		s.wake()
 	}
 }
 
-// openGate opens the gate if its time has come. It reports whether it did.
-func (s *Set[T]) openGate(now uint64) bool {
-	opens := s.gate.opens.Load()
-	if opens > now || !s.gate.opens.CompareAndSwap(opens, never) {
-		return false
-	}
-	s.wake()
-	return true
-}
-
-// takeThroughGate is takeHere for a set that is paused or has a rate.
 func (s *Set[T]) takeThroughGate(b buffers[T], now uint64) (n int) {
 	defer s.afterGate()
-	for ; n < len(b.items) && s.anyReady(); n++ {
-		if !s.enter(now) {
-			break
-		}
+	for ; n < len(b.items) && s.anyReady() && s.enter(now); n++ {
 		item, priority, handle, ok := s.takeNow(now)
 		if !ok {
 			s.giveBack()
@@ -195,41 +150,32 @@ func (s *Set[T]) takeThroughGate(b buffers[T], now uint64) (n int) {
 	return n
 }
 
-// servableNow reports whether a Get would return something.
 func (s *Set[T]) servableNow() bool { return !s.gate.closed() && s.anyReady() }
 
 // Pause stops the set from handing out items. It goes on taking them in.
 func (s *Set[T]) Pause() {
-	s.gate.changing.Lock()
-	s.gate.paused.Store(true)
-	s.noteGate()
-	s.gate.changing.Unlock()
+	s.changeGate(func() { s.gate.paused.Store(true) })
 	if s.mayLeave() {
 		s.wake() // a consumer may wait for a token, after ShutDown
 	}
 }
 
-// Resume ends a Pause.
 func (s *Set[T]) Resume() {
-	s.gate.changing.Lock()
-	s.gate.paused.Store(false)
-	s.noteGate()
-	s.gate.changing.Unlock()
+	s.changeGate(func() { s.gate.paused.Store(false) })
 	s.wake()
 }
 
-// SetRate changes the rate of the set. It panics if r has a fault. After a
-// shutdown, it has no effect on a set that had no rate and no groups before.
+// SetRate panics if r has a fault. After a shutdown, it has no effect on a set
+// that had no rate and no groups before.
 func (s *Set[T]) SetRate(r stats.Rate) {
 	to := rateOf(r)
 	s.replaceRate(to, s.time.nanoseconds())
 	s.endRateIfStopped()
 }
 
-// endRateIfStopped ends the rate if the driver has stopped, because nothing
-// would open the gate. SetRate calls it after it has set a rate, and the driver
-// after it has stopped. So one of the two finds what the other has done, and
-// SetRate need not wait for a shutdown, whose hooks may call it.
+// endRateIfStopped is called by SetRate after setting a rate, and by the
+// driver, which opens the gate, after stopping. So one finds what the other
+// did. SetRate must not wait for a shutdown, whose hooks may call it.
 func (s *Set[T]) endRateIfStopped() {
 	if s.driver.ownership.Load() == timerStopped && s.gate.bucket.Load() != nil {
 		s.replaceRate(rate{}, 0)
@@ -237,16 +183,14 @@ func (s *Set[T]) endRateIfStopped() {
 }
 
 func (s *Set[T]) replaceRate(to rate, now uint64) {
-	s.gate.changing.Lock()
-	s.gate.setRate(to, now)
-	s.gate.opens.Store(never)
-	s.noteGate()
-	s.gate.changing.Unlock()
+	s.changeGate(func() {
+		s.gate.setRate(to, now)
+		s.gate.opens.Store(never)
+	})
 	s.wake() // the woken consumer closes the gate again, if there is no token
 }
 
-// setRate replaces the bucket. Nobody takes a token from the one before once
-// its tokens are counted, or there would be too many.
+// setRate counts the tokens when nobody can take any from the old bucket.
 func (g *gate) setRate(to rate, now uint64) {
 	var next *gateBucket
 	if to.limits() {
@@ -261,7 +205,13 @@ func (g *gate) setRate(to rate, now uint64) {
 	g.bucket.Store(next)
 }
 
-// noteGate lets takes care for the gate while that is needed.
+func (s *Set[T]) changeGate(change func()) {
+	s.gate.changing.Lock()
+	defer s.gate.changing.Unlock()
+	change()
+	s.noteGate()
+}
+
 func (s *Set[T]) noteGate() {
 	if s.gate.paused.Load() || s.gate.bucket.Load() != nil {
 		s.gate.used.Store(true)
@@ -271,7 +221,6 @@ func (s *Set[T]) noteGate() {
 	}
 }
 
-// initCares decides what takes care for from the beginning on.
 func (s *Set[T]) initCares() {
 	s.gate.opens.Store(never)
 	if s.config.Ages {

@@ -2,30 +2,25 @@ package shard
 
 import (
 	"iter"
+	"maps"
 	"slices"
 
 	"github.com/shardq/shardq/stats"
 )
 
-// Groups returns an iterator over the groups that have items or are paused, in
-// no order. It goes from shard to shard, and holds no lock when it yields. It
-// leaves out a group that got its first item after it began at its shard.
+// Groups iterates, without a lock, over the groups that are paused or have
+// items, except those that got their first item after it began at their shard.
 func (s *Set[T]) Groups() iter.Seq[stats.Group] {
 	return func(yield func(stats.Group) bool) {
-		on := true
 		for sh := range s.made() {
-			s.listGroups(sh, func(row stats.Group) bool {
-				on = yield(row)
-				return on
-			})
-			if !on {
+			if !s.listGroups(sh, yield) {
 				return
 			}
 		}
 	}
 }
 
-func (s *Set[T]) listGroups(sh *shard[T], yield func(stats.Group) bool) {
+func (s *Set[T]) listGroups(sh *shard[T], yield func(stats.Group) bool) (on bool) {
 	var rows []stats.Group
 	var began *groups[T] // the groups when the iteration began
 	births := uint32(0)
@@ -37,19 +32,17 @@ func (s *Set[T]) listGroups(sh *shard[T], yield func(stats.Group) bool) {
 			return 0, false
 		}
 		return began.names.piece(n, func(id uint32) {
-			if state := began.states.Lookup(id); state != nil && (state.items > 0 || state.held&paused != 0) && int32(state.born-births) < 0 {
+			state := began.states.Lookup(id)
+			if state != nil && (state.items > 0 || state.held&paused != 0) && int32(state.born-births) < 0 {
 				rows = append(rows, sh.groupInfo(id))
 			}
 		})
-	}, func() (on bool) {
-		for i := range rows {
-			if !yield(rows[i]) {
-				return false
-			}
-		}
+	}, func() bool {
+		on = !slices.ContainsFunc(rows, func(row stats.Group) bool { return !yield(row) })
 		rows = rows[:0]
-		return true
+		return on
 	})
+	return on
 }
 
 func (sh *shard[T]) groupInfo(id uint32) stats.Group {
@@ -70,13 +63,15 @@ func (sh *shard[T]) groupInfo(id uint32) stats.Group {
 		row.Reason = state.reason()
 	}
 	if b := g.bucketOf(id, state); b != nil {
-		sh.addBucketTo(&row, state, b)
+		row.Rate = b.wanted.public()
+		if row.Paused = state.held&paused != 0; row.Paused && b.until != never {
+			row.PausedUntil = sh.set.time.moment(b.until)
+		}
 	}
 	return row
 }
 
-// reason returns why a group is throttled. What only a caller can end comes
-// first.
+// reason returns why a group is throttled, first what only a caller can end.
 func (g *group[T]) reason() stats.Throttling {
 	switch {
 	case g.held&paused != 0:
@@ -87,38 +82,22 @@ func (g *group[T]) reason() stats.Throttling {
 	return stats.ThrottledByLimit
 }
 
-func (sh *shard[T]) addBucketTo(row *stats.Group, state *group[T], b *groupBucket) {
-	row.Rate = b.wanted.public()
-	if row.Paused = state.held&paused != 0; row.Paused && b.until != never {
-		row.PausedUntil = sh.set.time.moment(b.until)
-	}
-}
-
-// inOrder returns an iterator over the groups that have ready items. The groups
-// of the round robin come in the order of their turns, and then the throttled
-// ones.
+// inOrder returns the groups with ready items by turns, and the throttled last.
 func (g *groups[T]) inOrder() iter.Seq[uint32] {
 	return func(yield func(id uint32) bool) {
-		_ = g.walkSelectable(yield) && g.walkCircle(g.firstThrottled, yield)
-	}
-}
-
-// walkSelectable visits the groups of the round robin until visit returns
-// false. It reports whether it visited all.
-func (g *groups[T]) walkSelectable(visit func(id uint32) bool) (on bool) {
-	if g.circles == nil {
-		return g.walkCircle(g.only.turn, visit)
-	}
-	for _, c := range slices.Backward(g.circles.open) {
-		if !g.walkCircle(c.turn, visit) {
-			return false
+		open := []*circle{&g.only}
+		if g.circles != nil {
+			open = g.circles.open
 		}
+		for _, c := range slices.Backward(open) {
+			if !g.walkCircle(c.turn, yield) {
+				return
+			}
+		}
+		g.walkCircle(g.firstThrottled, yield)
 	}
-	return true
 }
 
-// walkCircle visits the groups of a circle until visit returns false. It
-// reports whether it visited all.
 func (g *groups[T]) walkCircle(first uint32, visit func(id uint32) bool) (on bool) {
 	for id := first; id != 0; {
 		if !visit(id) {
@@ -129,4 +108,67 @@ func (g *groups[T]) walkCircle(first uint32, visit func(id uint32) bool) (on boo
 		}
 	}
 	return true
+}
+
+const mostLevelsCounted = 256 // bounds a hold: there may be as many levels as items
+
+type depths struct {
+	by          map[int]int
+	prioritized bool // items have other priorities than 0
+	tooMany     bool // not all levels were counted
+}
+
+func (d *depths) add(priority, n int) {
+	if d.by == nil {
+		d.by = map[int]int{}
+	}
+	d.by[priority] += n
+}
+
+func (sh *shard[T]) addDepthsTo(d *depths) (counted int) {
+	switch {
+	case d.tooMany:
+		return 0
+	case sh.groups == nil:
+		return sh.ready.addDepthsTo(d)
+	case sh.table == nil || sh.table.requested == nil:
+		d.add(0, int(sh.depth()))
+		return 0
+	}
+	for id := range sh.groups.inOrder() {
+		counted += sh.groups.at(id).ready.addDepthsTo(d)
+		if d.tooMany = d.tooMany || counted > mostLevelsCounted; d.tooMany {
+			break
+		}
+	}
+	return counted
+}
+
+func (q *runQueue[T]) addDepthsTo(d *depths) (counted int) {
+	if q.levels == nil {
+		d.add(0, int(q.fifo.length))
+		return 1
+	}
+	counted = 1 + len(q.levels.heap)
+	if d.prioritized = true; counted > mostLevelsCounted {
+		d.tooMany = true
+		return 0
+	}
+	d.add(q.levels.served.priority, int(q.fifo.length))
+	for _, v := range q.levels.heap {
+		d.add(v.priority, int(v.list.length))
+	}
+	return counted
+}
+
+func (d *depths) rows() (rows []stats.Priority) {
+	if !d.prioritized || d.tooMany {
+		return nil
+	}
+	for _, priority := range slices.Backward(slices.Sorted(maps.Keys(d.by))) {
+		if n := d.by[priority]; n > 0 {
+			rows = append(rows, stats.Priority{Priority: priority, Ready: n})
+		}
+	}
+	return rows
 }

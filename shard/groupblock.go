@@ -7,45 +7,26 @@ import (
 	"github.com/shardq/shardq/stats"
 )
 
-// What blocks a group besides its limit: an empty bucket, and a pause. Both
-// are kept in a column, which has a cell only for groups that have a rate or
-// were paused.
-//
-// A group that is blocked costs nothing while it waits. It is out of the
-// round robin, so that no Get visits it, and the driver reviews it when its
-// wait ends (groupwait.go). Adds need not read the clock, because the group
-// remembers that it is blocked.
-//
-// A group that has lost its last item is remembered while its bucket is not
-// full or it is paused. Otherwise it would begin again with a full bucket.
-
-// blocks are a set of reasons why a group is blocked.
+// blocks are reasons, besides its limit, why no Get visits a group. The driver
+// reviews it when its wait ends, so that adds need not read the clock.
 type blocks uint8
 
 const (
-	// noToken: the bucket of the group is empty.
-	noToken blocks = 1 << iota
-	// paused: the group is paused.
+	noToken blocks = 1 << iota // its bucket is empty
 	paused
 )
 
-// A groupBucket has the rate of a group, and its pause.
+// A groupBucket has the rate of a group, and its pause. A group without items
+// is remembered while either counts: it would begin again with a full bucket.
 type groupBucket struct {
-	// full is the moment at which the bucket is full again.
-	full uint64
-	rate rate
-	// wanted is the rate that the user has asked for since. It replaces rate
-	// when the clock was read, because the tokens have to be converted.
-	wanted rate
-	// until is the moment at which the pause ends, or never.
-	until uint64
-	// deadline is the tick at which the group is reviewed, and place its place
-	// among the waiting groups, from 1 on. It waits for nothing if place is 0.
-	deadline uint64
-	place    int32
+	full     uint64 // the moment at which the bucket is full again
+	rate     rate
+	wanted   rate   // replaces rate when the clock was read, to convert the tokens
+	until    uint64 // the moment at which the pause ends, or never
+	deadline uint64 // the tick at which the group is reviewed
+	place    int32  // among the waiting groups, from 1 on, or 0
 }
 
-// adopt makes the wanted rate the rate.
 func (b *groupBucket) adopt(now uint64) {
 	if b.rate != b.wanted {
 		b.full = b.rate.convert(b.full, now, b.wanted)
@@ -53,7 +34,6 @@ func (b *groupBucket) adopt(now uint64) {
 	}
 }
 
-// bucketOf returns the bucket of a group, or nil if it has none.
 func (g *groups[T]) bucketOf(id uint32, state *group[T]) *groupBucket {
 	if !state.hasBucket {
 		return nil
@@ -72,10 +52,9 @@ func (g *groups[T]) needBucket(id uint32, state *group[T]) *groupBucket {
 	return g.buckets.At(id)
 }
 
-// configure takes what the user said of a group when an item was added, or at a
-// refresh. A greater limit frees a throttled group at its next Done, and
-// another rate counts from the next item on, because an add neither reads the
-// clock nor wakes consumers of other items. A review does both at once.
+// configure takes the policy of a group. An add neither reads the clock nor
+// wakes others, so a greater limit counts at the next Done of the group, and
+// another rate from the next item on: see review.
 func (sh *shard[T]) configure(id uint32, state *group[T], to *tag) {
 	g := sh.groups
 	g.weigh(state, to.weight)
@@ -88,8 +67,7 @@ func (sh *shard[T]) configure(id uint32, state *group[T], to *tag) {
 	}
 }
 
-// spend takes a token of a group for an item that is handed out. now is the
-// reading of the clock with which the take began.
+// spend takes a token, at the reading of the clock with which the take began.
 func (sh *shard[T]) spend(id uint32, state *group[T], now uint64) {
 	g := sh.groups
 	b := g.bucketOf(id, state)
@@ -108,8 +86,7 @@ func (sh *shard[T]) spend(id uint32, state *group[T], now uint64) {
 	}
 }
 
-// review decides again what blocks a group, by a reading of the clock. It
-// reports whether the group was freed.
+// review decides again what blocks a group.
 func (sh *shard[T]) review(id uint32, now uint64) (freed bool) {
 	g := sh.groups
 	state := g.at(id)
@@ -133,7 +110,6 @@ func (sh *shard[T]) review(id uint32, now uint64) (freed bool) {
 	return freed
 }
 
-// setBlock adds a reason why a group is blocked, or takes it away.
 func (sh *shard[T]) setBlock(state *group[T], reason blocks, holds bool) {
 	if (state.held&reason != 0) == holds {
 		return
@@ -145,8 +121,6 @@ func (sh *shard[T]) setBlock(state *group[T], reason blocks, holds bool) {
 	}
 }
 
-// countThrottled counts a group by the reason for which it is throttled, if it
-// is.
 func (sh *shard[T]) countThrottled(state *group[T], change int32) {
 	if state.phase != throttled {
 		return
@@ -157,8 +131,7 @@ func (sh *shard[T]) countThrottled(state *group[T], change int32) {
 	}
 }
 
-// nextReview returns the tick at which nothing blocks a group any more. For
-// a group without items it is that at which its bucket is full as well.
+// nextReview returns when a group is free, or can be forgotten.
 func (sh *shard[T]) nextReview(state *group[T], b *groupBucket, now uint64) (tick uint64) {
 	at := uint64(0)
 	if state.held&noToken != 0 {
@@ -176,17 +149,140 @@ func (sh *shard[T]) nextReview(state *group[T], b *groupBucket, now uint64) (tic
 	return sh.set.time.tickAt(at)
 }
 
-// forgettable reports whether nothing would be lost if a group without items
-// were forgotten. It goes by the last reading of the clock.
+// forgettable goes by the last reading of the clock.
 func (sh *shard[T]) forgettable(state *group[T], b *groupBucket) bool {
 	return b == nil || state.held == 0 && b.full <= sh.groups.latest
 }
 
-// tickAt returns the first tick that begins at or after a moment in
-// nanoseconds, or never.
+// tickAt returns the first tick that begins at or after a moment.
 func (t *timebase) tickAt(moment uint64) uint64 {
 	if moment == math.MaxUint64 {
 		return never
 	}
 	return t.after(moment, 0)
+}
+
+// await makes a group wait for a tick. Waiting groups form a heap by deadlines,
+// not a timing wheel, because deadlines also follow a clock that was set back.
+func (sh *shard[T]) await(id uint32, b *groupBucket, deadline uint64) {
+	g := sh.groups
+	switch {
+	case deadline == never && b.place == 0:
+		return
+	case deadline == never:
+		g.stopWaiting(b)
+	default:
+		if b.place == 0 {
+			g.waiting = append(g.waiting, id)
+			b.place = int32(len(g.waiting))
+		}
+		b.deadline = deadline
+		g.rise(b)
+		g.sink(b)
+	}
+	sh.publishWait()
+}
+
+// publishWait publishes the first deadline, apart from the shard's next,
+// because a shutdown ends delays, but not waits. If the timer may be later, the
+// driver must be told once the lock is released: see regrouped.
+func (sh *shard[T]) publishWait() {
+	g, next := sh.groups, uint64(never)
+	if len(g.waiting) > 0 {
+		next = g.buckets.At(g.waiting[0]).deadline
+	}
+	sh.set.waits[sh.number].Store(next)
+	if next < sh.set.driver.armed.Load() {
+		g.filed = true
+	}
+}
+
+// regrouped returns the effect of waits filed in this hold of the lock.
+func (sh *shard[T]) regrouped() effects {
+	if g := sh.groups; g != nil && g.filed {
+		g.filed = false
+		return files
+	}
+	return 0
+}
+
+func (s *Set[T]) endWaits(sh *shard[T], at reading) effects {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	fx := effects(0)
+	for range stepsPerHold {
+		g := sh.groups
+		if g == nil || len(g.waiting) == 0 || g.buckets.At(g.waiting[0]).deadline > at.now {
+			break
+		}
+		// The next deadline is later than this reading: each is reviewed once.
+		if sh.review(g.waiting[0], at.nanoseconds) {
+			fx |= wakes
+		}
+	}
+	sh.regrouped() // the caller is the driver
+	return fx
+}
+
+func (s *Set[T]) earliestWait() uint64 {
+	earliest := s.gate.opens.Load()
+	for i := range s.waits {
+		earliest = min(earliest, s.waits[i].Load())
+	}
+	return earliest
+}
+
+// endWaitsDue opens the gate, too, and reports whether any wait was over.
+func (s *Set[T]) endWaitsDue(at reading) (any bool) {
+	for i := range s.waits {
+		if s.waits[i].Load() <= at.now {
+			any = true
+			s.publish(s.endWaits(s.shard(i), at))
+		}
+	}
+	if opens := s.gate.opens.Load(); opens <= at.now && s.gate.opens.CompareAndSwap(opens, never) {
+		any = true
+		s.wake()
+	}
+	return any
+}
+
+func (g *groups[T]) stopWaiting(b *groupBucket) {
+	last := g.buckets.At(g.waiting[len(g.waiting)-1])
+	g.swap(b, last)
+	g.waiting = g.waiting[:len(g.waiting)-1]
+	b.place = 0
+	if b != last {
+		g.rise(last)
+		g.sink(last)
+	}
+	if cap(g.waiting) > 64 && len(g.waiting) < cap(g.waiting)/4 {
+		g.waiting = append(make([]uint32, 0, cap(g.waiting)/2), g.waiting...)
+	}
+}
+
+func (g *groups[T]) waiter(place int32) *groupBucket { return g.buckets.At(g.waiting[place-1]) }
+
+func (g *groups[T]) rise(b *groupBucket) {
+	for b.place > 1 && g.waiter(b.place/2).deadline > b.deadline {
+		g.swap(b, g.waiter(b.place/2))
+	}
+}
+
+func (g *groups[T]) sink(b *groupBucket) {
+	for last := int32(len(g.waiting)); 2*b.place <= last; {
+		child := g.waiter(2 * b.place)
+		if child.place < last && g.waiter(child.place+1).deadline < child.deadline {
+			child = g.waiter(child.place + 1)
+		}
+		if child.deadline >= b.deadline {
+			return
+		}
+		g.swap(b, child)
+	}
+}
+
+func (g *groups[T]) swap(a, b *groupBucket) {
+	g.waiting[a.place-1], g.waiting[b.place-1] = g.waiting[b.place-1], g.waiting[a.place-1]
+	a.place, b.place = b.place, a.place
 }

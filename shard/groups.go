@@ -1,82 +1,52 @@
 package shard
 
-import "github.com/shardq/shardq/internal/chunked"
+import (
+	"cmp"
+	"slices"
 
-// Groups. If a set has groups, all items of a group are in one shard, which
-// follows from the group. Each group has a run queue of its own there, and the
-// shard's own run queue is empty. A weighted round robin (roundrobin.go,
-// takegroup.go) selects the group whose items are handed out.
-//
-// Like items, groups are found by a table and known by their ids. A group takes
-// memory only while it has items, and the number of groups makes no operation
-// slower.
+	"github.com/shardq/shardq/internal/chunked"
+)
 
 // MaxGroupWeight is the greatest weight of a group.
 const MaxGroupWeight = 1 << 20
 
-// A group is what a shard keeps of one group.
+// A group has a run queue of its own, and takes memory only while it has items.
 type group[T comparable] struct {
-	ready runQueue[T]
-	// born tells the group from earlier ones with the same id: see births.
-	born uint32
-	// items counts the entries of the group. The group is forgotten with the
-	// last, unless its bucket is not full or it is paused: see groupblock.go.
-	items  int32
-	weight int32
-	// limit is the number of items that may be in processing, or 0 if there is
-	// no limit.
-	limit int32
-	// served counts the items handed out in the group's turn.
-	served int32
-	// phase tells whether the group is in the round robin.
-	phase groupPhase
-	// held tells what blocks the group besides its limit.
-	held blocks
-	// hasBucket reports that the group has a cell in groups.buckets.
-	hasBucket bool
-	// next and previous are its neighbours in its circle, or among the
-	// throttled groups.
-	next, previous uint32
-	// in is its circle, if it is in the round robin.
-	in *circle
+	ready          runQueue[T]
+	born           uint32 // tells the group from earlier ones with the same id: see births
+	items          int32  // the entries of the group: see leaveGroup
+	weight         int32
+	limit          int32 // of the items in processing, or 0
+	served         int32 // the items handed out in the group's turn
+	phase          groupPhase
+	held           blocks  // what blocks the group besides its limit
+	hasBucket      bool    // whether it has a cell in groups.buckets
+	next, previous uint32  // in its circle, or among the throttled groups
+	in             *circle // if it is in the round robin
 }
 
-// groups is what a shard keeps of all groups.
+// groups is what a shard keeps of all groups. Its own run queue is empty then.
 type groups[T comparable] struct {
-	names  *table[string]
-	states chunked.Array[group[T]]
-	// of has the group of each entry.
-	of cells[uint32]
-	// depth counts the ready items of all groups, and processing those in
-	// processing.
-	depth, processing int32
-	// births counts the groups that were ever made, modulo its range.
-	births uint32
-	// vacant counts the groups without items that are remembered.
-	vacant int32
-	// buckets has the buckets of groups that have one. It is nil until there is
-	// one.
-	buckets *chunked.Array[groupBucket]
-	// waiting has the groups that wait for a tick: see groupwait.go. filed
-	// reports that the driver has to read a new deadline.
-	waiting []uint32
-	filed   bool
-	// throttledBy counts the throttled groups by their reasons.
-	throttledBy [4]int32
-	// rated reports that a group was ever given a rate.
-	rated bool
-	// latest is the latest reading of the clock by which a bucket was used.
-	latest uint64
+	names       *table[string]
+	states      chunked.Array[group[T]]
+	of          cells[uint32] // the group of each entry
+	depth       int32         // the ready items of all groups
+	processing  int32
+	births      uint32                      // the groups ever made, modulo its range
+	vacant      int32                       // the groups without items that are remembered
+	buckets     *chunked.Array[groupBucket] // nil until a group has one
+	waiting     []uint32                    // groups that wait for a tick: see await
+	filed       bool                        // the driver has to read a new deadline
+	throttledBy [4]int32                    // the throttled groups by their reasons
+	rated       bool                        // a group was ever given a rate
+	latest      uint64                      // the latest reading by which a bucket was used
 	roundRobin
 }
 
-func (g *groups[T]) at(id uint32) *group[T] { return g.states.At(id) }
-
-// groupOf returns the id of an entry's group.
+func (g *groups[T]) at(id uint32) *group[T]   { return g.states.At(id) }
 func (sh *shard[T]) groupOf(id uint32) uint32 { return *sh.groups.of.At(id) }
 
-// pushedInGroup is called when an entry was put into the run queue of its
-// group.
+// pushedInGroup follows a push into a group's run queue, pulledInGroup a pull.
 func (sh *shard[T]) pushedInGroup(id uint32, becameReady bool) {
 	sh.groups.depth++
 	if becameReady {
@@ -87,7 +57,6 @@ func (sh *shard[T]) pushedInGroup(id uint32, becameReady bool) {
 	}
 }
 
-// pulledInGroup is called when an entry was taken out of that run queue.
 func (sh *shard[T]) pulledInGroup(id uint32, becameEmpty bool) {
 	sh.groups.depth--
 	if becameEmpty {
@@ -98,7 +67,6 @@ func (sh *shard[T]) pulledInGroup(id uint32, becameEmpty bool) {
 	}
 }
 
-// joinGroup notes the group of a new entry.
 func (sh *shard[T]) joinGroup(id uint32, to *tag) {
 	sh.needGroups()
 	g := sh.groups
@@ -116,7 +84,6 @@ func (sh *shard[T]) joinGroup(id uint32, to *tag) {
 	}
 }
 
-// newGroup makes a group without items.
 func (sh *shard[T]) newGroup(name string, p position) (of uint32, state *group[T]) {
 	g := sh.groups
 	of, _ = g.names.insert(p, name)
@@ -126,8 +93,6 @@ func (sh *shard[T]) newGroup(name string, p position) (of uint32, state *group[T
 	return of, state
 }
 
-// configureAdded is configure for the group of an entry whose item is added
-// again.
 func (sh *shard[T]) configureAdded(id uint32, to *tag) {
 	if to.weight > 0 {
 		of := sh.groupOf(id)
@@ -145,9 +110,7 @@ func (sh *shard[T]) needGroups() {
 	}
 }
 
-// leaveGroup is called before an entry is removed. The group is forgotten with
-// its last entry, or once its bucket is full and it is not paused. It has no
-// ready items then.
+// leaveGroup is called before an entry is removed, and forgets an empty group.
 func (sh *shard[T]) leaveGroup(id uint32) {
 	if w := sh.table.requested; w != nil {
 		w.setRun(id, 0) // the next entry with this id may be of a group without levels
@@ -167,7 +130,6 @@ func (sh *shard[T]) leaveGroup(id uint32) {
 	sh.await(of, b, sh.nextReview(state, b, g.latest))
 }
 
-// forgetGroup forgets a group without items.
 func (sh *shard[T]) forgetGroup(of uint32, state *group[T]) {
 	g := sh.groups
 	if state.hasBucket {
@@ -177,4 +139,108 @@ func (sh *shard[T]) forgetGroup(of uint32, state *group[T]) {
 	*state = group[T]{}
 	g.states.Release(of)
 	g.names.remove(of, g.names.at(of), position{})
+}
+
+// A circle has groups that take turns. With Rules.PrioritiesBeforeTurns, each
+// group is in that of its highest priority, and the highest circle is served.
+type circle struct {
+	turn     uint32 // the group whose turn it is, or 0
+	priority int
+	served   uint32 // circles.takes when the circle was last served, or opened
+}
+
+// circles has the circles of a shard. It is nil unless there may be several.
+type circles struct {
+	byPriority map[int]*circle
+	open       []*circle // those that have groups, in ascending order of priority
+	takes      uint32    // the items that the shard has handed out
+}
+
+func (sh *shard[T]) circleFor(state *group[T]) *circle {
+	g := sh.groups
+	if g.circles == nil {
+		return &g.only
+	}
+	priority := 0
+	if l := state.ready.levels; l != nil {
+		priority = l.served.priority
+	}
+	c := g.circles.byPriority[priority]
+	if c == nil {
+		c = &circle{priority: priority}
+		g.circles.byPriority[priority] = c
+	}
+	return c
+}
+
+func (sh *shard[T]) enterCircle(id uint32, state *group[T]) {
+	g := sh.groups
+	state.in = sh.circleFor(state)
+	if state.in.turn == 0 {
+		g.openCircle(state.in)
+	}
+	g.link(&state.in.turn, id, state)
+}
+
+func (g *groups[T]) leaveCircle(id uint32, state *group[T]) {
+	state.served = 0
+	if g.unlink(&state.in.turn, id, state); state.in.turn == 0 {
+		g.closeCircle(state.in)
+	}
+	state.in = nil
+}
+
+// followPriority moves a group whose highest priority may have changed.
+func (sh *shard[T]) followPriority(id uint32) {
+	g := sh.groups
+	if g.circles == nil {
+		return
+	}
+	of := sh.groupOf(id)
+	if state := g.at(of); state.phase == selectable && sh.circleFor(state) != state.in {
+		g.leaveCircle(of, state)
+		sh.enterCircle(of, state)
+	}
+}
+
+func (s *circles) position(c *circle) (at int) {
+	at, _ = slices.BinarySearchFunc(s.open, c, func(a, b *circle) int { return cmp.Compare(a.priority, b.priority) })
+	return at
+}
+
+// openCircle precedes a circle's first group, and closeCircle follows the last.
+func (g *groups[T]) openCircle(c *circle) {
+	if s := g.circles; s != nil {
+		c.served = s.takes
+		s.open = slices.Insert(s.open, s.position(c), c)
+		g.best = s.open[len(s.open)-1]
+	}
+}
+
+func (g *groups[T]) closeCircle(c *circle) {
+	s := g.circles
+	if s == nil {
+		return
+	}
+	at := s.position(c)
+	s.open = slices.Delete(s.open, at, at+1)
+	if len(s.byPriority) > mostIdleLevels {
+		delete(s.byPriority, c.priority)
+	}
+	if g.best = &g.only; len(s.open) > 0 {
+		g.best = s.open[len(s.open)-1]
+	}
+}
+
+// next returns, every interval-th time, the circle passed over longest.
+func (g *groups[T]) next(interval uint32) *circle {
+	c, s := g.best, g.circles
+	if s == nil {
+		return c
+	}
+	if s.takes++; interval > 0 && s.takes%interval == 0 && len(s.open) > 1 {
+		c = slices.MinFunc(s.open, func(a, b *circle) int { return cmp.Compare(s.takes-b.served, s.takes-a.served) })
+	}
+	c.served = s.takes
+	return c
 }

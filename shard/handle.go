@@ -3,59 +3,43 @@ package shard
 import (
 	"context"
 	"math"
+
+	"github.com/shardq/shardq/internal/sentinel"
 )
 
-// A Handle names one processing of an item, from a hand-out to the Done that
-// ends it. With a Handle, the processing can be ended without hashing or
-// comparing the item, and so without calling user code that might panic. A
-// Handle whose processing has ended names nothing, even while the item is in
-// another processing.
-//
-// A Handle is a value: its copies name the same processing. The zero Handle
-// names nothing.
+// A Handle names one processing of an item, which it can end without calling
+// user code, such as a hash that might panic. Copies name the same processing.
+// The zero Handle, and one whose processing has ended, name nothing.
 type Handle struct {
 	// fence is twice the number of adds that the shard had counted at the
-	// hand-out, plus 1 once the Handle is sealed. An item is added between two
-	// of its hand-outs, and an entry's id goes to another item by an add. The
-	// id and the fence therefore name one processing.
+	// hand-out, plus 1 once the Handle is sealed. There is an add between two
+	// hand-outs of an item or an id, so id and fence name one processing.
 	fence uint64
 	id    uint32
 	shard uint16
 }
 
-// Fence returns a number that is greater for each later hand-out of the same
-// item.
+// Fence returns a number that grows with each hand-out of the item.
 func (h Handle) Fence() uint64 { return h.fence >> 1 }
 
-// Place returns a number that names the processing among those that go on. A
-// Handle that is not sealed consists of its Place and its Fence: see
-// [HandleAt].
+// Place names one of the processings that go on: see [HandleAt].
 func (h Handle) Place() uint64 { return uint64(h.shard)<<32 | uint64(h.id) }
 
-// HandleAt returns the Handle that has this Place and this Fence.
 func HandleAt(place, fence uint64) Handle {
 	return Handle{fence: fence << 1, id: uint32(place), shard: uint16(place >> 32)}
 }
 
-// sealed marks a fence: see Seal.
 const sealed = 1
 
-// handle returns the Handle of the processing that an entry is in.
 func (sh *shard[T]) handle(id uint32, e *entry[T]) Handle {
 	return Handle{fence: sh.table.fenceOf(id, e), id: id, shard: sh.number}
 }
 
-// fence returns the fence of a hand-out at this moment.
 func (sh *shard[T]) fence() uint64 { return 2 * sh.count.added }
 
-// fences are columns with what few queues know of a processing.
 type fences struct {
-	// upper has the upper halves of the entries' fences. They are 0 until the
-	// shard has counted two billion adds.
-	upper cells[uint32]
-	// canceled has the fences, marked as sealed, of processings during which
-	// the item was canceled.
-	canceled cells[uint32]
+	upper    cells[uint32] // the upper halves of fences, 0 until two billion adds
+	canceled cells[uint32] // fences, marked as sealed, of items canceled meanwhile
 }
 
 func (t *table[T]) needFences() {
@@ -66,28 +50,21 @@ func (t *table[T]) needFences() {
 	}
 }
 
-// setUpperFence keeps the upper half of a fence in a column.
 func (t *table[T]) setUpperFence(id, upper uint32) {
 	t.needFences()
 	*t.fences.upper.Extend(id) = upper
 }
 
 func (t *table[T]) fenceOf(id uint32, e *entry[T]) uint64 {
-	if t.fences == nil {
-		return uint64(e.fence)
+	if t.fences != nil {
+		if upper := t.fences.upper.Lookup(id); upper != nil {
+			return uint64(*upper)<<32 | uint64(e.fence)
+		}
 	}
-	return uint64(t.upperFence(id))<<32 | uint64(e.fence)
+	return uint64(e.fence)
 }
 
-func (t *table[T]) upperFence(id uint32) uint32 {
-	if upper := t.fences.upper.Lookup(id); upper != nil {
-		return *upper
-	}
-	return 0
-}
-
-// claimed returns the entry of the processing that h names, or nil if that has
-// ended.
+// claimed returns the entry of the processing that h names, or nil.
 func (sh *shard[T]) claimed(h Handle) *entry[T] {
 	if sh.table == nil {
 		return nil
@@ -102,8 +79,7 @@ func (sh *shard[T]) claimed(h Handle) *entry[T] {
 	return e
 }
 
-// Take is [Set.GetContext] that also returns the priority with which the item
-// was ready, and the Handle of its processing.
+// Take is [Set.GetContext] with the item's priority and Handle.
 func (s *Set[T]) Take(ctx context.Context) (item T, priority int, h Handle, err error) {
 	if err := ctx.Err(); err != nil {
 		return item, 0, Handle{}, err
@@ -118,7 +94,7 @@ func (s *Set[T]) Take(ctx context.Context) (item T, priority int, h Handle, err 
 	return one[0], its[0], handles[0], err
 }
 
-// TryTake is [Set.Take] without blocking: it returns false if nothing is ready.
+// TryTake is [Set.Take] without blocking.
 func (s *Set[T]) TryTake() (item T, priority int, h Handle, ok bool) {
 	if s.cares.Load() != 0 {
 		return s.tryTakeWithCare()
@@ -126,7 +102,6 @@ func (s *Set[T]) TryTake() (item T, priority int, h Handle, ok bool) {
 	return s.takeNow(0)
 }
 
-// tryTakeWithCare is TryTake where there is a care.
 func (s *Set[T]) tryTakeWithCare() (item T, priority int, h Handle, ok bool) {
 	if s.config.Ages {
 		s.refreshForWork()
@@ -152,18 +127,20 @@ func (s *Set[T]) takeOneThroughGate(now uint64) (item T, priority int, h Handle,
 	return one[0], its[0], handles[0], true
 }
 
-// TakeBatch takes as many ready items as dst has room for, with the priorities
-// with which they were ready, and their Handles. It blocks until an item is
-// ready, as [Set.GetContext] does, and returns the number of items taken. They
-// are in the order in which as many Gets would return them. Each of the two
-// other slices is as long as dst, or nil.
+// TakeBatch takes as many ready items as dst has room for. It blocks as
+// [Set.GetContext] does. The other slices are as long as dst, or nil.
 func (s *Set[T]) TakeBatch(ctx context.Context, dst []T, priorities []int, handles []Handle) (n int, err error) {
-	return s.getSome(ctx, buffers[T]{dst, priorities, handles})
+	b := buffers[T]{dst, priorities, handles}
+	if err := ctx.Err(); err != nil || len(dst) == 0 {
+		return 0, err
+	}
+	if n = s.takeSome(b); n > 0 {
+		return n, nil
+	}
+	return s.awaitContext(ctx, b)
 }
 
-// TakeMore is [Set.TakeBatch] without blocking and without reading the clock.
-// It must follow another take. It calls no user code, so that no panic can lose
-// the items taken before.
+// TakeMore follows another take. It neither blocks nor calls user code.
 func (s *Set[T]) TakeMore(dst []T, priorities []int, handles []Handle) (n int) {
 	return s.takeHere(buffers[T]{dst, priorities, handles}, s.gate.last.Load())
 }
@@ -176,10 +153,8 @@ func (s *Set[T]) Valid(h Handle) bool {
 	return sh.claimed(h) != nil
 }
 
-// Seal replaces h by another Handle of the same processing, and h names nothing
-// any more. The caller that seals a Handle is therefore the only one that can
-// end the processing, and may call user code before. Seal returns false if h
-// names nothing.
+// Seal replaces h by the only Handle of the processing, so that its caller may
+// call user code before ending it. It returns false if h names nothing.
 func (s *Set[T]) Seal(h Handle) (only Handle, ok bool) {
 	sh := s.shard(int(h.shard))
 	sh.mu.Lock()
@@ -193,9 +168,7 @@ func (s *Set[T]) Seal(h Handle) (only Handle, ok bool) {
 	return h, true
 }
 
-// HandleOf returns the Handle of an item in processing, or the zero Handle if
-// it is not in processing. It calls the user's functions, and may read the
-// clock.
+// HandleOf returns the Handle of an item in processing, or the zero Handle.
 func (s *Set[T]) HandleOf(item T) Handle {
 	if s.config.Ages {
 		s.refreshForWork()
@@ -208,4 +181,42 @@ func (s *Set[T]) HandleOf(item T) Handle {
 		return Handle{}
 	}
 	return sh.handle(id, e)
+}
+
+// Get takes the next ready item into processing, and blocks until there is one.
+// It returns true after a shutdown, once nothing is ready.
+func (s *Set[T]) Get() (item T, shutdown bool) {
+	if item, _, _, ok := s.TryTake(); ok {
+		return item, false
+	}
+	var one [1]T
+	_, shutdown, _ = s.await(nil, buffers[T]{items: one[:]})
+	return one[0], shutdown
+}
+
+// ErrShutDown is the error of [Set.GetContext] where [Set.Get] returns true.
+var ErrShutDown = sentinel.ErrShutDown
+
+// GetContext is Get that ends with ctx. With an error, no item was taken.
+func (s *Set[T]) GetContext(ctx context.Context) (item T, err error) {
+	if err := ctx.Err(); err != nil {
+		return item, err
+	}
+	if item, _, _, ok := s.TryTake(); ok {
+		return item, nil
+	}
+	var one [1]T
+	_, err = s.awaitContext(ctx, buffers[T]{items: one[:]})
+	return one[0], err
+}
+
+func (s *Set[T]) awaitContext(ctx context.Context, b buffers[T]) (n int, err error) {
+	n, shutdown, canceled := s.await(ctx.Done(), b)
+	switch {
+	case shutdown:
+		return 0, ErrShutDown
+	case canceled:
+		return 0, ctx.Err()
+	}
+	return n, nil
 }

@@ -1,10 +1,6 @@
 package shard
 
-// The levels of a run queue that have items and are not served form a binary
-// heap, the highest first. Each level knows its place, so that a level can be
-// removed when its last item is canceled.
-
-// insert puts a level that has items, or is about to, into the heap.
+// insert puts a level that is not served into the heap, the highest first.
 func (l *levels) insert(v *level, list fifo) {
 	v.list = list
 	l.ready += list.length
@@ -14,7 +10,6 @@ func (l *levels) insert(v *level, list fifo) {
 	l.rise(v)
 }
 
-// remove takes a level out of the heap.
 func (l *levels) remove(place int) (v *level) {
 	v = l.heap[place]
 	v.place = notInHeap
@@ -38,11 +33,7 @@ func (l *levels) rise(v *level) {
 }
 
 func (l *levels) sink(v *level) {
-	for {
-		child := 2*v.place + 1
-		if child >= len(l.heap) {
-			return
-		}
+	for child := 2*v.place + 1; child < len(l.heap); child = 2*v.place + 1 {
 		if child+1 < len(l.heap) && l.heap[child+1].priority > l.heap[child].priority {
 			child++
 		}
