@@ -24,9 +24,8 @@ func (c *Fake) Now() time.Time {
 	return c.now
 }
 
-// AfterFunc schedules f for the [Fake.Step] that reaches d from now.
-//
-// If d is zero or negative, the next Step calls f, even a Step of zero.
+// AfterFunc schedules f for the [Fake.Step] that reaches d from now, or for the
+// next one, even of zero, if d is zero or negative.
 func (c *Fake) AfterFunc(d time.Duration, f func()) Timer {
 	t := &fakeTimer{clock: c, call: f}
 	t.Reset(d)
@@ -34,11 +33,9 @@ func (c *Fake) AfterFunc(d time.Duration, f func()) Timer {
 }
 
 // Step moves the clock by d, which may be negative. It then calls every
-// function that is due, on this goroutine, in the order of their times.
-// Functions of the same time are called in the order in which they were
-// scheduled. The clock has its new time before the first call, as after a long
-// stall of a real clock. If a function schedules a call that is already due,
-// the same Step makes that call.
+// function that is due, on this goroutine, in the order of their times, or of
+// the calls that scheduled them. If a function schedules a call that is already
+// due, the same Step makes that call.
 //
 // A panic of a function passes through Step. The functions due after it stay
 // pending.
@@ -62,8 +59,7 @@ func (c *Fake) Timers() int {
 	return len(c.pending)
 }
 
-// Next returns the time until the earliest pending call, and whether there is
-// one.
+// Next returns the time until the earliest pending call, if there is one.
 func (c *Fake) Next() (time.Duration, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -103,7 +99,6 @@ func (c *Fake) removeLocked(i int) {
 	c.pending = c.pending[:last]
 }
 
-// fakeTimer is a call of a Fake, whose mutex guards its fields.
 type fakeTimer struct {
 	clock  *Fake
 	call   func()

@@ -5,14 +5,13 @@ import (
 	"runtime"
 )
 
-// WaitIdle blocks until the set holds nothing, at some moment during the call. It
-// returns the error of ctx if ctx ends first. If also is not nil, it must return
-// true at that moment as well: it may test for things that are added to the set
-// before they vanish elsewhere.
+// WaitIdle blocks until the set holds nothing, at some moment during the call,
+// and until also, unless it is nil, returns true at that moment. It returns the
+// error of ctx if ctx ends first.
 //
-// No count of items is shared by all shards, and an item may move from shard to
-// shard. WaitIdle therefore checks all shards twice. A shard that was empty
-// both times, and has counted nothing in between, was empty all the time.
+// An item may move from shard to shard, so WaitIdle checks all shards twice. A
+// shard that was empty both times, and has counted nothing in between, was
+// empty all the time.
 func (s *Set[T]) WaitIdle(ctx context.Context, also func() bool) error {
 	counts := make([]uint64, len(s.shards)) // 0 for shards that do not exist
 	for {
@@ -35,16 +34,12 @@ func (s *Set[T]) WaitIdle(ctx context.Context, also func() bool) error {
 	}
 }
 
-// An idleness is the result of a check.
 type idleness uint8
 
 const (
-	// notIdle: the set holds something, and will report when that is gone.
-	notIdle idleness = iota
-	// idleNow: the set held nothing, at one moment.
-	idleNow
-	// idleAgain: something came and went during the check, so check again.
-	idleAgain
+	notIdle   idleness = iota // a report follows when the set is empty
+	idleNow                   // at one moment
+	idleAgain                 // something came and went during the check
 )
 
 func (s *Set[T]) checkIdle(counts []uint64, also func() bool) idleness {
@@ -67,8 +62,8 @@ func (s *Set[T]) checkIdle(counts []uint64, also func() bool) idleness {
 	return idleNow
 }
 
-// checkEmpty reports whether the shard holds nothing, and what it has counted.
-// It requests a report the next time that the shard becomes empty.
+// checkEmpty also requests a report for the next time that the shard becomes
+// empty.
 func (s *Set[T]) checkEmpty(sh *shard[T]) (isEmpty bool, count uint64) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
@@ -76,8 +71,8 @@ func (s *Set[T]) checkEmpty(sh *shard[T]) (isEmpty bool, count uint64) {
 	return sh.isEmpty(), sh.comings()
 }
 
-// comings returns a number that has grown whenever an item has come and gone.
-// Such an item was added, or it was delayed and then canceled or dropped.
+// comings grows whenever an item has come and gone, even if it was only
+// delayed.
 func (sh *shard[T]) comings() uint64 {
 	return sh.count.added + sh.rare.canceled + sh.rare.dropped
 }

@@ -2,15 +2,13 @@ package shard
 
 import "fmt"
 
-// MaxItems is the greatest number of items that a shard holds, in any state. An
-// add beyond it changes nothing.
+// MaxItems is the greatest number of items that a shard holds, in any state.
 const MaxItems = maxIDs - 1
 
-// errTooMany is the error of an add beyond MaxItems, or what it panics with.
 var errTooMany = fmt.Errorf("%w: its shard holds %d items", ErrFull, MaxItems)
 
-// hasID reports whether there is an id for a new entry. It is called when the
-// slab is about to open a chunk.
+// hasID reports whether there is an id for a new entry. The slab is about to
+// open a chunk.
 func (sh *shard[T]) hasID() bool {
 	ids := sh.set.ids
 	if sh.table.firstOf(int32(len(sh.table.spaces)+1)) > ids-reserve(ids) {
@@ -19,13 +17,12 @@ func (sh *shard[T]) hasID() bool {
 	return !sh.table.exhausted(ids)
 }
 
-// reserve returns the number of ids reserved for adds that Crowded has allowed.
-// It exceeds the number of goroutines between Crowded and their add.
+// reserve returns the number of ids for adds that Crowded has allowed: more
+// than there are goroutines between Crowded and their add.
 func reserve(ids uint32) uint32 { return ids >> 9 }
 
-// Crowded returns an error if the item's shard is so full that an add of
-// another item may be refused. It is for a caller that would have to undo
-// something then. It may call the user's functions.
+// Crowded returns an error if an add of another item to the item's shard may be
+// refused for want of ids. It may call the user's functions.
 func (s *Set[T]) Crowded(item T) error {
 	if !s.crowded.Load() {
 		return nil

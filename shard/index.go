@@ -8,32 +8,27 @@ import (
 const (
 	smallestSegment = 8
 	// largestSegment bounds the pause of growing and shrinking: at most this
-	// many slots move at once, however large the index is. (The directory is
-	// copied whole, at 8 bytes for 500 to 1000 items.)
+	// many slots move at once. (The directory is copied whole, at 8 bytes for
+	// 500 to 1000 items.)
 	largestSegment = 1024
-	// deepest bounds the directory. Beyond it segments grow instead. That takes
-	// billions of items in one shard, or hashes that are alike in 22 bits.
+	// deepest bounds the directory. Beyond it segments grow instead: with
+	// billions of items, or hashes that are alike in 22 bits.
 	deepest = 32 - 10
 )
 
-// An index finds the ids of entries by the hash of their items. It uses
-// extendible hashing (R. Fagin et al., TODS 1979). A directory, indexed by the
-// top bits of a hash, points to segments. A segment is a small open-addressing
-// table, indexed by the low bits, with linear probing and deletion by backward
-// shift (no tombstones).
+// An index finds the ids of entries by the hash of their items, by extendible
+// hashing (R. Fagin et al., TODS 1979). A directory, indexed by the top bits of
+// a hash, points to segments: small open-addressing tables, indexed by the low
+// bits, with linear probing and deletion by backward shift.
 //
-// A segment that is full at its largest size splits in two, so growth moves a
-// bounded number of slots. One large table that doubles would move millions of
-// slots with the lock held. An index that empties gives its segments back one
-// by one as they merge.
+// A full segment of the largest size splits in two, so growth moves a bounded
+// number of slots under the lock. Segments that empty merge.
 type index struct {
 	directory []*segment
-	// depth is the number of top bits that index the directory.
-	depth uint8
-	// peak is how large the index was before it shrank: 1 more than the depth
-	// of the segments that joined, or 0 if none did. expected is the peak of
-	// the previous index of the shard. Up to that size the index grows in
-	// larger steps.
+	depth     uint8 // the top bits that index the directory
+	// peak is 1 more than the depth of the segments that joined, or 0 if none
+	// did. expected is the peak of the shard's previous index, up to which the
+	// index grows in larger steps.
 	peak, expected uint8
 	// atDepth counts the segments that use all depth bits. At 0 the directory
 	// can halve.
@@ -42,42 +37,36 @@ type index struct {
 
 type segment struct {
 	// slots is a power of two long, and at most three quarters full, so that a
-	// probe always finds an empty slot.
-	slots []slot
-	live  int32
-	// depth is the number of top bits that all hashes of this segment share.
-	depth uint8
-	// idBits is the number of bits of a slot that are the id.
-	idBits uint8
+	// probe always ends.
+	slots  []slot
+	live   int32
+	depth  uint8 // the top bits that all hashes of this segment share
+	idBits uint8 // the bits of a slot that are the id
 }
 
 // A slot has an entry's id in its low bits, and the low bits of the hash in the
-// others. An empty slot is 0, which is no id. A probe reads an entry only if
-// those bits of the hash are equal. If they suffice to compute where a probe
-// begins, a removal reads no entry. The ids of a segment get more bits when
-// they need them.
+// others. Empty is 0, which is no id. A probe reads an entry only if those bits
+// of the hash are equal. If they suffice to compute where a probe begins, a
+// removal reads no entry.
 type slot uint32
 
-// fewestIDBits leaves sixteen bits of the hash in a slot, as long as a shard
-// has at most 64 Ki ids. With four million ids there are ten, which the largest
-// segment needs.
+// fewestIDBits leaves sixteen bits of the hash in a slot, up to 64 Ki ids. With
+// four million ids ten are left, which the largest segment needs.
 const fewestIDBits = 16
 
-// A hashOf returns the hash of an entry. An index calls it where the slots do
-// not suffice.
+// A hashOf returns the hash of an entry, where the slots do not suffice.
 type hashOf func(id uint32) uint32
 
-// noSegment is the segment of a new index. It is empty, and too small to be
+// noSegment and noDirectory are those of every new index. They are never
 // written to.
 var noSegment = segment{slots: make([]slot, 1), idBits: fewestIDBits}
 
-// noDirectory is the directory of every new index. It is never written to.
 var noDirectory = []*segment{&noSegment}
 
 func newIndex() index { return index{directory: noDirectory, atDepth: 1} }
 
-// spareSlots has slots of the largest segments that were given back. The
-// garbage collector empties it.
+// spareSlots has empty slots of the largest segments, until the garbage
+// collector frees them.
 var spareSlots sync.Pool // of *[largestSegment]slot, all empty
 
 func newSlots(size int) []slot {
@@ -89,8 +78,8 @@ func newSlots(size int) []slot {
 	return make([]slot, size)
 }
 
-// giveBack makes the slots of a segment available to others, if it has the
-// largest. The segment must not be used again then.
+// giveBack makes the largest slots available to others. The segment must not be
+// used again.
 func (s *segment) giveBack() {
 	if len(s.slots) == largestSegment {
 		clear(s.slots)
@@ -99,7 +88,6 @@ func (s *segment) giveBack() {
 	}
 }
 
-// segmentOf returns the segment that hash belongs to.
 func (x *index) segmentOf(hash uint32) *segment {
 	return x.directory[x.prefix(hash)]
 }
@@ -124,15 +112,13 @@ func (x *index) insert(hash, id uint32, of hashOf) {
 
 func (s *segment) full() bool { return (int(s.live)+1)*4 > len(s.slots)*3 }
 
-// fits reports whether an id has few enough bits.
 func (s *segment) fits(id uint32) bool { return id>>(s.idBits&31) == 0 }
 
 func (s *segment) pack(hash, id uint32) slot { return slot(hash<<(s.idBits&31) | id) }
 
 func (s *segment) id(o slot) uint32 { return uint32(o) & (1<<(s.idBits&31) - 1) }
 
-// widen gives ids that many bits, or one more. It rewrites all slots, as a
-// growing segment does.
+// widen gives ids that many bits, or one more, and rewrites all slots.
 func (s *segment) widen(idBits uint8) {
 	wide := segment{idBits: (idBits + 1) / 2 * 2}
 	for i, o := range s.slots {
@@ -147,8 +133,8 @@ func (s *segment) widen(idBits uint8) {
 // where probes begin.
 func (s *segment) tells(size int) bool { return size <= 1<<(32-s.idBits) }
 
-// low returns the hash of a slot, or as many of its low bits as a segment of
-// that size needs.
+// low returns as many low bits of a slot's hash as a segment of that size
+// needs.
 func (s *segment) low(o slot, size int, of hashOf) uint32 {
 	if s.tells(size) {
 		return uint32(o) >> s.idBits
@@ -156,7 +142,6 @@ func (s *segment) low(o slot, size int, of hashOf) uint32 {
 	return of(s.id(o))
 }
 
-// put puts a slot where a probe for its hash finds it.
 func (s *segment) put(added slot, hash uint32) {
 	mask := uint32(len(s.slots) - 1)
 	i := hash & mask
@@ -167,8 +152,7 @@ func (s *segment) put(added slot, hash uint32) {
 	s.live++
 }
 
-// locate returns the position of the slot of an entry in use, whose hash is
-// hash.
+// locate returns the position of the slot of an entry in use.
 func (s *segment) locate(id, hash uint32) (position uint32) {
 	mask := uint32(len(s.slots) - 1)
 	i := hash & mask
@@ -195,10 +179,8 @@ func (s *segment) remove(position uint32, of hashOf) {
 	s.live--
 }
 
-// sparse reports whether a segment should join its buddy.
 func (s *segment) sparse() bool { return int(s.live) < len(s.slots)/8 && s.depth > 0 }
 
-// grow makes room in segment s, by doubling it or by splitting it.
 func (x *index) grow(s *segment, hash uint32, of hashOf) {
 	switch {
 	case s == &noSegment:
@@ -216,12 +198,10 @@ func (x *index) grow(s *segment, hash uint32, of hashOf) {
 // peak.
 func (x *index) expects() uint8 { return max(x.peak, x.expected) }
 
-// mostSplits limits the additional bits of a split in an index that is likely
-// to be large again. With three, the new segments would be sparse, and join
-// again.
+// mostSplits limits the additional bits of a split. With three, the new
+// segments would be sparse, and join again.
 const mostSplits = 2
 
-// splits returns by how many additional bits of the hashes to split a segment.
 func (x *index) splits(s *segment) uint8 {
 	expected := min(max(x.expects(), 1)-1, deepest)
 	return min(max(expected, s.depth+1)-s.depth, mostSplits)
@@ -238,8 +218,8 @@ func (s *segment) resize(size int, of hashOf) {
 	old.giveBack()
 }
 
-// split divides the slots of segment s among two segments, by one more bit, or
-// among more. It reads the hashes of the entries.
+// split divides the slots of segment s among two segments, or more. It reads
+// the hashes of the entries.
 func (x *index) split(s *segment, hash uint32, of hashOf) {
 	by := x.splits(s)
 	depth := s.depth + by
@@ -289,8 +269,7 @@ func (x *index) doubleDirectory() {
 }
 
 // shrink joins segment s with its buddy, the segment that it would have split
-// from. It does so only if the two are so empty that the result is far from
-// splitting again.
+// from, if the result is far from splitting again.
 func (x *index) shrink(s *segment, hash uint32, of hashOf) {
 	first, count := x.span(hash, s.depth)
 	buddy := x.directory[first^count]

@@ -9,16 +9,13 @@ import (
 	"github.com/shardq/shardq/stats"
 )
 
-// An inspection collects a reading of a set with some of its items.
 type inspection[T comparable] struct {
 	stats.Snapshot[T]
 	tally tally
 }
 
-// states is the number of states of items, which count from 1.
 const states = 3
 
-// rows returns the rows of each state.
 func (l *inspection[T]) rows() [states + 1]*[]stats.Item[T] {
 	return [...]*[]stats.Item[T]{stats.Processing: &l.Processing, stats.Ready: &l.Ready, stats.Delayed: &l.Delayed}
 }
@@ -42,9 +39,8 @@ func (s *Set[T]) Inspect(limit int) stats.Snapshot[T] {
 	return l.Snapshot
 }
 
-// firsts are the rows of each state that a shard yields in one hold of its
-// lock. They are reused for one shard after the other, so that they rarely
-// allocate under the lock.
+// firsts are the rows of each state that a shard yields in one hold. They are
+// reused, so that they rarely allocate under the lock.
 type firsts[T comparable] [states + 1][]stats.Item[T]
 
 func (l *inspection[T]) inspectShard(sh *shard[T], limit int, now present, begin *firsts[T]) {
@@ -95,11 +91,10 @@ func firstOf[T comparable](rows []stats.Item[T], limit int) []stats.Item[T] {
 	return rows[:min(limit, len(rows))]
 }
 
-// first appends to rows the items of a state that are first in their order, at
-// most limit and rowsPerHold. It reads them in one hold of the lock. It reports
-// whether these are all that are wanted. With groups, the longest ready item
-// may be of any group. first then appends all ready items, or none if they are
-// many.
+// first appends the first items of a state, at most limit and rowsPerHold, in
+// one hold of the lock. It reports whether these are all that are wanted. With
+// groups, the longest ready item may be of any group, so first appends all
+// ready items, or none if they are many.
 func (sh *shard[T]) first(rows *[]stats.Item[T], state stats.State, limit int) (visited int, all bool) {
 	most, there := min(limit, rowsPerHold), sh.there(state)
 	if limit == 0 || there == 0 {
@@ -132,7 +127,6 @@ func (sh *shard[T]) first(rows *[]stats.Item[T], state stats.State, limit int) (
 	return visited, visited >= min(limit, there)
 }
 
-// there returns the number of items in a state.
 func (sh *shard[T]) there(state stats.State) int {
 	switch {
 	case sh.table == nil:
@@ -147,8 +141,8 @@ func (sh *shard[T]) there(state stats.State) int {
 	return 0
 }
 
-// firstProcessing is first for items in processing, where the shard has no list
-// of them.
+// firstProcessing is first where the shard has no list of the items in
+// processing.
 func (sh *shard[T]) firstProcessing(rows *[]stats.Item[T], want int) (visited int, all bool) {
 	visited, _ = sh.table.piece(0, func(id uint32) {
 		if want > 0 && sh.table.at(id).phase().state() == stats.Processing {
@@ -171,10 +165,8 @@ func (sh *shard[T]) firstDelayed(rows *[]stats.Item[T], limit int) (visited int,
 	return visited, all
 }
 
-// A search sweeps through a shard for the first items of some states.
 type search[T comparable] struct {
-	// kept has a selection for each state that is searched for. The others are
-	// nil.
+	// kept has a selection for each state that is searched for.
 	kept [states + 1]*topk.Selection[ranked[T]]
 	// known are the items that must not be returned again: those that are kept,
 	// and those that first has returned.
@@ -183,8 +175,7 @@ type search[T comparable] struct {
 	// states.
 	found []stats.Item[T]
 	rank  []uint64
-	// spare is a row that is not kept any more.
-	spare *stats.Item[T]
+	spare *stats.Item[T] // a row that is not kept any more
 }
 
 // A ranked row has its key in the order of its state: the start of the state,
@@ -202,7 +193,6 @@ func newSearch[T comparable](of []stats.State, limit int) *search[T] {
 	return s
 }
 
-// know takes the items that first has returned.
 func (s *search[T]) know(begin *firsts[T]) {
 	s.known = make(map[T]struct{})
 	for _, rows := range begin {
@@ -228,8 +218,6 @@ func (s *search[T]) run(sh *shard[T]) {
 	})
 }
 
-// orderOf returns the key of an entry in the order of its state, or 0 if there
-// is no order.
 func (sh *shard[T]) orderOf(id uint32, state stats.State) uint64 {
 	switch {
 	case state == stats.Delayed:
@@ -258,8 +246,8 @@ func (s *search[T]) keep() {
 	s.found, s.rank = s.found[:0], s.rank[:0]
 }
 
-// copy returns a copy of a row. It reuses the row that was dropped last,
-// because many rows may be kept for a short time.
+// copy reuses the row that was dropped last, because many rows may be kept for
+// a short time.
 func (s *search[T]) copy(found *stats.Item[T]) (row *stats.Item[T]) {
 	if row, s.spare = s.spare, nil; row == nil {
 		row = new(stats.Item[T])
@@ -278,7 +266,6 @@ func (s *search[T]) full() bool {
 	return true
 }
 
-// values returns the rows of a state.
 func (s *search[T]) values(state stats.State) (rows []stats.Item[T]) {
 	if s.kept[state] != nil {
 		for _, r := range s.kept[state].Values() {

@@ -2,7 +2,6 @@ package shard
 
 import "github.com/shardq/shardq/stats"
 
-// info describes an entry.
 func (sh *shard[T]) info(id uint32) stats.Item[T] {
 	e := sh.table.at(id)
 	i := stats.Item[T]{Item: e.item, State: e.phase().state(), Dirty: e.phase() == dirty, Shard: int(sh.number)}
@@ -33,12 +32,10 @@ func (s *Set[T]) Lookup(item T) (info stats.Item[T], ok bool) {
 	return sh.info(id), true
 }
 
-// state returns the public name of the phase.
 func (p phase) state() stats.State {
 	return [phases]stats.State{idle: stats.Delayed, ready: stats.Ready, processing: stats.Processing, dirty: stats.Processing}[p]
 }
 
-// walkReady visits the ready items, those of one group after those of another.
 func (sh *shard[T]) walkReady(visit func(id uint32) bool) {
 	if sh.groups == nil {
 		sh.ready.walk(sh.table, visit)

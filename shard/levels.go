@@ -6,30 +6,24 @@ import (
 	"slices"
 )
 
-// Priorities within a run queue. Each priority has a FIFO of ready items, its
-// level. The highest level that has items is served: its list is the fifo of
-// the run queue, from which every Get takes. The other levels that have items
-// are in a heap (heap.go). A Get, and an Add to the served level, therefore
-// cost about the same as without levels. No operation costs more than the
-// logarithm of the number of levels.
-//
-// A run queue whose items all have the priority 0 has no levels.
+// Each priority has a FIFO of ready items, its level. The highest level that
+// has items is served: its list is the fifo of the run queue, from which every
+// Get takes. The others that have items are in a heap (heap.go). So a Get, and
+// an Add to the served level, cost about the same as without levels, and no
+// operation more than the logarithm of their number.
 
 // A level is the FIFO of a priority.
 type level struct {
 	priority int
-	// class is that of the priority: see priorityBitmap.
-	class int16
-	// place is the place in the heap, or notInHeap.
-	place int
-	// list has the items of a level in the heap. Those of the served level are
-	// in the run queue's fifo.
+	class    int16 // of the priority: see priorityBitmap
+	place    int   // in the heap, or notInHeap
+	// list has the items, unless the level is served: then they are in the run
+	// queue's fifo.
 	list fifo
-	// late has the late entries of the level: see places. It is nil until there
-	// is one.
+	// late has the late entries, once there is one: see places.
 	late *lateHeap
-	// next and previous link the levels that have items, the one that was
-	// passed over longest first, if levels are ranked.
+	// next and previous link the levels that have items, if levels are ranked,
+	// the one that was passed over longest first.
 	next, previous *level
 }
 
@@ -39,39 +33,31 @@ func newLevel(priority int) *level {
 	return &level{priority: priority, class: classOf(priority), place: notInHeap}
 }
 
-// levels is what a run queue keeps of its levels.
+// levels is nil in a run queue whose items all have the priority 0.
 type levels struct {
 	// served is the level whose list is the run queue's fifo. If that is empty,
 	// all levels are.
 	served *level
-	// recent was served or searched for before. While there are only two
-	// levels, no search is needed.
-	recent *level
-	// heap has the other levels that have items, the highest first.
-	heap       []*level
-	byPriority map[int]*level
-	// ready counts the items of the levels in the heap.
-	ready int32
-	// class is the class of the shard in the priority bitmap.
-	class int16
-	// first and last are the ends of the list that next and previous link, if
-	// ranked is set.
-	first, last *level
+	// recent was served or searched for before. With only two levels, no search
+	// is needed.
+	recent      *level
+	heap        []*level // the other levels that have items, the highest first
+	byPriority  map[int]*level
+	ready       int32  // the items of the levels in the heap
+	class       int16  // of the shard in the priority bitmap
+	first, last *level // the ends of the list of ranked levels
 	ranked      bool
 	// lowPriorityInterval makes every n-th item be of the level that was passed
-	// over longest. It is 0 if none is. takes counts the items.
+	// over longest, unless it is 0. takes counts the items.
 	lowPriorityInterval, takes uint32
-	// emptied counts how often the shard came to hold nothing.
-	emptied uint32
+	emptied                    uint32 // how often the shard came to hold nothing
 }
 
-// mostIdleLevels limits the number of empty levels that are remembered. There
-// may be as many priorities as items.
+// mostIdleLevels limits the empty levels that are remembered: there may be as
+// many priorities as items.
 const mostIdleLevels = 8
 
-// needLevels makes sure that a run queue has levels. The items that it has so
-// far have the priority 0. Every lowPriorityInterval-th take passes over the
-// highest level, unless that is 0.
+// needLevels gives a run queue levels. Its items so far have the priority 0.
 func (q *runQueue[T]) needLevels(ranked bool, lowPriorityInterval uint32) {
 	if q.levels != nil {
 		return
@@ -85,8 +71,6 @@ func (q *runQueue[T]) needLevels(ranked bool, lowPriorityInterval uint32) {
 	}
 }
 
-// needLevels makes sure that an entry's run queue has levels, and that the
-// table keeps requested priorities.
 func (sh *shard[T]) needLevels(id uint32) {
 	sh.table.needRequested()
 	lowPriorityInterval := uint32(sh.set.config.LowPriorityInterval)
@@ -100,8 +84,7 @@ func (sh *shard[T]) needLevels(id uint32) {
 }
 
 // levelsDueForRelease is called when the shard has come to hold nothing. It
-// reports whether the shard has done so often enough while it remembered many
-// levels.
+// reports whether it has often enough, while it remembered many levels.
 func (sh *shard[T]) levelsDueForRelease() bool {
 	l := sh.ready.levels
 	l.emptied++
@@ -116,7 +99,6 @@ func (sh *shard[T]) levelsDueForRelease() bool {
 // levels. To make them costs about half a kilobyte.
 const patienceWithLevels = 64
 
-// dropLevels forgets the levels of a shard that holds nothing.
 func (sh *shard[T]) dropLevels() {
 	if l := sh.ready.levels; l != nil {
 		sh.setClass(l, 0)
@@ -124,7 +106,6 @@ func (sh *shard[T]) dropLevels() {
 	}
 }
 
-// of returns the level of a priority.
 func (l *levels) of(priority int) *level {
 	switch priority {
 	case l.served.priority:
@@ -169,7 +150,6 @@ func (l *levels) serve(v *level) {
 	}
 }
 
-// file puts a ready entry into a level.
 func (q *runQueue[T]) file(t *table[T], v *level, id uint32, e *entry[T]) {
 	l := q.levels
 	switch {
@@ -194,8 +174,7 @@ func (q *runQueue[T]) file(t *table[T], v *level, id uint32, e *entry[T]) {
 	t.enter(v, &q.fifo, id, e)
 }
 
-// leave takes a ready entry out of its level, from any place. If the served
-// level is empty then, the highest of the others is served.
+// leave takes a ready entry out of its level, from any place.
 func (q *runQueue[T]) leave(t *table[T], v *level, id uint32, e *entry[T]) {
 	l := q.levels
 	if v == l.served {
@@ -213,8 +192,7 @@ func (q *runQueue[T]) leave(t *table[T], v *level, id uint32, e *entry[T]) {
 	}
 }
 
-// serveNext is called when the served level is empty. It serves the next one,
-// if there is one.
+// serveNext replaces the served level, which is empty.
 func (q *runQueue[T]) serveNext() {
 	l := q.levels
 	l.unrank(l.served)
@@ -226,9 +204,8 @@ func (q *runQueue[T]) serveNext() {
 	}
 }
 
-// next returns the level to take from. That is usually the served one. At the
-// interval, or if passedOver is true, it is the one that was passed over
-// longest.
+// next returns the level to take from: at the interval, or if passedOver is
+// true, the one that was passed over longest.
 func (l *levels) next(passedOver bool) *level {
 	if l.lowPriorityInterval > 0 {
 		l.takes++
@@ -240,8 +217,8 @@ func (l *levels) next(passedOver bool) *level {
 	return l.served
 }
 
-// takeFrom takes out the head of a level. The level is then the last in the
-// order of those passed over.
+// takeFrom takes out the head of a level, which is then the last of those
+// passed over.
 func (q *runQueue[T]) takeFrom(t *table[T], v *level) (id uint32, e *entry[T], priority int) {
 	id = q.listOf(v).head
 	e = t.at(id)
@@ -253,7 +230,6 @@ func (q *runQueue[T]) takeFrom(t *table[T], v *level) (id uint32, e *entry[T], p
 	return id, e, v.priority
 }
 
-// listOf returns the list of a level.
 func (q *runQueue[T]) listOf(v *level) *fifo {
 	if v == q.levels.served {
 		return &q.fifo
@@ -261,9 +237,8 @@ func (q *runQueue[T]) listOf(v *level) *fifo {
 	return &v.list
 }
 
-// inOrder returns an iterator over the levels in the heap, the highest first.
-// The cost depends on how many levels are taken from it, not on how many there
-// are: the next level is always a child of one that was yielded.
+// inOrder yields the levels in the heap, the highest first. The cost depends on
+// how many are taken: the next level is always a child of one that was yielded.
 func (l *levels) inOrder() iter.Seq[*level] {
 	return func(yield func(*level) bool) {
 		next := slices.Clone(l.heap[:min(1, len(l.heap))]) // the highest last
@@ -282,8 +257,8 @@ func (l *levels) inOrder() iter.Seq[*level] {
 	}
 }
 
-// rank puts a level last in the order in which levels were passed over. unrank
-// takes it out of that order.
+// rank puts a level last in the order in which levels were passed over, and
+// unrank takes it out.
 func (l *levels) rank(v *level) {
 	if l.ranked {
 		l.link(v)

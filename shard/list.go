@@ -9,11 +9,10 @@ import (
 	"github.com/shardq/shardq/stats"
 )
 
-// Items returns an iterator over the items in a state. It goes from shard to
-// shard, copies the items of a shard before it yields them, and holds no lock
-// when it yields. It misses no item of the shard that stays in the state, and
-// yields none twice. Within a shard, items come in the order of their lists, if
-// there are such lists.
+// Items yields the items in a state, shard by shard, with no lock held. It
+// misses no item of a shard that stays in the state, and yields none twice.
+// Within a shard, items come in the order of their lists, if there are such
+// lists.
 func (s *Set[T]) Items(state stats.State) iter.Seq[stats.Item[T]] {
 	return func(yield func(stats.Item[T]) bool) {
 		for sh := range s.made() {
@@ -26,8 +25,6 @@ func (s *Set[T]) Items(state stats.State) iter.Seq[stats.Item[T]] {
 	}
 }
 
-// listIn copies the shard's items in a state, and returns an iterator over
-// them, in order.
 func (s *Set[T]) listIn(sh *shard[T], state stats.State) iter.Seq[*stats.Item[T]] {
 	var l listing[T]
 	there := 0
@@ -50,23 +47,20 @@ func (s *Set[T]) listIn(sh *shard[T], state stats.State) iter.Seq[*stats.Item[T]
 	return l.asTheyAre
 }
 
-// A listing has all items of a state.
 type listing[T comparable] struct {
-	rows []stats.Item[T]
-	// links has the link of each row. They give the order of ready items.
-	links []link
+	rows  []stats.Item[T]
+	links []link // of each row, for the order of ready items
 }
 
-// A link is an entry's id, and the id of the next entry in its run queue if it
-// is ready. If places are kept, it has the entry's place.
+// A link is an entry's id, the next entry in its run queue if it is ready, and
+// its place if places are kept.
 type link struct {
 	id, next uint32
 	place    uint64
 }
 
-// sweep lists the items of a shard, each once. An item that was forgotten and
-// added again has another id, and is met again. there is about the number of
-// items.
+// sweep lists the items of a shard, each once: one that was forgotten and added
+// again has another id, and is met again.
 func (l *listing[T]) sweep(sh *shard[T], state stats.State, there int) {
 	l.rows, l.links = make([]stats.Item[T], 0, there), make([]link, 0, there)
 	known := make(map[T]struct{}, there)
@@ -96,8 +90,7 @@ func (l *listing[T]) asTheyAre(yield func(*stats.Item[T]) bool) {
 	}
 }
 
-// byPlace yields ready items in the order of their places, one group after
-// another.
+// byPlace yields ready items by their places, one group after another.
 func (l *listing[T]) byPlace(yield func(*stats.Item[T]) bool) {
 	order := make([]int, len(l.rows))
 	for i := range order {
@@ -116,9 +109,8 @@ func (l *listing[T]) byPlace(yield func(*stats.Item[T]) bool) {
 }
 
 // inLine yields ready items line by line. A line is one priority of one group.
-// The links were read in several holds of the lock, and changes in between may
-// have broken a line into several. Of these, the one that has been ready
-// longest comes first.
+// Changes between two holds of the lock may have broken a line into several. Of
+// these, the one that has been ready longest comes first.
 func (l *listing[T]) inLine(yield func(*stats.Item[T]) bool) {
 	behind := l.behind()
 	isBehind := make([]bool, len(l.rows))
@@ -179,9 +171,8 @@ func compareLines[T comparable](a, b *stats.Item[T]) int {
 	return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(b.Priority, a.Priority), a.Since.Compare(b.Since))
 }
 
-// Left returns all that the set holds, each item once, in the state in which
-// Left found it. The items are in no order. It may leave out an item that is
-// added meanwhile.
+// Left returns all that the set holds, each item once, in no order. It may
+// leave out an item that is added meanwhile.
 func (s *Set[T]) Left() (rows []stats.Item[T]) {
 	var some []stats.Item[T]
 	for sh := range s.made() {

@@ -8,28 +8,23 @@ import (
 	"github.com/shardq/shardq/stats"
 )
 
-// measures are the counts and durations of a shard, if metrics are kept. All
-// changes are made under the shard's lock, which is held anyway. Nothing is
-// pushed: they are read on request.
+// measures are the counts and durations of a shard, if metrics are kept. They
+// change under the shard's lock, and are read on request.
 //
-// The queue duration of an item begins with its stamp, when it became ready. If
-// the item was added while it was in processing, the duration begins with that
-// add, as in client-go. A column keeps the moment of that add.
+// The queue duration of an item begins when it became ready or, as in
+// client-go, with the add during its previous processing. A column keeps the
+// moment of that add.
 type measures struct {
 	// begins is the sum of the moments at which the items in processing were
 	// handed out, modulo its range.
-	begins      uint64
-	queue, work stats.Recorder
-	// marks counts the items in marked.
-	marks int32
-	// untilReading is the number of Gets and Dones before the next reading of
-	// the clock.
-	untilReading int32
-	// dirty counts the dirty items.
-	dirty int
-	delay stats.Recorder
-	// marked has the moments at which items in processing were added, by their
-	// ids, until they are handed out.
+	begins       uint64
+	queue, work  stats.Recorder
+	marks        int32 // the items in marked
+	untilReading int32 // Gets and Dones before the next reading of the clock
+	dirty        int   // the dirty items
+	delay        stats.Recorder
+	// marked has the moments at which items in processing were added, until
+	// they are handed out.
 	marked chunked.Array[uint64]
 }
 
@@ -65,7 +60,6 @@ func (m *measures) onFinish(began, now uint64, wasDirty bool, c *coarseClock) {
 	m.countDown(c)
 }
 
-// onDirty is called when an item in processing is added.
 func (m *measures) onDirty(id uint32, now uint64) {
 	m.dirty++
 	m.marks++
@@ -81,15 +75,13 @@ func (m *measures) onCancel(id uint32, what effect) {
 	m.unmark(id)
 }
 
-// countDown counts the Gets and Dones until the next reading of the clock.
 func (m *measures) countDown(c *coarseClock) {
 	if m.untilReading--; m.untilReading <= 0 {
 		m.askForReading(c)
 	}
 }
 
-// unmark removes the mark of an item. It returns the marked moment, or 0 if
-// there was none.
+// unmark removes the mark of an item, and returns the marked moment, or 0.
 func (m *measures) unmark(id uint32) (at uint64) {
 	cell := m.marked.Lookup(id)
 	if cell == nil || *cell == 0 {
@@ -101,10 +93,9 @@ func (m *measures) unmark(id uint32) (at uint64) {
 	return at
 }
 
-// askForReading makes the next operation read the clock, if operations share
-// readings, and starts the next count. The count is odd, so that readings
-// follow Gets and Dones in turn: the time since the previous reading counts for
-// what ends with the reading.
+// askForReading makes the next operation read the clock, and starts the next
+// count. It is odd, so that readings follow Gets and Dones in turn: the time
+// since the previous reading counts for what ends with the reading.
 func (m *measures) askForReading(c *coarseClock) {
 	m.untilReading = int32(c.sampler.interval.Load() | 1)
 	c.invalidate()
@@ -117,8 +108,6 @@ func (sh *shard[T]) dropMarks() {
 	}
 }
 
-// askedAt returns the moment at which the queue duration of an item began: its
-// mark, or the moment at which it became ready.
 func (m *measures) askedAt(id uint32, ready uint64) uint64 {
 	if marked := m.unmark(id); marked != 0 {
 		return marked
@@ -148,7 +137,7 @@ func (s *Set[T]) CountBackoff() {
 	}
 }
 
-// newMetrics returns what is counted without a lock.
+// newMetrics returns the counts that need no lock.
 func (s *Set[T]) newMetrics() *stats.Metrics {
 	m := &stats.Metrics{}
 	for i := range s.lanes {
@@ -158,7 +147,6 @@ func (s *Set[T]) newMetrics() *stats.Metrics {
 	return m
 }
 
-// addMeasuresTo adds the shard's measures to the metrics.
 func (sh *shard[T]) addMeasuresTo(metrics *stats.Metrics, now uint64) {
 	m := sh.measures()
 	if m == nil {
@@ -187,7 +175,6 @@ func (sh *shard[T]) inFlight(now uint64) (together, longest time.Duration) {
 	return max(longest, together), longest // together may be negative if the clock was set back
 }
 
-// inFlight is what Metrics report of the items in processing.
 type inFlight struct{ together, longest time.Duration }
 
 // noteEndOfUpdates is called when a shutdown begins. From then on, client-go
@@ -217,8 +204,8 @@ func (s *Set[T]) present() present {
 	return present{s.time.nanoseconds(), before}
 }
 
-// presentAnyway is present, or the last reading if the clock panics. A shutdown
-// goes on then, and reads the clock once more at its end.
+// presentAnyway is present, or the last reading if the clock panics, so that a
+// shutdown goes on.
 func (s *Set[T]) presentAnyway() (now present) {
 	now.now = s.coarse.now.Load()
 	now.before = now.now
@@ -226,9 +213,9 @@ func (s *Set[T]) presentAnyway() (now present) {
 	return s.present()
 }
 
-// seen returns the moment at which the shard is inspected. An item that was
-// handed out since the clock was read has the stamp of a later reading. With
-// the earlier one, that item would reduce the time in flight of the others.
+// seen returns the moment at which the shard is inspected. An item handed out
+// since the clock was read has a later stamp. With the earlier one, it would
+// reduce the time in flight of the others.
 func (sh *shard[T]) seen(by present) uint64 {
 	if now := sh.set.coarse.now.Load(); now != by.before {
 		return max(by.now, now)
@@ -236,7 +223,6 @@ func (sh *shard[T]) seen(by present) uint64 {
 	return by.now
 }
 
-// stampOf returns the driver's reading as a stamp.
 func (s *Set[T]) stampOf(at reading) uint64 {
 	if s.measures != nil {
 		return at.nanoseconds

@@ -5,21 +5,17 @@ import (
 	"sync/atomic"
 )
 
-// An outbox has what a hook still has to be called for, in its order. What is
-// found under a shard's lock is kept here, and reported once the lock is
-// released. The outbox's own lock is a leaf.
+// An outbox has the calls of a hook that are due, in their order. They are kept
+// under a shard's lock, and made once it is released. The outbox's own lock is
+// a leaf.
 type outbox[E any] struct {
-	mu sync.Mutex
-	// kept has the reports, of which the first sent ones were sent.
-	kept []E
-	sent int
-	// pending reports that something is kept.
-	pending atomic.Bool
-	// closed reports that nothing is kept any more.
-	closed bool
+	mu      sync.Mutex
+	kept    []E // the first sent ones were sent
+	sent    int
+	pending atomic.Bool // something is kept
+	closed  bool        // nothing is kept any more
 }
 
-// keep keeps reports, unless the outbox is closed.
 func (o *outbox[E]) keep(reports ...E) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -29,9 +25,8 @@ func (o *outbox[E]) keep(reports ...E) {
 	}
 }
 
-// close drops what is kept, so that the queue no longer refers to it. It does
-// not wait for a call of the hook, because the hook itself may shut the queue
-// down.
+// close drops what is kept. It does not wait for a call of the hook, because
+// the hook itself may shut the queue down.
 func (o *outbox[E]) close() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -67,5 +62,4 @@ func (o *outbox[E]) take() (report E, ok bool) {
 	return report, true
 }
 
-// mostSpareReports limits the reports for which an empty outbox has memory.
 const mostSpareReports = 64

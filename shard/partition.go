@@ -6,17 +6,14 @@ import (
 )
 
 // A partition sorts the items of a batch by their shards, and keeps their order
-// within each. It works on places in the batch and does not allocate. Each
-// place is put into a bucket by the low bits of its shard's number. The buckets
-// are then visited one by one.
+// within each. It puts places in the batch into buckets, by the low bits of the
+// shards' numbers, and does not allocate.
 type partition struct {
-	// shard is the shard of the current bucket.
-	shard    uint16
+	shard    uint16 // of the current bucket
 	current  bucket
 	occupied uint64 // has a bit for each bucket that is not empty
 	placed   uint64 // has a bit for each place that was ever put into a bucket
-	// prefetched keeps the results of prefetches, so that the compiler does not
-	// remove them.
+	// prefetched keeps the compiler from removing prefetches.
 	prefetched byte
 	buckets    [64]bucket
 	// By place: the hash and shard of the item, and the next place of its
@@ -43,7 +40,6 @@ func (s *Set[T]) assign(p *partition, place int, item T) {
 	p.add(place, hash, sh.number)
 }
 
-// add puts a place of the batch into the bucket of a shard.
 func (p *partition) add(place int, hash uint32, number uint16) {
 	p.hashes[place], p.shards[place] = hash, number
 	b := number % uint16(len(p.buckets))
@@ -52,7 +48,6 @@ func (p *partition) add(place int, hash uint32, number uint16) {
 	p.placed |= 1 << place
 }
 
-// address returns where in its shard the item at a place belongs.
 func (p *partition) address(place int) address {
 	if p.tags == nil {
 		return address{hash: p.hashes[place]}
@@ -70,8 +65,7 @@ func (p *partition) put(b *bucket, place uint8) {
 	p.behind[place-1] = 0
 }
 
-// next makes the places of another shard the current bucket. It returns false
-// if there are none left.
+// next makes the places of another shard the current bucket.
 func (p *partition) next() bool {
 	if p.occupied == 0 {
 		return false
@@ -95,8 +89,7 @@ func (p *partition) next() bool {
 	return true
 }
 
-// take removes the first place of the current bucket. It returns false if the
-// bucket is empty.
+// take removes the first place of the current bucket.
 func (p *partition) take() (place int, ok bool) {
 	if p.current.first == 0 {
 		return 0, false

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// PauseGroup stops the items of a group from being handed out until a moment. It
-// replaces an earlier pause. If until is zero, the pause lasts until ResumeGroup.
+// PauseGroup stops the items of a group from being handed out until a moment,
+// or until ResumeGroup if that is zero. It replaces an earlier pause.
 func (s *Set[T]) PauseGroup(group string, until time.Time) {
 	end := uint64(math.MaxUint64)
 	if !until.IsZero() {
@@ -30,8 +30,8 @@ func (s *Set[T]) pauseGroup(group string, end uint64) {
 	})
 }
 
-// RefreshGroup asks the user again for the weight, the limit and the rate of a
-// group, and lets them count at once.
+// RefreshGroup asks the user again for the policy of a group, which counts at
+// once.
 func (s *Set[T]) RefreshGroup(group string) {
 	s.mustHaveGroups()
 	var to tag
@@ -64,8 +64,8 @@ func (s *Set[T]) changeGroup(group string, make bool, change func(sh *shard[T], 
 	}
 }
 
-// findGroup returns the id of a group, or 0 if the shard does not know it. If
-// make is true, findGroup makes it.
+// findGroup returns the id of a group, or 0 if the shard does not know it and
+// make is false.
 func (sh *shard[T]) findGroup(name string, hash uint32, make bool) (of uint32) {
 	if sh.groups == nil && !make {
 		return 0
@@ -88,7 +88,6 @@ func (s *Set[T]) mustHaveGroups() {
 	}
 }
 
-// nanosecondsAt returns a moment in nanoseconds.
 func (t *timebase) nanosecondsAt(at time.Time) uint64 {
 	return t.middle + uint64(max(at.Sub(t.origin), -time.Duration(t.middle)))
 }

@@ -7,30 +7,24 @@ import (
 )
 
 // Usually an item joins the tail of its run queue when it becomes ready. With
-// Config.KeepPlaces its place is that of the add that asked for the run. An
-// item that was added while it was in processing, and one whose delay an add
-// has canceled, therefore come before items that were added later.
+// KeepPlaces its place is that of the add that asked for the run: a number that
+// grows from add to add of a shard.
 //
-// Each place is a number, which grows from add to add of a shard. An item that
-// becomes ready late, behind its place, cannot join the tail. It goes into a
-// heap beside the list of its level, unless it is the next of all. The head of
-// the list is always the next item of the level. So only late items cost more
-// than others, and no more than the logarithm of their number.
+// An item that becomes ready late, behind its place, goes into a heap beside
+// the list of its level, unless it is the next of all. The head of the list is
+// always the next item of the level. So only late items cost more than others,
+// and no more than the logarithm of their number.
 
-// places has the places of the entries of a shard.
 type places struct {
-	of cells[place]
-	// last is the number of the last place given.
-	last uint64
+	of   cells[place]
+	last uint64 // the number of the last place given
 }
 
 type place struct {
 	number uint64
-	// late is 1 + the index in the heap of late entries, or 0.
-	late uint32
+	late   uint32 // 1 + the index in the heap of late entries, or 0
 }
 
-// renew gives an entry the last place.
 func (p *places) renew(id uint32) {
 	if p != nil {
 		p.last++
@@ -44,7 +38,6 @@ func (sh *shard[T]) keepsPlace(id uint32, priority int) bool {
 	return sh.table.places != nil && priority <= sh.table.requested.delayed(id)
 }
 
-// placeOf returns the place of an entry, or 0 if places are not kept.
 func (t *table[T]) placeOf(id uint32) uint64 {
 	if t.places == nil {
 		return 0
@@ -57,14 +50,13 @@ func (t *table[T]) placeOf(id uint32) uint64 {
 
 func (p *places) number(id uint32) uint64 { return p.of.At(id).number }
 
-// A lateHeap has the late entries of a level, the next first.
 type lateHeap struct {
 	ids    []uint32
 	places *places
 }
 
-// Len, Less, Swap, Push and Pop implement heap.Interface. Push and Pop are not
-// used, because they would allocate.
+// Len, Less, Swap, Push and Pop implement heap.Interface. Push and Pop would
+// allocate, and are not used.
 func (h *lateHeap) Len() int { return len(h.ids) }
 
 func (h *lateHeap) Less(i, j int) bool {
@@ -87,7 +79,6 @@ func (h *lateHeap) insert(id uint32) {
 	heap.Fix(h, len(h.ids)-1)
 }
 
-// remove takes out the entry at an index.
 func (h *lateHeap) remove(i int) (id uint32) {
 	last := len(h.ids) - 1
 	if i != last {
@@ -105,8 +96,8 @@ func (h *lateHeap) remove(i int) (id uint32) {
 	return id
 }
 
-// enter puts a ready entry into a level, which has the given list: at its
-// place, or at the tail if places are not kept.
+// enter puts a ready entry into a level, whose list is f: at its place, or at
+// the tail if places are not kept.
 func (t *table[T]) enter(v *level, f *fifo, id uint32, e *entry[T]) {
 	if t.places == nil {
 		t.join(f, id, e)
@@ -132,7 +123,6 @@ func (t *table[T]) enterInPlace(v *level, f *fifo, id uint32, e *entry[T]) {
 	}
 }
 
-// quit takes a ready entry out of a level, from any place.
 func (t *table[T]) quit(v *level, f *fifo, id uint32, e *entry[T]) {
 	if t.places == nil {
 		t.unlink(f, id, e)
@@ -141,8 +131,8 @@ func (t *table[T]) quit(v *level, f *fifo, id uint32, e *entry[T]) {
 	t.quitInPlace(v, f, id, e)
 }
 
-// quitInPlace is quit where places are kept. If the entry was the head of the
-// list, the next entry of the level becomes the head.
+// quitInPlace makes the next entry of the level the head of the list, if the
+// entry was that.
 func (t *table[T]) quitInPlace(v *level, f *fifo, id uint32, e *entry[T]) {
 	p := t.places
 	if late := p.of.At(id).late; late != 0 {
@@ -158,8 +148,8 @@ func (t *table[T]) quitInPlace(v *level, f *fifo, id uint32, e *entry[T]) {
 	}
 }
 
-// walkLevel visits the entries of a level in their order until visit returns
-// false. It reports whether it visited all.
+// walkLevel visits the entries of a level in order until visit returns false.
+// It reports whether it visited all.
 func (t *table[T]) walkLevel(v *level, f *fifo, visit func(id uint32) bool) (on bool) {
 	if v.late == nil || len(v.late.ids) == 0 {
 		return t.walk(f, visit)

@@ -6,8 +6,7 @@ type Deadline struct {
 	f  filing
 }
 
-// DeadlineOf returns when a delay that begins now expires. It reads the clock,
-// and changes nothing.
+// DeadlineOf reads the clock, and returns when a delay expires that begins now.
 func (s *Set[T]) DeadlineOf(d Delay) Deadline {
 	at := s.driver.taken(s.time.nanoseconds())
 	return Deadline{at, s.time.filing(d, at)}
@@ -83,7 +82,6 @@ func (s *Set[T]) watchDeadline(deadline uint64, d Deadline) {
 	}
 }
 
-// fileAgain files the timer of an item in processing, and counts the retry.
 func (sh *shard[T]) fileAgain(id uint32, e *entry[T], d Deadline) (deadline uint64) {
 	if sh.wheel == nil {
 		sh.wheel = newWheel(d.at.now)

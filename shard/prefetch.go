@@ -5,7 +5,6 @@ import (
 	"unsafe"
 )
 
-// stringsOf returns the offsets of the strings within a T.
 func stringsOf[T comparable]() []uintptr { return appendStrings(nil, reflect.TypeFor[T](), 0) }
 
 func appendStrings(offsets []uintptr, t reflect.Type, base uintptr) []uintptr {
@@ -23,8 +22,8 @@ func appendStrings(offsets []uintptr, t reflect.Type, base uintptr) []uintptr {
 
 // prefetch reads the first byte of every string in the items of a batch, which
 // are about to be hashed. Usually the bytes are in no cache. The loop is so
-// short that the processor has several of the reads in flight at once, while a
-// hash waits for each in turn.
+// short that the processor has several reads in flight at once, while a hash
+// waits for each in turn.
 func (s *Set[T]) prefetch(items []T) (sum byte) {
 	for _, offset := range s.strings {
 		for i := range items {

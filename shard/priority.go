@@ -2,7 +2,6 @@ package shard
 
 import "github.com/shardq/shardq/stats"
 
-// addAtPriority is Add with a requested priority.
 func (s *Set[T]) addAtPriority(item T, priority int) {
 	if s.mayDiffer && s.Reject(item) {
 		return
@@ -19,9 +18,8 @@ func (s *Set[T]) addAtPriority(item T, priority int) {
 }
 
 // requestPriority notes the requested priority of an entry that is about to be
-// added. The run that serves several adds has the greatest priority requested.
-// It also gives the entry a place, unless it keeps the one of its delay, and
-// keeps the add for OnAdd.
+// added, and keeps the add for OnAdd. The greatest priority requested counts.
+// The entry also gets a place, unless it keeps the one of its delay.
 func (sh *shard[T]) requestPriority(id uint32, e *entry[T], r request, hasPlace bool) {
 	if (r.priority != 0 || sh.table.places != nil) && sh.queueOf(id).levels == nil {
 		sh.needLevels(id)
@@ -52,7 +50,6 @@ func (sh *shard[T]) requestPriority(id uint32, e *entry[T], r request, hasPlace 
 	}
 }
 
-// raise gives a higher priority to an item that is ready.
 func (sh *shard[T]) raise(id uint32, e *entry[T], priority int) {
 	q := sh.queueOf(id)
 	q.raise(sh.table, id, e, priority)

@@ -3,17 +3,16 @@ package shard
 // A reading is a reading of the clock, with the number of the driver's last
 // reading that began before it was taken, or just after.
 //
-// The race to lose would be this: the driver reads the clock; the clock is set
-// back; an AddAfter reads it, and files a deadline that is before the driver's
-// reading; the driver makes the item ready, too early. The user's clock cannot
-// be read under a lock. So the shard remembers what was filed since the driver
-// began to read, and the driver advances only to the earliest reading among
-// those. What it leaves is for its next reading, which is at once.
+// The race to lose: the driver reads the clock; the clock is set back; an
+// AddAfter reads it, and files a deadline before the driver's reading; the
+// driver makes the item ready, too early. The user's clock cannot be read under
+// a lock. So the shard remembers what was filed since the driver began to read,
+// and the driver advances only to the earliest of those readings. It reads
+// again at once for the rest.
 type reading struct {
-	now    uint64
-	number uint16
-	// nanoseconds is the same moment, finer.
-	nanoseconds uint64
+	now         uint64
+	number      uint16
+	nanoseconds uint64 // the same moment, finer
 }
 
 // readClock reads the clock for the driver. It counts before it reads, so that
@@ -23,8 +22,7 @@ func (d *driver[T]) readClock() reading {
 	return d.reading(d.set.time.nanoseconds(), count)
 }
 
-// taken returns the reading of a caller that has just read the clock, in
-// nanoseconds.
+// taken returns the reading of a caller that has just read the clock.
 func (d *driver[T]) taken(now uint64) reading { return d.reading(now, d.count()) }
 
 func (d *driver[T]) reading(now uint64, number uint16) reading {
@@ -37,8 +35,7 @@ func (d *driver[T]) count() uint16 { return uint16(d.readings.Load()) }
 
 // filed remembers the reading by which a timer was filed, unless the driver has
 // begun another reading since, which will be after this one. A count that has
-// wrapped around is mistaken for the present one. The driver then only reads
-// twice.
+// wrapped around only makes the driver read twice.
 func (w *wheel) filed(at reading, readings uint16) {
 	switch {
 	case at.number != readings:
@@ -49,8 +46,8 @@ func (w *wheel) filed(at reading, readings uint16) {
 	}
 }
 
-// safe returns how far the wheel may advance by the driver's reading. It
-// returns never if the driver advances to never.
+// safe returns how far the wheel may advance by the driver's reading, or never
+// if the driver advances to never.
 func (w *wheel) safe(at reading) uint64 {
 	if at.number == w.filedIn && at.now != never {
 		return min(at.now, w.filedAt)

@@ -1,10 +1,9 @@
 package shard
 
-// The ready items of a shard, and what the shard publishes about them: its
-// ready bit, its place in the priority bitmap, and its groups in the round
-// robin. Run queues know nothing of these.
+// What a shard publishes about its ready items: its ready bit, its place in the
+// priority bitmap, its groups in the round robin. Run queues know nothing of
+// these.
 
-// queueOf returns the run queue for an entry.
 func (sh *shard[T]) queueOf(id uint32) *runQueue[T] {
 	if sh.groups == nil {
 		return &sh.ready
@@ -14,7 +13,6 @@ func (sh *shard[T]) queueOf(id uint32) *runQueue[T] {
 
 func (sh *shard[T]) queueInGroup(id uint32) *runQueue[T] { return &sh.groups.at(sh.groupOf(id)).ready }
 
-// depth returns the number of the shard's ready items.
 func (sh *shard[T]) depth() int32 {
 	if sh.groups != nil {
 		return sh.groups.depth
@@ -22,7 +20,6 @@ func (sh *shard[T]) depth() int32 {
 	return sh.ready.depth()
 }
 
-// processing returns the number of the shard's items in processing.
 func (sh *shard[T]) processing() int32 {
 	if sh.groups != nil {
 		return sh.groups.processing
@@ -30,7 +27,6 @@ func (sh *shard[T]) processing() int32 {
 	return sh.ready.processing
 }
 
-// push puts an entry that became ready into its run queue.
 func (sh *shard[T]) push(id uint32, e *entry[T]) {
 	sh.table.times.onReady(id)
 	if sh.groups != nil || sh.ready.levels != nil {
@@ -43,7 +39,6 @@ func (sh *shard[T]) push(id uint32, e *entry[T]) {
 	sh.table.join(&sh.ready.fifo, id, e)
 }
 
-// pushInOrder is push where there are groups or priorities.
 func (sh *shard[T]) pushInOrder(id uint32, e *entry[T]) {
 	q := sh.queueOf(id)
 	becameReady := q.push(sh.table, id, e)
@@ -57,13 +52,11 @@ func (sh *shard[T]) pushInOrder(id uint32, e *entry[T]) {
 	sh.publishPriority(q.levels, becameReady)
 }
 
-// pull takes an entry that is no longer ready out of its run queue.
 func (sh *shard[T]) pull(id uint32, e *entry[T]) {
 	q := sh.queueOf(id)
 	sh.pulled(q, id, q.pull(sh.table, id, e))
 }
 
-// pulled publishes that an entry was taken out of a run queue.
 func (sh *shard[T]) pulled(q *runQueue[T], id uint32, becameEmpty bool) {
 	if sh.groups != nil {
 		sh.pulledInGroup(id, becameEmpty)

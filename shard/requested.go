@@ -2,17 +2,13 @@ package shard
 
 import "github.com/shardq/shardq/internal/chunked"
 
-// requested has the priorities that adds requested. Of several adds, the
-// greatest counts, for the run that serves them. The priorities are in columns,
-// by entry, which have memory where a priority is not 0.
+// requested has the greatest priorities that adds requested, in columns by
+// entry, which have memory where a priority is not 0.
 type requested struct {
-	// runs has the priorities of the next runs.
-	runs cells[int]
-	// delays has the priorities of the delays.
+	runs   cells[int]
 	delays chunked.Array[int]
 }
 
-// needRequested makes sure that a table keeps requested priorities.
 func (t *table[T]) needRequested() {
 	if t.requested == nil {
 		t.requested = &requested{}
@@ -20,7 +16,6 @@ func (t *table[T]) needRequested() {
 	}
 }
 
-// dropRequested forgets the requested priorities of a table that holds nothing.
 func (t *table[T]) dropRequested() {
 	if t.requested != nil {
 		t.removeColumn(&t.requested.runs)
@@ -29,7 +24,7 @@ func (t *table[T]) dropRequested() {
 }
 
 // run returns the priority of the next run of an entry that is ready or dirty.
-// The result means nothing for other entries. A nil r has no priorities but 0.
+// A nil r has only 0.
 func (r *requested) run(id uint32) int {
 	if r == nil {
 		return 0
@@ -48,7 +43,6 @@ func (r *requested) setRun(id uint32, priority int) {
 	}
 }
 
-// delayed returns the priority of an entry's delay.
 func (r *requested) delayed(id uint32) int {
 	if cell := r.delays.Lookup(id); cell != nil {
 		return *cell
@@ -68,10 +62,8 @@ func (r *requested) setDelayed(id uint32, priority int) {
 	}
 }
 
-// few reports whether the columns have little memory.
 func (r *requested) few() bool { return r.runs.Cells() <= 16 && r.delays.Cells() <= 16 }
 
-// priorityOf returns the requested priority of an item.
 func (sh *shard[T]) priorityOf(id uint32, e *entry[T]) int {
 	switch e.phase() {
 	case idle:
@@ -82,8 +74,8 @@ func (sh *shard[T]) priorityOf(id uint32, e *entry[T]) int {
 	return sh.table.requested.run(id)
 }
 
-// requestedFor returns the requested priorities, or nil while all are 0. It
-// makes sure that the given priority can be kept.
+// requestedFor returns the requested priorities, or nil while all are 0 and the
+// given one is, too.
 func (sh *shard[T]) requestedFor(id uint32, priority int) *requested {
 	if priority != 0 && sh.queueOf(id).levels == nil {
 		sh.needLevels(id)

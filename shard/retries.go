@@ -2,26 +2,18 @@ package shard
 
 import "sync/atomic"
 
-// A Drain may accept retries: adds of items in processing, which may fail while
-// the queue drains. Other adds are dropped, so that an empty shard stays empty,
-// and the drain is over when all shards are empty. Only then is the shutdown
-// completed: consumers must stay for the retries, and the driver for their
-// delays.
-//
-// The first call that ends a queue decides. A Drain accepts retries if it is
-// the first such call, until another begins that does not accept them.
+// A Drain may accept retries: adds of items in processing. Other adds are
+// dropped, so that an empty shard stays empty, and the drain is over when all
+// are. Only then is the shutdown completed: consumers must stay for the
+// retries, and the driver for their delays. A Drain accepts retries if it is
+// the first call that ends the queue, until another begins that does not.
 
-// Retries decides whether retries are accepted after the end of a queue has
-// begun.
 type Retries struct{ state atomic.Uint32 }
 
 const (
-	// undecided: no call has begun that ends the queue.
-	undecided = iota
-	// takingRetries: only Drains that accept retries have begun.
-	takingRetries
-	// refusingRetries: another call has begun.
-	refusingRetries
+	undecided       = iota // no call has begun that ends the queue
+	takingRetries          // only Drains that accept retries have
+	refusingRetries        // another call has
 )
 
 // Decide notes that a call begins that ends the queue, and whether it accepts
@@ -43,7 +35,7 @@ func (s *Set[T]) TakesBack() bool {
 }
 
 // takesBack reports whether an add of item is accepted although adds are
-// refused: see addItem.
+// refused.
 func (sh *shard[T]) takesBack(item T, hash uint32) bool {
 	if !sh.set.closing.retries.Taken() {
 		return false
@@ -53,9 +45,9 @@ func (sh *shard[T]) takesBack(item T, hash uint32) bool {
 }
 
 // sweep applies the policy to the delayed items when a Drain begins that
-// accepts retries. It releases each shard's lock every stepsPerHold steps. A
-// retry that comes in between helps to finish the sweep of its shard before it
-// files its delay, because the sweep takes all timers.
+// accepts retries, a bounded number for each hold of a lock. A retry that comes
+// in between helps to finish the sweep of its shard before it files its delay,
+// because the sweep takes all timers.
 func (s *Set[T]) sweep(w DelayedPolicy, dropped *[]T) {
 	if w == AwaitDelayed {
 		return
@@ -90,17 +82,14 @@ func (s *Set[T]) beginSweep(sh *shard[T], w DelayedPolicy, dropped *[]T) bool {
 	return true
 }
 
-// sweeping reports whether a sweep of the shard is under way.
 func (sh *shard[T]) sweeping() bool { return sh.wheel != nil && sh.wheel.sweep != nil }
 
-// sweepSome does a step of a sweep, and reports whether there is more.
 func (s *Set[T]) sweepSome(sh *shard[T]) (more bool) {
 	fx, more := s.sweepOnce(sh)
 	s.publish(fx)
 	return more
 }
 
-// sweepOnce does the step under the shard's lock.
 func (s *Set[T]) sweepOnce(sh *shard[T]) (fx effects, more bool) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()

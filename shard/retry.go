@@ -1,16 +1,13 @@
 package shard
 
-// What a consumer can do with an item in processing, beside Done: make it run
-// again.
-
-// Again asks for one more run of an item in processing, and reports whether the
-// processing goes on. It ends a delay of the item. It works after a shutdown
-// began as well: drains wait for the Done that is owed, and the consumer that
-// owes it can take the item. Again calls no user code.
+// Again asks for one more run of an item in processing, ends a delay of it, and
+// reports whether the processing goes on. It works after a shutdown began as
+// well: drains wait for the Done that is owed, and the consumer that owes it
+// can take the item. It calls no user code.
 func (s *Set[T]) Again(h Handle) (inProcessing bool) { return s.AgainAt(h, 0) }
 
-// AgainAt is [Set.Again] with at least the given priority. That of a delay that
-// it ends counts as well.
+// AgainAt is [Set.Again] with at least the given priority and that of a delay
+// that it ends.
 func (s *Set[T]) AgainAt(h Handle, priority int) (inProcessing bool) {
 	sh := s.shard(int(h.shard))
 	sh.mu.Lock()
@@ -26,12 +23,10 @@ func (s *Set[T]) AgainAt(h Handle, priority int) (inProcessing bool) {
 type Comeback uint8
 
 const (
-	// TooLate: the processing had ended. Nothing has changed.
-	TooLate Comeback = iota
-	// TakenBack: the item was added again.
-	TakenBack
-	// Refused: a shutdown has begun, and the item was not added. It is counted
-	// as dropped, and its processing goes on.
+	TooLate   Comeback = iota // the processing had ended, and nothing has changed
+	TakenBack                 // the item was added again
+	// Refused: a shutdown has begun. The item counts as dropped, and its
+	// processing goes on.
 	Refused
 )
 
@@ -56,9 +51,8 @@ func (s *Set[T]) Retry(h Handle, d Delay) (came Comeback) {
 }
 
 // Release ends a processing and makes the item ready again, last in its shard
-// and with at least the given priority. It is [Set.Again] and [Set.End] in one,
-// and works after a shutdown as well. It reports whether the processing was
-// still going on.
+// and with at least the given priority, also after a shutdown. It reports
+// whether the processing was still going on.
 func (s *Set[T]) Release(h Handle, priority int) (ended bool) {
 	defer func() { ended = s.releaseNow(h, priority) }() // also if the clock panics
 	s.refreshForWork()
@@ -78,7 +72,6 @@ func (s *Set[T]) releaseNow(h Handle, priority int) (ended bool) {
 	return fx&took != 0
 }
 
-// retryAt is Retry with the deadline known.
 func (s *Set[T]) retryAt(h Handle, d Deadline, priority int) (came Comeback) {
 	sh := s.lockSwept(h)
 	fx, filed := effects(0), uint64(never)
@@ -101,8 +94,7 @@ func (s *Set[T]) retryAt(h Handle, d Deadline, priority int) (came Comeback) {
 	return came
 }
 
-// addAgain adds an item in processing. It returns the deadline of its delay, or
-// never if there is none.
+// addAgain returns the deadline of the item's delay, or never if there is none.
 func (sh *shard[T]) addAgain(id uint32, e *entry[T], d Deadline, priority int) (deadline uint64) {
 	if d.f.delayed {
 		return sh.fileAgain(id, e, d)

@@ -6,32 +6,26 @@ import (
 	"runtime"
 )
 
-// A Set makes each of its shards when the first item comes to it. An idle queue
-// therefore costs little, however many shards it may have.
+// A Set makes each of its shards when the first item comes to it.
 //
-// A shard that does not exist holds nothing. A goroutine that changes a word
-// that all shards obey, such as closing.refusing, may skip a shard that does
-// not exist yet. Whichever goroutine makes the shard later reads that word
-// later still, under the shard's lock.
+// A goroutine that changes a word that all shards obey, such as
+// closing.refusing, may skip a shard that does not exist yet. Whoever makes it
+// reads that word later still, under the shard's lock.
 
 // MaxShards is the largest number of shards of a [Set].
 const MaxShards = 4096
 
 // DefaultShards returns a number of shards that suits the machine, a power of
-// two. It is sixteen for each processor that Go may use, up to 32 shards.
-// Beyond eight processors it is four for each, up to 256. The decision records
-// in docs/internals have the measurements.
+// two: sixteen for each processor that Go may use, up to 32, or four for each,
+// up to 256.
 func DefaultShards() int { return defaultShards(runtime.GOMAXPROCS(0)) }
 
 func defaultShards(processors int) int {
 	return ceilPowerOfTwo(min(max(min(16*processors, 32), 4*processors), 256))
 }
 
-// ceilPowerOfTwo returns the smallest power of two that is at least n. n must
-// be positive.
 func ceilPowerOfTwo(n int) int { return 1 << bits.Len(uint(n-1)) }
 
-// shard returns the shard with a number, and makes it if it does not exist.
 func (s *Set[T]) shard(number int) *shard[T] {
 	if sh := s.shards[number].Load(); sh != nil {
 		return sh
@@ -48,8 +42,7 @@ func (s *Set[T]) makeShard(number int) *shard[T] {
 	return sh
 }
 
-// made returns an iterator over the shards that exist, in the order of their
-// numbers.
+// made yields the shards that exist, in the order of their numbers.
 func (s *Set[T]) made() iter.Seq[*shard[T]] {
 	return func(yield func(*shard[T]) bool) {
 		for i := range s.shards {

@@ -7,34 +7,28 @@ import (
 	"github.com/shardq/shardq/internal/chunked"
 )
 
-// A slab hands out entries and takes them back. An entry's id stays the same
-// until the entry is released. Id 0 is never handed out: it means none in all
-// links.
+// A slab hands out entries and takes them back. An entry keeps its id until it
+// is released. Id 0 is never handed out: it means none in all links.
 type slab[T comparable] struct {
 	// roomy is the first of the chunks that have memory and a free cell, as 1 +
 	// its number. 0 is none. The chunk that was last full comes first. It is
 	// the fullest, so the others can become empty and be released.
-	roomy int32
-	// vacant likewise lists the chunks without memory.
-	vacant int32
-	spaces []space
-	cells  chunked.Array[entry[T]]
-	// columns are the columns of the entries.
+	roomy   int32
+	vacant  int32 // likewise the chunks without memory
+	spaces  []space
+	cells   chunked.Array[entry[T]]
 	columns []column
 }
 
 // A space counts the cells of one chunk.
 type space struct {
-	// free is the first of the freed cells, by id. 0 is none.
-	free uint32
+	free uint32 // the first of the freed cells, by id; 0 is none
 	// used counts the cells from the chunk's start that were ever handed out,
 	// and held those that are in use.
-	used, held uint16
-	// next and previous link the lists roomy and vacant, as 1 + a number.
-	next, previous int32
+	used, held     uint16
+	next, previous int32 // the lists roomy and vacant, as 1 + a number
 }
 
-// allocate returns a zero entry and its id.
 func (s *slab[T]) allocate() (id uint32, e *entry[T]) {
 	if s.roomy == 0 {
 		s.openChunk()
@@ -76,8 +70,8 @@ func (s *slab[T]) release(id uint32, e *entry[T]) {
 	}
 }
 
-// dropColumns releases the memory of the columns for the entries of a chunk
-// that has become empty.
+// dropColumns releases the memory of the columns for a chunk that has become
+// empty.
 func (s *slab[T]) dropColumns(c int32) {
 	if chunk, unused := s.columnChunk(c); unused {
 		for _, column := range s.columns {
@@ -86,7 +80,6 @@ func (s *slab[T]) dropColumns(c int32) {
 	}
 }
 
-// addColumn adds a column, and removeColumn removes one.
 func (s *slab[T]) addColumn(c column) { s.columns = append(s.columns, c) }
 
 func (s *slab[T]) removeColumn(c column) {
@@ -95,8 +88,8 @@ func (s *slab[T]) removeColumn(c column) {
 
 // columnChunk returns the number of the chunk that a column has for the ids of
 // chunk c, and whether none of its ids is in use. Columns have small cells, so
-// with large entries one of their chunks has the ids of several chunks of the
-// slab. The first chunk of a column stays.
+// one of their chunks may have the ids of several chunks of the slab. The first
+// chunk of a column stays.
 func (s *slab[T]) columnChunk(c int32) (column int, unused bool) {
 	each := int(chunked.ChunkCells / s.chunkCells())
 	column = int(c) / each
@@ -108,10 +101,8 @@ func (s *slab[T]) columnChunk(c int32) (column int, unused bool) {
 	return column, column > 0
 }
 
-// chunkCells returns the number of cells in a full chunk.
 func (s *slab[T]) chunkCells() uint32 { return chunked.CellsOf(unsafe.Sizeof(entry[T]{})) }
 
-// firstOf returns the first id of a chunk.
 func (s *slab[T]) firstOf(c int32) uint32 { return uint32(c) * s.chunkCells() }
 
 // spread returns about the greatest number of cells that the table has had at
@@ -123,10 +114,8 @@ func (s *slab[T]) spread() int {
 	return s.cells.Cells()
 }
 
-// at returns the entry with an id in use.
 func (s *slab[T]) at(id uint32) *entry[T] { return s.cells.At(id) }
 
-// exhausted reports whether all of that many ids are in use.
 func (s *slab[T]) exhausted(ids uint32) bool {
 	return s.roomy == 0 && s.vacant == 0 && s.firstOf(int32(len(s.spaces))) >= ids
 }

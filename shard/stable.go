@@ -10,10 +10,10 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// StableRoute returns a route function that is the same in every process and on
-// every machine: the xxhash of the item's value. T must consist of strings,
-// booleans and integers, or of arrays and structs of them. For any other T, the
-// error names every part that has no stable value.
+// StableRoute returns a route that is the same in every process and on every
+// machine: the xxhash of the item's value. T must consist of strings, booleans
+// and integers, or of arrays and structs of them. If not, the error names every
+// part that has no stable value.
 func StableRoute[T comparable]() (func(item T) uint64, error) {
 	t := reflect.TypeFor[T]()
 	parts, err := layOut(nil, t, t.String(), 0)
@@ -35,12 +35,11 @@ type part struct {
 	kind   partKind
 }
 
-// A partKind is the size of a number in bytes, or stringPart.
+// A partKind is the size of a number in bytes, stringPart or intPart.
 type partKind uint8
 
 const stringPart partKind = 0
 
-// layOut appends the parts of a value of type t at offset.
 func layOut(parts []part, t reflect.Type, path string, offset uintptr) ([]part, error) {
 	switch t.Kind() {
 	case reflect.String:
@@ -59,9 +58,9 @@ func layOut(parts []part, t reflect.Type, path string, offset uintptr) ([]part, 
 	}
 }
 
-// intPart is an int. Its size depends on the machine, and its hash must not. It
-// is therefore extended with its sign. The other kinds, uint among them, are
-// extended with zeros.
+// intPart is an int. Its hash must not depend on the size that the machine
+// gives it. So it is extended with its sign, and the other kinds, uint among
+// them, with zeros.
 const intPart partKind = 255
 
 func layOutArray(parts []part, t reflect.Type, path string, offset uintptr) ([]part, error) {
@@ -90,10 +89,9 @@ func layOutStruct(parts []part, t reflect.Type, path string, offset uintptr) ([]
 	return parts, errors.Join(faults...)
 }
 
-// sum hashes the parts of the item at p, in their order. It hashes the length
-// of a string before the string, so that no two items give the same bytes. It
-// hashes numbers in little-endian order, and an int in 64 bits, so that all
-// machines agree.
+// sum hashes the parts of the item at p. It hashes the length of a string
+// before the string, so that no two items give the same bytes. Numbers are in
+// little-endian order and 64 bits, so that all machines agree.
 func sum(p unsafe.Pointer, parts []part) uint64 {
 	var digest xxhash.Digest
 	digest.Reset()

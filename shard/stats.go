@@ -7,26 +7,22 @@ import (
 	"github.com/shardq/shardq/stats"
 )
 
-// counters count what happens in a shard, under its lock.
 type counters struct {
 	added, deduplicated uint64
 }
 
-// rareCounters count what happens rarely.
 type rareCounters struct {
 	expired, dropped, canceled uint64
-	// done is a multiple of 256: see countDone.
-	done uint64
+	done                       uint64 // a multiple of 256: see countDone
 }
 
-// A tally adds up the readings of the shards.
 type tally struct {
 	stats.Stats
 	depths depths
 }
 
-// Stats returns a reading. It locks one shard after the other. Each shard
-// contributes a consistent reading of its own. Time passes between the shards.
+// Stats returns a reading. Each shard contributes a consistent reading of its
+// own, one after the other.
 func (s *Set[T]) Stats() stats.Stats {
 	st, now := s.newStats()
 	for sh := range s.made() {
@@ -36,8 +32,8 @@ func (s *Set[T]) Stats() stats.Stats {
 	return st.Stats
 }
 
-// newStats returns what is counted without a lock. It also returns the present,
-// if ages are kept.
+// newStats returns what is counted without a lock, and the present if ages are
+// kept.
 func (s *Set[T]) newStats() (st tally, now present) {
 	_, held := s.throttled.read()
 	st.Stats = stats.Stats{
@@ -66,7 +62,6 @@ func (s *Set[T]) newStats() (st tally, now present) {
 	return st, now
 }
 
-// finish completes the reading after all shards were read.
 func (s *Set[T]) finish(st *tally) {
 	st.Priorities = st.depths.rows()
 	first := uint64(never)
@@ -87,8 +82,7 @@ func (s *Set[T]) finish(st *tally) {
 	}
 }
 
-// addStatsTo adds the shard's reading. It returns the number of groups and
-// levels that it asked.
+// addStatsTo returns the number of groups and levels that it asked.
 func (sh *shard[T]) addStatsTo(st *tally, read present) (asked int) {
 	now := sh.seen(read)
 	info, asked := sh.shardInfo(now)
@@ -115,7 +109,6 @@ func (sh *shard[T]) addStatsTo(st *tally, read present) (asked int) {
 	return asked
 }
 
-// shardInfo returns the counts of the shard.
 func (sh *shard[T]) shardInfo(now uint64) (info stats.Shard, asked int) {
 	info = stats.Shard{Ready: int(sh.depth()), Processing: int(sh.processing()), Added: sh.count.added}
 	if sh.wheel != nil {
@@ -132,7 +125,6 @@ func (sh *shard[T]) shardInfo(now uint64) (info stats.Shard, asked int) {
 	return info, asked
 }
 
-// mostGroupsAsked limits the groups that are asked for their oldest item.
 const mostGroupsAsked = 64
 
 // oldestReady returns how long the oldest item at the head of a run queue has
@@ -163,7 +155,7 @@ func (sh *shard[T]) age(id uint32, now uint64) time.Duration {
 func (s *Set[T]) CountDiscard() { s.discarded.Add(1) }
 
 // Len returns the number of ready items. It locks only the shards that have
-// some, so its cost grows with their number.
+// some.
 func (s *Set[T]) Len() (n int) {
 	switch {
 	case len(s.shards) == 1:
@@ -182,7 +174,6 @@ func (s *Set[T]) Len() (n int) {
 	return n
 }
 
-// lenOf returns the number of ready items of a shard.
 func (s *Set[T]) lenOf(sh *shard[T]) int {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()

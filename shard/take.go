@@ -2,9 +2,9 @@ package shard
 
 import "math"
 
-// takeNow takes the next item into processing. It returns the item with its
-// priority and its Handle, or false if nothing is ready. It calls no user code.
-// now is a reading of the clock, if groups have rates.
+// takeNow takes the next item into processing, or returns false if nothing is
+// ready. It calls no user code. now is a reading of the clock, if groups have
+// rates.
 func (s *Set[T]) takeNow(now uint64) (item T, priority int, h Handle, ok bool) {
 	if s.config.Group != nil {
 		return s.takeRoundRobin(now)
@@ -40,9 +40,9 @@ func (s *Set[T]) takeNow(now uint64) (item T, priority int, h Handle, ok bool) {
 	}
 }
 
-// take takes the next entry of a run queue into processing. It returns its
-// item, its priority and its Handle, or false if nothing is ready. If
-// passedOver is true, the entry is of the level that was passed over longest.
+// take takes the next entry of a run queue into processing, or returns false if
+// there is none. If passedOver is true, it is of the level that was passed over
+// longest.
 func (sh *shard[T]) take(q *runQueue[T], passedOver bool) (item T, priority int, h Handle, ok bool) {
 	if q.isEmpty() {
 		return item, 0, h, false

@@ -10,8 +10,8 @@ import (
 // never is a tick that the clock never reaches.
 const never = math.MaxUint64
 
-// A timebase turns the clock's time into ticks and back. Ticks start at the
-// moment at which the queue was made.
+// A timebase turns the clock's time into ticks and back. Ticks start when the
+// queue is made.
 type timebase struct {
 	clock  clock.Clock
 	origin time.Time
@@ -23,8 +23,8 @@ type timebase struct {
 }
 
 // center is 146 years from the start of the axis. A clock may be set back by
-// that much from the time at which the queue was made, and forward by 292
-// years, the longest Duration. Beyond that, time stands still for the queue.
+// that much from when the queue was made, and forward by 292 years, the longest
+// Duration. Beyond that, time stands still for the queue.
 const center = 1 << 62
 
 func newTimebase(c clock.Clock, tick time.Duration) timebase {
@@ -49,11 +49,10 @@ func (t *timebase) nanoseconds() uint64 {
 	return t.middle + uint64(max(since, -time.Duration(t.middle)))
 }
 
-// now returns the last tick that has begun.
 func (t *timebase) now() uint64 { return t.nanoseconds() / t.tick }
 
-// after returns the first tick that begins at or after d from start, a moment
-// in nanoseconds.
+// after returns the first tick that begins at or after d from start, in
+// nanoseconds.
 func (t *timebase) after(start uint64, d time.Duration) (tick uint64) {
 	end := start + uint64(d)
 	if end < start {
@@ -66,7 +65,6 @@ func (t *timebase) after(start uint64, d time.Duration) (tick uint64) {
 	return tick
 }
 
-// ticks returns d in ticks, rounded up.
 func (t *timebase) ticks(d time.Duration) uint64 {
 	return (uint64(max(d, 1)) + t.tick - 1) / t.tick
 }
@@ -80,8 +78,7 @@ func (t *timebase) at(tick uint64) time.Time {
 	return t.moment(end)
 }
 
-// elapsed returns the time from one moment in nanoseconds to another, or 0 if
-// the clock was set back between.
+// elapsed returns the time between two moments, or 0 if the clock was set back.
 func elapsed(from, to uint64) time.Duration {
 	if to <= from {
 		return 0
@@ -89,7 +86,6 @@ func elapsed(from, to uint64) time.Duration {
 	return time.Duration(min(to-from, math.MaxInt64))
 }
 
-// moment returns the time of a moment in nanoseconds.
 func (t *timebase) moment(end uint64) time.Time {
 	if end < t.middle {
 		return t.origin.Add(-time.Duration(t.middle - end))
@@ -98,11 +94,9 @@ func (t *timebase) moment(end uint64) time.Time {
 	return t.origin.Add(time.Duration(since / 2)).Add(time.Duration(since - since/2))
 }
 
-// until returns the time from now to a tick.
 func (t *timebase) until(tick uint64) time.Duration { return t.left(t.nanoseconds(), tick) }
 
-// left returns the time from a moment in nanoseconds to a tick, or 0 if the
-// tick has begun.
+// left returns the time from a moment to a tick, or 0 if the tick has begun.
 func (t *timebase) left(now, tick uint64) time.Duration {
 	if tick > math.MaxUint64/t.tick {
 		return math.MaxInt64

@@ -7,12 +7,11 @@ import (
 )
 
 // mostInspected is about the number of timers of a shard that TimeLeft
-// inspects, if there are more.
+// inspects.
 const mostInspected = 1 << 16
 
 // TimeLeft returns the times left of the delays that are running, to the tick.
-// Of a shard with more than mostInspected delayed items it inspects about that
-// many, in chunks of 512 that it chooses at random, and scales the result.
+// Of a shard with very many it inspects a sample, and scales the result.
 func (s *Set[T]) TimeLeft() (h stats.Histogram) {
 	var sample stats.Sample
 	for sh := range s.made() {
@@ -24,10 +23,10 @@ func (s *Set[T]) TimeLeft() (h stats.Histogram) {
 }
 
 // inspectDeadlines inspects delayed items, and returns the number of all. If
-// there are too many, it divides the chunks into runs of neighbours, and
+// there are too many, it divides the chunks into runs of neighbors, and
 // inspects one chunk of each run, chosen at random. Chunks at even distances
 // might all be of one burst, or none of it. Chunks chosen from all together
-// might favour one half.
+// might favor one half.
 func (s *Set[T]) inspectDeadlines(sh *shard[T], t *timesLeft) (delayed int) {
 	chunks, delayed := s.wheelChunks(sh)
 	width := max(1, float64(delayed)/mostInspected)
@@ -39,8 +38,6 @@ func (s *Set[T]) inspectDeadlines(sh *shard[T], t *timesLeft) (delayed int) {
 	return delayed
 }
 
-// wheelChunks returns the number of chunks of the shard's wheel, and of its
-// delayed items.
 func (s *Set[T]) wheelChunks(sh *shard[T]) (chunks, delayed int) {
 	s.withLock(sh, func() (visited int, more bool) {
 		if sh.wheel != nil {
@@ -61,7 +58,6 @@ func (s *Set[T]) deadlinesOf(sh *shard[T], chunk int, ticks []uint64) []uint64 {
 	return ticks
 }
 
-// timesLeft samples the times left of a shard's delays.
 type timesLeft struct {
 	base   *timebase
 	now    uint64

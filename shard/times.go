@@ -1,26 +1,18 @@
 package shard
 
-// times has the times of the items of a shard. The shard calls it for every
-// step of an item. It is nil if the queue keeps no ages. Its methods then do
-// nothing. The moments come from the coarse clock. Methods on the path of every
-// item only test for nil and call another, so that they are inlined.
+// times has the times of the items of a shard. It is nil if the queue keeps no
+// ages, and its methods then do nothing. The moments come from the coarse
+// clock. Methods on the path of every item only test for nil and call another,
+// so that they are inlined.
 type times[T comparable] struct {
-	// since has the moments at which the entries came into their states.
-	since  cells[uint64]
-	coarse *coarseClock
-	// measures has the measures of the shard. It is nil unless metrics are
-	// kept.
-	measures *measures
-	// waits has the moments at which the items in processing had become ready.
-	// It is nil until waits are kept.
-	waits *cells[uint64]
-	// inFlight has the entries in processing, the oldest first.
-	inFlight fifo
-	// reported is the last entry that the watchdog has found, or 0.
-	reported uint32
+	since    cells[uint64] // when the entries came into their states
+	coarse   *coarseClock
+	measures *measures      // nil unless metrics are kept
+	waits    *cells[uint64] // when the items in processing had become ready, if waits are kept
+	inFlight fifo           // the entries in processing, the oldest first
+	reported uint32         // the last entry that the watchdog has found, or 0
 }
 
-// newTimes returns the times of a shard's table.
 func (sh *shard[T]) newTimes() *times[T] {
 	t := &times[T]{coarse: &sh.set.coarse}
 	if sh.set.measures != nil {
@@ -29,10 +21,8 @@ func (sh *shard[T]) newTimes() *times[T] {
 	return t
 }
 
-// of returns the moment at which an entry came into its state.
 func (t *times[T]) of(id uint32) uint64 { return *t.since.At(id) }
 
-// onReady is called when an item becomes ready.
 func (t *times[T]) onReady(id uint32) {
 	if t != nil {
 		t.restart(id)
@@ -41,15 +31,14 @@ func (t *times[T]) onReady(id uint32) {
 
 func (t *times[T]) restart(id uint32) { t.onDelay(id, t.coarse.now.Load()) }
 
-// onDelay is called when an item has been delayed, and in no other state, since
-// a moment.
+// onDelay is called when an item is delayed, and in no other state, since a
+// moment.
 func (t *times[T]) onDelay(id uint32, since uint64) {
 	if t != nil {
 		*t.since.Extend(id) = since
 	}
 }
 
-// onStart is called when an item is handed out.
 func (t *times[T]) onStart(s *slab[T], id uint32, e *entry[T]) {
 	if t != nil {
 		t.start(s, id, e)
@@ -68,7 +57,6 @@ func (t *times[T]) start(s *slab[T], id uint32, e *entry[T]) {
 	s.join(&t.inFlight, id, e)
 }
 
-// onDirty is called when an item in processing is added.
 func (t *times[T]) onDirty(id uint32) {
 	if t != nil {
 		t.mark(id)
@@ -81,8 +69,7 @@ func (t *times[T]) mark(id uint32) {
 	}
 }
 
-// onFinish is called when the processing of an item has ended, before the item
-// joins another list.
+// onFinish is called before the item joins another list.
 func (t *times[T]) onFinish(s *slab[T], id uint32, e *entry[T]) {
 	if t != nil {
 		t.finish(s, id, e)

@@ -7,27 +7,24 @@ import (
 )
 
 // quantum is the number of items that a shard hands out in its turn. Staying
-// with a shard keeps its cache lines on one core. Moving on keeps the order
-// near to first in, first out across shards.
+// keeps its cache lines on one core. Moving on keeps the order near to first
+// in, first out across shards.
 const quantum = 8
 
 // A lane is the path of some of the consumers through the shards. With one lane
 // for all, consumers on different cores met in one shard, for Get and again for
 // Done.
 type lane struct {
-	// turn is the number of the shard whose turn it is.
-	turn atomic.Uint32
+	turn atomic.Uint32 // the number of the shard whose turn it is
 	// gets counts the Gets. passedOver is the shard whose turn it is for Gets
-	// that pass over the higher levels: see lockPassedOver.
-	gets, passedOver atomic.Uint32
-	// retries and backoffs count the Retries and Backoffs of the metrics.
-	retries, backoffs atomic.Uint64
+	// that pass over the higher levels.
+	gets, passedOver  atomic.Uint32
+	retries, backoffs atomic.Uint64 // for the metrics
 	_                 [32]byte
 }
 
 // newLanes returns as many lanes as there are processors, as a power of two: at
-// least four, and at most sixteen because each takes memory. They begin at
-// different shards.
+// least four, and at most sixteen because each takes memory.
 func newLanes(processors, shards int) []lane {
 	all := make([]lane, ceilPowerOfTwo(min(max(processors, 4), 16)))
 	for i := range all {
@@ -38,7 +35,7 @@ func newLanes(processors, shards int) []lane {
 
 // lane returns a lane for the calling goroutine, by the address of its stack. A
 // worker that calls Get from one place stays in its lane until its stack moves.
-// The choice of the lane affects only speed.
+// The choice affects only speed.
 func (s *Set[T]) lane() *lane {
 	var here byte
 	address := uint64(uintptr(unsafe.Pointer(&here))) >> 11 // the smallest stack is 2 KiB
@@ -46,9 +43,8 @@ func (s *Set[T]) lane() *lane {
 }
 
 // lockReady returns a locked shard that had something ready when its bit was
-// read, or nil if there was none. It prefers the first such shard at or after
-// start that no other goroutine has locked. If all are locked, it waits for the
-// first.
+// read, or nil. It prefers the first such shard at or after start that no other
+// goroutine has locked. If all are locked, it waits for the first.
 func (s *Set[T]) lockReady(start uint32) *shard[T] {
 	var first *shard[T]
 	word, words := int(start/wordBits), s.readyWords()

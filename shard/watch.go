@@ -6,44 +6,39 @@ import (
 	"time"
 )
 
-// A Change is what can happen to an item in processing.
 type Change uint8
 
 const (
-	// AddedAgain: the item was added.
-	AddedAgain Change = iota + 1
-	// CanceledInFlight: Cancel was called for the item.
-	CanceledInFlight
+	AddedAgain       Change = iota + 1 // the item was added
+	CanceledInFlight                   // Cancel was called for the item
 )
 
-// watches has the processings that a consumer watches. A change is found under
-// the lock of a shard, kept in the outbox, and reported once that lock is
-// released. Its own lock is a leaf below the locks of shards.
+// watches has the processings that a consumer watches. A change is kept in the
+// outbox under the lock of a shard, and reported once that is released. The
+// lock of watches is a leaf below the locks of shards.
 type watches struct {
 	// used reports that there ever was a watch. A set without one reads only
-	// this, and only if an item in processing is added or canceled.
+	// this.
 	used    atomic.Bool
 	mu      sync.Mutex
 	byPlace map[uint64]*watcher
 	changes outbox[change]
 }
 
-// A watcher is what a consumer has asked for by Watch.
 type watcher struct {
 	fence uint64 // not sealed
 	tell  func(Change)
 }
 
-// A change is a call of tell that is due.
 type change struct {
 	watch *watcher
 	what  Change
 }
 
-// Watch calls tell when the item in processing is added again, and when it is
-// canceled, until stop is called, and at once for what has happened since the
-// hand-out. No lock is held. A call may come shortly after stop, or concurrently
-// with it, but never for another processing. A later watch replaces this one.
+// Watch calls tell when the item in processing is added again or canceled,
+// until stop is called, and at once for what has happened since the hand-out.
+// No lock is held. A call may come shortly after stop, but never for another
+// processing. A later watch replaces this one.
 func (s *Set[T]) Watch(h Handle, tell func(Change)) (stop func()) {
 	s.watches.used.Store(true)
 	w := &watcher{fence: h.fence &^ sealed, tell: tell}
@@ -57,8 +52,8 @@ func (s *Set[T]) Watch(h Handle, tell func(Change)) (stop func()) {
 	return func() { s.watches.remove(h.Place(), w) }
 }
 
-// addWatch adds a watch, and returns what has happened before that. It does
-// both in one hold of the lock, so that no change is missed.
+// addWatch adds a watch and returns what has happened before, in one hold of
+// the lock, so that no change is missed.
 func (s *Set[T]) addWatch(h Handle, w *watcher) (added, canceled bool) {
 	sh := s.shard(int(h.shard))
 	sh.mu.Lock()
@@ -89,8 +84,8 @@ func (w *watches) remove(place uint64, one *watcher) {
 	}
 }
 
-// keep keeps a change of a processing, if that is watched. The watch may be of
-// an earlier processing, which another consumer has ended.
+// keep keeps a change of a processing that is watched. The watch may be of an
+// earlier processing, which another consumer has ended.
 func (w *watches) keep(place, fence uint64, what Change) effects {
 	w.mu.Lock()
 	one := w.byPlace[place]
@@ -102,10 +97,8 @@ func (w *watches) keep(place, fence uint64, what Change) effects {
 	return tells
 }
 
-// send reports the changes that were kept.
 func (w *watches) send() { w.changes.send(func(c change) { c.watch.tell(c.what) }) }
 
-// noteChange keeps a change of an item in processing, if that is watched.
 func (sh *shard[T]) noteChange(id uint32, e *entry[T], what Change) effects {
 	if !sh.set.watches.used.Load() {
 		return 0
@@ -114,7 +107,7 @@ func (sh *shard[T]) noteChange(id uint32, e *entry[T], what Change) effects {
 	return sh.set.watches.keep(h.Place(), h.fence&^sealed, what)
 }
 
-// noteCancel notes that an item in processing was canceled. The consumer may
+// noteCancel notes that an item in processing was canceled, for consumers that
 // ask later.
 func (sh *shard[T]) noteCancel(id uint32, e *entry[T]) effects {
 	t := sh.table
@@ -133,9 +126,8 @@ func (t *table[T]) wasCanceled(id uint32, e *entry[T]) bool {
 	return cell != nil && *cell == e.fence|sealed
 }
 
-// Changed reports what has happened to an item in processing since its
-// hand-out: whether an add asks for one more run of it, and whether it was
-// canceled. Both are false if h names nothing.
+// Changed reports whether an add asks for one more run of an item in
+// processing, and whether it was canceled since its hand-out.
 func (s *Set[T]) Changed(h Handle) (addedAgain, canceled bool) {
 	sh := s.shard(int(h.shard))
 	sh.mu.Lock()
@@ -146,8 +138,8 @@ func (s *Set[T]) Changed(h Handle) (addedAgain, canceled bool) {
 	return false, false
 }
 
-// KeepWaits makes the set remember how long each item in processing was ready,
-// if it keeps ages. It is for hand-outs from now on.
+// KeepWaits makes the set remember how long each item handed out from now on
+// was ready, if it keeps ages.
 func (s *Set[T]) KeepWaits() { s.coarse.keepsWaits.Store(true) }
 
 func (t *times[T]) keepWait(s *slab[T], id uint32, ready uint64) {
@@ -174,7 +166,6 @@ func (s *Set[T]) Waited(h Handle) time.Duration {
 	return max(0, s.time.moment(sh.table.times.of(h.id)).Sub(s.time.moment(*ready)))
 }
 
-// GroupAt returns the group of the item in processing, or "" if there is none.
 func (s *Set[T]) GroupAt(h Handle) string {
 	sh := s.shard(int(h.shard))
 	sh.mu.Lock()

@@ -7,24 +7,20 @@ import (
 )
 
 // A watchdog finds items that have been in processing for long, and calls a
-// hook for each, once for each processing. It needs the ages.
-//
-// The driver wakes for the watchdog when the oldest processing may have lasted
-// too long. A consumer that takes an item while next is never sets next.
+// hook once for each processing. It needs the ages. The driver wakes for it
+// when the oldest processing may have lasted too long. A consumer that takes an
+// item while next is never sets next.
 type watchdog[T comparable] struct {
-	// after is the number of ticks that is too long, or 0 if there is no hook.
-	after uint64
+	after uint64 // the ticks that are too long, or 0 without a hook
 	hook  func(stats.Item[T])
-	// next is when the driver has to search again. It is never if all items in
-	// processing were found, or there are none.
-	next atomic.Uint64
-	// found has the items that the hook still has to be called for. It is
-	// closed when a shutdown begins.
-	found outbox[stats.Item[T]]
+	// next is when the driver has to search again, or never if all items in
+	// processing were found.
+	next  atomic.Uint64
+	found outbox[stats.Item[T]] // the calls of the hook that are due, until a shutdown begins
 }
 
-// init takes a number of ticks. A stamp is the start of its tick, so an item
-// with that stamp may be almost a tick younger.
+// init takes a number of ticks. An item may be almost a tick younger than its
+// stamp.
 func (w *watchdog[T]) init(hook func(stats.Item[T]), ticks uint64) { w.hook, w.after = hook, ticks+1 }
 
 // setWatchdog must be called after items were handed out, with no lock held.
@@ -48,9 +44,8 @@ func (s *Set[T]) watch() {
 	}
 }
 
-// findStuck is called by the driver when the watchdog is due. It sets next to
-// never before it searches. A consumer that takes an item in a shard that was
-// searched already finds that, and sets next again.
+// findStuck sets next to never before it searches. So a consumer that takes an
+// item in a shard that was searched already sets next again.
 func (s *Set[T]) findStuck(now uint64) {
 	s.watchdog.next.Store(never)
 	first := uint64(never)
@@ -102,5 +97,4 @@ func (s *Set[T]) stuckIn(sh *shard[T], now uint64) (found []stats.Item[T], next 
 	return found, never
 }
 
-// reportStuck calls the hook for the found items, until a shutdown begins.
 func (s *Set[T]) reportStuck() { s.watchdog.found.send(s.watchdog.hook) }

@@ -5,7 +5,6 @@ import (
 	"github.com/shardq/shardq/timerwheel"
 )
 
-// A wheel is a timing wheel, with what else a shard keeps of its delayed items.
 type wheel struct {
 	timerwheel.Wheel
 	// filedAt is the earliest reading of the clock by which a timer was filed
@@ -13,15 +12,13 @@ type wheel struct {
 	filedAt uint64
 	filedIn uint16
 	// sweep handles some of the delayed items, and reports whether none is
-	// left: see Set.sweep. It is nil if no sweep is under way.
+	// left. It is nil if no sweep is under way.
 	sweep func() (all bool)
 	// limited counts the items whose delay has a limit, and limits has the tick
-	// of each, by id. 0 is none.
-	limited int
-	limits  chunked.Array[uint64]
-	// prefetched keeps the result of prefetchTimer, so that the compiler does
-	// not remove it.
-	prefetched uint64
+	// of each, by id, or 0.
+	limited    int
+	limits     chunked.Array[uint64]
+	prefetched uint64 // keeps the compiler from removing a prefetch
 }
 
 func newWheel(now uint64) *wheel {
@@ -30,8 +27,7 @@ func newWheel(now uint64) *wheel {
 	return w
 }
 
-// next returns the tick at which the wheel has to be advanced, or never. A nil
-// wheel has none.
+// next returns the tick at which the wheel has to be advanced, or never.
 func (w *wheel) next() uint64 {
 	if w == nil {
 		return never
@@ -42,8 +38,7 @@ func (w *wheel) next() uint64 {
 	return never
 }
 
-// limit limits the delay of an item. It returns the earliest limit that this
-// delay was ever given, or never.
+// limit returns the earliest limit that this delay was ever given, or never.
 func (w *wheel) limit(id uint32, tick uint64) uint64 {
 	if tick == never && w.limited == 0 {
 		return never
@@ -62,7 +57,6 @@ func (w *wheel) limit(id uint32, tick uint64) uint64 {
 	return *cell
 }
 
-// unlimit forgets the limit of an item whose delay has ended.
 func (w *wheel) unlimit(id uint32) {
 	if w.limited == 0 {
 		return

@@ -82,8 +82,8 @@ func (w *Wheel) arrive(now uint64) bool {
 }
 
 // refile moves the head of the cascading ring to its slot, or returns it if it
-// is due. A due timer is due at exactly w.now, the start of the slot that the
-// ring came from. All other timers of the wheel are later.
+// is due: at exactly w.now, the start of the slot that the ring came from. All
+// other timers of the wheel are later.
 func (w *Wheel) refile() (due uint32) {
 	id := w.nodes.At(w.cascading).next
 	n := w.nodes.At(id)
@@ -107,7 +107,6 @@ func (w *Wheel) takeOut(level, slot int) {
 	w.cascading = tail
 }
 
-// splice appends the ring that tail names to the cascading ring.
 func (w *Wheel) splice(tail uint32) {
 	first, last := w.nodes.At(w.cascading), w.nodes.At(tail)
 	head, joined := first.next, last.next

@@ -16,8 +16,7 @@ const ChunkSize = chunked.ChunkCells
 // [Wheel.Deadlines], and release its lock in between.
 func (w *Wheel) Chunks() int { return w.nodes.Chunks() }
 
-// Deadlines appends the deadlines of the timers of a chunk to deadlines, in no
-// particular order. If there is no such chunk, it appends nothing.
+// Deadlines appends the deadlines of the timers of a chunk, in no order.
 func (w *Wheel) Deadlines(chunk int, deadlines []uint64) []uint64 {
 	if chunk >= w.nodes.Chunks() {
 		return deadlines
@@ -32,9 +31,9 @@ func (w *Wheel) Deadlines(chunk int, deadlines []uint64) []uint64 {
 }
 
 // EarliestWithin returns the ids of the n earliest timers for which wanted
-// returns true, in the order of their deadlines. If there are fewer, it returns
-// all of them. It visits at most that many timers, so that a caller that holds
-// a lock can bound the time, and returns false if it would have to visit more.
+// returns true, in the order of their deadlines, or all if there are fewer. It
+// returns false if it would have to visit more than most timers, so that a
+// caller can bound the time that it holds a lock.
 func (w *Wheel) EarliestWithin(most, n int, wanted func(id uint32) bool) (ids []uint32, ok bool) {
 	if n <= 0 {
 		return nil, true
@@ -58,7 +57,6 @@ func (w *Wheel) EarliestWithin(most, n int, wanted func(id uint32) bool) (ids []
 	return ids, true
 }
 
-// An earliest collects the earliest timers.
 type earliest struct {
 	kept    *topk.Selection[timer]
 	wanted  func(id uint32) bool
@@ -71,8 +69,7 @@ type timer struct {
 	id       uint32
 }
 
-// offerRing offers the timers of the ring that tail names. It returns false
-// when no more timers may be visited.
+// offerRing returns false when no more timers may be visited.
 func (w *Wheel) offerRing(e *earliest, tail uint32) (ok bool) {
 	for id := tail; id != 0; {
 		if e.left--; e.left < 0 {

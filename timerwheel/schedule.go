@@ -1,13 +1,12 @@
 package timerwheel
 
-// Schedule files timer id under deadline, or moves it there if it is filed. It
-// reports whether the timer is filed. If deadline is not after [Wheel.Now], it
-// has passed: Schedule leaves the timer unfiled, and the caller treats it as
-// due. The cost is constant, apart from the occasional allocation of a chunk of
-// nodes.
+// Schedule files timer id under deadline, or moves it there. If deadline is not
+// after [Wheel.Now], Schedule returns false and leaves the timer unfiled: the
+// caller treats it as due. The cost is constant, apart from the occasional
+// allocation.
 //
 // The caller chooses the ids, usually positions in a slice of its own. Memory
-// is proportional to the spread of the ids in use. Schedule panics if id is 0.
+// is proportional to their spread. Schedule panics if id is 0.
 func (w *Wheel) Schedule(id uint32, deadline uint64) bool {
 	if id == 0 {
 		panic("timerwheel: id is 0, want 1 or more")
@@ -26,8 +25,7 @@ func (w *Wheel) Schedule(id uint32, deadline uint64) bool {
 	return true
 }
 
-// Cancel removes timer id from the wheel and reports whether it was filed. The
-// cost is constant.
+// Cancel removes timer id from the wheel and reports whether it was filed.
 func (w *Wheel) Cancel(id uint32) bool {
 	n := w.nodes.Lookup(id)
 	if n == nil || n.next == 0 {
@@ -37,10 +35,9 @@ func (w *Wheel) Cancel(id uint32) bool {
 	return true
 }
 
-// file links node n, which is in no ring, at the place of deadline. During an
-// unfinished Advance this breaks ties out of order. Filing behind the cascading
-// ring would keep them, but a steady stream of new timers could then hold up
-// those that are due.
+// file links a node at the place of deadline. During an unfinished Advance this
+// breaks ties out of order. Filing behind the cascading ring would keep them,
+// but a steady stream of new timers could then hold up those that are due.
 func (w *Wheel) file(id uint32, n *node, deadline uint64) {
 	n.deadline = deadline
 	level, slot := place(w.now, deadline)
@@ -48,8 +45,8 @@ func (w *Wheel) file(id uint32, n *node, deadline uint64) {
 }
 
 // move changes the deadline of a filed timer. If both deadlines have the same
-// slot, only the deadline is overwritten, as Linux does for MOD_TIMER_REDUCE
-// (kernel/time/timer.c). That covers most moves of a far timer.
+// slot, only the deadline is overwritten, as Linux does for MOD_TIMER_REDUCE.
+// That covers most moves of a far timer.
 func (w *Wheel) move(id uint32, n *node, deadline uint64) {
 	fromLevel, fromSlot := place(w.now, n.deadline)
 	toLevel, toSlot := place(w.now, deadline)
@@ -61,7 +58,6 @@ func (w *Wheel) move(id uint32, n *node, deadline uint64) {
 	w.file(id, n, deadline)
 }
 
-// remove unlinks a filed node and releases its cell.
 func (w *Wheel) remove(id uint32, n *node) {
 	w.unlink(id, n)
 	n.deadline = 0

@@ -8,20 +8,14 @@ import (
 )
 
 // A Wheel holds timers and reports which are due. It must not be copied and is
-// not safe for concurrent use.
-//
-// The zero Wheel is empty, and its current tick is 0.
+// not safe for concurrent use. The zero Wheel is empty, at tick 0.
 type Wheel struct {
-	// now is the current tick. Every filed deadline is later, except those of
-	// timers that an unfinished Advance has still to fire.
-	now uint64
-	// occupiedLevels has a bit for each level that has an occupied slot.
-	occupiedLevels uint16
-	// occupied has, for each level, a bit for each slot that holds a timer.
-	occupied [levels]uint64
-	// slots holds, for each level, the tail of each slot's ring. A level is
-	// allocated with its first timer.
-	slots [levels]*[slotsPerLevel]uint32
+	// now is the current tick. Every filed deadline is later, except those that
+	// an unfinished Advance has still to fire.
+	now            uint64
+	occupiedLevels uint16                         // a bit for each level that has an occupied slot
+	occupied       [levels]uint64                 // a bit for each slot that holds a timer
+	slots          [levels]*[slotsPerLevel]uint32 // the tails of the slots' rings; a level is allocated with its first timer
 	// cascading is the tail of a ring that was removed from its slot. Its
 	// timers are being filed again, a bounded number at a time.
 	cascading uint32
@@ -29,8 +23,8 @@ type Wheel struct {
 	nodes     chunked.Array[node]
 }
 
-// node is the wheel's record of a timer: 16 bytes without pointers, so that the
-// garbage collector never scans it.
+// node has 16 bytes without pointers, so that the garbage collector never scans
+// it.
 type node struct {
 	deadline uint64
 	// next and previous link the ring of a slot. next is 0 if and only if the
@@ -41,8 +35,8 @@ type node struct {
 // New returns an empty wheel whose current tick is now.
 func New(now uint64) *Wheel { return &Wheel{now: now} }
 
-// Now returns the current tick. While Advance calls fire, that is the deadline
-// of the timer that fire is called for.
+// Now returns the current tick, or while Advance calls fire, the timer's
+// deadline.
 func (w *Wheel) Now() uint64 { return w.now }
 
 // Len returns the number of filed timers.
@@ -58,12 +52,10 @@ func (w *Wheel) Deadline(id uint32) (deadline uint64, filed bool) {
 }
 
 // Next returns the tick at which Advance next has work, and whether there is
-// any timer. Next never returns a tick after the earliest deadline.
-//
-// The tick is the earliest deadline, except if that deadline is far off and
-// shares its slot with many others. Then Next returns an earlier tick, at which
-// Advance sorts these timers into finer slots. So a driver that sleeps until
-// Next wakes once per deadline, and rarely in between.
+// any timer. It is the earliest deadline, or earlier if that is far off and
+// shares its slot with many others, which Advance then sorts into finer slots.
+// So a driver that sleeps until Next wakes once per deadline, and rarely in
+// between.
 func (w *Wheel) Next() (tick uint64, ok bool) {
 	if w.cascading != 0 {
 		return w.now, true // an unfinished sort has more to do
@@ -79,8 +71,7 @@ func (w *Wheel) Next() (tick uint64, ok bool) {
 	return max(start, w.earliestInRing(w.slots[level][slot], start)), true
 }
 
-// earliestInRing returns the earliest deadline of a ring, or otherwise if the
-// ring is too long to search.
+// earliestInRing returns otherwise if the ring is too long to search.
 func (w *Wheel) earliestInRing(tail uint32, otherwise uint64) uint64 {
 	const longest = 32
 	earliest := uint64(math.MaxUint64)

@@ -11,40 +11,38 @@ import (
 const (
 	chunkBits = 9
 	// ChunkCells is the number of cells in a full chunk, unless the cells are
-	// large. It is small enough that allocating a chunk is a bounded pause.
+	// large. To allocate a chunk is a bounded pause.
 	ChunkCells = 1 << chunkBits
 	// smallCell is the size of the largest cells of which a chunk has
 	// ChunkCells. For larger cells the number halves as their size doubles,
 	// which bounds the memory that one held cell keeps alive.
 	smallCell = 64
-	// firstCells is the initial size of the first chunk. It doubles, by
-	// copying, up to a full chunk.
+	// firstCells is the initial size of the first chunk, which doubles by
+	// copying.
 	firstCells = 8
 )
 
 // CellsOf returns the number of cells of the given size in a full chunk:
-// [ChunkCells], or the largest power of two that fits into 32 KiB if that is
-// less. It is at least 2, for callers that leave position 0 unused.
+// [ChunkCells], or the largest power of two that fits into 32 KiB, but at least
+// 2, for callers that leave position 0 unused.
 //
-// The compiler knows the size of a type and makes the result a constant, so
-// that At takes a shift and a mask. CellsOf is not generic, because each At
-// would then load a dictionary.
+// The compiler makes the result a constant, so that At takes a shift and a
+// mask. If CellsOf were generic, each At would load a dictionary.
 func CellsOf(size uintptr) uint32 {
 	return max(2, uint32(ChunkCells)>>bits.Len32(uint32(size-1)/smallCell))
 }
 
 // An Array holds cells of type E at uint32 positions. A chunk is allocated with
-// its first held cell and released with its last. Growing by append would copy
-// a large slab under its lock, for milliseconds.
-//
-// The zero Array is ready to use. It is not safe for concurrent use.
+// its first held cell and released with its last, because growing by append
+// would copy a large slab under its lock, for milliseconds. The zero Array is
+// ready to use. It is not safe for concurrent use.
 type Array[E any] struct {
 	// chunks and the often written held are separate, so that a count does not
 	// invalidate a reader's cache line.
 	chunks [][]E
 	held   []int32
-	// spare is the first cell of one released chunk, so that a load that moves
-	// back and forth over the edge of a chunk does not allocate each time.
+	// spare is the first cell of one released chunk, for a load that moves back
+	// and forth over the edge of a chunk.
 	spare  *E
 	others *Spares[E] // released chunks of this array and of others, or nil
 }
@@ -54,7 +52,6 @@ type Array[E any] struct {
 // *Spares keeps nothing.
 type Spares[E any] struct{ pool sync.Pool }
 
-// put adds a full chunk, given by its first cell.
 func (s *Spares[E]) put(first *E) {
 	if s != nil && first != nil {
 		s.pool.Put(first)
@@ -69,7 +66,7 @@ func (s *Spares[E]) take() (first *E) {
 }
 
 // Share makes an empty array release its chunks to others, and take chunks from
-// it, with the contents that they were released with.
+// it with the contents that they were released with.
 func (a *Array[E]) Share(others *Spares[E]) { a.others = others }
 
 // GiveBack releases all chunks. No cell may be held, and the array must not be
@@ -111,7 +108,7 @@ func (a *Array[E]) At(i uint32) *E {
 	return &a.chunks[i/n][i%n]
 }
 
-// Lookup is like At, but returns nil if position i has no memory.
+// Lookup is At, or nil if position i has no memory.
 func (a *Array[E]) Lookup(i uint32) *E {
 	n := CellsOf(unsafe.Sizeof(*new(E)))
 	if c := i / n; int(c) < len(a.chunks) && int(i%n) < len(a.chunks[c]) {
@@ -128,9 +125,9 @@ func (a *Array[E]) Hold(i uint32) *E {
 	return cell
 }
 
-// Release counts position i as no longer held, and releases the memory of a
-// chunk without held cells, unless it is the first. Before Release, the caller
-// zeroes the cell, or leaves in it what a later holder may see.
+// Release counts position i as no longer held, and releases a chunk without
+// held cells, unless it is the first. A later holder may see what the caller
+// leaves in the cell.
 func (a *Array[E]) Release(i uint32) {
 	c := i / CellsOf(unsafe.Sizeof(*new(E)))
 	a.held[c]--
@@ -200,8 +197,8 @@ func (a *Array[E]) grow(c, cell int) {
 	a.chunks[0] = grown
 }
 
-// trim removes empty chunks at the end, and shrinks the slice of chunks if it
-// is mostly unused. The last release of a burst may empty thousands of chunks.
+// trim removes empty chunks at the end. The last release of a burst may empty
+// thousands.
 func (a *Array[E]) trim() {
 	n := len(a.chunks)
 	for n > 1 && a.chunks[n-1] == nil {

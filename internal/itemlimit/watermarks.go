@@ -6,9 +6,8 @@ import "sync/atomic"
 // falls to low. Calls alternate and never overlap.
 //
 // A goroutine that finds a call due sets busy, makes the call, clears busy, and
-// checks again. So some goroutine makes the calls for changes during a call.
-// Several changes during a call lead to one call, or to none if they cancel
-// out.
+// checks again, for changes during a call. Several of these lead to one call,
+// or to none if they cancel out.
 type watermarks struct {
 	high, low    int64
 	hook         func(high bool)
@@ -33,8 +32,8 @@ func (w *watermarks) due(held int64) bool {
 	return held >= w.high
 }
 
-// report makes the calls that are due. The caller has set busy. The hook may
-// panic, so reportedHigh is set before the call.
+// report makes the calls that are due, with busy set. The hook may panic, so
+// reportedHigh is set before the call.
 func (w *watermarks) report(held *atomic.Int64) {
 	defer w.busy.Store(false)
 	for w.due(held.Load()) {

@@ -6,11 +6,10 @@ import (
 	"slices"
 )
 
-// A Selection keeps the first values, in the order of a comparison, of those
-// that are added. It must be made by [New]. It is not safe for concurrent use.
-//
-// It is a binary heap with the last kept value at its root. Most values of a
-// long sequence come after the root and cost one comparison.
+// A Selection keeps the first of the values that are added, in the order of a
+// comparison. It is a binary heap with the last kept value at its root: most
+// values of a long sequence cost one comparison. It is not safe for concurrent
+// use.
 type Selection[T any] struct {
 	n       int
 	compare func(a, b T) int
@@ -33,7 +32,6 @@ func (s *Selection[T]) Wants(value T) bool {
 	return !s.Full() || s.n > 0 && s.compare(value, s.heap[0].value) < 0
 }
 
-// Full reports whether the Selection has as many values as it keeps.
 func (s *Selection[T]) Full() bool { return len(s.heap) == s.n }
 
 // Add adds a value. If the Selection was full, it drops and returns a value. Of
@@ -54,7 +52,6 @@ func (s *Selection[T]) Add(value T) (out T, dropped bool) {
 	return out, true
 }
 
-// order compares kept values, and those that compare equal by their places.
 func (s *Selection[T]) order(a, b *placed[T]) int {
 	return cmp.Or(s.compare(a.value, b.value), cmp.Compare(a.place, b.place))
 }
