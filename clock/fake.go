@@ -1,6 +1,8 @@
 package clock
 
 import (
+	"cmp"
+	"slices"
 	"sync"
 	"time"
 )
@@ -10,8 +12,7 @@ import (
 type Fake struct {
 	mu      sync.Mutex
 	now     time.Time
-	serial  uint64
-	pending []*fakeTimer
+	pending []*fakeTimer // the earliest first
 }
 
 // NewFake returns a Fake whose current time is start.
@@ -63,54 +64,27 @@ func (c *Fake) Timers() int {
 func (c *Fake) Next() (time.Duration, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	i := c.earliestLocked()
-	if i < 0 {
+	if len(c.pending) == 0 {
 		return 0, false
 	}
-	return c.pending[i].due.Sub(c.now), true
+	return c.pending[0].due.Sub(c.now), true
 }
 
 func (c *Fake) takeDue() func() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	i := c.earliestLocked()
-	if i < 0 || c.pending[i].due.After(c.now) {
+	if len(c.pending) == 0 || c.pending[0].due.After(c.now) {
 		return nil
 	}
-	t := c.pending[i]
-	c.removeLocked(i)
+	t := c.pending[0]
+	c.pending = slices.Delete(c.pending, 0, 1)
 	return t.call
 }
 
-func (c *Fake) earliestLocked() int {
-	best := -1
-	for i, t := range c.pending {
-		if best < 0 || t.before(c.pending[best]) {
-			best = i
-		}
-	}
-	return best
-}
-
-func (c *Fake) removeLocked(i int) {
-	last := len(c.pending) - 1
-	c.pending[i] = c.pending[last]
-	c.pending[last] = nil
-	c.pending = c.pending[:last]
-}
-
 type fakeTimer struct {
-	clock  *Fake
-	call   func()
-	due    time.Time
-	serial uint64
-}
-
-func (t *fakeTimer) before(u *fakeTimer) bool {
-	if t.due.Equal(u.due) {
-		return t.serial < u.serial
-	}
-	return t.due.Before(u.due)
+	clock *Fake
+	call  func()
+	due   time.Time
 }
 
 func (t *fakeTimer) Stop() bool {
@@ -123,19 +97,18 @@ func (t *fakeTimer) Reset(d time.Duration) bool {
 	t.clock.mu.Lock()
 	defer t.clock.mu.Unlock()
 	was := t.stopLocked()
-	t.clock.serial++
-	t.serial = t.clock.serial
 	t.due = t.clock.now.Add(d)
-	t.clock.pending = append(t.clock.pending, t)
+	at, _ := slices.BinarySearchFunc(t.clock.pending, t.due, func(p *fakeTimer, due time.Time) int {
+		return cmp.Or(p.due.Compare(due), -1) // behind those of the same time
+	})
+	t.clock.pending = slices.Insert(t.clock.pending, at, t)
 	return was
 }
 
 func (t *fakeTimer) stopLocked() bool {
-	for i, p := range t.clock.pending {
-		if p == t {
-			t.clock.removeLocked(i)
-			return true
-		}
+	i := slices.Index(t.clock.pending, t)
+	if i >= 0 {
+		t.clock.pending = slices.Delete(t.clock.pending, i, i+1)
 	}
-	return false
+	return i >= 0
 }

@@ -57,7 +57,7 @@ func (s *Set[T]) sendToken() {
 func (p *parker) wokenPending() bool { return p.searching.Load() && p.parked.Load() > 0 }
 
 // await blocks until it has taken items, the queue is shut down, or cancel is
-// closed. A nil cancel is never closed.
+// closed. A nil cancel is never closed. await returns the number of items.
 func (s *Set[T]) await(cancel <-chan struct{}, b buffers[T]) (n int, shutdown, canceled bool) {
 	for {
 		before, _ := s.throttled.read()
@@ -99,6 +99,7 @@ const (
 	canceledParked
 )
 
+// park announces a consumer, checks once more, and blocks.
 func (s *Set[T]) park(cancel <-chan struct{}) parking {
 	s.parker.parked.Add(1)
 	defer s.parker.parked.Add(-1)

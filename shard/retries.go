@@ -35,7 +35,7 @@ func (s *Set[T]) TakesBack() bool {
 }
 
 // takesBack reports whether an add of item is accepted although adds are
-// refused.
+// refused: see addItem.
 func (sh *shard[T]) takesBack(item T, hash uint32) bool {
 	if !sh.set.closing.retries.Taken() {
 		return false

@@ -87,9 +87,9 @@ func serve[T comparable](c *circle, state *group[T]) {
 // The race to lose: all throttled groups are paused; a consumer reads their
 // count; one is freed; the consumer reads the count of paused groups, when as
 // many others are paused, and leaves beside a ready item. It cannot happen,
-// because each change of either count changes the word that await reads before
-// and after. A group is counted as throttled before it is counted as paused,
-// and the reverse when it is freed.
+// because each change of either count changes the word
+// that await reads before and after. A group is counted as throttled before it
+// is counted as paused, and the reverse when it is freed.
 func (s *Set[T]) mayLeave() bool {
 	if !s.closing.complete.Load() || s.heldByGate() {
 		return false

@@ -65,6 +65,7 @@ func (t *timebase) after(start uint64, d time.Duration) (tick uint64) {
 	return tick
 }
 
+// ticks returns d in ticks, rounded up.
 func (t *timebase) ticks(d time.Duration) uint64 {
 	return (uint64(max(d, 1)) + t.tick - 1) / t.tick
 }

@@ -3,6 +3,7 @@ package topk
 
 import (
 	"cmp"
+	"container/heap"
 	"slices"
 )
 
@@ -44,11 +45,11 @@ func (s *Selection[T]) Add(value T) (out T, dropped bool) {
 	added := placed[T]{s.seen, value}
 	if !s.Full() {
 		s.heap = append(s.heap, added)
-		s.rise(len(s.heap) - 1)
+		heap.Fix(s, len(s.heap)-1)
 		return out, false
 	}
 	out, s.heap[0] = s.heap[0].value, added
-	s.sink(0)
+	heap.Fix(s, 0)
 	return out, true
 }
 
@@ -56,32 +57,14 @@ func (s *Selection[T]) order(a, b *placed[T]) int {
 	return cmp.Or(s.compare(a.value, b.value), cmp.Compare(a.place, b.place))
 }
 
-func (s *Selection[T]) rise(i int) {
-	for i > 0 {
-		parent := (i - 1) / 2
-		if s.order(&s.heap[i], &s.heap[parent]) < 0 {
-			return
-		}
-		s.heap[i], s.heap[parent] = s.heap[parent], s.heap[i]
-		i = parent
-	}
-}
+// Less, Swap, Push, Pop and Len implement heap.Interface.
+func (s *Selection[T]) Less(i, j int) bool { return s.order(&s.heap[i], &s.heap[j]) > 0 }
 
-func (s *Selection[T]) sink(i int) {
-	for {
-		last := i
-		for child := 2*i + 1; child <= 2*i+2 && child < len(s.heap); child++ {
-			if s.order(&s.heap[child], &s.heap[last]) > 0 {
-				last = child
-			}
-		}
-		if last == i {
-			return
-		}
-		s.heap[i], s.heap[last] = s.heap[last], s.heap[i]
-		i = last
-	}
-}
+func (s *Selection[T]) Swap(i, j int) { s.heap[i], s.heap[j] = s.heap[j], s.heap[i] }
+
+func (s *Selection[T]) Push(any) { panic("topk: use Add") } // it would allocate
+
+func (s *Selection[T]) Pop() any { panic("topk: use Values") }
 
 func (s *Selection[T]) Len() int { return len(s.heap) }
 
