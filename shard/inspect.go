@@ -9,15 +9,26 @@ import (
 	"github.com/shardq/shardq/stats"
 )
 
-type inspection[T comparable] struct {
-	stats.Snapshot[T]
-	tally tally
-}
-
 const states = 3
 
-func (l *inspection[T]) rows() [states + 1]*[]stats.Item[T] {
-	return [...]*[]stats.Item[T]{stats.Processing: &l.Processing, stats.Ready: &l.Ready, stats.Delayed: &l.Delayed}
+// rows are items by their states.
+type rows[T comparable] [states + 1][]stats.Item[T]
+
+func (r *rows[T]) cut(limit int) {
+	for state := range r {
+		r[state] = firstOf(r[state], limit)
+	}
+}
+
+// An inspection collects a reading of a set with some of its items.
+type inspection[T comparable] struct {
+	limit int
+	now   present
+	tally tally
+	rows  rows[T]
+	// begin has what a shard yields in one hold. It is reused, so that it
+	// rarely allocates under the lock.
+	begin rows[T]
 }
 
 // Inspect returns the Stats, and at most limit items of each state. The first
@@ -25,58 +36,44 @@ func (l *inspection[T]) rows() [states + 1]*[]stats.Item[T] {
 // the others are the longest in their state. A shard with many items is read in
 // several holds of its lock, after its Stats.
 func (s *Set[T]) Inspect(limit int) stats.Snapshot[T] {
-	var l inspection[T]
-	limit = max(0, min(limit, math.MaxInt32))
-	var now present
-	l.tally, now = s.newStats()
-	var begin firsts[T]
+	l := inspection[T]{limit: max(0, min(limit, math.MaxInt32))}
+	l.tally, l.now = s.newStats()
 	for sh := range s.made() {
-		l.inspectShard(sh, limit, now, &begin)
+		l.inspectShard(sh)
 	}
 	s.finish(&l.tally)
-	l.Stats = l.tally.Stats
-	l.cut(limit)
-	return l.Snapshot
+	l.rows.cut(l.limit)
+	return stats.Snapshot[T]{
+		Stats: l.tally.Stats, Processing: l.rows[stats.Processing], Ready: l.rows[stats.Ready], Delayed: l.rows[stats.Delayed],
+	}
 }
 
-// firsts are the rows of each state that a shard yields in one hold. They are
-// reused, so that they rarely allocate under the lock.
-type firsts[T comparable] [states + 1][]stats.Item[T]
-
-func (l *inspection[T]) inspectShard(sh *shard[T], limit int, now present, begin *firsts[T]) {
+func (l *inspection[T]) inspectShard(sh *shard[T]) {
 	var left []stats.State // whose rows are not complete
 	sh.set.withLock(sh, func() (visited int, more bool) {
-		visited = sh.addStatsTo(&l.tally, now)
+		visited = sh.addStatsTo(&l.tally, l.now)
 		for state := stats.Ready; state <= stats.Delayed; state++ {
-			begin[state] = begin[state][:0]
-			n, all := sh.first(&begin[state], state, limit)
+			l.begin[state] = l.begin[state][:0]
+			n, all := sh.first(&l.begin[state], state, l.limit)
 			if visited += n; !all {
 				left = append(left, state)
 			}
 		}
 		return visited, false
 	})
-	search := newSearch[T](left, limit)
+	search := newSearch[T](left, l.limit)
 	if len(left) > 0 {
-		search.know(begin)
+		search.know(&l.begin)
 		search.run(sh)
 	}
 	full := false
-	for state, rows := range l.rows() {
-		if state > 0 {
-			*rows = append(append(*rows, begin[state]...), search.values(stats.State(state))...)
-			full = full || len(*rows)/4 > limit
-		}
+	for state := range l.rows {
+		l.rows[state] = append(append(l.rows[state], l.begin[state]...), search.values(stats.State(state))...)
+		full = full || len(l.rows[state])/4 > l.limit
 	}
 	if full {
-		l.cut(limit)
+		l.rows.cut(l.limit)
 	}
-}
-
-func (l *inspection[T]) cut(limit int) {
-	l.Processing = firstOf(l.Processing, limit)
-	l.Ready = firstOf(l.Ready, limit)
-	l.Delayed = firstOf(l.Delayed, limit)
 }
 
 // firstOf sorts the rows, and cuts them down to the limit.
@@ -193,7 +190,7 @@ func newSearch[T comparable](of []stats.State, limit int) *search[T] {
 	return s
 }
 
-func (s *search[T]) know(begin *firsts[T]) {
+func (s *search[T]) know(begin *rows[T]) {
 	s.known = make(map[T]struct{})
 	for _, rows := range begin {
 		for i := range rows {

@@ -33,7 +33,7 @@ func (s *Set[T]) Lookup(item T) (info stats.Item[T], ok bool) {
 }
 
 func (p phase) state() stats.State {
-	return [phases]stats.State{idle: stats.Delayed, ready: stats.Ready, processing: stats.Processing, dirty: stats.Processing}[p]
+	return [...]stats.State{stats.Delayed, stats.Ready, stats.Processing, stats.Processing}[p] // as the constants
 }
 
 func (sh *shard[T]) walkReady(visit func(id uint32) bool) {

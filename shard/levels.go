@@ -64,7 +64,8 @@ func (q *runQueue[T]) needLevels(ranked bool, lowPriorityInterval uint32) {
 	}
 	zero := newLevel(0)
 	q.levels = &levels{
-		served: zero, recent: zero, byPriority: map[int]*level{0: zero}, ranked: ranked, lowPriorityInterval: lowPriorityInterval,
+		served: zero, recent: zero, byPriority: map[int]*level{0: zero},
+		ranked: ranked, lowPriorityInterval: lowPriorityInterval,
 	}
 	if q.fifo.head != 0 {
 		q.levels.rank(zero)

@@ -16,8 +16,12 @@ import (
 func (s *Set[T]) Items(state stats.State) iter.Seq[stats.Item[T]] {
 	return func(yield func(stats.Item[T]) bool) {
 		for sh := range s.made() {
-			for row := range s.listIn(sh, state) {
-				if !yield(*row) {
+			l := s.listIn(sh, state)
+			for i := range l.rows {
+				if l.order != nil {
+					i = int(l.order[i])
+				}
+				if !yield(l.rows[i]) {
 					return
 				}
 			}
@@ -25,8 +29,7 @@ func (s *Set[T]) Items(state stats.State) iter.Seq[stats.Item[T]] {
 	}
 }
 
-func (s *Set[T]) listIn(sh *shard[T], state stats.State) iter.Seq[*stats.Item[T]] {
-	var l listing[T]
+func (s *Set[T]) listIn(sh *shard[T], state stats.State) (l listing[T]) {
 	there := 0
 	more := s.withLock(sh, func() (visited int, more bool) {
 		there = sh.there(state)
@@ -40,16 +43,17 @@ func (s *Set[T]) listIn(sh *shard[T], state stats.State) iter.Seq[*stats.Item[T]
 	case state != stats.Ready:
 		l.rows = firstOf(l.rows, len(l.rows))
 	case more && s.rules.KeepPlaces:
-		return l.byPlace
+		l.order = l.byPlace()
 	case more:
-		return l.inLine
+		l.order = l.inLine()
 	}
-	return l.asTheyAre
+	return l
 }
 
 type listing[T comparable] struct {
 	rows  []stats.Item[T]
-	links []link // of each row, for the order of ready items
+	links []link  // of each row, for the order of ready items
+	order []int32 // of the rows, or nil if they are in order
 }
 
 // A link is an entry's id, the next entry in its run queue if it is ready, and
@@ -82,36 +86,23 @@ func (l *listing[T]) sweep(sh *shard[T], state stats.State, there int) {
 	})
 }
 
-func (l *listing[T]) asTheyAre(yield func(*stats.Item[T]) bool) {
+// byPlace orders ready items by their places, one group after another.
+func (l *listing[T]) byPlace() (order []int32) {
 	for i := range l.rows {
-		if !yield(&l.rows[i]) {
-			return
-		}
+		order = append(order, int32(i))
 	}
-}
-
-// byPlace yields ready items by their places, one group after another.
-func (l *listing[T]) byPlace(yield func(*stats.Item[T]) bool) {
-	order := make([]int, len(l.rows))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortFunc(order, func(i, j int) int {
+	slices.SortFunc(order, func(i, j int32) int {
 		a, b := &l.rows[i], &l.rows[j]
 		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(b.Priority, a.Priority),
 			cmp.Compare(l.links[i].place, l.links[j].place))
 	})
-	for _, i := range order {
-		if !yield(&l.rows[i]) {
-			return
-		}
-	}
+	return order
 }
 
-// inLine yields ready items line by line. A line is one priority of one group.
+// inLine orders ready items line by line. A line is one priority of one group.
 // Changes between two holds of the lock may have broken a line into several. Of
 // these, the one that has been ready longest comes first.
-func (l *listing[T]) inLine(yield func(*stats.Item[T]) bool) {
+func (l *listing[T]) inLine() (order []int32) {
 	behind := l.behind()
 	isBehind := make([]bool, len(l.rows))
 	for _, next := range behind {
@@ -125,7 +116,10 @@ func (l *listing[T]) inLine(yield func(*stats.Item[T]) bool) {
 			heads = append(heads, int32(i))
 		}
 	}
-	slices.SortStableFunc(heads, func(a, b int32) int { return compareLines(&l.rows[a], &l.rows[b]) })
+	slices.SortStableFunc(heads, func(i, j int32) int { // by the first items of the lines
+		a, b := &l.rows[i], &l.rows[j]
+		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(b.Priority, a.Priority), a.Since.Compare(b.Since))
+	})
 	for i := range l.rows { // links of different times may form a circle
 		heads = append(heads, int32(i))
 	}
@@ -134,11 +128,10 @@ func (l *listing[T]) inLine(yield func(*stats.Item[T]) bool) {
 	for _, i := range heads {
 		for ; i >= 0 && !shown[i]; i = behind[i] {
 			shown[i] = true
-			if !yield(&l.rows[i]) {
-				return
-			}
+			order = append(order, i)
 		}
 	}
+	return order
 }
 
 // behind returns the next row of each row in its line, or -1.
@@ -153,22 +146,15 @@ func (l *listing[T]) behind() []int32 {
 	behind := make([]int32, len(l.rows))
 	for i, link := range l.links {
 		behind[i] = -1
-		if int(link.next) < len(places) {
-			if next := places[link.next] - 1; next >= 0 && sameLine(&l.rows[i], &l.rows[next]) {
-				behind[i] = next
-			}
+		if int(link.next) >= len(places) || places[link.next] == 0 {
+			continue
+		}
+		next := places[link.next] - 1
+		if a, b := &l.rows[i], &l.rows[next]; a.Priority == b.Priority && a.Group == b.Group {
+			behind[i] = next
 		}
 	}
 	return behind
-}
-
-func sameLine[T comparable](a, b *stats.Item[T]) bool {
-	return a.Priority == b.Priority && a.Group == b.Group
-}
-
-// compareLines orders lines by their first items.
-func compareLines[T comparable](a, b *stats.Item[T]) int {
-	return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(b.Priority, a.Priority), a.Since.Compare(b.Since))
 }
 
 // Left returns all that the set holds, each item once, in no order. It may

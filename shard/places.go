@@ -155,7 +155,8 @@ func (t *table[T]) walkLevel(v *level, f *fifo, visit func(id uint32) bool) (on 
 		return t.walk(f, visit)
 	}
 	p := t.places
-	late := slices.SortedFunc(slices.Values(v.late.ids), func(a, b uint32) int { return cmp.Compare(p.number(a), p.number(b)) })
+	byPlace := func(a, b uint32) int { return cmp.Compare(p.number(a), p.number(b)) }
+	late := slices.SortedFunc(slices.Values(v.late.ids), byPlace)
 	before := func(number uint64) bool {
 		for ; len(late) > 0 && p.number(late[0]) < number; late = late[1:] {
 			if !visit(late[0]) {

@@ -15,8 +15,9 @@ const mostInspected = 1 << 16
 func (s *Set[T]) TimeLeft() (h stats.Histogram) {
 	var sample stats.Sample
 	for sh := range s.made() {
-		t := timesLeft{base: &s.time, now: s.time.nanoseconds(), sample: &sample}
-		sample.AddTo(&h, s.inspectDeadlines(sh, &t))
+		now := s.time.nanoseconds()
+		delayed := s.inspectDeadlines(sh, func(tick uint64) { sample.Add(s.time.left(now, tick)) })
+		sample.AddTo(&h, delayed)
 		sample.Reset()
 	}
 	return h
@@ -27,45 +28,25 @@ func (s *Set[T]) TimeLeft() (h stats.Histogram) {
 // inspects one chunk of each run, chosen at random. Chunks at even distances
 // might all be of one burst, or none of it. Chunks chosen from all together
 // might favor one half.
-func (s *Set[T]) inspectDeadlines(sh *shard[T], t *timesLeft) (delayed int) {
-	chunks, delayed := s.wheelChunks(sh)
-	width := max(1, float64(delayed)/mostInspected)
-	var ticks []uint64
-	for begin := 0.0; begin < float64(chunks); begin += width {
-		ticks = s.deadlinesOf(sh, int(begin+width*rand.Float64()), ticks[:0])
-		t.add(ticks)
-	}
-	return delayed
-}
-
-func (s *Set[T]) wheelChunks(sh *shard[T]) (chunks, delayed int) {
+func (s *Set[T]) inspectDeadlines(sh *shard[T], add func(tick uint64)) (delayed int) {
+	chunks, ticks := 0, []uint64{}
 	s.withLock(sh, func() (visited int, more bool) {
 		if sh.wheel != nil {
 			chunks, delayed = sh.wheel.Chunks(), sh.wheel.Len()
 		}
 		return 0, false
 	})
-	return chunks, delayed
-}
-
-func (s *Set[T]) deadlinesOf(sh *shard[T], chunk int, ticks []uint64) []uint64 {
-	s.withLock(sh, func() (visited int, more bool) {
-		if sh.wheel != nil {
-			ticks = sh.wheel.Deadlines(chunk, ticks)
+	width := max(1, float64(delayed)/mostInspected)
+	for begin := 0.0; begin < float64(chunks); begin += width {
+		s.withLock(sh, func() (visited int, more bool) {
+			if ticks = ticks[:0]; sh.wheel != nil {
+				ticks = sh.wheel.Deadlines(int(begin+width*rand.Float64()), ticks)
+			}
+			return len(ticks), false
+		})
+		for _, tick := range ticks {
+			add(tick)
 		}
-		return len(ticks), false
-	})
-	return ticks
-}
-
-type timesLeft struct {
-	base   *timebase
-	now    uint64
-	sample *stats.Sample
-}
-
-func (t *timesLeft) add(ticks []uint64) {
-	for _, tick := range ticks {
-		t.sample.Add(t.base.left(t.now, tick))
 	}
+	return delayed
 }
