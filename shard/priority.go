@@ -1,6 +1,9 @@
 package shard
 
-import "github.com/shardq/shardq/stats"
+import (
+	"github.com/shardq/shardq/internal/chunked"
+	"github.com/shardq/shardq/stats"
+)
 
 func (s *Set[T]) addAtPriority(item T, priority int) {
 	if s.mayDiffer && s.Reject(item) {
@@ -64,5 +67,110 @@ func (sh *shard[T]) raise(id uint32, e *entry[T], priority int) {
 func (sh *shard[T]) raisePriority(id uint32, e *entry[T], priority int) {
 	if priority != 0 || sh.table.requested != nil {
 		sh.requestPriority(id, e, request{priority: priority}, true)
+	}
+}
+
+// requested has the greatest priorities that adds requested, in columns by
+// entry, which have memory where a priority is not 0.
+type requested struct {
+	runs   cells[int]
+	delays chunked.Array[int]
+}
+
+func (t *table[T]) needRequested() {
+	if t.requested == nil {
+		t.requested = &requested{}
+		t.addColumn(&t.requested.runs)
+	}
+}
+
+func (t *table[T]) dropRequested() {
+	if t.requested != nil {
+		t.removeColumn(&t.requested.runs)
+		t.requested = nil
+	}
+}
+
+// run returns the priority of the next run of an entry that is ready or dirty.
+// A nil r has only 0.
+func (r *requested) run(id uint32) int {
+	if r == nil {
+		return 0
+	}
+	if cell := r.runs.Lookup(id); cell != nil {
+		return *cell
+	}
+	return 0
+}
+
+func (r *requested) setRun(id uint32, priority int) {
+	if cell := r.runs.Lookup(id); cell != nil {
+		*cell = priority
+	} else if priority != 0 {
+		*r.runs.Extend(id) = priority
+	}
+}
+
+func (r *requested) delayed(id uint32) int {
+	if cell := r.delays.Lookup(id); cell != nil {
+		return *cell
+	}
+	return 0
+}
+
+func (r *requested) setDelayed(id uint32, priority int) {
+	switch before := r.delayed(id); {
+	case before == 0 && priority != 0:
+		*r.delays.Hold(id) = priority
+	case before != 0:
+		*r.delays.At(id) = priority
+		if priority == 0 {
+			r.delays.Release(id)
+		}
+	}
+}
+
+func (r *requested) few() bool { return r.runs.Cells() <= 16 && r.delays.Cells() <= 16 }
+
+func (sh *shard[T]) priorityOf(id uint32, e *entry[T]) int {
+	switch e.phase() {
+	case idle:
+		return sh.table.requested.delayed(id)
+	case processing:
+		return 0
+	}
+	return sh.table.requested.run(id)
+}
+
+// requestedFor returns the requested priorities, or nil while all are 0 and the
+// given one is, too.
+func (sh *shard[T]) requestedFor(id uint32, priority int) *requested {
+	if priority != 0 && sh.queueOf(id).levels == nil {
+		sh.needLevels(id)
+	}
+	return sh.table.requested
+}
+
+// raiseDelayedPriority raises the priority of an item that stays delayed.
+func (sh *shard[T]) raiseDelayedPriority(id uint32, priority int) {
+	if r := sh.requestedFor(id, priority); r != nil && priority > r.delayed(id) {
+		r.setDelayed(id, priority)
+		sh.renewDelayed(id)
+	}
+}
+
+// setDelayedPriority sets the priority of a delay that begins.
+func (sh *shard[T]) setDelayedPriority(id uint32, priority int) {
+	if r := sh.requestedFor(id, priority); r != nil {
+		r.setDelayed(id, priority)
+		sh.renewDelayed(id)
+	}
+}
+
+// renewDelayed gives a delayed entry the last place, unless it has a run to
+// come, whose place it keeps.
+func (sh *shard[T]) renewDelayed(id uint32) {
+	if p := sh.table.at(id).phase(); p == idle || p == processing {
+		sh.table.places.renew(id)
 	}
 }

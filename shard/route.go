@@ -1,9 +1,16 @@
 package shard
 
 import (
+	"encoding/binary"
+	"errors"
+	"fmt"
 	"hash/maphash"
 	"math/bits"
 	"reflect"
+	"unsafe"
+
+	"github.com/cespare/xxhash/v2"
+	"github.com/shardq/shardq/stats"
 )
 
 // locate returns the shard of item, by the upper half of a seeded hash, and the
@@ -53,4 +60,139 @@ func typeMayDiffer(t reflect.Type) bool {
 		}
 	}
 	return false
+}
+
+// Reject reports whether item is not equal to itself, and counts and reports it
+// then: the caller must not add it. Reject panics if item holds a dynamic value
+// that cannot be compared.
+func (s *Set[T]) Reject(item T) bool {
+	if item == item { //nolint:staticcheck // NaN is not
+		return false
+	}
+	s.rejected.Add(1)
+	s.report(stats.ItemNotEqualToItself, item)
+	return true
+}
+
+// report calls the user's hook. No lock must be held.
+func (s *Set[T]) report(kind stats.MisuseKind, item T) {
+	if s.config.OnMisuse != nil {
+		s.config.OnMisuse(kind, item)
+	}
+}
+
+// StableRoute returns a route that is the same in every process and on every
+// machine: the xxhash of the item's value. T must consist of strings, booleans
+// and integers, or of arrays and structs of them. If not, the error names every
+// part that has no stable value.
+func StableRoute[T comparable]() (func(item T) uint64, error) {
+	t := reflect.TypeFor[T]()
+	parts, err := layOut(nil, t, t.String(), 0)
+	if err != nil {
+		return nil, err
+	}
+	if len(parts) == 1 && parts[0].kind == stringPart {
+		offset := parts[0].offset // blank fields may stand before it
+		return func(item T) uint64 {
+			return xxhash.Sum64String(*(*string)(unsafe.Add(unsafe.Pointer(&item), offset)))
+		}, nil
+	}
+	return func(item T) uint64 { return sum(unsafe.Pointer(&item), parts) }, nil
+}
+
+// A part is a string or a number somewhere in an item.
+type part struct {
+	offset uintptr
+	kind   partKind
+}
+
+// A partKind is the size of a number in bytes, stringPart or intPart.
+type partKind uint8
+
+const stringPart partKind = 0
+
+func layOut(parts []part, t reflect.Type, path string, offset uintptr) ([]part, error) {
+	switch t.Kind() {
+	case reflect.String:
+		return append(parts, part{offset, stringPart}), nil
+	case reflect.Bool, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
+		reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uint, reflect.Uintptr:
+		return append(parts, part{offset, partKind(t.Size())}), nil
+	case reflect.Int:
+		return append(parts, part{offset, intPart}), nil
+	case reflect.Array:
+		return layOutArray(parts, t, path, offset)
+	case reflect.Struct:
+		return layOutStruct(parts, t, path, offset)
+	default:
+		return parts, fmt.Errorf("%s is of type %s, which has no stable value", path, t)
+	}
+}
+
+// intPart is an int. Its hash must not depend on the size that the machine
+// gives it. So it is extended with its sign, and the other kinds, uint among
+// them, with zeros.
+const intPart partKind = 255
+
+func layOutArray(parts []part, t reflect.Type, path string, offset uintptr) ([]part, error) {
+	var err error
+	for i := range t.Len() {
+		element := fmt.Sprintf("%s[%d]", path, i)
+		if parts, err = layOut(parts, t.Elem(), element, offset+uintptr(i)*t.Elem().Size()); err != nil {
+			return parts, err // all elements have the same fault
+		}
+	}
+	return parts, nil
+}
+
+func layOutStruct(parts []part, t reflect.Type, path string, offset uintptr) ([]part, error) {
+	var faults []error
+	for i := range t.NumField() {
+		field := t.Field(i)
+		if field.Name == "_" {
+			continue // == does not look at it either
+		}
+		var err error
+		if parts, err = layOut(parts, field.Type, path+"."+field.Name, offset+field.Offset); err != nil {
+			faults = append(faults, err)
+		}
+	}
+	return parts, errors.Join(faults...)
+}
+
+// sum hashes the parts of the item at p. It hashes the length of a string
+// before the string, so that no two items give the same bytes. Numbers are in
+// little-endian order and 64 bits, so that all machines agree.
+func sum(p unsafe.Pointer, parts []part) uint64 {
+	var digest xxhash.Digest
+	digest.Reset()
+	var number [8]byte
+	for _, part := range parts {
+		field := unsafe.Add(p, part.offset)
+		if part.kind == stringPart {
+			s := *(*string)(field)
+			binary.LittleEndian.PutUint64(number[:], uint64(len(s)))
+			digest.Write(number[:])
+			digest.WriteString(s)
+			continue
+		}
+		binary.LittleEndian.PutUint64(number[:], readNumber(field, part.kind))
+		digest.Write(number[:])
+	}
+	return digest.Sum64()
+}
+
+func readNumber(p unsafe.Pointer, kind partKind) uint64 {
+	switch kind {
+	case 1:
+		return uint64(*(*uint8)(p))
+	case 2:
+		return uint64(*(*uint16)(p))
+	case 4:
+		return uint64(*(*uint32)(p))
+	case 8:
+		return *(*uint64)(p)
+	default: // intPart
+		return uint64(*(*int)(p))
+	}
 }

@@ -67,3 +67,58 @@ func (w *wheel) unlimit(id uint32) {
 		w.limited--
 	}
 }
+
+// A reading is a reading of the clock, with the number of the driver's last
+// reading that began before it was taken, or just after.
+//
+// The race to lose: the driver reads the clock; the clock is set back; an
+// AddAfter reads it, and files a deadline before the driver's reading; the
+// driver makes the item ready, too early. The user's clock cannot be read under
+// a lock. So the shard remembers what was filed since the driver began to read,
+// and the driver advances only to the earliest of those readings. It reads
+// again at once for the rest.
+type reading struct {
+	now         uint64
+	number      uint16
+	nanoseconds uint64 // the same moment, finer
+}
+
+// readClock reads the clock for the driver. It counts before it reads, so that
+// every later reading finds the count.
+func (d *driver[T]) readClock() reading {
+	count := uint16(d.readings.Add(1))
+	return d.reading(d.set.time.nanoseconds(), count)
+}
+
+// taken returns the reading of a caller that has just read the clock.
+func (d *driver[T]) taken(now uint64) reading { return d.reading(now, d.count()) }
+
+func (d *driver[T]) reading(now uint64, number uint16) reading {
+	return reading{now: now / d.set.time.tick, number: number, nanoseconds: now}
+}
+
+// count returns the number of the driver's readings that have begun, modulo its
+// range.
+func (d *driver[T]) count() uint16 { return uint16(d.readings.Load()) }
+
+// filed remembers the reading by which a timer was filed, unless the driver has
+// begun another reading since, which will be after this one. A count that has
+// wrapped around only makes the driver read twice.
+func (w *wheel) filed(at reading, readings uint16) {
+	switch {
+	case at.number != readings:
+	case at.number != w.filedIn:
+		w.filedIn, w.filedAt = at.number, at.now
+	default:
+		w.filedAt = min(w.filedAt, at.now)
+	}
+}
+
+// safe returns how far the wheel may advance by the driver's reading, or never
+// if the driver advances to never.
+func (w *wheel) safe(at reading) uint64 {
+	if at.number == w.filedIn && at.now != never {
+		return min(at.now, w.filedAt)
+	}
+	return at.now
+}
