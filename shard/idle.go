@@ -5,13 +5,12 @@ import (
 	"runtime"
 )
 
-// WaitIdle blocks until the set holds nothing, at some moment during the call,
-// and until also, unless it is nil, returns true at that moment. It returns the
-// error of ctx if ctx ends first.
+// WaitIdle blocks until the set holds nothing at some moment, and also, unless
+// it is nil, returns true then. It returns the error of ctx if that ends first.
 //
-// An item may move from shard to shard, so WaitIdle checks all shards twice. A
-// shard that was empty both times, and has counted nothing in between, was
-// empty all the time.
+// An item may move from shard to shard, so WaitIdle checks all twice. A shard
+// that was empty both times, and has counted nothing in between, was empty all
+// the time.
 func (s *Set[T]) WaitIdle(ctx context.Context, also func() bool) error {
 	counts := make([]uint64, len(s.shards)) // 0 for shards that do not exist
 	for {
@@ -62,8 +61,7 @@ func (s *Set[T]) checkIdle(counts []uint64, also func() bool) idleness {
 	return idleNow
 }
 
-// checkEmpty also requests a report for the next time that the shard becomes
-// empty.
+// checkEmpty requests a report for the next time that the shard is empty.
 func (s *Set[T]) checkEmpty(sh *shard[T]) (isEmpty bool, count uint64) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
@@ -71,8 +69,7 @@ func (s *Set[T]) checkEmpty(sh *shard[T]) (isEmpty bool, count uint64) {
 	return sh.isEmpty(), sh.comings()
 }
 
-// comings grows whenever an item has come and gone, even if it was only
-// delayed.
+// comings grows whenever an item has come and gone, even by a mere delay.
 func (sh *shard[T]) comings() uint64 {
 	return sh.count.added + sh.rare.canceled + sh.rare.dropped
 }

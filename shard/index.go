@@ -16,13 +16,12 @@ const (
 	deepest = 32 - 10
 )
 
-// An index finds the ids of entries by the hash of their items, by extendible
-// hashing (R. Fagin et al., TODS 1979). A directory, indexed by the top bits of
-// a hash, points to segments: small open-addressing tables, indexed by the low
-// bits, with linear probing and deletion by backward shift.
-//
-// A full segment of the largest size splits in two, so growth moves a bounded
-// number of slots under the lock. Segments that empty merge.
+// An index finds ids by hashes: extendible hashing (R. Fagin et al., TODS
+// 1979). A directory, indexed by the top bits of a hash, points to segments:
+// small open-addressing tables, indexed by the low bits, with linear probing
+// and deletion by backward shift. A full segment of the largest size splits, so
+// that growth moves a bounded number of slots under the lock. Segments that
+// empty merge.
 type index struct {
 	directory []*segment
 	depth     uint8 // the top bits that index the directory
@@ -44,29 +43,25 @@ type segment struct {
 	idBits uint8 // the bits of a slot that are the id
 }
 
-// A slot has an entry's id in its low bits, and the low bits of the hash in the
-// others. Empty is 0, which is no id. A probe reads an entry only if those bits
-// of the hash are equal. If they suffice to compute where a probe begins, a
-// removal reads no entry.
+// A slot has an id in its low bits, and low bits of the hash in the others. 0
+// is empty. A probe reads an entry only if those bits are equal. If they
+// suffice to compute where a probe begins, a removal reads no entry.
 type slot uint32
 
 // fewestIDBits leaves sixteen bits of the hash in a slot, up to 64 Ki ids. With
 // four million ids ten are left, which the largest segment needs.
 const fewestIDBits = 16
 
-// A hashOf returns the hash of an entry, where the slots do not suffice.
+// A hashOf returns the hash of an entry.
 type hashOf func(id uint32) uint32
 
-// noSegment and noDirectory are those of every new index. They are never
-// written to.
+// Every new index has these. They are never written to.
 var noSegment = segment{slots: make([]slot, 1), idBits: fewestIDBits}
 
 var noDirectory = []*segment{&noSegment}
 
 func newIndex() index { return index{directory: noDirectory, atDepth: 1} }
 
-// spareSlots has empty slots of the largest segments, until the garbage
-// collector frees them.
 var spareSlots sync.Pool // of *[largestSegment]slot, all empty
 
 func newSlots(size int) []slot {
@@ -78,8 +73,6 @@ func newSlots(size int) []slot {
 	return make([]slot, size)
 }
 
-// giveBack makes the largest slots available to others. The segment must not be
-// used again.
 func (s *segment) giveBack() {
 	if len(s.slots) == largestSegment {
 		clear(s.slots)
@@ -96,8 +89,7 @@ func (x *index) prefix(hash uint32) uint32 {
 	return uint32(uint64(hash) >> (32 - x.depth))
 }
 
-// insert files id under hash. The index must not have an entry for the same
-// item.
+// insert files id under hash, under which the item must not be filed.
 func (x *index) insert(hash, id uint32, of hashOf) {
 	s := x.segmentOf(hash)
 	for s.full() {
@@ -129,12 +121,9 @@ func (s *segment) widen(idBits uint8) {
 	s.idBits = wide.idBits
 }
 
-// tells reports whether the slots of a segment of that size suffice to compute
-// where probes begin.
+// tells reports whether the slots suffice to compute where probes begin.
 func (s *segment) tells(size int) bool { return size <= 1<<(32-s.idBits) }
 
-// low returns as many low bits of a slot's hash as a segment of that size
-// needs.
 func (s *segment) low(o slot, size int, of hashOf) uint32 {
 	if s.tells(size) {
 		return uint32(o) >> s.idBits
@@ -162,9 +151,8 @@ func (s *segment) locate(id, hash uint32) (position uint32) {
 	return i & mask
 }
 
-// remove empties the slot at position, and moves later slots of the same run
-// back, so that no look-up meets a gap. of may be nil if the slots tell where
-// probes begin.
+// remove moves later slots of the same run back, so that no look-up meets a
+// gap. of may be nil if the slots tell where probes begin.
 func (s *segment) remove(position uint32, of hashOf) {
 	mask := uint32(len(s.slots) - 1)
 	gap := position
@@ -194,12 +182,9 @@ func (x *index) grow(s *segment, hash uint32, of hashOf) {
 	}
 }
 
-// expects returns how large the index is likely to become, in the units of
-// peak.
 func (x *index) expects() uint8 { return max(x.peak, x.expected) }
 
-// mostSplits limits the additional bits of a split. With three, the new
-// segments would be sparse, and join again.
+// With three more bits at once, new segments would be sparse, and join again.
 const mostSplits = 2
 
 func (x *index) splits(s *segment) uint8 {
@@ -218,8 +203,7 @@ func (s *segment) resize(size int, of hashOf) {
 	old.giveBack()
 }
 
-// split divides the slots of segment s among two segments, or more. It reads
-// the hashes of the entries.
+// split divides the slots of a segment among two, or more.
 func (x *index) split(s *segment, hash uint32, of hashOf) {
 	by := x.splits(s)
 	depth := s.depth + by
@@ -245,8 +229,7 @@ func (x *index) split(s *segment, hash uint32, of hashOf) {
 	s.giveBack()
 }
 
-// span returns the part of the directory whose prefixes start with the top
-// depth bits of hash.
+// span is where the directory has the top depth bits of hash.
 func (x *index) span(hash uint32, depth uint8) (first, count uint32) {
 	count = 1 << (x.depth - depth)
 	return x.prefix(hash) &^ (count - 1), count
@@ -268,8 +251,7 @@ func (x *index) doubleDirectory() {
 	x.atDepth = 0
 }
 
-// shrink joins segment s with its buddy, the segment that it would have split
-// from, if the result is far from splitting again.
+// shrink joins a segment with the one that it would have split from.
 func (x *index) shrink(s *segment, hash uint32, of hashOf) {
 	first, count := x.span(hash, s.depth)
 	buddy := x.directory[first^count]

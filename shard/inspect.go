@@ -11,7 +11,6 @@ import (
 
 const states = 3
 
-// rows are items by their states.
 type rows[T comparable] [states + 1][]stats.Item[T]
 
 func (r *rows[T]) cut(limit int) {
@@ -20,7 +19,6 @@ func (r *rows[T]) cut(limit int) {
 	}
 }
 
-// An inspection collects a reading of a set with some of its items.
 type inspection[T comparable] struct {
 	limit int
 	now   present
@@ -32,8 +30,8 @@ type inspection[T comparable] struct {
 }
 
 // Inspect returns the Stats, and at most limit items of each state. The first
-// delayed items are the next to expire. If the queue keeps ages, the first of
-// the others are the longest in their state. A shard with many items is read in
+// delayed items are the next to expire, and if the queue keeps ages, the first
+// of the others the longest in their state. A shard with many items is read in
 // several holds of its lock, after its Stats.
 func (s *Set[T]) Inspect(limit int) stats.Snapshot[T] {
 	l := inspection[T]{limit: max(0, min(limit, math.MaxInt32))}
@@ -76,7 +74,6 @@ func (l *inspection[T]) inspectShard(sh *shard[T]) {
 	}
 }
 
-// firstOf sorts the rows, and cuts them down to the limit.
 func firstOf[T comparable](rows []stats.Item[T], limit int) []stats.Item[T] {
 	slices.SortStableFunc(rows, func(a, b stats.Item[T]) int {
 		if a.State == stats.Delayed {
@@ -88,10 +85,10 @@ func firstOf[T comparable](rows []stats.Item[T], limit int) []stats.Item[T] {
 	return rows[:min(limit, len(rows))]
 }
 
-// first appends the first items of a state, at most limit and rowsPerHold, in
-// one hold of the lock. It reports whether these are all that are wanted. With
-// groups, the longest ready item may be of any group, so first appends all
-// ready items, or none if they are many.
+// first appends the first items of a state, in one hold of the lock, and
+// reports whether these are all that are wanted. With groups, the longest ready
+// item may be of any group, so first appends all ready items, or none if they
+// are many.
 func (sh *shard[T]) first(rows *[]stats.Item[T], state stats.State, limit int) (visited int, all bool) {
 	most, there := min(limit, rowsPerHold), sh.there(state)
 	if limit == 0 || there == 0 {
@@ -138,8 +135,6 @@ func (sh *shard[T]) there(state stats.State) int {
 	return 0
 }
 
-// firstProcessing is first where the shard has no list of the items in
-// processing.
 func (sh *shard[T]) firstProcessing(rows *[]stats.Item[T], want int) (visited int, all bool) {
 	visited, _ = sh.table.piece(0, func(id uint32) {
 		if want > 0 && sh.table.at(id).phase().state() == stats.Processing {
@@ -150,7 +145,7 @@ func (sh *shard[T]) firstProcessing(rows *[]stats.Item[T], want int) (visited in
 	return visited, want == 0
 }
 
-// firstDelayed is first for the items that are delayed and in no other state.
+// firstDelayed skips items that are in another state as well.
 func (sh *shard[T]) firstDelayed(rows *[]stats.Item[T], limit int) (visited int, all bool) {
 	ids, all := sh.wheel.EarliestWithin(rowsPerHold, limit, func(id uint32) bool {
 		visited++
@@ -175,8 +170,6 @@ type search[T comparable] struct {
 	spare *stats.Item[T] // a row that is not kept any more
 }
 
-// A ranked row has its key in the order of its state: the start of the state,
-// or the deadline.
 type ranked[T comparable] struct {
 	at  uint64
 	row *stats.Item[T]
@@ -243,8 +236,7 @@ func (s *search[T]) keep() {
 	s.found, s.rank = s.found[:0], s.rank[:0]
 }
 
-// copy reuses the row that was dropped last, because many rows may be kept for
-// a short time.
+// copy reuses the last row that was dropped.
 func (s *search[T]) copy(found *stats.Item[T]) (row *stats.Item[T]) {
 	if row, s.spare = s.spare, nil; row == nil {
 		row = new(stats.Item[T])

@@ -12,7 +12,6 @@ import (
 // an Add to the served level, cost about the same as without levels, and no
 // operation more than the logarithm of their number.
 
-// A level is the FIFO of a priority.
 type level struct {
 	priority int
 	class    int16 // of the priority: see priorityBitmap
@@ -53,11 +52,10 @@ type levels struct {
 	emptied                    uint32 // how often the shard came to hold nothing
 }
 
-// mostIdleLevels limits the empty levels that are remembered: there may be as
-// many priorities as items.
+// mostIdleLevels bounds memory: there may be as many priorities as items.
 const mostIdleLevels = 8
 
-// needLevels gives a run queue levels. Its items so far have the priority 0.
+// The items of the run queue so far have the priority 0.
 func (q *runQueue[T]) needLevels(ranked bool, lowPriorityInterval uint32) {
 	if q.levels != nil {
 		return
@@ -84,8 +82,7 @@ func (sh *shard[T]) needLevels(id uint32) {
 	sh.queueOf(id).needLevels(ranked, lowPriorityInterval)
 }
 
-// levelsDueForRelease is called when the shard has come to hold nothing. It
-// reports whether it has often enough, while it remembered many levels.
+// levelsDueForRelease is called when the shard has become empty.
 func (sh *shard[T]) levelsDueForRelease() bool {
 	l := sh.ready.levels
 	l.emptied++
@@ -96,8 +93,7 @@ func (sh *shard[T]) levelsDueForRelease() bool {
 	return l.emptied%patienceWithLevels == 0 && !few
 }
 
-// patienceWithLevels is how often a shard empties before it releases its
-// levels. To make them costs about half a kilobyte.
+// A shard that empties so often releases its levels, of half a kilobyte.
 const patienceWithLevels = 64
 
 func (sh *shard[T]) dropLevels() {
@@ -134,16 +130,13 @@ func (l *levels) remember(v *level) {
 	}
 }
 
-// retire forgets a level, if it is empty and enough other empty levels are
-// remembered.
 func (l *levels) retire(v *level) {
 	if v != l.served && v != l.recent && v.place == notInHeap && len(l.byPriority) > len(l.heap)+mostIdleLevels {
 		delete(l.byPriority, v.priority)
 	}
 }
 
-// serve makes a level the served one. The level served before is empty or in
-// the heap.
+// serve makes a level the served one. The last one is empty or in the heap.
 func (l *levels) serve(v *level) {
 	if before := l.served; before != v {
 		l.served = v
@@ -175,7 +168,6 @@ func (q *runQueue[T]) file(t *table[T], v *level, id uint32, e *entry[T]) {
 	t.enter(v, &q.fifo, id, e)
 }
 
-// leave takes a ready entry out of its level, from any place.
 func (q *runQueue[T]) leave(t *table[T], v *level, id uint32, e *entry[T]) {
 	l := q.levels
 	if v == l.served {
@@ -193,7 +185,6 @@ func (q *runQueue[T]) leave(t *table[T], v *level, id uint32, e *entry[T]) {
 	}
 }
 
-// serveNext replaces the served level, which is empty.
 func (q *runQueue[T]) serveNext() {
 	l := q.levels
 	l.unrank(l.served)
@@ -205,8 +196,7 @@ func (q *runQueue[T]) serveNext() {
 	}
 }
 
-// next returns the level to take from: at the interval, or if passedOver is
-// true, the one that was passed over longest.
+// next returns the level that was passed over longest at the interval.
 func (l *levels) next(passedOver bool) *level {
 	if l.lowPriorityInterval > 0 {
 		l.takes++
@@ -218,8 +208,7 @@ func (l *levels) next(passedOver bool) *level {
 	return l.served
 }
 
-// takeFrom takes out the head of a level, which is then the last of those
-// passed over.
+// takeFrom makes the level the last of those passed over.
 func (q *runQueue[T]) takeFrom(t *table[T], v *level) (id uint32, e *entry[T], priority int) {
 	id = q.listOf(v).head
 	e = t.at(id)
@@ -238,8 +227,8 @@ func (q *runQueue[T]) listOf(v *level) *fifo {
 	return &v.list
 }
 
-// inOrder yields the levels in the heap, the highest first. The cost depends on
-// how many are taken: the next level is always a child of one that was yielded.
+// inOrder yields the levels in the heap, the highest first. The next level is
+// always a child of one that was yielded.
 func (l *levels) inOrder() iter.Seq[*level] {
 	return func(yield func(*level) bool) {
 		next := slices.Clone(l.heap[:min(1, len(l.heap))]) // the highest last
@@ -258,8 +247,7 @@ func (l *levels) inOrder() iter.Seq[*level] {
 	}
 }
 
-// rank puts a level last in the order in which levels were passed over, and
-// unrank takes it out.
+// rank puts a level last in the order in which levels were passed over.
 func (l *levels) rank(v *level) {
 	if l.ranked {
 		l.link(v)

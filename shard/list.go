@@ -10,10 +10,9 @@ import (
 	"github.com/shardq/shardq/stats"
 )
 
-// Items yields the items in a state, shard by shard, with no lock held. It
-// misses no item of a shard that stays in the state, and yields none twice.
-// Within a shard, items come in the order of their lists, if there are such
-// lists.
+// Items yields the items in a state, shard by shard, with no lock held: each
+// that stays in the state, and none twice. Within a shard they come in the
+// order of its lists, if there are such lists.
 func (s *Set[T]) Items(state stats.State) iter.Seq[stats.Item[T]] {
 	return func(yield func(stats.Item[T]) bool) {
 		for sh := range s.made() {
@@ -57,15 +56,14 @@ type listing[T comparable] struct {
 	order []int32 // of the rows, or nil if they are in order
 }
 
-// A link is an entry's id, the next entry in its run queue if it is ready, and
-// its place if places are kept.
+// A link has the next entry in the run queue, if the item is ready.
 type link struct {
 	id, next uint32
 	place    uint64
 }
 
-// sweep lists the items of a shard, each once: one that was forgotten and added
-// again has another id, and is met again.
+// An item that was forgotten and added again has another id: sweep meets it
+// again.
 func (l *listing[T]) sweep(sh *shard[T], state stats.State, there int) {
 	l.rows, l.links = make([]stats.Item[T], 0, there), make([]link, 0, there)
 	known := make(map[T]struct{}, there)
@@ -87,7 +85,6 @@ func (l *listing[T]) sweep(sh *shard[T], state stats.State, there int) {
 	})
 }
 
-// byPlace orders ready items by their places, one group after another.
 func (l *listing[T]) byPlace() (order []int32) {
 	for i := range l.rows {
 		order = append(order, int32(i))
@@ -100,7 +97,7 @@ func (l *listing[T]) byPlace() (order []int32) {
 	return order
 }
 
-// inLine orders ready items line by line. A line is one priority of one group.
+// inLine orders ready items by lines, of one priority of one group each.
 // Changes between two holds of the lock may have broken a line into several. Of
 // these, the one that has been ready longest comes first.
 func (l *listing[T]) inLine() (order []int32) {
@@ -158,8 +155,8 @@ func (l *listing[T]) behind() []int32 {
 	return behind
 }
 
-// Left returns all that the set holds, each item once, in no order. It may
-// leave out an item that is added meanwhile.
+// Left returns all that the set holds, each item once, in no order, or without
+// one that is added meanwhile.
 func (s *Set[T]) Left() (rows []stats.Item[T]) {
 	var some []stats.Item[T]
 	for sh := range s.made() {
@@ -172,12 +169,10 @@ func (s *Set[T]) Left() (rows []stats.Item[T]) {
 	return rows
 }
 
-// mostInspected is about the number of timers of a shard that TimeLeft
-// inspects.
 const mostInspected = 1 << 16
 
-// TimeLeft returns the times left of the delays that are running, to the tick.
-// Of a shard with very many it inspects a sample, and scales the result.
+// TimeLeft returns the times left of the running delays, to the tick, from a
+// sample if a shard has more than mostInspected.
 func (s *Set[T]) TimeLeft() (h stats.Histogram) {
 	var sample stats.Sample
 	for sh := range s.made() {
@@ -189,11 +184,10 @@ func (s *Set[T]) TimeLeft() (h stats.Histogram) {
 	return h
 }
 
-// inspectDeadlines inspects delayed items, and returns the number of all. If
-// there are too many, it divides the chunks into runs of neighbors, and
-// inspects one chunk of each run, chosen at random. Chunks at even distances
-// might all be of one burst, or none of it. Chunks chosen from all together
-// might favor one half.
+// inspectDeadlines returns the number of delayed items. If they are too many,
+// it inspects one chunk, at random, of each run of neighbors. Chunks at even
+// distances might all be of one burst. Chunks from all together might favor one
+// half.
 func (s *Set[T]) inspectDeadlines(sh *shard[T], add func(tick uint64)) (delayed int) {
 	chunks, ticks := 0, []uint64{}
 	s.withLock(sh, func() (visited int, more bool) {

@@ -8,12 +8,9 @@ import (
 	"github.com/shardq/shardq/stats"
 )
 
-// measures are the counts and durations of a shard, if metrics are kept. They
-// change under the shard's lock, and are read on request.
-//
-// The queue duration of an item begins when it became ready or, as in
-// client-go, with the add during its previous processing. A column keeps the
-// moment of that add.
+// measures are the counts and durations of a shard. They change under its lock,
+// and are read on request. The queue duration of an item begins when it became
+// ready or, as in client-go, with the add during its previous processing.
 type measures struct {
 	// begins is the sum of the moments at which the items in processing were
 	// handed out, modulo its range.
@@ -30,7 +27,6 @@ type measures struct {
 
 func (sh *shard[T]) measures() *measures { return sh.set.measures[sh.number] }
 
-// needMeasures returns the shard's measures, which outlive its table.
 func (sh *shard[T]) needMeasures() *measures {
 	if sh.measures() == nil {
 		sh.set.measures[sh.number] = &measures{}
@@ -38,8 +34,6 @@ func (sh *shard[T]) needMeasures() *measures {
 	return sh.measures()
 }
 
-// onStart is called when an item is handed out that has been ready since a
-// moment.
 func (m *measures) onStart(id uint32, ready, now uint64, c *coarseClock) {
 	asked := ready
 	if m.marks > 0 {
@@ -50,7 +44,6 @@ func (m *measures) onStart(id uint32, ready, now uint64, c *coarseClock) {
 	m.countDown(c)
 }
 
-// onFinish is called when a processing has ended that began at a moment.
 func (m *measures) onFinish(began, now uint64, wasDirty bool, c *coarseClock) {
 	m.begins -= began
 	m.work.Record(began, now)
@@ -66,8 +59,7 @@ func (m *measures) onDirty(id uint32, now uint64) {
 	*m.marked.Hold(id) = now
 }
 
-// onCancel is called when a dirty item is canceled, or a ready one, which may
-// have been dirty before.
+// onCancel: a ready item may have been dirty before.
 func (m *measures) onCancel(id uint32, what effect) {
 	if what == unmark {
 		m.dirty--
@@ -81,7 +73,6 @@ func (m *measures) countDown(c *coarseClock) {
 	}
 }
 
-// unmark removes the mark of an item, and returns the marked moment, or 0.
 func (m *measures) unmark(id uint32) (at uint64) {
 	cell := m.marked.Lookup(id)
 	if cell == nil || *cell == 0 {
@@ -93,15 +84,14 @@ func (m *measures) unmark(id uint32) (at uint64) {
 	return at
 }
 
-// askForReading makes the next operation read the clock, and starts the next
-// count. It is odd, so that readings follow Gets and Dones in turn: the time
-// since the previous reading counts for what ends with the reading.
+// askForReading makes the next operation read the clock. The next count is odd,
+// so that readings follow Gets and Dones in turn: the time since the previous
+// reading counts for what ends with the reading.
 func (m *measures) askForReading(c *coarseClock) {
 	m.untilReading = int32(c.sampler.interval.Load() | 1)
 	c.invalidate()
 }
 
-// dropMarks releases the column of a shard that holds nothing.
 func (sh *shard[T]) dropMarks() {
 	if sh.set.measures != nil && sh.measures() != nil {
 		sh.measures().marked = chunked.Array[uint64]{}
@@ -115,8 +105,8 @@ func (m *measures) askedAt(id uint32, ready uint64) uint64 {
 	return ready
 }
 
-// countRetryOf counts an add with a delay. As in client-go, it counts an add of
-// a delayed item as well, and nothing after a shutdown.
+// countRetryOf counts as client-go does: also an add of a delayed item, and
+// nothing after a shutdown.
 func (s *Set[T]) countRetryOf(item T, d Delay) {
 	if d.Retry && item == item { //nolint:staticcheck // NaN is not
 		s.countRetry()
@@ -129,15 +119,13 @@ func (s *Set[T]) countRetry() {
 	}
 }
 
-// CountBackoff counts a delay that the limiter was asked for, unless a shutdown
-// has begun.
+// CountBackoff counts a delay that the limiter was asked for.
 func (s *Set[T]) CountBackoff() {
 	if s.measures != nil && !s.ShuttingDown() {
 		s.lane().backoffs.Add(1)
 	}
 }
 
-// newMetrics returns the counts that need no lock.
 func (s *Set[T]) newMetrics() *stats.Metrics {
 	m := &stats.Metrics{}
 	for i := range s.lanes {
@@ -177,8 +165,8 @@ func (sh *shard[T]) inFlight(now uint64) (together, longest time.Duration) {
 
 type inFlight struct{ together, longest time.Duration }
 
-// noteEndOfUpdates is called when a shutdown begins. From then on, client-go
-// does not update what it reports of the items in processing.
+// noteEndOfUpdates freezes what metrics report of the items in processing when
+// a shutdown begins, as client-go does.
 func (s *Set[T]) noteEndOfUpdates() {
 	if s.measures == nil || s.ShuttingDown() {
 		return
@@ -194,8 +182,7 @@ func (s *Set[T]) noteEndOfUpdates() {
 	s.inFlightAtEnd.CompareAndSwap(nil, &end)
 }
 
-// A present is a reading of the clock before shards are inspected, and the
-// coarse clock's reading before that.
+// A present is a reading of the clock, and the coarse clock's before that.
 type present struct{ now, before uint64 }
 
 // present reads the clock. No lock must be held.
@@ -204,8 +191,7 @@ func (s *Set[T]) present() present {
 	return present{s.time.nanoseconds(), before}
 }
 
-// presentAnyway is present, or the last reading if the clock panics, so that a
-// shutdown goes on.
+// presentAnyway lets a shutdown go on if the clock panics.
 func (s *Set[T]) presentAnyway() (now present) {
 	now.now = s.coarse.now.Load()
 	now.before = now.now
@@ -213,9 +199,8 @@ func (s *Set[T]) presentAnyway() (now present) {
 	return s.present()
 }
 
-// seen returns the moment at which the shard is inspected. An item handed out
-// since the clock was read has a later stamp. With the earlier one, it would
-// reduce the time in flight of the others.
+// seen corrects a reading of the clock: an item handed out since has a later
+// stamp, and would reduce the time in flight of the others.
 func (sh *shard[T]) seen(by present) uint64 {
 	if now := sh.set.coarse.now.Load(); now != by.before {
 		return max(by.now, now)

@@ -5,9 +5,8 @@ import (
 	"sync/atomic"
 )
 
-// An outbox has the calls of a hook that are due, in their order. They are kept
-// under a shard's lock, and made once it is released. The outbox's own lock is
-// a leaf.
+// An outbox keeps calls of a hook under a shard's lock, to be made in their
+// order once it is released. The outbox's own lock is a leaf.
 type outbox[E any] struct {
 	mu      sync.Mutex
 	kept    []E // the first sent ones were sent
@@ -25,8 +24,7 @@ func (o *outbox[E]) keep(reports ...E) {
 	}
 }
 
-// close drops what is kept. It does not wait for a call of the hook, because
-// the hook itself may shut the queue down.
+// close waits for no call: the hook itself may shut the queue down.
 func (o *outbox[E]) close() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -34,8 +32,8 @@ func (o *outbox[E]) close() {
 	o.pending.Store(false)
 }
 
-// send calls a hook for what is kept. The caller holds no lock, and does not
-// own the timer. If the hook panics, the next call goes on with the others.
+// send calls a hook. The caller holds no lock, and does not own the timer. If
+// the hook panics, the next call goes on with the others.
 func (o *outbox[E]) send(hook func(E)) {
 	for o.pending.Load() {
 		if report, ok := o.take(); ok {

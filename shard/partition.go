@@ -7,9 +7,8 @@ import (
 	"unsafe"
 )
 
-// A partition sorts the items of a batch by their shards, and keeps their order
-// within each. It puts places in the batch into buckets, by the low bits of the
-// shards' numbers, and does not allocate.
+// A partition sorts places in a batch into buckets, by the low bits of their
+// shards' numbers, and keeps their order. It does not allocate.
 type partition struct {
 	shard    uint16 // of the current bucket
 	current  bucket
@@ -29,8 +28,7 @@ type partition struct {
 // A bucket is a list of places, each as 1 + its number. 0 is none.
 type bucket struct{ first, last uint8 }
 
-// assign puts the item at a place of the batch into its bucket. It may call
-// user code.
+// assign may call user code.
 func (s *Set[T]) assign(p *partition, place int, item T) {
 	if p.tags == nil {
 		sh, hash := s.locate(item)
@@ -67,7 +65,6 @@ func (p *partition) put(b *bucket, place uint8) {
 	p.behind[place-1] = 0
 }
 
-// next makes the places of another shard the current bucket.
 func (p *partition) next() bool {
 	if p.occupied == 0 {
 		return false
@@ -91,7 +88,6 @@ func (p *partition) next() bool {
 	return true
 }
 
-// take removes the first place of the current bucket.
 func (p *partition) take() (place int, ok bool) {
 	if p.current.first == 0 {
 		return 0, false
@@ -116,10 +112,9 @@ func appendStrings(offsets []uintptr, t reflect.Type, base uintptr) []uintptr {
 	return offsets
 }
 
-// prefetch reads the first byte of every string in the items of a batch, which
-// are about to be hashed. Usually the bytes are in no cache. The loop is so
-// short that the processor has several reads in flight at once, while a hash
-// waits for each in turn.
+// prefetch reads the first byte of every string that is about to be hashed.
+// Usually it is in no cache. In this short loop the processor has several reads
+// in flight, while a hash waits for each in turn.
 func (s *Set[T]) prefetch(items []T) (sum byte) {
 	for _, offset := range s.strings {
 		for i := range items {
@@ -132,8 +127,7 @@ func (s *Set[T]) prefetch(items []T) (sum byte) {
 	return sum
 }
 
-// prefetchSlots reads the slots at which the look-ups of the current bucket
-// begin, for the same reason.
+// prefetchSlots reads the slots at which look-ups begin, for the same reason.
 func (sh *shard[T]) prefetchSlots(p *partition) {
 	if sh.table == nil {
 		return
@@ -145,8 +139,6 @@ func (sh *shard[T]) prefetchSlots(p *partition) {
 	p.prefetched += byte(sum)
 }
 
-// prefetchClaimed reads the entries that the handles of the current bucket
-// name, and then their slots.
 func (sh *shard[T]) prefetchClaimed(p *partition, handles []Handle) {
 	sum := uint32(0)
 	for place := p.current.first; place != 0; place = p.behind[place-1] {
@@ -157,8 +149,8 @@ func (sh *shard[T]) prefetchClaimed(p *partition, handles []Handle) {
 	p.prefetched += byte(sum)
 }
 
-// prefetchTimer reads the timer of an item that is likely to be delayed, before
-// the look-up reads the entry. The processor then fetches both at once.
+// prefetchTimer reads the timer of an item that is likely to be delayed, so
+// that the processor fetches it and the entry at once.
 func (sh *shard[T]) prefetchTimer(hash uint32) {
 	if sh.table != nil {
 		sh.wheel.prefetched, _ = sh.wheel.Deadline(sh.table.first(hash))

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// PauseGroup stops the items of a group from being handed out until a moment,
-// or until ResumeGroup if that is zero. It replaces an earlier pause.
+// PauseGroup holds the items of a group back until a moment, or until
+// ResumeGroup if that is zero. It replaces an earlier pause.
 func (s *Set[T]) PauseGroup(group string, until time.Time) {
 	end := uint64(math.MaxUint64)
 	if !until.IsZero() {
@@ -30,8 +30,7 @@ func (s *Set[T]) pauseGroup(group string, end uint64) {
 	})
 }
 
-// RefreshGroup asks the user again for the policy of a group, which counts at
-// once.
+// RefreshGroup asks the user again for the policy of a group.
 func (s *Set[T]) RefreshGroup(group string) {
 	s.mustHaveGroups()
 	var to tag
@@ -45,10 +44,9 @@ func (s *Set[T]) RefreshGroup(group string) {
 	})
 }
 
-// changeGroup calls change with the id of a group, under the lock of its shard,
-// and wakes a consumer if the group was freed. It does not if the shard does
-// not know the group, unless make is true. It also wakes one if consumers may
-// leave, because the last group that they waited for may be paused now.
+// changeGroup also wakes a consumer if consumers may leave, because the last
+// group that they waited for may be paused now. If make is false, the group
+// must be known.
 func (s *Set[T]) changeGroup(group string, make bool, change func(sh *shard[T], of uint32) (freed bool)) {
 	hash := s.hashOfGroup(group)
 	sh := s.shardAt(s.groupRoute(group))
@@ -64,8 +62,6 @@ func (s *Set[T]) changeGroup(group string, make bool, change func(sh *shard[T], 
 	}
 }
 
-// findGroup returns the id of a group, or 0 if the shard does not know it and
-// make is false.
 func (sh *shard[T]) findGroup(name string, hash uint32, make bool) (of uint32) {
 	if sh.groups == nil && !make {
 		return 0

@@ -7,13 +7,11 @@ import (
 )
 
 // Usually an item joins the tail of its run queue when it becomes ready. With
-// KeepPlaces its place is that of the add that asked for the run: a number that
-// grows from add to add of a shard.
-//
-// An item that becomes ready late, behind its place, goes into a heap beside
-// the list of its level, unless it is the next of all. The head of the list is
-// always the next item of the level. So only late items cost more than others,
-// and no more than the logarithm of their number.
+// KeepPlaces its place is that of the add that asked for the run. An item that
+// becomes ready late, behind its place, goes into a heap beside the list of its
+// level, unless it is the next of all. The head of the list is always the next
+// item of the level. So only late items cost more, and no more than the
+// logarithm of their number.
 
 type places struct {
 	of   cells[place]
@@ -32,8 +30,6 @@ func (p *places) renew(id uint32) {
 	}
 }
 
-// keepsPlace reports whether a delayed item keeps its place if an add with this
-// priority makes it ready.
 func (sh *shard[T]) keepsPlace(id uint32, priority int) bool {
 	return sh.table.places != nil && priority <= sh.table.requested.delayed(id)
 }
@@ -55,8 +51,7 @@ type lateHeap struct {
 	places *places
 }
 
-// Len, Less, Swap, Push and Pop implement heap.Interface. Push and Pop would
-// allocate, and are not used.
+// heap.Interface. Push and Pop would allocate, and are not used.
 func (h *lateHeap) Len() int { return len(h.ids) }
 
 func (h *lateHeap) Less(i, j int) bool {
@@ -96,8 +91,7 @@ func (h *lateHeap) remove(i int) (id uint32) {
 	return id
 }
 
-// enter puts a ready entry into a level, whose list is f: at its place, or at
-// the tail if places are not kept.
+// enter puts an entry at its place, or at the tail if places are not kept.
 func (t *table[T]) enter(v *level, f *fifo, id uint32, e *entry[T]) {
 	if t.places == nil {
 		t.join(f, id, e)
@@ -131,8 +125,7 @@ func (t *table[T]) quit(v *level, f *fifo, id uint32, e *entry[T]) {
 	t.quitInPlace(v, f, id, e)
 }
 
-// quitInPlace makes the next entry of the level the head of the list, if the
-// entry was that.
+// quitInPlace makes the next entry of the level the head of the list.
 func (t *table[T]) quitInPlace(v *level, f *fifo, id uint32, e *entry[T]) {
 	p := t.places
 	if late := p.of.At(id).late; late != 0 {
@@ -148,8 +141,6 @@ func (t *table[T]) quitInPlace(v *level, f *fifo, id uint32, e *entry[T]) {
 	}
 }
 
-// walkLevel visits the entries of a level in order until visit returns false.
-// It reports whether it visited all.
 func (t *table[T]) walkLevel(v *level, f *fifo, visit func(id uint32) bool) (on bool) {
 	if v.late == nil || len(v.late.ids) == 0 {
 		return t.walk(f, visit)

@@ -20,8 +20,7 @@ type Delay struct {
 	UnlessReady bool
 }
 
-// A DelayPolicy chooses between the deadline of an item that is delayed
-// already, and the new one.
+// A DelayPolicy chooses between an item's deadline and a new one.
 type DelayPolicy uint8
 
 const (

@@ -20,9 +20,8 @@ func (s *Set[T]) addAtPriority(item T, priority int) {
 	s.after(fx)
 }
 
-// requestPriority notes the requested priority of an entry that is about to be
-// added, and keeps the add for OnAdd. The greatest priority requested counts.
-// The entry also gets a place, unless it keeps the one of its delay.
+// requestPriority notes the priority of an add, of which the greatest counts,
+// and keeps the add for OnAdd. The entry gets a place unless it has one.
 func (sh *shard[T]) requestPriority(id uint32, e *entry[T], r request, hasPlace bool) {
 	if (r.priority != 0 || sh.table.places != nil) && sh.queueOf(id).levels == nil {
 		sh.needLevels(id)
@@ -63,15 +62,13 @@ func (sh *shard[T]) raise(id uint32, e *entry[T], priority int) {
 	}
 }
 
-// raisePriority raises the priority of an entry that is ready or dirty.
 func (sh *shard[T]) raisePriority(id uint32, e *entry[T], priority int) {
 	if priority != 0 || sh.table.requested != nil {
 		sh.requestPriority(id, e, request{priority: priority}, true)
 	}
 }
 
-// requested has the greatest priorities that adds requested, in columns by
-// entry, which have memory where a priority is not 0.
+// requested has the greatest priorities that adds requested, in columns.
 type requested struct {
 	runs   cells[int]
 	delays chunked.Array[int]
@@ -91,8 +88,6 @@ func (t *table[T]) dropRequested() {
 	}
 }
 
-// run returns the priority of the next run of an entry that is ready or dirty.
-// A nil r has only 0.
 func (r *requested) run(id uint32) int {
 	if r == nil {
 		return 0
@@ -142,8 +137,7 @@ func (sh *shard[T]) priorityOf(id uint32, e *entry[T]) int {
 	return sh.table.requested.run(id)
 }
 
-// requestedFor returns the requested priorities, or nil while all are 0 and the
-// given one is, too.
+// requestedFor returns nil while all priorities are 0.
 func (sh *shard[T]) requestedFor(id uint32, priority int) *requested {
 	if priority != 0 && sh.queueOf(id).levels == nil {
 		sh.needLevels(id)
@@ -151,7 +145,6 @@ func (sh *shard[T]) requestedFor(id uint32, priority int) *requested {
 	return sh.table.requested
 }
 
-// raiseDelayedPriority raises the priority of an item that stays delayed.
 func (sh *shard[T]) raiseDelayedPriority(id uint32, priority int) {
 	if r := sh.requestedFor(id, priority); r != nil && priority > r.delayed(id) {
 		r.setDelayed(id, priority)
@@ -159,7 +152,6 @@ func (sh *shard[T]) raiseDelayedPriority(id uint32, priority int) {
 	}
 }
 
-// setDelayedPriority sets the priority of a delay that begins.
 func (sh *shard[T]) setDelayedPriority(id uint32, priority int) {
 	if r := sh.requestedFor(id, priority); r != nil {
 		r.setDelayed(id, priority)
@@ -167,8 +159,7 @@ func (sh *shard[T]) setDelayedPriority(id uint32, priority int) {
 	}
 }
 
-// renewDelayed gives a delayed entry the last place, unless it has a run to
-// come, whose place it keeps.
+// renewDelayed leaves an entry the place of a run to come.
 func (sh *shard[T]) renewDelayed(id uint32) {
 	if p := sh.table.at(id).phase(); p == idle || p == processing {
 		sh.table.places.renew(id)

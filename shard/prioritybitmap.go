@@ -6,24 +6,21 @@ import (
 	"sync/atomic"
 )
 
-// A Get must find the highest level without locking every shard. So the
-// priority bitmap has a bit for each shard, under the class of the level that
-// the shard serves. Classes are priorities, rounded toward zero beyond 15: to a
-// multiple of 2 up to 31, of 4 up to 63, and so on, like a floating-point
-// number with three bits after the first. So levels are told apart that differ
-// by an eighth or more, and the bitmap has one size for any priorities.
+// The priority bitmap has a bit for each shard, under the class of the level
+// that the shard serves, so that a Get need not lock every shard. Classes are
+// priorities, rounded toward zero beyond 15: to a multiple of 2 up to 31, of 4
+// up to 63, and so on. So levels are told apart that differ by an eighth or
+// more, and the bitmap has one size for any priorities.
 //
 // The bitmap is advice. The ready bits are what finds an item, and a Get that
-// the bitmap has led to a shard takes the best item that it finds there. Ready
-// shards that have no bit in the bitmap serve priority 0.
+// the bitmap has led to a shard takes the best item there. Ready shards that
+// have no bit in the bitmap serve priority 0.
 
-// Classes of one sign, including zero's.
 const (
 	exactClasses = 16
 	classes      = exactClasses + 8*(bits.UintSize-1-4)
 )
 
-// classOf returns the class of a priority. Classes are ordered like priorities.
 func classOf(priority int) int16 {
 	if priority < 0 {
 		return -magnitude(uint64(-int64(priority)))
@@ -31,8 +28,7 @@ func classOf(priority int) int16 {
 	return magnitude(uint64(priority))
 }
 
-// magnitude returns the class of a number: at most 1 above the greatest int,
-// with which it shares its class.
+// magnitude takes a number at most 1 above the greatest int.
 func magnitude(n uint64) int16 {
 	if n < exactClasses {
 		return int16(n)
@@ -48,7 +44,6 @@ type priorityBitmap struct {
 	low   []atomic.Uint64 // a bit for each shard that serves a level below 0
 }
 
-// A side has the classes of one sign, by their distance from 0.
 type side struct {
 	// present has a bit for each class that has a shard, or had one. last is
 	// the last word of present that was ever used, or -1.
@@ -76,9 +71,9 @@ func (s *side) of(distance, words int) []atomic.Uint64 {
 	return s.shards[distance*words : (distance+1)*words]
 }
 
-// publishPriority publishes the class of the level that the shard serves. The
-// bit stays when the shard becomes empty, because a Get reads the ready bits as
-// well. If the shard has become ready, its ready bit must be set first.
+// publishPriority keeps the bit when the shard becomes empty: a Get reads the
+// ready bits as well. If the shard has become ready, its ready bit must be set
+// first.
 func (sh *shard[T]) publishPriority(l *levels, becameReady bool) {
 	if class := l.served.class; class != l.class || becameReady && class != 0 {
 		sh.setClass(l, class)
@@ -117,8 +112,7 @@ func (p *priorityBitmap) move(from, to int16, word int, bit uint64) {
 	}
 }
 
-// show makes Gets consider a class, after a shard has set its bit there and its
-// ready bit: see tidy.
+// show must follow the shard's bit and its ready bit: see tidy.
 func (p *priorityBitmap) show(class int16) {
 	s, distance := p.sideOf(class)
 	word, here := distance/64, uint64(1)<<(distance%64)
@@ -138,9 +132,8 @@ func (p *priorityBitmap) sideOf(class int16) (s *side, distance int) {
 	return &p.above, int(class)
 }
 
-// emptyClasses is the number of empty classes that a Get skips before it hides
-// them. To hide each, and to show it again with the next item, costs more than
-// to skip it.
+// A Get skips so many empty classes before it hides them. To hide each, and
+// show it again with the next item, costs more.
 const emptyClasses = 4
 
 // tidy hides a class, and then checks whether a shard has joined it meanwhile.
@@ -157,7 +150,6 @@ func (s *side) tidy(distance, words int, ready func(word int) uint64) {
 	}
 }
 
-// lockHighest is lockReady for a shard of the highest class that has any.
 func (s *Set[T]) lockHighest(p *priorityBitmap, start uint32) *shard[T] {
 	inVain := 0
 	for word := int(p.above.last.Load()); word >= 0; word-- {
@@ -204,8 +196,7 @@ func (s *Set[T]) lockNotLow(p *priorityBitmap, start uint32) *shard[T] {
 	return s.lockAmong(p.low, ^uint64(0), start)
 }
 
-// lockAmong is lockReady for the shards that have a bit in a set or, if without
-// is all ones, for those that have none.
+// lockAmong locks a ready shard of a set or, if without is all ones, of no set.
 func (s *Set[T]) lockAmong(set []atomic.Uint64, without uint64, start uint32) *shard[T] {
 	var first *shard[T]
 	word := int(start / 64)
@@ -231,8 +222,6 @@ func (s *Set[T]) lockAmong(set []atomic.Uint64, without uint64, start uint32) *s
 	return first
 }
 
-// lockByPriority is lockReady with a priority bitmap. It reports whether the
-// Get passes over the higher levels.
 func (s *Set[T]) lockByPriority(p *priorityBitmap, lane *lane) (sh *shard[T], passedOver bool) {
 	if s.config.LowPriorityInterval > 0 && lane.gets.Add(1)%uint32(s.config.LowPriorityInterval) == 0 {
 		return s.lockPassedOver(lane), true

@@ -9,21 +9,17 @@ import (
 
 // A rate is kept by the generic cell rate algorithm (The ATM Forum, Traffic
 // Management Specification 4.0, 1996): a token bucket in one word, the moment
-// at which the bucket is full again. A token that is taken moves that moment by
-// an interval. The bucket has a token while the moment is less than a whole
-// bucket away. So nothing has to be done while a bucket fills.
-//
-// Moments are nanoseconds of the queue's clock. If that is set back, a bucket
+// at which it is full again. A token moves that moment by an interval. The
+// bucket has a token while the moment is less than a whole bucket away. So
+// nothing has to be done while it fills. If the clock is set back, a bucket
 // waits for it, as delays do.
 
-// A rate is a [stats.Rate] as the shards use it. The zero rate is no limit.
 type rate struct {
 	interval uint64 // the nanoseconds of one token
 	burst    uint32 // the tokens in a full bucket
 }
 
-// mostInterval bounds an interval, and the time in which a bucket fills, to 146
-// years, so that no sum with a moment overflows.
+// 146 years, so that no sum with a moment overflows.
 const mostInterval = 1 << 62
 
 // rateOf returns a rate that never exceeds r. It panics if r has a fault.
@@ -50,7 +46,7 @@ func (r rate) public() stats.Rate {
 
 func (r rate) limits() bool { return r.interval != 0 }
 
-// filling returns the time in which an empty bucket fills up to n tokens.
+// filling returns the time in which n tokens come.
 func (r rate) filling(n uint32) uint64 {
 	high, low := bits.Mul64(r.interval, uint64(n))
 	if high != 0 || low > mostInterval {
@@ -59,8 +55,7 @@ func (r rate) filling(n uint32) uint64 {
 	return low
 }
 
-// opens returns the moment from which on a bucket that is full at some moment
-// has a token.
+// opens returns when a bucket has a token that is full at some moment.
 func (r rate) opens(full uint64) uint64 {
 	if !r.limits() {
 		return 0
@@ -68,18 +63,16 @@ func (r rate) opens(full uint64) uint64 {
 	return full - min(full, r.filling(r.burst-1))
 }
 
-// A consumer takes a token later than it is there: the driver frees a group at
-// the first tick after that moment, a timer may be late, and a consumer has to
-// wake up. A full bucket gains nothing meanwhile, so a rate near one item for
-// each tick would not be reached. So the next token counts from when the bucket
-// was full, at most madeUpFor before. If it was full for longer than a rest,
-// nobody has waited. Both are in ticks.
+// A consumer takes a token late: the driver frees a group at the next tick, and
+// timers and consumers take time. A full bucket gains nothing meanwhile, so a
+// rate near one item for each tick would not be reached. So the next token
+// counts from when the bucket was full, at most madeUpFor before. If it was
+// full for longer than a rest, nobody has waited. Both are in ticks.
 const (
 	madeUpFor = 2 // one by which a wait is rounded up, one for timer and consumer
 	rest      = 10
 )
 
-// spend returns when the bucket is full after a token was taken now.
 func (r rate) spend(full, now, tick uint64) uint64 {
 	switch gap := now - min(full, now); {
 	case gap > rest*tick:
@@ -90,9 +83,9 @@ func (r rate) spend(full, now, tick uint64) uint64 {
 	return full + r.interval
 }
 
-// convert returns when a bucket of another rate is full that has as many tokens
-// as this one, or as many as it has room for. The rest of its room fills at the
-// new rate, so that a change makes no tokens.
+// convert returns when a bucket of another rate is full that has as many
+// tokens, or as many as it has room for. The rest fills at the new rate, so
+// that a change makes no tokens.
 func (r rate) convert(full, now uint64, to rate) uint64 {
 	switch {
 	case r == to:

@@ -2,9 +2,7 @@ package shard
 
 import "sync/atomic"
 
-// What a shard publishes about its ready items: its ready bit, its place in the
-// priority bitmap, its groups in the round robin. Run queues know nothing of
-// these.
+// What a shard publishes about its ready items. Run queues know nothing of it.
 
 func (sh *shard[T]) queueOf(id uint32) *runQueue[T] {
 	if sh.groups == nil {
@@ -72,13 +70,11 @@ func (sh *shard[T]) pulled(q *runQueue[T], id uint32, becameEmpty bool) {
 	}
 }
 
-// The ready bits tell which shards have ready items. A shard's bit changes only
-// under its lock, in the same critical section as its run queue. So a reader
-// that sees the bit clear knows that the run queue was empty.
-//
-// Each rowBits shards have a word on a cache line of its own. An add that finds
-// its shard empty writes to it, and so does a Get that leaves the shard empty.
-// With one word, all cores would contend for it.
+// A shard's ready bit changes only under its lock, in the same critical section
+// as its run queue. So a reader that sees it clear knows that the run queue was
+// empty. Each rowBits shards have a word on a cache line of its own: adds that
+// find their shard empty write to it, and Gets that leave it empty. With one
+// word, all cores would contend for it.
 
 const rowBits = 16 // the shards that share a word
 
@@ -102,8 +98,8 @@ func (s *Set[T]) readyWord(word int) (ready uint64) {
 	return ready
 }
 
-// anyReady reports whether any shard had something ready at some moment since
-// the call began. If not, each shard was empty at some moment since then.
+// If anyReady returns false, each shard was empty at some moment during the
+// call.
 func (s *Set[T]) anyReady() bool {
 	if len(s.shards) == 1 {
 		return s.servable(s.shard(0))
@@ -125,8 +121,7 @@ func (s *Set[T]) servable(sh *shard[T]) bool {
 	return !sh.ready.isEmpty()
 }
 
-// markReady and markEmpty change a shard's ready bit. A single shard needs
-// none: locking it costs no more.
+// A single shard needs no ready bit: locking it costs no more.
 func (s *Set[T]) markReady(number uint16) {
 	if len(s.shards) > 1 {
 		s.readyRows[number/rowBits].bits.Or(1 << (number % rowBits))

@@ -3,10 +3,10 @@ package shard
 import "sync/atomic"
 
 // A Drain may accept retries: adds of items in processing. Other adds are
-// dropped, so that an empty shard stays empty, and the drain is over when all
-// are. Only then is the shutdown completed: consumers must stay for the
-// retries, and the driver for their delays. A Drain accepts retries if it is
-// the first call that ends the queue, until another begins that does not.
+// dropped, so that an empty shard stays empty, and the shutdown is completed
+// when all are: consumers must stay for the retries, and the driver for their
+// delays. The first call that ends a queue decides, and later ones only for
+// refusal.
 
 type Retries struct{ state atomic.Uint32 }
 
@@ -16,8 +16,7 @@ const (
 	refusingRetries        // another call has
 )
 
-// Decide notes that a call begins that ends the queue, and whether it accepts
-// retries.
+// Decide notes that a call begins that ends the queue.
 func (r *Retries) Decide(take bool) {
 	if !take {
 		r.state.Store(refusingRetries)
@@ -26,7 +25,6 @@ func (r *Retries) Decide(take bool) {
 	}
 }
 
-// Taken reports whether such a call has begun, and retries are accepted.
 func (r *Retries) Taken() bool { return r.state.Load() == takingRetries }
 
 // TakesBack reports whether items in processing can be added.
@@ -63,7 +61,6 @@ func (s *Set[T]) sweep(w DelayedPolicy, dropped *[]T) {
 	s.notify() // last, because it may panic
 }
 
-// beginSweep returns false if a sweep is under way.
 func (s *Set[T]) beginSweep(sh *shard[T], w DelayedPolicy, dropped *[]T) bool {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()

@@ -1,13 +1,11 @@
 package shard
 
 // Again asks for one more run of an item in processing, ends a delay of it, and
-// reports whether the processing goes on. It works after a shutdown began as
-// well: drains wait for the Done that is owed, and the consumer that owes it
-// can take the item. It calls no user code.
+// reports whether the processing goes on. It works during a shutdown: drains
+// wait for the Done that is owed, and its consumer can take the item.
 func (s *Set[T]) Again(h Handle) (inProcessing bool) { return s.AgainAt(h, 0) }
 
-// AgainAt is [Set.Again] with at least the given priority and that of a delay
-// that it ends.
+// AgainAt is Again with at least the given priority.
 func (s *Set[T]) AgainAt(h Handle, priority int) (inProcessing bool) {
 	sh := s.shard(int(h.shard))
 	sh.mu.Lock()
@@ -32,8 +30,8 @@ const (
 
 // Retry ends a processing and adds the item again, after a delay if there is
 // one. Once a shutdown has begun, it does so only during a Drain that accepts
-// retries. Otherwise the processing goes on, so that the caller can act before
-// it ends it. If the clock panics, the item becomes ready at once.
+// retries. Otherwise the processing goes on, so that the caller can act. If the
+// clock panics, the item becomes ready at once.
 func (s *Set[T]) Retry(h Handle, d Delay) (came Comeback) {
 	read := false
 	defer func() {
@@ -50,9 +48,8 @@ func (s *Set[T]) Retry(h Handle, d Delay) (came Comeback) {
 	return s.retryAt(h, deadline, d.Priority)
 }
 
-// Release ends a processing and makes the item ready again, last in its shard
-// and with at least the given priority, also after a shutdown. It reports
-// whether the processing was still going on.
+// Release ends a processing and makes the item ready again, last in its shard,
+// also after a shutdown. It reports whether the processing was still going on.
 func (s *Set[T]) Release(h Handle, priority int) (ended bool) {
 	defer func() { ended = s.releaseNow(h, priority) }() // also if the clock panics
 	s.refreshForWork()
@@ -94,7 +91,6 @@ func (s *Set[T]) retryAt(h Handle, d Deadline, priority int) (came Comeback) {
 	return came
 }
 
-// addAgain returns the deadline of the item's delay, or never if there is none.
 func (sh *shard[T]) addAgain(id uint32, e *entry[T], d Deadline, priority int) (deadline uint64) {
 	if d.f.delayed {
 		return sh.fileAgain(id, e, d)
@@ -109,21 +105,18 @@ type Deadline struct {
 	f  filing
 }
 
-// DeadlineOf reads the clock, and returns when a delay expires that begins now.
+// DeadlineOf reads the clock for a delay that begins now.
 func (s *Set[T]) DeadlineOf(d Delay) Deadline {
 	at := s.driver.taken(s.time.nanoseconds())
 	return Deadline{at, s.time.filing(d, at)}
 }
 
-// Postpone delays an item in processing until a deadline, and reports whether
-// the processing goes on. The run after the delay also serves the adds made
+// Postpone delays an item in processing, whose next run also serves adds made
 // during the processing. With KeepEarliest such adds go first: the item becomes
 // ready at its Done. So it does once a shutdown has begun, unless a Drain
-// accepts retries. If the item was delayed during the processing, the policy
-// chooses between the two deadlines.
-//
-// The deadline must have a positive delay. Postpone calls no user code before
-// the item is delayed.
+// accepts retries. For an item that was delayed already, the policy chooses.
+// The delay must be positive. Postpone calls no user code before the item is
+// delayed.
 func (s *Set[T]) Postpone(h Handle, d Deadline, policy DelayPolicy) (inProcessing bool) {
 	addsGoFirst := policy == KeepEarliest
 	sh := s.lockSwept(h)
@@ -155,8 +148,6 @@ func (s *Set[T]) Postpone(h Handle, d Deadline, policy DelayPolicy) (inProcessin
 	return e != nil
 }
 
-// withDelay cancels the delay of an item. It returns d or the deadline of that
-// delay, as the policy says, with the higher of the priorities.
 func (sh *shard[T]) withDelay(id uint32, e *entry[T], d Deadline, policy DelayPolicy) Deadline {
 	filed, _ := sh.wheel.Deadline(id)
 	d.f.deadline = policy.choose(filed, d.f.deadline)
@@ -164,8 +155,8 @@ func (sh *shard[T]) withDelay(id uint32, e *entry[T], d Deadline, policy DelayPo
 	return d
 }
 
-// lockSwept locks the shard of a Handle, after it has finished a sweep that is
-// under way there. A sweep must not take what the caller files.
+// lockSwept first finishes a sweep that is under way in the shard: it must not
+// take what the caller files.
 func (s *Set[T]) lockSwept(h Handle) *shard[T] {
 	sh := s.shard(int(h.shard))
 	sh.mu.Lock()
@@ -177,8 +168,6 @@ func (s *Set[T]) lockSwept(h Handle) *shard[T] {
 	return sh
 }
 
-// watchDeadline tells the driver about a deadline that was filed, unless it is
-// never.
 func (s *Set[T]) watchDeadline(deadline uint64, d Deadline) {
 	if deadline != never {
 		s.driver.filed(deadline, d.at)

@@ -3,12 +3,11 @@ package shard
 import "sync/atomic"
 
 // A roundRobin has the groups of a shard that have ready items and may be
-// served. They take turns, and in its turn each is handed out as many items as
-// its weight. A new group comes last.
+// served. In its turn each is handed out as many items as its weight.
 //
 // A group with ready items is throttled, and out of the round robin, while it
-// is at its limit, has no token, or is paused. Consumers wait for throttled
-// groups, also after a shutdown.
+// is at its limit, has no token, or is paused. Consumers wait for it, also
+// after a shutdown.
 type roundRobin struct {
 	best    *circle // the circle that is served, or one with no groups
 	only    circle  // the one circle, unless there are others
@@ -46,7 +45,6 @@ func (sh *shard[T]) groupBecameEmpty(id uint32, state *group[T]) {
 	}
 }
 
-// enterRoundRobin puts a group behind all others of its circle.
 func (sh *shard[T]) enterRoundRobin(id uint32, state *group[T]) {
 	g := sh.groups
 	state.phase = selectable
@@ -79,7 +77,6 @@ func (sh *shard[T]) unthrottle(id uint32, state *group[T]) {
 	sh.groups.unlink(&sh.groups.firstThrottled, id, state)
 }
 
-// link puts a group behind all others of the circle that begins at *first.
 func (g *groups[T]) link(first *uint32, id uint32, state *group[T]) {
 	if *first == 0 {
 		*first, state.next, state.previous = id, id, id
@@ -122,7 +119,6 @@ func (sh *shard[T]) throttleIfBlocked(id uint32, state *group[T]) {
 	}
 }
 
-// endInGroup reports whether the group comes back into the round robin.
 func (sh *shard[T]) endInGroup(id uint32) (freed bool) {
 	of := sh.groupOf(id)
 	state := sh.groups.at(of)
@@ -141,15 +137,15 @@ func (sh *shard[T]) freeUnlessBlocked(id uint32, state *group[T]) (freed bool) {
 	return true
 }
 
-// A throttleCount counts the throttled groups of a set, and the changes of that
-// count, in one word. A reader that finds the same word twice knows that no
-// group was throttled or freed between. The word is written under the shards'
-// locks, and read without.
+// A throttleCount counts the throttled groups of a set, and its changes, in one
+// word. A reader that finds the same word twice knows that no group was
+// throttled or freed between. It is written under the shards' locks, and read
+// without.
 type throttleCount struct {
 	word atomic.Uint64
 }
 
-// oneChange is added for each change, to the half of the word above the count.
+// Each change counts in the half of the word above the count.
 const oneChange = 1 << 32
 
 func (c *throttleCount) more() { c.word.Add(oneChange + 1) }

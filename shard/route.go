@@ -18,8 +18,8 @@ import (
 // choosing keys that collide. A user's route only chooses the shard, so a poor
 // one makes shards uneven, never slow.
 //
-// locate panics if item holds a dynamic value that cannot be hashed, in the
-// caller's goroutine and before anything is locked or changed.
+// If item holds a value that cannot be hashed, locate panics before anything is
+// locked.
 func (s *Set[T]) locate(item T) (sh *shard[T], hash uint32) {
 	seeded := maphash.Comparable(s.seed, item)
 	spread := seeded
@@ -33,8 +33,7 @@ func (s *Set[T]) locate(item T) (sh *shard[T], hash uint32) {
 	return sh, uint32(seeded)
 }
 
-// spreadOut spreads numbers that may be small, by Fibonacci hashing (Knuth, The
-// Art of Computer Programming, volume 3, 6.4).
+// Fibonacci hashing: Knuth, The Art of Computer Programming, volume 3, 6.4.
 func spreadOut(route uint64) uint64 { return route * 0x9e3779b97f4a7c15 }
 
 func (s *Set[T]) shardAt(route uint64) *shard[T] {
@@ -42,8 +41,8 @@ func (s *Set[T]) shardAt(route uint64) *shard[T] {
 	return s.shard(int(number))
 }
 
-// mayDiffer reports whether any value of T is not equal to itself, as NaN is.
-// The queue would accept such an item, and never find it again.
+// mayDiffer reports whether any T is not equal to itself, as NaN is. The queue
+// would accept it, and never find it again.
 func mayDiffer[T comparable]() bool { return typeMayDiffer(reflect.TypeFor[T]()) }
 
 func typeMayDiffer(t reflect.Type) bool {
@@ -62,9 +61,8 @@ func typeMayDiffer(t reflect.Type) bool {
 	return false
 }
 
-// Reject reports whether item is not equal to itself, and counts and reports it
-// then: the caller must not add it. Reject panics if item holds a dynamic value
-// that cannot be compared.
+// Reject counts and reports an item that is not equal to itself: the caller
+// must not add it. It panics if item cannot be compared.
 func (s *Set[T]) Reject(item T) bool {
 	if item == item { //nolint:staticcheck // NaN is not
 		return false
@@ -74,7 +72,6 @@ func (s *Set[T]) Reject(item T) bool {
 	return true
 }
 
-// report calls the user's hook. No lock must be held.
 func (s *Set[T]) report(kind stats.MisuseKind, item T) {
 	if s.config.OnMisuse != nil {
 		s.config.OnMisuse(kind, item)
@@ -82,9 +79,8 @@ func (s *Set[T]) report(kind stats.MisuseKind, item T) {
 }
 
 // StableRoute returns a route that is the same in every process and on every
-// machine: the xxhash of the item's value. T must consist of strings, booleans
-// and integers, or of arrays and structs of them. If not, the error names every
-// part that has no stable value.
+// machine. T must consist of strings, booleans and integers, or of arrays and
+// structs of them. If not, the error names every part that has no stable value.
 func StableRoute[T comparable]() (func(item T) uint64, error) {
 	t := reflect.TypeFor[T]()
 	parts, err := layOut(nil, t, t.String(), 0)
@@ -100,7 +96,6 @@ func StableRoute[T comparable]() (func(item T) uint64, error) {
 	return func(item T) uint64 { return sum(unsafe.Pointer(&item), parts) }, nil
 }
 
-// A part is a string or a number somewhere in an item.
 type part struct {
 	offset uintptr
 	kind   partKind
@@ -129,9 +124,9 @@ func layOut(parts []part, t reflect.Type, path string, offset uintptr) ([]part, 
 	}
 }
 
-// intPart is an int. Its hash must not depend on the size that the machine
-// gives it. So it is extended with its sign, and the other kinds, uint among
-// them, with zeros.
+// The hash of an int must not depend on the size that the machine gives it. So
+// it is extended with its sign, and the other kinds, uint among them, with
+// zeros.
 const intPart partKind = 255
 
 func layOutArray(parts []part, t reflect.Type, path string, offset uintptr) ([]part, error) {
@@ -160,9 +155,8 @@ func layOutStruct(parts []part, t reflect.Type, path string, offset uintptr) ([]
 	return parts, errors.Join(faults...)
 }
 
-// sum hashes the parts of the item at p. It hashes the length of a string
-// before the string, so that no two items give the same bytes. Numbers are in
-// little-endian order and 64 bits, so that all machines agree.
+// sum hashes the length of a string before the string, so that no two items
+// give the same bytes. Numbers are little-endian, of 64 bits, on all machines.
 func sum(p unsafe.Pointer, parts []part) uint64 {
 	var digest xxhash.Digest
 	digest.Reset()

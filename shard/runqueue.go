@@ -1,9 +1,8 @@
 package shard
 
-// A runQueue has the ready items of a shard, or of a group: first in, first out
-// within a priority, the highest priority first. It knows neither locks nor
-// ready bits. Its methods report when it becomes ready or empty, and the shard
-// publishes that.
+// A runQueue has the ready items of a shard or a group: first in, first out,
+// the highest priority first. It knows neither locks nor ready bits. Its
+// methods report when it becomes ready or empty, and the shard publishes that.
 type runQueue[T comparable] struct {
 	// fifo has all items, or with levels those of the served one. If it is
 	// empty, nothing is ready.
@@ -21,7 +20,6 @@ func (q *runQueue[T]) depth() int32 {
 	return q.fifo.length + q.levels.ready
 }
 
-// push reports whether nothing was ready before.
 func (q *runQueue[T]) push(t *table[T], id uint32, e *entry[T]) (becameReady bool) {
 	becameReady = q.isEmpty()
 	if q.levels == nil {
@@ -32,8 +30,6 @@ func (q *runQueue[T]) push(t *table[T], id uint32, e *entry[T]) (becameReady boo
 	return becameReady
 }
 
-// pull takes an entry out, from any place. It reports whether nothing is ready
-// any more.
 func (q *runQueue[T]) pull(t *table[T], id uint32, e *entry[T]) (becameEmpty bool) {
 	if q.levels == nil {
 		t.unlink(&q.fifo, id, e)
@@ -43,8 +39,8 @@ func (q *runQueue[T]) pull(t *table[T], id uint32, e *entry[T]) (becameEmpty boo
 	return q.isEmpty()
 }
 
-// take takes out the next entry, of which there must be one. If passedOver is
-// true and levels are ranked, it is of the level that was passed over longest.
+// take needs a ready entry. If passedOver is true and levels are ranked, it
+// takes from the level that was passed over longest.
 func (q *runQueue[T]) take(t *table[T], passedOver bool) (id uint32, e *entry[T], priority int) {
 	l := q.levels
 	if l == nil {
@@ -78,8 +74,6 @@ func (q *runQueue[T]) raise(t *table[T], id uint32, e *entry[T], priority int) {
 	q.push(t, id, e)
 }
 
-// walk visits the ready entries, the highest priority first, until visit
-// returns false. It reports whether it visited all.
 func (q *runQueue[T]) walk(t *table[T], visit func(id uint32) bool) (on bool) {
 	if q.levels == nil {
 		return t.walk(&q.fifo, visit)

@@ -3,23 +3,17 @@ package shard
 import "sync/atomic"
 
 // Metrics need a finer coarse clock. While operations are few, each reads the
-// clock. When they are many, one reads it and the others share the reading,
-// until a shard has had some number of Gets and Dones, or the driver ends the
-// tick. The sampler adapts that number, for sixteen to sixty-four readings in a
-// millisecond. Adds share first: see refreshForWork.
+// clock. When they are many, they share a reading, until a shard has had some
+// number of Gets and Dones, which the sampler adapts, or the tick ends. Adds
+// share first: see refreshForWork.
 //
-// A shared reading is as old as some Gets and Dones take or, if those stop, a
-// tick and the lateness of the timer. Both ends of a duration are equally old,
-// so the mean of many durations is right if they are long beside the cycle of
-// an item. If not, the cycle is divided among its parts regardless of their
-// lengths, and counts for the part that a reading ends.
-//
-// To time one item out of many exactly would need a mark in its entry, and make
-// the counts estimates.
+// Both ends of a duration are equally old, so the mean of many durations is
+// right if they are long beside the cycle of an item. If not, the cycle counts
+// for the part that a reading ends. To time one item out of many exactly would
+// need a mark in its entry, and make the counts estimates.
 
-// A sampler decides whether there are too many operations for each to read the
-// clock. Its words do not change together: at worst there is one reading more,
-// or less.
+// The words of a sampler do not change together: at worst there is one reading
+// more, or less.
 type sampler struct {
 	// interval is the number of Gets and Dones of a shard for each reading, or
 	// 0 while each operation reads the clock.
@@ -49,7 +43,6 @@ func (s *sampler) init(nanoseconds uint64) {
 	s.alone, s.shared = inATick(mostAlone), inATick(mostShared)
 }
 
-// read counts a reading in a tick, and returns the interval of that reading.
 func (s *sampler) read(tick uint64) (interval uint32) {
 	before := s.interval.Load()
 	interval = s.adapt(tick, before)

@@ -16,7 +16,7 @@ import (
 )
 
 // Config configures a [Set]. Package shardq documents, validates and defaults
-// the fields. New takes them as they are.
+// the fields.
 type Config[T comparable] struct {
 	Shards              int
 	Clock               clock.Clock
@@ -57,14 +57,12 @@ type Rules struct {
 	PrioritiesBeforeTurns bool
 }
 
-// Rules returns the rules of the set.
 func (s *Set[T]) Rules() Rules { return s.rules }
 
 // SetRules replaces the rules. It must be called before the set is used.
 func (s *Set[T]) SetRules(r Rules) { s.rules = r }
 
-// A Set is a work queue made of shards. All methods are safe for concurrent
-// use. A Set must not be copied.
+// A Set is a work queue made of shards, safe for concurrent use.
 type Set[T comparable] struct {
 	config Config[T]
 	rules  Rules
@@ -132,10 +130,9 @@ type Set[T comparable] struct {
 // 64 bytes is right for amd64, and for arm64 except Apple's.
 type cacheLine [64]byte
 
-// shard is one of the queues that a Set is made of. Its first cache line has
-// the fields that every operation writes, the second those that operations only
-// read, or few of them write. The lines move between cores one by one, so fewer
-// lines cost less. A test asserts the layout.
+// shard's first cache line has the fields that every operation writes, the
+// second those that operations only read, or few of them write. Lines move
+// between cores one by one, so fewer cost less. A test asserts the layout.
 type shard[T comparable] struct {
 	mu sync.Mutex // guards all fields except next, number and set
 	// ready has the ready items, and counts those in processing, unless there
@@ -203,18 +200,14 @@ func New[T comparable](config Config[T]) *Set[T] {
 	return s
 }
 
-// A Set makes each of its shards when the first item comes to it.
-//
-// A goroutine that changes a word that all shards obey, such as
-// closing.refusing, may skip a shard that does not exist yet. Whoever makes it
-// reads that word later still, under the shard's lock.
+// A shard is made when its first item comes. Whoever changes a word that all
+// shards obey, such as closing.refusing, may skip those that do not exist.
+// Whoever makes one reads that word later still, under the shard's lock.
 
 // MaxShards is the largest number of shards of a [Set].
 const MaxShards = 4096
 
-// DefaultShards returns a number of shards that suits the machine, a power of
-// two: sixteen for each processor that Go may use, up to 32, or four for each,
-// up to 256.
+// DefaultShards returns a power of two that suits the machine.
 func DefaultShards() int { return defaultShards(runtime.GOMAXPROCS(0)) }
 
 func defaultShards(processors int) int {
@@ -239,7 +232,6 @@ func (s *Set[T]) makeShard(number int) *shard[T] {
 	return sh
 }
 
-// made yields the shards that exist, in the order of their numbers.
 func (s *Set[T]) made() iter.Seq[*shard[T]] {
 	return func(yield func(*shard[T]) bool) {
 		for i := range s.shards {

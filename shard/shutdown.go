@@ -2,8 +2,7 @@ package shard
 
 import "sync/atomic"
 
-// closing tells how far a shutdown has come. Adds, delays and Gets depend on
-// different steps of it.
+// Adds, delays and Gets depend on different steps of a shutdown.
 type closing struct {
 	// refusing is set first. Adds read it under their shard's lock, and drop
 	// their items.
@@ -23,9 +22,9 @@ type closing struct {
 	complete atomic.Bool
 }
 
-// ShutDown drops delayed items and later adds, and with the rule
-// DiscardOnShutDown what is ready. It ends the wait of every ShutDownWithDrain.
-// It may be called again.
+// ShutDown drops delayed items and later adds, and with DiscardOnShutDown what
+// is ready. It ends the wait of every ShutDownWithDrain. It may be called
+// again.
 func (s *Set[T]) ShutDown() {
 	defer s.drained.release()
 	s.closing.leaving.Store(true)
@@ -36,8 +35,7 @@ func (s *Set[T]) ShutDown() {
 	}
 }
 
-// ShutDownWithDrain is ShutDown, and blocks until no item is ready or in
-// processing.
+// ShutDownWithDrain also waits until no item is ready or in processing.
 func (s *Set[T]) ShutDownWithDrain() {
 	released := s.drained.released()
 	s.close(nil)
@@ -46,8 +44,6 @@ func (s *Set[T]) ShutDownWithDrain() {
 
 func (s *Set[T]) ShuttingDown() bool { return s.closing.refusing.Load() }
 
-// refuse drops adds from now on, except retries if they are accepted, and ends
-// the waits for room.
 func (s *Set[T]) refuse(retries bool) {
 	s.noteEndOfUpdates()
 	s.closing.retries.Decide(retries)
@@ -55,8 +51,7 @@ func (s *Set[T]) refuse(retries bool) {
 	s.limit.Close()
 }
 
-// close does what every end of the queue does. If dropped is not nil, it gets
-// the delayed items.
+// close does what every end of the queue does.
 func (s *Set[T]) close(dropped func(items []T)) {
 	s.refuse(false)
 	if !s.closing.begun.CompareAndSwap(false, true) {
@@ -74,9 +69,8 @@ func (s *Set[T]) close(dropped func(items []T)) {
 	s.notify() // also of the delays that a Drain has ended
 }
 
-// closeShard drops the delayed items of a shard, a bounded number per hold of
-// its lock. The shard owes a report to the drain if it has items ready or in
-// processing.
+// closeShard drops delayed items, a bounded number per hold of the lock. The
+// shard owes the drain a report if it has items ready or in processing.
 func (s *Set[T]) closeShard(sh *shard[T], dropped func(items []T)) {
 	for more := true; more; {
 		var items []T
@@ -106,7 +100,6 @@ func (s *Set[T]) closeShard(sh *shard[T], dropped func(items []T)) {
 	}
 }
 
-// dropDelayed drops some of the delayed items and reports whether none is left.
 func (sh *shard[T]) dropDelayed(dropped func(item T)) (all bool) {
 	sh.next.Store(never)
 	sh.dropWindows()
@@ -116,7 +109,7 @@ func (sh *shard[T]) dropDelayed(dropped func(item T)) (all bool) {
 	})
 }
 
-// drop ends the delay of an item whose timer is no longer filed.
+// The timer is no longer filed.
 func (sh *shard[T]) drop(id uint32) {
 	e := sh.table.at(id)
 	sh.clearDelay(id, e)

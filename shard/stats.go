@@ -21,8 +21,7 @@ type tally struct {
 	depths depths
 }
 
-// Stats returns a reading. Each shard contributes a consistent reading of its
-// own, one after the other.
+// Stats returns a consistent reading of each shard, one after the other.
 func (s *Set[T]) Stats() stats.Stats {
 	st, now := s.newStats()
 	for sh := range s.made() {
@@ -32,8 +31,6 @@ func (s *Set[T]) Stats() stats.Stats {
 	return st.Stats
 }
 
-// newStats returns what is counted without a lock, and the present if ages are
-// kept.
 func (s *Set[T]) newStats() (st tally, now present) {
 	_, held := s.throttled.read()
 	st.Stats = stats.Stats{
@@ -127,8 +124,6 @@ func (sh *shard[T]) shardInfo(now uint64) (info stats.Shard, asked int) {
 
 const mostGroupsAsked = 64
 
-// oldestReady returns how long the oldest item at the head of a run queue has
-// been ready.
 func (sh *shard[T]) oldestReady(now uint64) (oldest time.Duration, asked int) {
 	if sh.groups == nil {
 		return sh.age(sh.ready.fifo.head, now), 1
@@ -142,7 +137,6 @@ func (sh *shard[T]) oldestReady(now uint64) (oldest time.Duration, asked int) {
 	return oldest, asked
 }
 
-// age returns how long an entry has been in its state, or 0 if id is 0.
 func (sh *shard[T]) age(id uint32, now uint64) time.Duration {
 	if id == 0 {
 		return 0
@@ -150,12 +144,10 @@ func (sh *shard[T]) age(id uint32, now uint64) time.Duration {
 	return elapsed(sh.table.times.of(id), now)
 }
 
-// CountDiscard counts an item that was discarded because its attempts were
-// exhausted.
+// CountDiscard counts an item whose attempts were exhausted.
 func (s *Set[T]) CountDiscard() { s.discarded.Add(1) }
 
-// Len returns the number of ready items. It locks only the shards that have
-// some.
+// Len returns the number of ready items. It locks only shards that have some.
 func (s *Set[T]) Len() (n int) {
 	switch {
 	case len(s.shards) == 1:

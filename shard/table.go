@@ -2,10 +2,10 @@ package shard
 
 import "github.com/shardq/shardq/internal/chunked"
 
-// A table is a shard's memory of items: an index of hashes over a slab of
-// entries. One table with a phase in each entry replaces client-go's dirty set,
-// processing set and set of known timers: an operation costs one hash and one
-// look-up. Of its three cache lines the first has what changes most.
+// A table is an index of hashes over a slab of entries. One table with a phase
+// in each entry replaces client-go's dirty set, processing set and set of known
+// timers: an operation costs one hash and one look-up. Of its three cache lines
+// the first has what changes most.
 type table[T comparable] struct {
 	live      int32      // the entries in use
 	emptied   int32      // how often live fell to 0
@@ -17,16 +17,14 @@ type table[T comparable] struct {
 	places *places // nil unless places are kept
 }
 
-// A position is where a look-up ended: at the slot of the item's entry, or at
-// the empty slot that proves that there is none.
+// A position is the slot of an entry, or the empty slot that proves that there
+// is none. It is valid until the table changes.
 type position struct {
 	segment *segment
 	slot    uint32
 	hash    uint32
 }
 
-// find returns id 0 if the table has no entry for item. The position is valid
-// until the table changes.
 func (t *table[T]) find(hash uint32, item T) (id uint32, p position) {
 	segment := t.segmentOf(hash)
 	slots := segment.slots
@@ -46,8 +44,7 @@ func (t *table[T]) find(hash uint32, item T) (id uint32, p position) {
 	}
 }
 
-// first returns the id in the slot at which a look-up begins, usually that of
-// the entry that the look-up finds, or 0.
+// first returns the id in the slot at which a look-up begins, or 0.
 func (t *table[T]) first(hash uint32) (id uint32) {
 	s := t.segmentOf(hash)
 	return s.id(s.slots[hash&uint32(len(s.slots)-1)])
@@ -71,8 +68,7 @@ func (t *table[T]) insert(p position, item T) (id uint32, e *entry[T]) {
 	return id, e
 }
 
-// remove forgets an entry. The position is that of its slot, or zero if it is
-// not known.
+// remove forgets an entry. The position is zero if it is not known.
 func (t *table[T]) remove(id uint32, e *entry[T], p position) {
 	if p.segment == nil {
 		s := t.segmentOf(e.hash)
@@ -96,15 +92,12 @@ func (t *table[T]) remove(id uint32, e *entry[T], p position) {
 
 func (t *table[T]) hashOf(id uint32) uint32 { return t.at(id).hash }
 
-// patience is how often a table of moderate size may become empty before its
-// storage is released, times the cells it has: 512 cells are released after 64
-// times, and 16 after 2048. So a queue that goes up and down within a few
-// hundred items need not grow each time.
+// patience: 512 cells are released when the table has become empty 64 times,
+// and 16 after 2048. So a queue that goes up and down need not grow each time.
 const patience = 1 << 15
 
 // hadEnough reports whether the empty table should release its storage: at once
-// after a burst that took more than 512 cells, because growing again costs
-// little beside such a burst, and otherwise now and then.
+// after a burst, beside which growing again costs little.
 func (t *table[T]) hadEnough() bool {
 	if len(t.spaces) == 1 && t.emptied%(patience/chunked.ChunkCells) != 0 {
 		return false // one chunk is released at multiples of this at the earliest
@@ -113,15 +106,13 @@ func (t *table[T]) hadEnough() bool {
 	return cells > chunked.ChunkCells || cells > smallestSegment && int(t.emptied)*cells >= patience
 }
 
-// follow makes a new table grow in larger steps up to the peak of the shard's
-// previous one, and take chunks that other shards have given back.
 func (t *table[T]) follow(peak uint8, spares *chunked.Spares[entry[T]]) {
 	t.expected = peak
 	t.cells.Share(spares)
 }
 
 // giveBack releases the storage of an empty table, and returns the peak that
-// its successor should expect. The table must not be used again.
+// its successor should expect.
 func (t *table[T]) giveBack() (peak uint8) {
 	peak = max(t.peak, max(t.expected, 1)-1)
 	if t.spread() > chunked.ChunkCells {

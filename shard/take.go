@@ -2,8 +2,7 @@ package shard
 
 import "math"
 
-// takeNow takes the next item into processing, or returns false if nothing is
-// ready. It calls no user code. now is a reading of the clock, if groups have
+// takeNow calls no user code. now is a reading of the clock, if groups have
 // rates.
 func (s *Set[T]) takeNow(now uint64) (item T, priority int, h Handle, ok bool) {
 	if s.config.Group != nil {
@@ -40,8 +39,7 @@ func (s *Set[T]) takeNow(now uint64) (item T, priority int, h Handle, ok bool) {
 	}
 }
 
-// take takes the next entry of a run queue into processing, or returns false if
-// there is none. If passedOver is true, it is of the level that was passed over
+// If passedOver is true, take takes from the level that was passed over
 // longest.
 func (sh *shard[T]) take(q *runQueue[T], passedOver bool) (item T, priority int, h Handle, ok bool) {
 	if q.isEmpty() {

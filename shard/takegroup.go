@@ -42,11 +42,9 @@ func (s *Set[T]) lockInTurn(lane *lane) *shard[T] {
 	return s.lockReady(lane.turn.Load())
 }
 
-// turnHasRate reports whether the next take may need a reading of the clock.
 func (sh *shard[T]) turnHasRate() bool { return sh.groups != nil && sh.groups.rated }
 
-// takeInTurn hands out an item of the group whose turn it is. It also reports
-// whether the round is over.
+// takeInTurn also reports whether the round is over.
 func (sh *shard[T]) takeInTurn(now uint64) (item T, priority int, h Handle, over, ok bool) {
 	g := sh.groups
 	if g == nil || g.best.turn == 0 {
@@ -71,7 +69,6 @@ func (sh *shard[T]) takeInTurn(now uint64) (item T, priority int, h Handle, over
 	return item, priority, h, over, ok
 }
 
-// serve ends the turn of a group that has got its weight.
 func serve[T comparable](c *circle, state *group[T]) {
 	if state.served++; state.served >= state.weight {
 		state.served, c.turn = 0, state.next

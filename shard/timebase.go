@@ -10,8 +10,7 @@ import (
 // never is a tick that the clock never reaches.
 const never = math.MaxUint64
 
-// A timebase turns the clock's time into ticks and back. Ticks start when the
-// queue is made.
+// A timebase turns the clock's time into ticks, from when the queue was made.
 type timebase struct {
 	clock  clock.Clock
 	origin time.Time
@@ -22,9 +21,9 @@ type timebase struct {
 	real   bool
 }
 
-// center is 146 years from the start of the axis. A clock may be set back by
-// that much from when the queue was made, and forward by 292 years, the longest
-// Duration. Beyond that, time stands still for the queue.
+// center is 146 years. A clock may be set back by that much from when the queue
+// was made, and forward by 292 years, the longest Duration. Beyond that, time
+// stands still for the queue.
 const center = 1 << 62
 
 func newTimebase(c clock.Clock, tick time.Duration) timebase {
@@ -37,8 +36,7 @@ func newTimebase(c clock.Clock, tick time.Duration) timebase {
 	}
 }
 
-// nanoseconds returns the present. It calls the user's clock, so no lock must
-// be held.
+// nanoseconds calls the user's clock, so no lock must be held.
 func (t *timebase) nanoseconds() uint64 {
 	var since time.Duration
 	if t.real {
@@ -70,7 +68,6 @@ func (t *timebase) ticks(d time.Duration) uint64 {
 	return (uint64(max(d, 1)) + t.tick - 1) / t.tick
 }
 
-// at returns the moment at which a tick begins.
 func (t *timebase) at(tick uint64) time.Time {
 	end := uint64(math.MaxUint64)
 	if tick <= end/t.tick {
@@ -79,7 +76,7 @@ func (t *timebase) at(tick uint64) time.Time {
 	return t.moment(end)
 }
 
-// elapsed returns the time between two moments, or 0 if the clock was set back.
+// elapsed is 0 if the clock was set back.
 func elapsed(from, to uint64) time.Duration {
 	if to <= from {
 		return 0
@@ -97,7 +94,7 @@ func (t *timebase) moment(end uint64) time.Time {
 
 func (t *timebase) until(tick uint64) time.Duration { return t.left(t.nanoseconds(), tick) }
 
-// left returns the time from a moment to a tick, or 0 if the tick has begun.
+// left is 0 if the tick has begun.
 func (t *timebase) left(now, tick uint64) time.Duration {
 	if tick > math.MaxUint64/t.tick {
 		return math.MaxInt64

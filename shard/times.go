@@ -1,9 +1,8 @@
 package shard
 
-// times has the times of the items of a shard. It is nil if the queue keeps no
-// ages, and its methods then do nothing. The moments come from the coarse
-// clock. Methods on the path of every item only test for nil and call another,
-// so that they are inlined.
+// times has the moments of a shard's items, from the coarse clock. It is nil if
+// the queue keeps no ages. Methods on the path of every item only test for nil
+// and call another, so that they are inlined.
 type times[T comparable] struct {
 	since    cells[uint64] // when the entries came into their states
 	coarse   *coarseClock
@@ -31,8 +30,6 @@ func (t *times[T]) onReady(id uint32) {
 
 func (t *times[T]) restart(id uint32) { t.onDelay(id, t.coarse.now.Load()) }
 
-// onDelay is called when an item is delayed, and in no other state, since a
-// moment.
 func (t *times[T]) onDelay(id uint32, since uint64) {
 	if t != nil {
 		*t.since.Extend(id) = since
@@ -88,8 +85,7 @@ func (t *times[T]) finish(s *slab[T], id uint32, e *entry[T]) {
 	s.unlink(&t.inFlight, id, e)
 }
 
-// onCancel is called when the adds of an item were canceled. what is withdraw
-// or unmark.
+// what is withdraw or unmark.
 func (t *times[T]) onCancel(id uint32, what effect) {
 	if t != nil && t.measures != nil {
 		t.measures.onCancel(id, what)

@@ -6,14 +6,12 @@ import (
 	"unsafe"
 )
 
-// quantum is the number of items that a shard hands out in its turn. Staying
-// keeps its cache lines on one core. Moving on keeps the order near to first
-// in, first out across shards.
+// A shard hands out so many items in its turn. Staying keeps its cache lines on
+// one core. Moving on keeps the order near to first in, first out.
 const quantum = 8
 
-// A lane is the path of some of the consumers through the shards. With one lane
-// for all, consumers on different cores met in one shard, for Get and again for
-// Done.
+// A lane is the path of some consumers through the shards. With one for all,
+// consumers on different cores met in one shard, for Get and again for Done.
 type lane struct {
 	turn atomic.Uint32 // the number of the shard whose turn it is
 	// gets counts the Gets. passedOver is the shard whose turn it is for Gets
@@ -23,8 +21,7 @@ type lane struct {
 	_                 [32]byte
 }
 
-// newLanes returns as many lanes as there are processors, as a power of two: at
-// least four, and at most sixteen because each takes memory.
+// newLanes returns at most sixteen lanes, because each takes memory.
 func newLanes(processors, shards int) []lane {
 	all := make([]lane, ceilPowerOfTwo(min(max(processors, 4), 16)))
 	for i := range all {
@@ -33,18 +30,18 @@ func newLanes(processors, shards int) []lane {
 	return all
 }
 
-// lane returns a lane for the calling goroutine, by the address of its stack. A
-// worker that calls Get from one place stays in its lane until its stack moves.
-// The choice affects only speed.
+// lane chooses by the address of the goroutine's stack. A worker that calls Get
+// from one place stays in its lane until its stack moves. Only speed depends on
+// it.
 func (s *Set[T]) lane() *lane {
 	var here byte
 	address := uint64(uintptr(unsafe.Pointer(&here))) >> 11 // the smallest stack is 2 KiB
 	return &s.lanes[address*0x9e3779b97f4a7c15>>s.laneShift]
 }
 
-// lockReady returns a locked shard that had something ready when its bit was
-// read, or nil. It prefers the first such shard at or after start that no other
-// goroutine has locked. If all are locked, it waits for the first.
+// lockReady prefers the first shard at or after start that was ready when its
+// bit was read, and that no other goroutine has locked. If all are locked, it
+// waits for the first.
 func (s *Set[T]) lockReady(start uint32) *shard[T] {
 	var first *shard[T]
 	word, words := int(start/wordBits), s.readyWords()

@@ -13,9 +13,8 @@ const (
 	CanceledInFlight                   // Cancel was called for the item
 )
 
-// watches has the processings that a consumer watches. A change is kept in the
-// outbox under the lock of a shard, and reported once that is released. The
-// lock of watches is a leaf below the locks of shards.
+// A change is kept in the outbox under the lock of a shard, and reported once
+// that is released. The lock of watches is a leaf below it.
 type watches struct {
 	// used reports that there ever was a watch. A set without one reads only
 	// this.
@@ -36,9 +35,9 @@ type change struct {
 }
 
 // Watch calls tell when the item in processing is added again or canceled,
-// until stop is called, and at once for what has happened since the hand-out.
-// No lock is held. A call may come shortly after stop, but never for another
-// processing. A later watch replaces this one.
+// until stop is called, and at once for what has happened before. No lock is
+// held. A call may come shortly after stop, but never for another processing. A
+// later watch replaces this one.
 func (s *Set[T]) Watch(h Handle, tell func(Change)) (stop func()) {
 	s.watches.used.Store(true)
 	w := &watcher{fence: h.fence &^ sealed, tell: tell}
@@ -52,8 +51,7 @@ func (s *Set[T]) Watch(h Handle, tell func(Change)) (stop func()) {
 	return func() { s.watches.remove(h.Place(), w) }
 }
 
-// addWatch adds a watch and returns what has happened before, in one hold of
-// the lock, so that no change is missed.
+// addWatch needs one hold of the lock, so that no change is missed.
 func (s *Set[T]) addWatch(h Handle, w *watcher) (added, canceled bool) {
 	sh := s.shard(int(h.shard))
 	sh.mu.Lock()
@@ -75,7 +73,7 @@ func (w *watches) put(place uint64, one *watcher) {
 	w.byPlace[place] = one
 }
 
-// remove removes a watch, unless another one has replaced it.
+// Another watch may have replaced this one.
 func (w *watches) remove(place uint64, one *watcher) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -84,8 +82,7 @@ func (w *watches) remove(place uint64, one *watcher) {
 	}
 }
 
-// keep keeps a change of a processing that is watched. The watch may be of an
-// earlier processing, which another consumer has ended.
+// The watch may be of an earlier processing, which another consumer has ended.
 func (w *watches) keep(place, fence uint64, what Change) effects {
 	w.mu.Lock()
 	one := w.byPlace[place]
@@ -107,8 +104,6 @@ func (sh *shard[T]) noteChange(id uint32, e *entry[T], what Change) effects {
 	return sh.set.watches.keep(h.Place(), h.fence&^sealed, what)
 }
 
-// noteCancel notes that an item in processing was canceled, for consumers that
-// ask later.
 func (sh *shard[T]) noteCancel(id uint32, e *entry[T]) effects {
 	t := sh.table
 	t.needFences()
@@ -116,8 +111,7 @@ func (sh *shard[T]) noteCancel(id uint32, e *entry[T]) effects {
 	return sh.noteChange(id, e, CanceledInFlight)
 }
 
-// wasCanceled reports whether an item in processing was canceled since its
-// hand-out. The cell of an earlier processing has another fence.
+// The cell of an earlier processing has another fence.
 func (t *table[T]) wasCanceled(id uint32, e *entry[T]) bool {
 	if t.fences == nil {
 		return false
@@ -126,8 +120,7 @@ func (t *table[T]) wasCanceled(id uint32, e *entry[T]) bool {
 	return cell != nil && *cell == e.fence|sealed
 }
 
-// Changed reports whether an add asks for one more run of an item in
-// processing, and whether it was canceled since its hand-out.
+// Changed reports what has happened since the hand-out.
 func (s *Set[T]) Changed(h Handle) (addedAgain, canceled bool) {
 	sh := s.shard(int(h.shard))
 	sh.mu.Lock()
@@ -138,8 +131,7 @@ func (s *Set[T]) Changed(h Handle) (addedAgain, canceled bool) {
 	return false, false
 }
 
-// KeepWaits makes the set remember how long each item handed out from now on
-// was ready, if it keeps ages.
+// KeepWaits makes the set remember how long items were ready, if it keeps ages.
 func (s *Set[T]) KeepWaits() { s.coarse.keepsWaits.Store(true) }
 
 func (t *times[T]) keepWait(s *slab[T], id uint32, ready uint64) {
@@ -150,8 +142,7 @@ func (t *times[T]) keepWait(s *slab[T], id uint32, ready uint64) {
 	*t.waits.Extend(id) = ready
 }
 
-// Waited returns how long the item in processing was ready before, or 0 if the
-// set does not know.
+// Waited returns how long the item in processing was ready before, or 0.
 func (s *Set[T]) Waited(h Handle) time.Duration {
 	sh := s.shard(int(h.shard))
 	sh.mu.Lock()

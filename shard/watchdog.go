@@ -6,10 +6,9 @@ import (
 	"github.com/shardq/shardq/stats"
 )
 
-// A watchdog finds items that have been in processing for long, and calls a
-// hook once for each processing. It needs the ages. The driver wakes for it
-// when the oldest processing may have lasted too long. A consumer that takes an
-// item while next is never sets next.
+// A watchdog calls a hook for each processing that takes long. It needs the
+// ages. The driver wakes for it when the oldest processing may have lasted too
+// long. A consumer that takes an item while next is never sets next.
 type watchdog[T comparable] struct {
 	after uint64 // the ticks that are too long, or 0 without a hook
 	hook  func(stats.Item[T])
@@ -19,11 +18,10 @@ type watchdog[T comparable] struct {
 	found outbox[stats.Item[T]] // the calls of the hook that are due, until a shutdown begins
 }
 
-// init takes a number of ticks. An item may be almost a tick younger than its
-// stamp.
+// An item may be almost a tick younger than its stamp.
 func (w *watchdog[T]) init(hook func(stats.Item[T]), ticks uint64) { w.hook, w.after = hook, ticks+1 }
 
-// setWatchdog must be called after items were handed out, with no lock held.
+// setWatchdog follows a hand-out, with no lock held.
 func (s *Set[T]) setWatchdog() {
 	if s.watchdog.after > 0 {
 		s.watch()
@@ -60,8 +58,6 @@ func (s *Set[T]) findStuck(now uint64) {
 	}
 }
 
-// findStuckIn searches a shard, in turns of bounded length, and returns when to
-// search again.
 func (s *Set[T]) findStuckIn(sh *shard[T], now uint64) (next uint64) {
 	for {
 		found, next := s.stuckIn(sh, now)
@@ -72,8 +68,7 @@ func (s *Set[T]) findStuckIn(sh *shard[T], now uint64) (next uint64) {
 	}
 }
 
-// stuckIn returns some of the items that are stuck and were not found before,
-// and when the next item will be stuck.
+// stuckIn also returns when the next item will be stuck.
 func (s *Set[T]) stuckIn(sh *shard[T], now uint64) (found []stats.Item[T], next uint64) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()

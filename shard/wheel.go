@@ -27,7 +27,6 @@ func newWheel(now uint64) *wheel {
 	return w
 }
 
-// next returns the tick at which the wheel has to be advanced, or never.
 func (w *wheel) next() uint64 {
 	if w == nil {
 		return never
@@ -38,7 +37,6 @@ func (w *wheel) next() uint64 {
 	return never
 }
 
-// limit returns the earliest limit that this delay was ever given, or never.
 func (w *wheel) limit(id uint32, tick uint64) uint64 {
 	if tick == never && w.limited == 0 {
 		return never
@@ -83,27 +81,23 @@ type reading struct {
 	nanoseconds uint64 // the same moment, finer
 }
 
-// readClock reads the clock for the driver. It counts before it reads, so that
-// every later reading finds the count.
+// readClock counts before it reads, so that every later reading finds the
+// count.
 func (d *driver[T]) readClock() reading {
 	count := uint16(d.readings.Add(1))
 	return d.reading(d.set.time.nanoseconds(), count)
 }
 
-// taken returns the reading of a caller that has just read the clock.
 func (d *driver[T]) taken(now uint64) reading { return d.reading(now, d.count()) }
 
 func (d *driver[T]) reading(now uint64, number uint16) reading {
 	return reading{now: now / d.set.time.tick, number: number, nanoseconds: now}
 }
 
-// count returns the number of the driver's readings that have begun, modulo its
-// range.
 func (d *driver[T]) count() uint16 { return uint16(d.readings.Load()) }
 
-// filed remembers the reading by which a timer was filed, unless the driver has
-// begun another reading since, which will be after this one. A count that has
-// wrapped around only makes the driver read twice.
+// filed forgets a reading once the driver has begun another, which will be
+// later. A count that has wrapped around only makes the driver read twice.
 func (w *wheel) filed(at reading, readings uint16) {
 	switch {
 	case at.number != readings:
@@ -114,8 +108,7 @@ func (w *wheel) filed(at reading, readings uint16) {
 	}
 }
 
-// safe returns how far the wheel may advance by the driver's reading, or never
-// if the driver advances to never.
+// safe returns how far the wheel may advance by the driver's reading.
 func (w *wheel) safe(at reading) uint64 {
 	if at.number == w.filedIn && at.now != never {
 		return min(at.now, w.filedAt)

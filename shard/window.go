@@ -8,10 +8,9 @@ import (
 // ErrNotAgain is the error of an add whose item was added within its window.
 var ErrNotAgain = errors.New("shardq: item was added within its window")
 
-// windows are the items of a shard whose window is open: an add that asks for a
-// window must not add them again. Most of them are idle, so they are apart from
-// the entries, and need no capacity. The shard's lock guards them. The driver
-// forgets them when they end.
+// windows are the items that an add with a window must not add again. Most are
+// idle, so they are apart from the entries, and need no capacity. The shard's
+// lock guards them. The driver forgets them when they end.
 type windows[T comparable] struct {
 	ids   map[T]uint32
 	items []T // by id
@@ -19,7 +18,6 @@ type windows[T comparable] struct {
 	ends  *wheel // by id
 }
 
-// windows returns the windows of the shard, or nil if none is open.
 func (sh *shard[T]) windows() *windows[T] {
 	if all := sh.set.windows.Load(); all != nil {
 		return (*all)[sh.number]
@@ -29,7 +27,7 @@ func (sh *shard[T]) windows() *windows[T] {
 
 func (sh *shard[T]) setWindows(w *windows[T]) { (*sh.set.windows.Load())[sh.number] = w }
 
-// needWindows makes room for the windows of all shards. It takes no lock.
+// needWindows takes no lock.
 func (s *Set[T]) needWindows() {
 	if s.windows.Load() == nil {
 		all := make([]*windows[T], len(s.shards))
@@ -41,7 +39,6 @@ func (a *admission) beginWindow(t *timebase, at reading, window time.Duration) {
 	a.window, a.at, a.ends = window, at, t.after(at.nanoseconds, window)
 }
 
-// inWindow reports whether the item's window is open, and the add asks for one.
 func (sh *shard[T]) inWindow(a *admission, item T) bool {
 	w := sh.windows()
 	if w == nil || a.window <= 0 {
@@ -55,8 +52,6 @@ func (sh *shard[T]) inWindow(a *admission, item T) bool {
 	return ends > a.at.now
 }
 
-// openWindow opens the window that an admitted add asks for, unless the queue
-// ends.
 func (sh *shard[T]) openWindow(a *admission, item T) {
 	if a.window <= 0 || sh.set.closing.refusing.Load() {
 		return
@@ -74,7 +69,6 @@ func (sh *shard[T]) openWindow(a *admission, item T) {
 	}
 }
 
-// watchWindow tells the driver about the window of an admitted add.
 func (s *Set[T]) watchWindow(a *admission) {
 	if a != nil && a.window > 0 && a.err == nil {
 		s.driver.filed(a.ends, a.at)
