@@ -61,15 +61,11 @@ func (s *Set[T]) checkIdle(counts []uint64, also func() bool) idleness {
 	return idleNow
 }
 
-// checkEmpty requests a report for the next time that the shard is empty.
+// checkEmpty returns a count that grows whenever an item has come and gone, even
+// by a mere delay. It requests a report for the next time that the shard is empty.
 func (s *Set[T]) checkEmpty(sh *shard[T]) (isEmpty bool, count uint64) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	sh.owes |= owed(emptyNow)
-	return sh.isEmpty(), sh.comings()
-}
-
-// comings grows whenever an item has come and gone, even by a mere delay.
-func (sh *shard[T]) comings() uint64 {
-	return sh.count.added + sh.rare.canceled + sh.rare.dropped
+	return sh.isEmpty(), sh.count.added + sh.rare.canceled + sh.rare.dropped
 }

@@ -8,12 +8,9 @@ import (
 const (
 	smallestSegment = 8
 	// largestSegment bounds the pause of growing and shrinking: at most this
-	// many slots move at once. (The directory is copied whole, at 8 bytes for
-	// 500 to 1000 items.)
+	// many slots move at once, beside the directory.
 	largestSegment = 1024
-	// deepest bounds the directory. Beyond it segments grow instead: with
-	// billions of items, or hashes that are alike in 22 bits.
-	deepest = 32 - 10
+	deepest        = 32 - 10 // bounds the directory; beyond it segments grow
 )
 
 // An index finds ids by hashes: extendible hashing (R. Fagin et al., TODS
@@ -25,19 +22,15 @@ const (
 type index struct {
 	directory []*segment
 	depth     uint8 // the top bits that index the directory
-	// peak is 1 more than the depth of the segments that joined, or 0 if none
-	// did. expected is the peak of the shard's previous index, up to which the
-	// index grows in larger steps.
+	// peak is 1 more than the depth of the segments that joined, or 0. expected
+	// is that of the shard's previous index: up to it the index grows in larger
+	// steps.
 	peak, expected uint8
-	// atDepth counts the segments that use all depth bits. At 0 the directory
-	// can halve.
-	atDepth int32
+	atDepth        int32 // the segments that use all depth bits; at 0 the directory can halve
 }
 
 type segment struct {
-	// slots is a power of two long, and at most three quarters full, so that a
-	// probe always ends.
-	slots  []slot
+	slots  []slot // a power of two, at most three quarters full, so that a probe ends
 	live   int32
 	depth  uint8 // the top bits that all hashes of this segment share
 	idBits uint8 // the bits of a slot that are the id
@@ -55,7 +48,7 @@ const fewestIDBits = 16
 // A hashOf returns the hash of an entry.
 type hashOf func(id uint32) uint32
 
-// Every new index has these. They are never written to.
+// noSegment is that of every new index, and never written to.
 var noSegment = segment{slots: make([]slot, 1), idBits: fewestIDBits}
 
 var noDirectory = []*segment{&noSegment}
@@ -184,7 +177,8 @@ func (x *index) grow(s *segment, hash uint32, of hashOf) {
 
 func (x *index) expects() uint8 { return max(x.peak, x.expected) }
 
-// With three more bits at once, new segments would be sparse, and join again.
+// mostSplits: with three more bits, new segments would be sparse, and join
+// again.
 const mostSplits = 2
 
 func (x *index) splits(s *segment) uint8 {

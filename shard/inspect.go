@@ -24,9 +24,7 @@ type inspection[T comparable] struct {
 	now   present
 	tally tally
 	rows  rows[T]
-	// begin has what a shard yields in one hold. It is reused, so that it
-	// rarely allocates under the lock.
-	begin rows[T]
+	begin rows[T] // what a shard yields in one hold; reused, to allocate rarely under the lock
 }
 
 // Inspect returns the Stats, and at most limit items of each state. The first
@@ -42,7 +40,8 @@ func (s *Set[T]) Inspect(limit int) stats.Snapshot[T] {
 	s.finish(&l.tally)
 	l.rows.cut(l.limit)
 	return stats.Snapshot[T]{
-		Stats: l.tally.Stats, Processing: l.rows[stats.Processing], Ready: l.rows[stats.Ready], Delayed: l.rows[stats.Delayed],
+		Stats: l.tally.Stats, Ready: l.rows[stats.Ready],
+		Processing: l.rows[stats.Processing], Delayed: l.rows[stats.Delayed],
 	}
 }
 
@@ -59,9 +58,8 @@ func (l *inspection[T]) inspectShard(sh *shard[T]) {
 		}
 		return visited, false
 	})
-	search := newSearch[T](left, l.limit)
+	search := newSearch(left, l.limit, &l.begin)
 	if len(left) > 0 {
-		search.know(&l.begin)
 		search.run(sh)
 	}
 	full := false
@@ -158,14 +156,9 @@ func (sh *shard[T]) firstDelayed(rows *[]stats.Item[T], limit int) (visited int,
 }
 
 type search[T comparable] struct {
-	// kept has a selection for each state that is searched for.
-	kept [states + 1]*topk.Selection[ranked[T]]
-	// known are the items that must not be returned again: those that are kept,
-	// and those that first has returned.
-	known map[T]struct{}
-	// found are the rows of a hold, and rank their keys in the order of their
-	// states.
-	found []stats.Item[T]
+	kept  [states + 1]*topk.Selection[ranked[T]] // by state, if that is searched for
+	known map[T]struct{}                         // what must not be returned again: kept, or by first
+	found []stats.Item[T]                        // the rows of a hold, and below their keys
 	rank  []uint64
 	spare *stats.Item[T] // a row that is not kept any more
 }
@@ -175,21 +168,18 @@ type ranked[T comparable] struct {
 	row *stats.Item[T]
 }
 
-func newSearch[T comparable](of []stats.State, limit int) *search[T] {
-	s := &search[T]{}
+// newSearch takes the rows that first has returned.
+func newSearch[T comparable](of []stats.State, limit int, begin *rows[T]) *search[T] {
+	s := &search[T]{known: make(map[T]struct{})}
 	for _, state := range of {
 		s.kept[state] = topk.New(limit, func(a, b ranked[T]) int { return cmp.Compare(a.at, b.at) })
 	}
-	return s
-}
-
-func (s *search[T]) know(begin *rows[T]) {
-	s.known = make(map[T]struct{})
 	for _, rows := range begin {
 		for i := range rows {
 			s.known[rows[i].Item] = struct{}{}
 		}
 	}
+	return s
 }
 
 func (s *search[T]) run(sh *shard[T]) {

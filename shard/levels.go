@@ -13,17 +13,12 @@ import (
 // operation more than the logarithm of their number.
 
 type level struct {
-	priority int
-	class    int16 // of the priority: see priorityBitmap
-	place    int   // in the heap, or notInHeap
-	// list has the items, unless the level is served: then they are in the run
-	// queue's fifo.
-	list fifo
-	// late has the late entries, once there is one: see places.
-	late *lateHeap
-	// next and previous link the levels that have items, if levels are ranked,
-	// the one that was passed over longest first.
-	next, previous *level
+	priority       int
+	class          int16     // of the priority: see priorityBitmap
+	place          int       // in the heap, or notInHeap
+	list           fifo      // the items, unless the level is served
+	late           *lateHeap // the late entries, once there is one: see places
+	next, previous *level    // the levels that have items, longest passed over first, if ranked
 }
 
 const notInHeap = -1
@@ -34,28 +29,22 @@ func newLevel(priority int) *level {
 
 // levels is nil in a run queue whose items all have the priority 0.
 type levels struct {
-	// served is the level whose list is the run queue's fifo. If that is empty,
-	// all levels are.
-	served *level
-	// recent was served or searched for before. With only two levels, no search
-	// is needed.
-	recent      *level
-	heap        []*level // the other levels that have items, the highest first
-	byPriority  map[int]*level
-	ready       int32  // the items of the levels in the heap
-	class       int16  // of the shard in the priority bitmap
-	first, last *level // the ends of the list of ranked levels
-	ranked      bool
-	// lowPriorityInterval makes every n-th item be of the level that was passed
-	// over longest, unless it is 0. takes counts the items.
-	lowPriorityInterval, takes uint32
+	served                     *level   // its list is the run queue's fifo; if that is empty, all levels are
+	recent                     *level   // served or searched before; with only two levels, no search is needed
+	heap                       []*level // the other levels that have items, the highest first
+	byPriority                 map[int]*level
+	ready                      int32  // the items of the levels in the heap
+	class                      int16  // of the shard in the priority bitmap
+	first, last                *level // the ends of the list of ranked levels
+	ranked                     bool
+	lowPriorityInterval, takes uint32 // if not 0, every n-th item is of the level passed over longest
 	emptied                    uint32 // how often the shard came to hold nothing
 }
 
 // mostIdleLevels bounds memory: there may be as many priorities as items.
 const mostIdleLevels = 8
 
-// The items of the run queue so far have the priority 0.
+// needLevels gives a run queue levels. All its items have the priority 0.
 func (q *runQueue[T]) needLevels(ranked bool, lowPriorityInterval uint32) {
 	if q.levels != nil {
 		return
@@ -89,11 +78,12 @@ func (sh *shard[T]) levelsDueForRelease() bool {
 	if sh.set.tracksAdds() {
 		return false
 	}
-	few := len(l.byPriority) <= mostIdleLevels && sh.table.requested.few()
+	r := sh.table.requested
+	few := len(l.byPriority) <= mostIdleLevels && r.runs.Cells() <= 16 && r.delays.Cells() <= 16
 	return l.emptied%patienceWithLevels == 0 && !few
 }
 
-// A shard that empties so often releases its levels, of half a kilobyte.
+// patienceWithLevels: a shard that empties so often releases its levels.
 const patienceWithLevels = 64
 
 func (sh *shard[T]) dropLevels() {

@@ -62,8 +62,7 @@ type link struct {
 	place    uint64
 }
 
-// An item that was forgotten and added again has another id: sweep meets it
-// again.
+// sweep lists each item once. One that was added again has another id.
 func (l *listing[T]) sweep(sh *shard[T], state stats.State, there int) {
 	l.rows, l.links = make([]stats.Item[T], 0, there), make([]link, 0, there)
 	known := make(map[T]struct{}, there)

@@ -1,7 +1,9 @@
 package shard
 
 import (
+	"cmp"
 	"math"
+	"sync/atomic"
 	"time"
 
 	"github.com/shardq/shardq/internal/chunked"
@@ -12,17 +14,13 @@ import (
 // and are read on request. The queue duration of an item begins when it became
 // ready or, as in client-go, with the add during its previous processing.
 type measures struct {
-	// begins is the sum of the moments at which the items in processing were
-	// handed out, modulo its range.
-	begins       uint64
+	begins       uint64 // the sum of when the items in processing were handed out, modulo its range
 	queue, work  stats.Recorder
 	marks        int32 // the items in marked
 	untilReading int32 // Gets and Dones before the next reading of the clock
 	dirty        int   // the dirty items
 	delay        stats.Recorder
-	// marked has the moments at which items in processing were added, until
-	// they are handed out.
-	marked chunked.Array[uint64]
+	marked       chunked.Array[uint64] // when items in processing were added, until they are handed out
 }
 
 func (sh *shard[T]) measures() *measures { return sh.set.measures[sh.number] }
@@ -37,7 +35,7 @@ func (sh *shard[T]) needMeasures() *measures {
 func (m *measures) onStart(id uint32, ready, now uint64, c *coarseClock) {
 	asked := ready
 	if m.marks > 0 {
-		asked = m.askedAt(id, ready)
+		asked = cmp.Or(m.unmark(id), ready)
 	}
 	m.queue.Record(asked, now)
 	m.begins += now
@@ -96,13 +94,6 @@ func (sh *shard[T]) dropMarks() {
 	if sh.set.measures != nil && sh.measures() != nil {
 		sh.measures().marked = chunked.Array[uint64]{}
 	}
-}
-
-func (m *measures) askedAt(id uint32, ready uint64) uint64 {
-	if marked := m.unmark(id); marked != 0 {
-		return marked
-	}
-	return ready
 }
 
 // countRetryOf counts as client-go does: also an add of a delayed item, and
@@ -213,4 +204,163 @@ func (s *Set[T]) stampOf(at reading) uint64 {
 		return at.nanoseconds
 	}
 	return at.now * s.time.tick
+}
+
+// times has the moments of a shard's items, from the coarse clock. It is nil if
+// the queue keeps no ages. Methods on the path of every item only test for nil
+// and call another, so that they are inlined.
+type times[T comparable] struct {
+	since    cells[uint64] // when the entries came into their states
+	coarse   *coarseClock
+	measures *measures      // nil unless metrics are kept
+	waits    *cells[uint64] // when the items in processing had become ready, if waits are kept
+	inFlight fifo           // the entries in processing, the oldest first
+	reported uint32         // the last entry that the watchdog has found, or 0
+}
+
+func (sh *shard[T]) newTimes() *times[T] {
+	t := &times[T]{coarse: &sh.set.coarse}
+	if sh.set.measures != nil {
+		t.measures = sh.needMeasures()
+	}
+	return t
+}
+
+func (t *times[T]) of(id uint32) uint64 { return *t.since.At(id) }
+
+func (t *times[T]) onReady(id uint32) {
+	if t != nil {
+		t.restart(id)
+	}
+}
+
+func (t *times[T]) restart(id uint32) { t.onDelay(id, t.coarse.now.Load()) }
+
+func (t *times[T]) onDelay(id uint32, since uint64) {
+	if t != nil {
+		*t.since.Extend(id) = since
+	}
+}
+
+func (t *times[T]) onStart(s *slab[T], id uint32, e *entry[T]) {
+	if t != nil {
+		t.start(s, id, e)
+	}
+}
+
+func (t *times[T]) start(s *slab[T], id uint32, e *entry[T]) {
+	now, since := t.coarse.now.Load(), t.since.At(id)
+	if t.measures != nil {
+		t.measures.onStart(id, *since, now, t.coarse)
+	}
+	if t.coarse.keepsWaits.Load() {
+		t.keepWait(s, id, *since)
+	}
+	*since = now
+	s.join(&t.inFlight, id, e)
+}
+
+func (t *times[T]) onDirty(id uint32) {
+	if t != nil {
+		t.mark(id)
+	}
+}
+
+func (t *times[T]) mark(id uint32) {
+	if t.measures != nil {
+		t.measures.onDirty(id, t.coarse.now.Load())
+	}
+}
+
+// onFinish is called before the item joins another list.
+func (t *times[T]) onFinish(s *slab[T], id uint32, e *entry[T]) {
+	if t != nil {
+		t.finish(s, id, e)
+	}
+}
+
+func (t *times[T]) finish(s *slab[T], id uint32, e *entry[T]) {
+	if t.measures != nil {
+		t.measures.onFinish(t.of(id), t.coarse.now.Load(), e.phase() == ready, t.coarse)
+	}
+	if id == t.reported {
+		if t.reported = 0; id != t.inFlight.head {
+			t.reported = e.previous()
+		}
+	}
+	s.unlink(&t.inFlight, id, e)
+}
+
+// onCancel takes withdraw or unmark.
+func (t *times[T]) onCancel(id uint32, what effect) {
+	if t != nil && t.measures != nil {
+		t.measures.onCancel(id, what)
+	}
+}
+
+// Metrics need a finer coarse clock. While operations are few, each reads the
+// clock. When they are many, they share a reading, until a shard has had some
+// number of Gets and Dones, which the sampler adapts, or the tick ends. Adds
+// share first: see refreshForWork.
+//
+// Both ends of a duration are equally old, so the mean of many durations is
+// right if they are long beside the cycle of an item. If not, the cycle counts
+// for the part that a reading ends. To time one item out of many exactly would
+// need a mark in its entry, and make the counts estimates.
+
+// A sampler has words that do not change together: at worst there is one
+// reading more, or less.
+type sampler struct {
+	interval      atomic.Uint32 // Gets and Dones of a shard for each reading; 0 while readings are not shared
+	tick          atomic.Uint64 // in which readings are counted; alone and shared are allowed in one tick
+	readings      atomic.Uint32
+	alone, shared uint32
+}
+
+const (
+	mostAlone = 256 // readings in a millisecond, before they are shared
+	// mostShared: beyond it shared readings become rarer, and below a quarter
+	// of it more frequent. It is lower because every processor has to fetch
+	// each.
+	mostShared      = 64
+	longestInterval = 1024
+)
+
+func (s *sampler) init(nanoseconds uint64) {
+	inATick := func(perMillisecond float64) uint32 {
+		return uint32(min(max(1, perMillisecond*float64(nanoseconds)/1e6), 1<<30))
+	}
+	s.alone, s.shared = inATick(mostAlone), inATick(mostShared)
+}
+
+func (s *sampler) read(tick uint64) (interval uint32) {
+	before := s.interval.Load()
+	interval = s.adapt(tick, before)
+	s.readings.Add(1)
+	if interval != before {
+		s.interval.Store(interval)
+	}
+	return interval
+}
+
+func (s *sampler) adapt(tick uint64, interval uint32) uint32 {
+	if before := s.tick.Load(); before != tick {
+		s.tick.Store(tick)
+		switch n := s.readings.Swap(0); {
+		case before+1 != tick: // nothing happened for a tick, or the clock was set back
+			return 0
+		case n < s.shared/4:
+			return interval / 2
+		}
+		return interval
+	}
+	most := s.shared
+	if interval == 0 {
+		most = s.alone
+	}
+	if s.readings.Load() <= most {
+		return interval
+	}
+	s.readings.Store(0)
+	return min(max(1, 2*interval), longestInterval)
 }

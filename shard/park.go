@@ -26,17 +26,13 @@ import "sync/atomic"
 // The throttle matters: when each Add woke a consumer, producers spent their
 // time in the scheduler, and the woken consumers found the item gone.
 type parker struct {
-	parked atomic.Int32 // the consumers between announcing and waking
-	// searching is true while the token is out: in the channel, or held by a
-	// consumer that has not searched yet.
-	searching atomic.Bool
+	parked    atomic.Int32 // the consumers between announcing and waking
+	searching atomic.Bool  // the token is in the channel, or held by a consumer about to search
 	// token has room for the one token, so that sending it never blocks. Its
-	// receivers are the parked consumers, in their order. The channel belongs
-	// to this queue alone, so that a testing/synctest bubble can own it.
+	// receivers are the parked consumers, in order. The channel belongs to this
+	// queue alone, so that a testing/synctest bubble can own it.
 	token chan struct{}
 }
-
-func newParker() parker { return parker{token: make(chan struct{}, 1)} }
 
 // wake wakes a parked consumer, unless one is searching already. It must be
 // called after something was published, with no lock held.

@@ -10,19 +10,16 @@ import (
 // A partition sorts places in a batch into buckets, by the low bits of their
 // shards' numbers, and keeps their order. It does not allocate.
 type partition struct {
-	shard    uint16 // of the current bucket
-	current  bucket
-	occupied uint64 // has a bit for each bucket that is not empty
-	placed   uint64 // has a bit for each place that was ever put into a bucket
-	// prefetched keeps the compiler from removing prefetches.
-	prefetched byte
+	shard      uint16 // of the current bucket
+	current    bucket
+	occupied   uint64 // has a bit for each bucket that is not empty
+	placed     uint64 // has a bit for each place that was ever put into a bucket
+	prefetched byte   // keeps the compiler from removing prefetches
 	buckets    [64]bucket
-	// By place: the hash and shard of the item, and the next place of its
-	// bucket.
-	hashes [batchSize]uint32
-	tags   *[batchSize]tag // nil without groups, or where nothing is added
-	shards [batchSize]uint16
-	behind [batchSize]uint8
+	hashes     [batchSize]uint32 // by place, like the fields below; behind is the next place of a bucket
+	tags       *[batchSize]tag   // nil without groups, or where nothing is added
+	shards     [batchSize]uint16
+	behind     [batchSize]uint8
 }
 
 // A bucket is a list of places, each as 1 + its number. 0 is none.
@@ -96,8 +93,6 @@ func (p *partition) take() (place int, ok bool) {
 	p.current.first = p.behind[place]
 	return place, true
 }
-
-func stringsOf[T comparable]() []uintptr { return appendStrings(nil, reflect.TypeFor[T](), 0) }
 
 func appendStrings(offsets []uintptr, t reflect.Type, base uintptr) []uintptr {
 	switch t.Kind() {

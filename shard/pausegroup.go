@@ -10,7 +10,7 @@ import (
 func (s *Set[T]) PauseGroup(group string, until time.Time) {
 	end := uint64(math.MaxUint64)
 	if !until.IsZero() {
-		end = s.time.nanosecondsAt(until)
+		end = s.time.middle + uint64(max(until.Sub(s.time.origin), -time.Duration(s.time.middle)))
 	}
 	s.pauseGroup(group, end)
 }
@@ -82,8 +82,4 @@ func (s *Set[T]) mustHaveGroups() {
 	if s.config.Group == nil {
 		panic("shardq: the queue has no groups: want Options.Group")
 	}
-}
-
-func (t *timebase) nanosecondsAt(at time.Time) uint64 {
-	return t.middle + uint64(max(at.Sub(t.origin), -time.Duration(t.middle)))
 }

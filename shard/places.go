@@ -51,7 +51,7 @@ type lateHeap struct {
 	places *places
 }
 
-// heap.Interface. Push and Pop would allocate, and are not used.
+// Len and the others implement heap.Interface. Push and Pop would allocate.
 func (h *lateHeap) Len() int { return len(h.ids) }
 
 func (h *lateHeap) Less(i, j int) bool {

@@ -6,18 +6,13 @@ import "time"
 type Delay struct {
 	Duration time.Duration // from now
 	Policy   DelayPolicy   // for an item that is delayed already
-	// MaxWait limits how long this delay can be prolonged by calls that follow.
-	// If zero or less, there is no limit.
-	MaxWait  time.Duration
-	Priority int  // the least priority when the item becomes ready
-	Retry    bool // count the add as a retry
-	// Window makes the set refuse the add if the item was added within its
-	// window, and otherwise opens one. If zero or less, the add asks for no
-	// window.
-	Window time.Duration
-	// UnlessReady drops the delay of an item that is ready or dirty: the run to
-	// come serves this add as well.
-	UnlessReady bool
+	MaxWait  time.Duration // limits how long later calls can prolong the delay, unless it is zero or less
+	Priority int           // the least priority when the item becomes ready
+	Retry    bool          // count the add as a retry
+	// Window, if positive, makes the set refuse the add if the item was added
+	// within its window, and otherwise opens one.
+	Window      time.Duration
+	UnlessReady bool // drops the delay if the item is ready or dirty, for the run to come
 }
 
 // A DelayPolicy chooses between an item's deadline and a new one.

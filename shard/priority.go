@@ -1,6 +1,8 @@
 package shard
 
 import (
+	"slices"
+
 	"github.com/shardq/shardq/internal/chunked"
 	"github.com/shardq/shardq/stats"
 )
@@ -83,7 +85,7 @@ func (t *table[T]) needRequested() {
 
 func (t *table[T]) dropRequested() {
 	if t.requested != nil {
-		t.removeColumn(&t.requested.runs)
+		t.columns = slices.DeleteFunc(t.columns, func(c column) bool { return c == &t.requested.runs })
 		t.requested = nil
 	}
 }
@@ -124,8 +126,6 @@ func (r *requested) setDelayed(id uint32, priority int) {
 		}
 	}
 }
-
-func (r *requested) few() bool { return r.runs.Cells() <= 16 && r.delays.Cells() <= 16 }
 
 func (sh *shard[T]) priorityOf(id uint32, e *entry[T]) int {
 	switch e.phase() {

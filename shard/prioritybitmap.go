@@ -45,26 +45,22 @@ type priorityBitmap struct {
 }
 
 type side struct {
-	// present has a bit for each class that has a shard, or had one. last is
-	// the last word of present that was ever used, or -1.
-	present [(classes + 63) / 64]atomic.Uint64
+	present [(classes + 63) / 64]atomic.Uint64 // a bit for each class that has a shard, or had one
 	last    atomic.Int32
 	shards  []atomic.Uint64
 }
 
 func (s *Set[T]) needPriorityBitmap() {
-	if len(s.shards) > 1 && s.priorityBitmap.Load() == nil {
-		s.priorityBitmap.CompareAndSwap(nil, newPriorityBitmap(s.readyWords()))
+	if len(s.shards) == 1 || s.priorityBitmap.Load() != nil {
+		return
 	}
-}
-
-func newPriorityBitmap(words int) *priorityBitmap {
+	words := s.readyWords()
 	p := &priorityBitmap{low: make([]atomic.Uint64, words)}
 	for _, s := range []*side{&p.above, &p.below} {
 		s.shards = make([]atomic.Uint64, classes*words)
 		s.last.Store(-1)
 	}
-	return p
+	s.priorityBitmap.CompareAndSwap(nil, p)
 }
 
 func (s *side) of(distance, words int) []atomic.Uint64 {
@@ -132,8 +128,8 @@ func (p *priorityBitmap) sideOf(class int16) (s *side, distance int) {
 	return &p.above, int(class)
 }
 
-// A Get skips so many empty classes before it hides them. To hide each, and
-// show it again with the next item, costs more.
+// emptyClasses may be met by a Get before it hides them. To hide each, and show
+// it again with the next item, costs more.
 const emptyClasses = 4
 
 // tidy hides a class, and then checks whether a shard has joined it meanwhile.

@@ -19,7 +19,7 @@ type rate struct {
 	burst    uint32 // the tokens in a full bucket
 }
 
-// 146 years, so that no sum with a moment overflows.
+// mostInterval is 146 years, so that no sum with a moment overflows.
 const mostInterval = 1 << 62
 
 // rateOf returns a rate that never exceeds r. It panics if r has a fault.

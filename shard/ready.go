@@ -85,8 +85,6 @@ type readyRow struct {
 	_    [len(cacheLine{}) - 8]byte
 }
 
-func newReadyRows(shards int) []readyRow { return make([]readyRow, (shards+rowBits-1)/rowBits) }
-
 func (s *Set[T]) readyWords() int { return (len(s.readyRows)*rowBits + wordBits - 1) / wordBits }
 
 func (s *Set[T]) readyWord(word int) (ready uint64) {
@@ -98,8 +96,7 @@ func (s *Set[T]) readyWord(word int) (ready uint64) {
 	return ready
 }
 
-// If anyReady returns false, each shard was empty at some moment during the
-// call.
+// anyReady: if false, each shard was empty at some moment during the call.
 func (s *Set[T]) anyReady() bool {
 	if len(s.shards) == 1 {
 		return s.servable(s.shard(0))
@@ -121,7 +118,7 @@ func (s *Set[T]) servable(sh *shard[T]) bool {
 	return !sh.ready.isEmpty()
 }
 
-// A single shard needs no ready bit: locking it costs no more.
+// markReady: a single shard needs no bit, because locking it costs no more.
 func (s *Set[T]) markReady(number uint16) {
 	if len(s.shards) > 1 {
 		s.readyRows[number/rowBits].bits.Or(1 << (number % rowBits))

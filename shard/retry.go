@@ -23,9 +23,7 @@ type Comeback uint8
 const (
 	TooLate   Comeback = iota // the processing had ended, and nothing has changed
 	TakenBack                 // the item was added again
-	// Refused: a shutdown has begun. The item counts as dropped, and its
-	// processing goes on.
-	Refused
+	Refused                   // a shutdown has begun; the item counts as dropped, its processing goes on
 )
 
 // Retry ends a processing and adds the item again, after a delay if there is
@@ -180,8 +178,7 @@ func (sh *shard[T]) fileAgain(id uint32, e *entry[T], d Deadline) (deadline uint
 	}
 	if d.f.deadline <= sh.wheel.Now() {
 		// The clock has moved on since it was read, or it was set back. In
-		// either case the driver finds that out, and the item does not become
-		// ready early.
+		// either case the driver finds that out before the item becomes ready.
 		sh.wheel.Rewind(d.at.now)
 		sh.publishNext()
 	}

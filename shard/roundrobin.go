@@ -9,14 +9,12 @@ import "sync/atomic"
 // is at its limit, has no token, or is paused. Consumers wait for it, also
 // after a shutdown.
 type roundRobin struct {
-	best    *circle // the circle that is served, or one with no groups
-	only    circle  // the one circle, unless there are others
-	circles *circles
-	// firstThrottled is the first of the throttled groups, which are linked in
-	// a circle, or 0.
-	firstThrottled uint32
-	weights        int64 // of the groups in the round robin, together
-	left           int64 // the items that the round still hands out: see takegroup.go
+	best           *circle // the circle that is served, or one with no groups
+	only           circle  // the one circle, unless there are others
+	circles        *circles
+	firstThrottled uint32 // the first of a circle, or 0
+	weights        int64  // of the groups in the round robin, together
+	left           int64  // the items that the round still hands out: see takegroup.go
 }
 
 type groupPhase uint8
@@ -145,7 +143,7 @@ type throttleCount struct {
 	word atomic.Uint64
 }
 
-// Each change counts in the half of the word above the count.
+// oneChange counts in the half of the word above the count.
 const oneChange = 1 << 32
 
 func (c *throttleCount) more() { c.word.Add(oneChange + 1) }

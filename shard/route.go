@@ -33,7 +33,7 @@ func (s *Set[T]) locate(item T) (sh *shard[T], hash uint32) {
 	return sh, uint32(seeded)
 }
 
-// Fibonacci hashing: Knuth, The Art of Computer Programming, volume 3, 6.4.
+// spreadOut is Fibonacci hashing (Knuth, volume 3, 6.4).
 func spreadOut(route uint64) uint64 { return route * 0x9e3779b97f4a7c15 }
 
 func (s *Set[T]) shardAt(route uint64) *shard[T] {
@@ -43,17 +43,15 @@ func (s *Set[T]) shardAt(route uint64) *shard[T] {
 
 // mayDiffer reports whether any T is not equal to itself, as NaN is. The queue
 // would accept it, and never find it again.
-func mayDiffer[T comparable]() bool { return typeMayDiffer(reflect.TypeFor[T]()) }
-
-func typeMayDiffer(t reflect.Type) bool {
+func mayDiffer(t reflect.Type) bool {
 	switch t.Kind() {
 	case reflect.Float32, reflect.Float64, reflect.Complex64, reflect.Complex128, reflect.Interface:
 		return true
 	case reflect.Array:
-		return typeMayDiffer(t.Elem())
+		return mayDiffer(t.Elem())
 	case reflect.Struct:
 		for i := range t.NumField() {
-			if typeMayDiffer(t.Field(i).Type) {
+			if mayDiffer(t.Field(i).Type) {
 				return true
 			}
 		}
@@ -116,7 +114,14 @@ func layOut(parts []part, t reflect.Type, path string, offset uintptr) ([]part, 
 	case reflect.Int:
 		return append(parts, part{offset, intPart}), nil
 	case reflect.Array:
-		return layOutArray(parts, t, path, offset)
+		var err error
+		for i := range t.Len() {
+			element := fmt.Sprintf("%s[%d]", path, i)
+			if parts, err = layOut(parts, t.Elem(), element, offset+uintptr(i)*t.Elem().Size()); err != nil {
+				break // all elements have the same fault
+			}
+		}
+		return parts, err
 	case reflect.Struct:
 		return layOutStruct(parts, t, path, offset)
 	default:
@@ -124,21 +129,10 @@ func layOut(parts []part, t reflect.Type, path string, offset uintptr) ([]part, 
 	}
 }
 
-// The hash of an int must not depend on the size that the machine gives it. So
-// it is extended with its sign, and the other kinds, uint among them, with
+// intPart is an int. Its hash must not depend on the size that the machine
+// gives it: it is extended with its sign, and the other kinds, uint too, with
 // zeros.
 const intPart partKind = 255
-
-func layOutArray(parts []part, t reflect.Type, path string, offset uintptr) ([]part, error) {
-	var err error
-	for i := range t.Len() {
-		element := fmt.Sprintf("%s[%d]", path, i)
-		if parts, err = layOut(parts, t.Elem(), element, offset+uintptr(i)*t.Elem().Size()); err != nil {
-			return parts, err // all elements have the same fault
-		}
-	}
-	return parts, nil
-}
 
 func layOutStruct(parts []part, t reflect.Type, path string, offset uintptr) ([]part, error) {
 	var faults []error

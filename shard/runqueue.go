@@ -4,9 +4,7 @@ package shard
 // the highest priority first. It knows neither locks nor ready bits. Its
 // methods report when it becomes ready or empty, and the shard publishes that.
 type runQueue[T comparable] struct {
-	// fifo has all items, or with levels those of the served one. If it is
-	// empty, nothing is ready.
-	fifo       fifo
+	fifo       fifo    // all items, or those of the served level; if empty, nothing is ready
 	processing int32   // the items that were taken and are not Done
 	levels     *levels // the other ready items, or nil while all priorities are 0
 }

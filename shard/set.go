@@ -4,6 +4,7 @@ import (
 	"hash/maphash"
 	"iter"
 	"math/bits"
+	"reflect"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -43,18 +44,12 @@ type Config[T comparable] struct {
 // behaves as controller-runtime's priority queue does.
 type Rules struct {
 	CancelDelayOnAdd bool // an Add of a delayed item cancels the delay
-	// DropDelayIfReady drops a delay that is requested for a ready or dirty
-	// item: the run to come serves the call, and gets its priority at once.
-	DropDelayIfReady bool
-	// KeepPlaces gives an item the place of the add that asked for its run: see
-	// places.
-	KeepPlaces bool
-	// DiscardOnShutDown makes [Set.ShutDown] drop what is ready or dirty. A
-	// drain still waits for these items, until ShutDown is called.
-	DiscardOnShutDown bool
-	// PrioritiesBeforeTurns makes the groups of a shard take turns within the
-	// highest priority that is ready there.
-	PrioritiesBeforeTurns bool
+	DropDelayIfReady bool // the run to come of a ready or dirty item serves a delayed add
+	KeepPlaces       bool // items keep the place of the add that asked for the run: see places
+	// DiscardOnShutDown makes ShutDown drop what is ready or dirty. A drain
+	// still waits for these items, until ShutDown is called.
+	DiscardOnShutDown     bool
+	PrioritiesBeforeTurns bool // groups take turns within the highest ready priority
 }
 
 func (s *Set[T]) Rules() Rules { return s.rules }
@@ -64,37 +59,29 @@ func (s *Set[T]) SetRules(r Rules) { s.rules = r }
 
 // A Set is a work queue made of shards, safe for concurrent use.
 type Set[T comparable] struct {
-	config Config[T]
-	rules  Rules
-	seed   maphash.Seed
-	route  func(item T) uint64
-	// throttled counts the throttled groups: see roundRobin. pausedGroups
-	// counts the paused ones of them: see mayLeave.
-	throttled    throttleCount
+	config       Config[T]
+	rules        Rules
+	seed         maphash.Seed
+	route        func(item T) uint64
+	throttled    throttleCount // see roundRobin; pausedGroups are the paused ones of them: see mayLeave
 	pausedGroups atomic.Int32
-	// waits has the first tick of each shard at which a group has to be
-	// reviewed, or never. It is nil without groups.
-	waits     []atomic.Uint64
-	cares     atomic.Uint32 // what takes have to do beside taking: see gate
-	gate      gate
-	mayDiffer bool        // some values of T are not equal to themselves
-	strings   []uintptr   // the offsets of the strings within an item: see prefetch
-	adds      *addHook[T] // the calls of OnAdd that are due, or nil without that hook
-	watches   watches
-	notifies  bool                       // notify has something to do
-	shards    []atomic.Pointer[shard[T]] // made when they are first used: see shard
-	spares    *chunked.Spares[entry[T]]  // chunks of entries that shards have given back
-	// windows has those of each shard, guarded by its lock, once an add asks
-	// for one.
-	windows   atomic.Pointer[[]*windows[T]]
-	readyRows []readyRow
+	waits        []atomic.Uint64 // when each shard has to review a group, or never; nil without groups
+	cares        atomic.Uint32   // what takes have to do beside taking: see gate
+	gate         gate
+	mayDiffer    bool        // some values of T are not equal to themselves
+	strings      []uintptr   // the offsets of the strings within an item: see prefetch
+	adds         *addHook[T] // the calls of OnAdd that are due, or nil without that hook
+	watches      watches
+	notifies     bool                          // notify has something to do
+	shards       []atomic.Pointer[shard[T]]    // made when they are first used: see shard
+	spares       *chunked.Spares[entry[T]]     // chunks of entries that shards have given back
+	windows      atomic.Pointer[[]*windows[T]] // of each shard, guarded by its lock, once an add asks for one
+	readyRows    []readyRow
 
 	rejected, misused, discarded atomic.Uint64
 	priorityBitmap               atomic.Pointer[priorityBitmap] // nil while all priorities are 0, and for one shard
 
-	// ids is the number of ids in a shard: maxIDs, or less in tests. crowded
-	// reports that a shard has come near that.
-	ids     uint32
+	ids     uint32 // the number of ids in a shard: maxIDs, or less in tests
 	crowded atomic.Bool
 
 	limit *itemlimit.Limiter // nil without a capacity and a watermark
@@ -107,15 +94,13 @@ type Set[T comparable] struct {
 	emptying       atomic.Bool
 	idled          drain // a shard became empty that a WaitIdle has checked
 	abandoned      abandoned[T]
-	// unreturned has the items that a Drain dropped before it panicked. The
-	// next Drain returns them.
-	unreturned    abandoned[T]
-	time          timebase
-	driver        driver[T]
-	watchdog      watchdog[T]
-	measures      []*measures              // of each shard, once it is used; nil without metrics
-	inFlightAtEnd atomic.Pointer[inFlight] // what Metrics report once a shutdown has begun
-	probe         *probe                   // sees the holds of inspections, in tests
+	unreturned     abandoned[T] // dropped by a Drain before it panicked, returned by the next
+	time           timebase
+	driver         driver[T]
+	watchdog       watchdog[T]
+	measures       []*measures              // of each shard, once it is used; nil without metrics
+	inFlightAtEnd  atomic.Pointer[inFlight] // what Metrics report once a shutdown has begun
+	probe          *probe                   // sees the holds of inspections, in tests
 
 	lanes     []lane
 	laneShift uint8 // leaves as many bits of a word as the number of a lane has
@@ -134,26 +119,18 @@ type cacheLine [64]byte
 // second those that operations only read, or few of them write. Lines move
 // between cores one by one, so fewer cost less. A test asserts the layout.
 type shard[T comparable] struct {
-	mu sync.Mutex // guards all fields except next, number and set
-	// ready has the ready items, and counts those in processing, unless there
-	// are groups: each has a run queue of its own.
-	ready  runQueue[T]
-	count  counters
-	served uint16 // the items taken from the shard, modulo its range
-	// fruitless counts the deduplicated adds since an item was handed out,
-	// modulo its range. done counts the Dones: see countDone.
-	fruitless, done uint8
-	number          uint16 // this and set do not change
-	owes            owed   // the reports that the shard owes to drains
-	peak            uint8  // how large the table has been: see index
-	// table holds the entries, unless there are none and its storage was given
-	// back.
-	table *table[T]
-	wheel *wheel // the timers by the ids of entries, or nil until there is one
+	mu              sync.Mutex  // guards all fields except next, number and set
+	ready           runQueue[T] // counts those in processing, too; unused with groups, which have their own
+	count           counters
+	served          uint16    // the items taken from the shard, modulo its range
+	fruitless, done uint8     // deduplicated adds since a hand-out, modulo its range; for done see countDone
+	number          uint16    // this and set do not change
+	owes            owed      // the reports that the shard owes to drains
+	peak            uint8     // how large the table has been: see index
+	table           *table[T] // nil if there are no entries and its storage was given back
+	wheel           *wheel    // the timers by the ids of entries, or nil until there is one
 
-	// next is the tick at which the wheel has to be advanced, or never. It is
-	// written under mu, and the driver reads it without.
-	next   atomic.Uint64
+	next   atomic.Uint64 // when the wheel has to be advanced, or never; written under mu, read without
 	set    *Set[T]
 	groups *groups[T] // nil until there is one
 
@@ -167,17 +144,17 @@ func New[T comparable](config Config[T]) *Set[T] {
 		rules:     config.Rules,
 		seed:      maphash.MakeSeed(),
 		route:     config.Route,
-		mayDiffer: mayDiffer[T](),
-		strings:   stringsOf[T](),
+		mayDiffer: mayDiffer(reflect.TypeFor[T]()),
+		strings:   appendStrings(nil, reflect.TypeFor[T](), 0),
 		adds:      newAddHook(config.OnAdd),
 		shards:    make([]atomic.Pointer[shard[T]], config.Shards),
 		spares:    &chunked.Spares[entry[T]]{},
-		readyRows: newReadyRows(config.Shards),
+		readyRows: make([]readyRow, (config.Shards+rowBits-1)/rowBits),
 		lanes:     newLanes(runtime.GOMAXPROCS(0), config.Shards),
 		limit: itemlimit.New(int64(config.Capacity),
 			int64(config.HighWatermark), int64(config.LowWatermark), config.OnWatermark),
 		time:   newTimebase(config.Clock, config.Tick),
-		parker: newParker(),
+		parker: parker{token: make(chan struct{}, 1)},
 		ids:    maxIDs,
 	}
 	s.notifies = s.limit != nil || s.adds != nil
@@ -187,10 +164,9 @@ func New[T comparable](config Config[T]) *Set[T] {
 		s.measures = make([]*measures, config.Shards)
 		s.coarse.sampler.init(s.time.tick)
 	}
-	s.drained.init()
-	s.delaysDone.init()
-	s.emptied.init()
-	s.idled.init()
+	for _, d := range []*drain{&s.drained, &s.delaysDone, &s.emptied, &s.idled} {
+		d.init()
+	}
 	s.watchdog.next.Store(never)
 	if config.OnStuck != nil {
 		s.watchdog.init(config.OnStuck, s.time.ticks(config.StuckAfter))

@@ -2,23 +2,19 @@ package shard
 
 import "sync/atomic"
 
-// Adds, delays and Gets depend on different steps of a shutdown.
+// closing has the steps of a shutdown, on which adds, delays and Gets depend.
 type closing struct {
-	// refusing is set first. Adds read it under their shard's lock, and drop
-	// their items.
-	refusing atomic.Bool
-	retries  Retries // whether adds of items in processing are accepted; decided before
+	refusing atomic.Bool // set first; adds read it under their shard's lock, and drop their items
+	retries  Retries     // whether adds of items in processing are accepted; decided before
 	// begun is set next, unless a Drain awaits the delayed items. From then on,
-	// delayed items are dropped, and the driver stops.
-	begun   atomic.Bool
-	leaving atomic.Bool // set by ShutDown, but not by drains: see mayLeave
-	// discarding is set when ShutDown begins to drop what is ready. A Done does
-	// not make its item ready from then on.
-	discarding atomic.Bool
+	// these are dropped, and the driver stops.
+	begun      atomic.Bool
+	leaving    atomic.Bool // set by ShutDown, but not by drains: see mayLeave
+	discarding atomic.Bool // ShutDown drops what is ready, and no Done makes its item ready
 	// complete is set after every shard was locked once since begun was set, so
 	// that all adds that were not dropped have finished. A consumer that reads
-	// it, and then finds nothing ready, may leave for good. With one flag, an
-	// Add in flight could make an item ready after the last consumer left.
+	// it, and then finds nothing ready, may leave. With one flag, an Add in
+	// flight could make an item ready after the last consumer left.
 	complete atomic.Bool
 }
 
@@ -109,7 +105,7 @@ func (sh *shard[T]) dropDelayed(dropped func(item T)) (all bool) {
 	})
 }
 
-// The timer is no longer filed.
+// drop ends a delay whose timer is no longer filed.
 func (sh *shard[T]) drop(id uint32) {
 	e := sh.table.at(id)
 	sh.clearDelay(id, e)

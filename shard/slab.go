@@ -2,7 +2,6 @@ package shard
 
 import (
 	"fmt"
-	"slices"
 	"unsafe"
 
 	"github.com/shardq/shardq/internal/chunked"
@@ -12,8 +11,8 @@ import (
 // is released. Id 0 is never handed out: it means none in all links.
 type slab[T comparable] struct {
 	// roomy is the first of the chunks that have memory and a free cell, as 1 +
-	// its number. 0 is none. The chunk that was last full comes first. It is
-	// the fullest, so the others can become empty and be released.
+	// its number. The chunk that was last full comes first. It is the fullest,
+	// so the others can become empty and be released.
 	roomy   int32
 	vacant  int32 // likewise the chunks without memory
 	spaces  []space
@@ -23,11 +22,9 @@ type slab[T comparable] struct {
 
 // A space counts the cells of one chunk.
 type space struct {
-	free uint32 // the first of the freed cells, by id; 0 is none
-	// used counts the cells from the chunk's start that were ever handed out,
-	// and held those that are in use.
-	used, held     uint16
-	next, previous int32 // the lists roomy and vacant, as 1 + a number
+	free           uint32 // the first of the freed cells, by id; 0 is none
+	used, held     uint16 // ever handed out, from the chunk's start, and now in use
+	next, previous int32  // the lists roomy and vacant, as 1 + a number
 }
 
 func (s *slab[T]) allocate() (id uint32, e *entry[T]) {
@@ -64,28 +61,18 @@ func (s *slab[T]) release(id uint32, e *entry[T]) {
 	space.held--
 	if space.held == 0 && c > 0 { // the first chunk stays: most shards never need another
 		s.cells.Drop(int(c))
-		s.dropColumns(c)
+		if chunk, unused := s.columnChunk(c); unused {
+			for _, column := range s.columns {
+				column.drop(chunk)
+			}
+		}
 		s.unlist(&s.roomy, c)
 		*space = newSpace(c)
 		s.list(&s.vacant, c)
 	}
 }
 
-// dropColumns releases the memory of the columns for a chunk that has become
-// empty.
-func (s *slab[T]) dropColumns(c int32) {
-	if chunk, unused := s.columnChunk(c); unused {
-		for _, column := range s.columns {
-			column.drop(chunk)
-		}
-	}
-}
-
 func (s *slab[T]) addColumn(c column) { s.columns = append(s.columns, c) }
-
-func (s *slab[T]) removeColumn(c column) {
-	s.columns = slices.DeleteFunc(s.columns, func(other column) bool { return other == c })
-}
 
 // columnChunk returns the number of the chunk that a column has for the ids of
 // chunk c, and whether none of its ids is in use. Columns have small cells, so

@@ -12,7 +12,7 @@ func (s *Set[T]) takeRoundRobin(now uint64) (item T, priority int, h Handle, ok 
 		if sh == nil {
 			return item, 0, Handle{}, false
 		}
-		if now == 0 && sh.turnHasRate() {
+		if now == 0 && sh.groups != nil && sh.groups.rated {
 			sh.mu.Unlock() // the group got its first rate since the take began
 			now = s.readForRate()
 			continue
@@ -41,8 +41,6 @@ func (s *Set[T]) lockInTurn(lane *lane) *shard[T] {
 	}
 	return s.lockReady(lane.turn.Load())
 }
-
-func (sh *shard[T]) turnHasRate() bool { return sh.groups != nil && sh.groups.rated }
 
 // takeInTurn also reports whether the round is over.
 func (sh *shard[T]) takeInTurn(now uint64) (item T, priority int, h Handle, over, ok bool) {

@@ -15,9 +15,7 @@ type timebase struct {
 	clock  clock.Clock
 	origin time.Time
 	tick   uint64 // nanoseconds
-	// middle is the place of the origin on the axis of nanoseconds: a whole
-	// number of ticks, near center.
-	middle uint64
+	middle uint64 // the origin in nanoseconds: a whole number of ticks, near center
 	real   bool
 }
 

@@ -13,12 +13,10 @@ const (
 	CanceledInFlight                   // Cancel was called for the item
 )
 
-// A change is kept in the outbox under the lock of a shard, and reported once
-// that is released. The lock of watches is a leaf below it.
+// watches keep changes in the outbox under the lock of a shard, and report them
+// once that is released. Their own lock is a leaf below it.
 type watches struct {
-	// used reports that there ever was a watch. A set without one reads only
-	// this.
-	used    atomic.Bool
+	used    atomic.Bool // there ever was a watch; a set without one reads only this
 	mu      sync.Mutex
 	byPlace map[uint64]*watcher
 	changes outbox[change]
@@ -51,7 +49,7 @@ func (s *Set[T]) Watch(h Handle, tell func(Change)) (stop func()) {
 	return func() { s.watches.remove(h.Place(), w) }
 }
 
-// addWatch needs one hold of the lock, so that no change is missed.
+// addWatch adds a watch, unless w is nil. It needs one hold of the lock, so that no change is missed.
 func (s *Set[T]) addWatch(h Handle, w *watcher) (added, canceled bool) {
 	sh := s.shard(int(h.shard))
 	sh.mu.Lock()
@@ -60,7 +58,9 @@ func (s *Set[T]) addWatch(h Handle, w *watcher) (added, canceled bool) {
 	if e == nil {
 		return false, false
 	}
-	s.watches.put(h.Place(), w)
+	if w != nil {
+		s.watches.put(h.Place(), w)
+	}
 	return e.phase() == dirty, sh.table.wasCanceled(h.id, e)
 }
 
@@ -73,7 +73,7 @@ func (w *watches) put(place uint64, one *watcher) {
 	w.byPlace[place] = one
 }
 
-// Another watch may have replaced this one.
+// remove leaves a watch that has replaced this one.
 func (w *watches) remove(place uint64, one *watcher) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -82,7 +82,7 @@ func (w *watches) remove(place uint64, one *watcher) {
 	}
 }
 
-// The watch may be of an earlier processing, which another consumer has ended.
+// keep may meet a watch of an earlier processing, ended by another consumer.
 func (w *watches) keep(place, fence uint64, what Change) effects {
 	w.mu.Lock()
 	one := w.byPlace[place]
@@ -111,7 +111,7 @@ func (sh *shard[T]) noteCancel(id uint32, e *entry[T]) effects {
 	return sh.noteChange(id, e, CanceledInFlight)
 }
 
-// The cell of an earlier processing has another fence.
+// wasCanceled may meet the cell of an earlier processing, with another fence.
 func (t *table[T]) wasCanceled(id uint32, e *entry[T]) bool {
 	if t.fences == nil {
 		return false
@@ -121,15 +121,7 @@ func (t *table[T]) wasCanceled(id uint32, e *entry[T]) bool {
 }
 
 // Changed reports what has happened since the hand-out.
-func (s *Set[T]) Changed(h Handle) (addedAgain, canceled bool) {
-	sh := s.shard(int(h.shard))
-	sh.mu.Lock()
-	defer sh.mu.Unlock()
-	if e := sh.claimed(h); e != nil {
-		return e.phase() == dirty, sh.table.wasCanceled(h.id, e)
-	}
-	return false, false
-}
+func (s *Set[T]) Changed(h Handle) (addedAgain, canceled bool) { return s.addWatch(h, nil) }
 
 // KeepWaits makes the set remember how long items were ready, if it keeps ages.
 func (s *Set[T]) KeepWaits() { s.coarse.keepsWaits.Store(true) }
@@ -166,3 +158,60 @@ func (s *Set[T]) GroupAt(h Handle) string {
 	}
 	return sh.groups.names.at(sh.groupOf(h.id)).item
 }
+
+// An outbox keeps calls of a hook under a shard's lock, to be made in their
+// order once it is released. The outbox's own lock is a leaf.
+type outbox[E any] struct {
+	mu      sync.Mutex
+	kept    []E // the first sent ones were sent
+	sent    int
+	pending atomic.Bool // something is kept
+	closed  bool        // nothing is kept any more
+}
+
+func (o *outbox[E]) keep(reports ...E) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if len(reports) > 0 && !o.closed {
+		o.kept = append(o.kept, reports...)
+		o.pending.Store(true)
+	}
+}
+
+// close waits for no call: the hook itself may shut the queue down.
+func (o *outbox[E]) close() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.closed, o.kept, o.sent = true, nil, 0
+	o.pending.Store(false)
+}
+
+// send calls a hook. The caller holds no lock, and does not own the timer. If
+// the hook panics, the next call goes on with the others.
+func (o *outbox[E]) send(hook func(E)) {
+	for o.pending.Load() {
+		if report, ok := o.take(); ok {
+			hook(report)
+		}
+	}
+}
+
+func (o *outbox[E]) take() (report E, ok bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.sent == len(o.kept) {
+		return report, false
+	}
+	next := &o.kept[o.sent]
+	report, *next = *next, report // the array must not keep the item
+	if o.sent++; o.sent == len(o.kept) {
+		o.kept, o.sent = o.kept[:0], 0
+		if cap(o.kept) > mostSpareReports {
+			o.kept = nil // after a burst
+		}
+		o.pending.Store(false)
+	}
+	return report, true
+}
+
+const mostSpareReports = 64

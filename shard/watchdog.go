@@ -12,13 +12,11 @@ import (
 type watchdog[T comparable] struct {
 	after uint64 // the ticks that are too long, or 0 without a hook
 	hook  func(stats.Item[T])
-	// next is when the driver has to search again, or never if all items in
-	// processing were found.
-	next  atomic.Uint64
+	next  atomic.Uint64         // when the driver has to search again, or never
 	found outbox[stats.Item[T]] // the calls of the hook that are due, until a shutdown begins
 }
 
-// An item may be almost a tick younger than its stamp.
+// init: an item may be almost a tick younger than its stamp.
 func (w *watchdog[T]) init(hook func(stats.Item[T]), ticks uint64) { w.hook, w.after = hook, ticks+1 }
 
 // setWatchdog follows a hand-out, with no lock held.

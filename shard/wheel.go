@@ -7,16 +7,10 @@ import (
 
 type wheel struct {
 	timerwheel.Wheel
-	// filedAt is the earliest reading of the clock by which a timer was filed
-	// during the driver's reading filedIn: see reading.
-	filedAt uint64
-	filedIn uint16
-	// sweep handles some of the delayed items, and reports whether none is
-	// left. It is nil if no sweep is under way.
-	sweep func() (all bool)
-	// limited counts the items whose delay has a limit, and limits has the tick
-	// of each, by id, or 0.
-	limited    int
+	filedAt    uint64 // the earliest reading of timers filed during the driver's reading filedIn
+	filedIn    uint16
+	sweep      func() (all bool) // handles some of the delayed items, while a sweep is under way
+	limited    int               // the items whose delay has a limit, and its tick or 0, by id
 	limits     chunked.Array[uint64]
 	prefetched uint64 // keeps the compiler from removing a prefetch
 }

@@ -102,14 +102,10 @@ func (w *Wheel) takeOut(level, slot int) {
 	w.slots[level][slot] = 0
 	w.vacate(level, slot)
 	if w.cascading != 0 {
-		w.splice(tail)
+		first, last := w.nodes.At(w.cascading), w.nodes.At(tail)
+		head, joined := first.next, last.next
+		first.next, w.nodes.At(joined).previous = joined, w.cascading
+		last.next, w.nodes.At(head).previous = head, tail
 	}
 	w.cascading = tail
-}
-
-func (w *Wheel) splice(tail uint32) {
-	first, last := w.nodes.At(w.cascading), w.nodes.At(tail)
-	head, joined := first.next, last.next
-	first.next, w.nodes.At(joined).previous = joined, w.cascading
-	last.next, w.nodes.At(head).previous = head, tail
 }

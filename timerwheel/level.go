@@ -26,18 +26,8 @@ func (w *Wheel) slotStart(level, slot int) uint64 {
 	return w.now&above | uint64(slot)*span
 }
 
-// link appends timer id to the ring of a slot. The tail names a ring, and its
-// next is the head, so one word gives both ends.
-func (w *Wheel) link(id uint32, n *node, level, slot int) {
-	if w.slots[level] == nil {
-		w.slots[level] = new([slotsPerLevel]uint32)
-	}
-	tail := &w.slots[level][slot]
-	w.append(tail, id, n)
-	w.occupied[level] |= 1 << slot
-	w.occupiedLevels |= 1 << level
-}
-
+// append appends a node to a ring. The tail names it, and its next is the head,
+// so one word gives both ends.
 func (w *Wheel) append(tail *uint32, id uint32, n *node) {
 	if *tail == 0 {
 		n.next, n.previous = id, id

@@ -137,7 +137,12 @@ func (w *Wheel) Cancel(id uint32) bool {
 func (w *Wheel) file(id uint32, n *node, deadline uint64) {
 	n.deadline = deadline
 	level, slot := place(w.now, deadline)
-	w.link(id, n, level, slot)
+	if w.slots[level] == nil {
+		w.slots[level] = new([slotsPerLevel]uint32)
+	}
+	w.append(&w.slots[level][slot], id, n)
+	w.occupied[level] |= 1 << slot
+	w.occupiedLevels |= 1 << level
 }
 
 // move changes the deadline of a filed timer. If both deadlines have the same
