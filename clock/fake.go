@@ -34,12 +34,10 @@ func (c *Fake) AfterFunc(d time.Duration, f func()) Timer {
 }
 
 // Step moves the clock by d, which may be negative. It then calls every
-// function that is due, on this goroutine, in the order of their times, or of
-// the calls that scheduled them. If a function schedules a call that is already
-// due, the same Step makes that call.
-//
-// A panic of a function passes through Step. The functions due after it stay
-// pending.
+// function that is due, on this goroutine, in the order of their times and of
+// their scheduling. If a function schedules a call that is already due, the
+// same Step makes it. A panic passes through Step. The functions due after it
+// stay pending.
 func (c *Fake) Step(d time.Duration) {
 	c.mu.Lock()
 	c.now = c.now.Add(d)

@@ -63,11 +63,11 @@ func (r rate) opens(full uint64) uint64 {
 	return full - min(full, r.filling(r.burst-1))
 }
 
-// A consumer takes a token late: the driver frees a group at the next tick, and
-// timers and consumers take time. A full bucket gains nothing meanwhile, so a
-// rate near one item for each tick would not be reached. So the next token
-// counts from when the bucket was full, at most madeUpFor before. If it was
-// full for longer than a rest, nobody has waited. Both are in ticks.
+// A consumer takes a token later than it is there: the driver frees a group at
+// the next tick, and timers and consumers take time. A full bucket gains
+// nothing meanwhile, so a rate near one item for each tick would not be
+// reached. So the next token counts from when the bucket was full, at most
+// madeUpFor ticks before. If it was full for longer, nobody has waited.
 const (
 	madeUpFor = 2 // one by which a wait is rounded up, one for timer and consumer
 	rest      = 10

@@ -11,9 +11,9 @@ import (
 // ChunkSize is the largest number of timers in a chunk.
 const ChunkSize = chunked.ChunkCells
 
-// Chunks returns the number of chunks, which are numbered from 0. A timer's id
-// determines its chunk. A caller can visit all timers one chunk at a time with
-// [Wheel.Deadlines], and release its lock in between.
+// Chunks returns the number of chunks. A timer's id determines its chunk. A
+// caller can visit them one at a time with [Wheel.Deadlines], and release its
+// lock.
 func (w *Wheel) Chunks() int { return w.nodes.Chunks() }
 
 // Deadlines appends the deadlines of the timers of a chunk, in no order.
@@ -30,10 +30,9 @@ func (w *Wheel) Deadlines(chunk int, deadlines []uint64) []uint64 {
 	return deadlines
 }
 
-// EarliestWithin returns the ids of the n earliest timers for which wanted
-// returns true, in the order of their deadlines, or all if there are fewer. It
-// returns false if it would have to visit more than most timers, so that a
-// caller can bound the time that it holds a lock.
+// EarliestWithin returns the ids of the n earliest timers that are wanted, in
+// the order of their deadlines, or all if there are fewer. It returns false if
+// it would have to visit more than most timers.
 func (w *Wheel) EarliestWithin(most, n int, wanted func(id uint32) bool) (ids []uint32, ok bool) {
 	if n <= 0 {
 		return nil, true

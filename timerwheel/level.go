@@ -10,9 +10,8 @@ const (
 	levels = (64 + levelBits - 1) / levelBits
 )
 
-// place returns the place of a deadline while the current tick is now: the
-// level of the highest base-64 digit in which the two differ, and the
-// deadline's digit there.
+// place returns the level of the highest base-64 digit in which the current
+// tick and a deadline differ, and the deadline's digit there.
 func place(now, deadline uint64) (level, slot int) {
 	level = (63 - bits.LeadingZeros64(now^deadline|slotMask)) / levelBits
 	return level, int(deadline >> (level * levelBits) & slotMask)

@@ -10,17 +10,13 @@ import (
 // A Wheel holds timers and reports which are due. It must not be copied and is
 // not safe for concurrent use. The zero Wheel is empty, at tick 0.
 type Wheel struct {
-	// now is the current tick. Every filed deadline is later, except those that
-	// an unfinished Advance has still to fire.
-	now            uint64
+	now            uint64                         // every filed deadline is later, unless an Advance is unfinished
 	occupiedLevels uint16                         // a bit for each level that has an occupied slot
 	occupied       [levels]uint64                 // a bit for each slot that holds a timer
-	slots          [levels]*[slotsPerLevel]uint32 // the tails of the slots' rings; a level is allocated with its first timer
-	// cascading is the tail of a ring that was removed from its slot. Its
-	// timers are being filed again, a bounded number at a time.
-	cascading uint32
-	filed     int
-	nodes     chunked.Array[node]
+	slots          [levels]*[slotsPerLevel]uint32 // the tails of the rings, once a level has had a timer
+	cascading      uint32                         // the tail of a ring that left its slot, and is being filed again
+	filed          int
+	nodes          chunked.Array[node]
 }
 
 // node has 16 bytes without pointers, so that the garbage collector never scans
@@ -51,11 +47,9 @@ func (w *Wheel) Deadline(id uint32) (deadline uint64, filed bool) {
 	return n.deadline, true
 }
 
-// Next returns the tick at which Advance next has work, and whether there is
-// any timer. It is the earliest deadline, or earlier if that is far off and
-// shares its slot with many others, which Advance then sorts into finer slots.
-// So a driver that sleeps until Next wakes once per deadline, and rarely in
-// between.
+// Next returns the tick at which Advance next has work, if there is any timer.
+// It is the earliest deadline, or earlier if that is far off and shares its
+// slot with many others, which Advance then sorts into finer slots.
 func (w *Wheel) Next() (tick uint64, ok bool) {
 	if w.cascading != 0 {
 		return w.now, true // an unfinished sort has more to do
@@ -71,7 +65,6 @@ func (w *Wheel) Next() (tick uint64, ok bool) {
 	return max(start, w.earliestInRing(w.slots[level][slot], start)), true
 }
 
-// earliestInRing returns otherwise if the ring is too long to search.
 func (w *Wheel) earliestInRing(tail uint32, otherwise uint64) uint64 {
 	const longest = 32
 	earliest := uint64(math.MaxUint64)
@@ -87,10 +80,8 @@ func (w *Wheel) earliestInRing(tail uint32, otherwise uint64) uint64 {
 	return otherwise
 }
 
-// firstOccupied returns the place of the earliest timers. Every timer of a
-// level is earlier than those of the next level, and the slots of a level are
-// in order. Both follow from the highest bits in which a deadline differs from
-// now.
+// firstOccupied returns the place of the earliest timers: every timer of a
+// level is earlier than those of the next, and slots are in order.
 func (w *Wheel) firstOccupied() (level, slot int) {
 	level = bits.TrailingZeros16(w.occupiedLevels)
 	return level, bits.TrailingZeros64(w.occupied[level])
@@ -98,8 +89,7 @@ func (w *Wheel) firstOccupied() (level, slot int) {
 
 // Schedule files timer id under deadline, or moves it there. If deadline is not
 // after [Wheel.Now], Schedule returns false and leaves the timer unfiled: the
-// caller treats it as due. The cost is constant, apart from the occasional
-// allocation.
+// caller treats it as due.
 //
 // The caller chooses the ids, usually positions in a slice of its own. Memory
 // is proportional to their spread. Schedule panics if id is 0.
@@ -145,9 +135,8 @@ func (w *Wheel) file(id uint32, n *node, deadline uint64) {
 	w.occupiedLevels |= 1 << level
 }
 
-// move changes the deadline of a filed timer. If both deadlines have the same
-// slot, only the deadline is overwritten, as Linux does for MOD_TIMER_REDUCE.
-// That covers most moves of a far timer.
+// move only overwrites a deadline of the same slot, as Linux does for
+// MOD_TIMER_REDUCE. That covers most moves of a far timer.
 func (w *Wheel) move(id uint32, n *node, deadline uint64) {
 	fromLevel, fromSlot := place(w.now, n.deadline)
 	toLevel, toSlot := place(w.now, deadline)

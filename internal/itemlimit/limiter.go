@@ -13,9 +13,9 @@ import (
 // ErrClosed is the error of [Limiter.Acquire] after [Limiter.Close].
 var ErrClosed = errors.New("item limiter is closed")
 
-// A Limiter is a counting semaphore for the weight of the items held. Every
-// weight is 1 or more. A weight above the whole capacity is granted when
-// nothing else is held. A nil Limiter grants every weight and counts nothing.
+// A Limiter is a counting semaphore for the weight of the items held. A weight
+// above the whole capacity is granted when nothing else is held. A nil Limiter
+// grants every weight and counts nothing.
 //
 // ForceAcquire, TryAcquire and Release may be called with a lock held. Once it
 // is released, the caller must call Notify. No lock may be held during any
@@ -34,9 +34,7 @@ type Limiter struct {
 	mu    sync.Mutex // guards the fields below
 	first *waiter
 	last  *waiter
-	// granting is true while a granted waiter has not called FinishAcquire. The
-	// next is granted after that, so that items are added in the order of the
-	// waiters.
+	// granting lasts until FinishAcquire, so that items are added in order.
 	granting bool
 	closed   bool // no waiter is granted any more
 }
@@ -48,9 +46,9 @@ type waiter struct {
 	refused        bool          // it left because of Close
 }
 
-// New returns a Limiter, or nil if capacity is 0, for no limit, and hook is
-// nil. Notify calls hook with true when the weight held rises to high, and with
-// false when it then falls to low.
+// New returns a Limiter, or nil without a capacity and a hook. Notify calls
+// hook with true when the weight held rises to high, and with false when it
+// then falls to low.
 func New(capacity, high, low int64, hook func(high bool)) *Limiter {
 	if capacity == 0 && hook == nil {
 		return nil
@@ -112,7 +110,7 @@ func (l *Limiter) Exceeded() uint64 {
 }
 
 // Notify grants the first waiter, if the capacity allows, and calls the hook of
-// the watermarks if one was reached. It must follow each change of the weight.
+// the watermarks. It must follow each change of the weight.
 func (l *Limiter) Notify() {
 	if l != nil {
 		l.notify()
@@ -136,8 +134,7 @@ func (l *Limiter) grantLocked() {
 	}
 }
 
-// FinishAcquire must be called after an Acquire that returned nil, when the
-// item has been added, or could not be.
+// FinishAcquire follows an Acquire, when the item was added, or could not be.
 func (l *Limiter) FinishAcquire() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -146,9 +143,9 @@ func (l *Limiter) FinishAcquire() {
 	l.grantLocked()
 }
 
-// Acquire waits until the capacity allows weight, and adds it to the weight
-// held. Waiters are granted in the order of their calls. Its error is ctx.Err()
-// or ErrClosed. Without one, the caller must call [Limiter.FinishAcquire].
+// Acquire waits, in the order of calls, until the capacity allows weight. Its
+// error is ctx.Err() or ErrClosed. Without one, the caller must call
+// FinishAcquire.
 func (l *Limiter) Acquire(ctx context.Context, weight int64) error {
 	w := &waiter{weight: weight, done: make(chan struct{})}
 	if !l.enqueue(w) {
@@ -233,11 +230,10 @@ func (l *Limiter) Close() {
 }
 
 // watermarks call a hook when the weight held rises to high, and when it then
-// falls to low. Calls alternate and never overlap.
-//
-// A goroutine that finds a call due sets busy, makes the call, clears busy, and
-// checks again, for changes during a call. Several of these lead to one call,
-// or to none if they cancel out.
+// falls to low. Calls alternate and never overlap. A goroutine that finds a
+// call due sets busy, makes the call, clears busy, and checks again, for
+// changes during a call. Several of these lead to one call, or to none if they
+// cancel out.
 type watermarks struct {
 	high, low    int64
 	hook         func(high bool)
