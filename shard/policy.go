@@ -27,6 +27,7 @@ const (
 	policies
 )
 
+// Valid reports whether p is one of the policies.
 func (p DelayPolicy) Valid() bool { return p < policies }
 
 func (p DelayPolicy) choose(filed, given uint64) uint64 {

@@ -8,6 +8,7 @@ import "sync/atomic"
 // delays. The first call that ends a queue decides, and later ones only for
 // refusal.
 
+// Retries decides whether retries are accepted after the end has begun.
 type Retries struct{ state atomic.Uint32 }
 
 const (
@@ -25,6 +26,7 @@ func (r *Retries) Decide(take bool) {
 	}
 }
 
+// Taken reports whether the end has begun, and retries are accepted.
 func (r *Retries) Taken() bool { return r.state.Load() == takingRetries }
 
 // TakesBack reports whether items in processing can be added.

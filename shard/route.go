@@ -43,6 +43,8 @@ func (s *Set[T]) shardAt(route uint64) *shard[T] {
 
 // mayDiffer reports whether any T is not equal to itself, as NaN is. The queue
 // would accept it, and never find it again.
+// mayDiffer reports whether any value of t is not equal to itself, as NaN is. The
+// queue would accept it, and never find it again.
 func mayDiffer(t reflect.Type) bool {
 	switch t.Kind() {
 	case reflect.Float32, reflect.Float64, reflect.Complex64, reflect.Complex128, reflect.Interface:
@@ -157,21 +159,19 @@ func sum(p unsafe.Pointer, parts []part) uint64 {
 	var number [8]byte
 	for _, part := range parts {
 		field := unsafe.Add(p, part.offset)
-		if part.kind == stringPart {
-			s := *(*string)(field)
-			binary.LittleEndian.PutUint64(number[:], uint64(len(s)))
-			digest.Write(number[:])
-			digest.WriteString(s)
-			continue
-		}
 		binary.LittleEndian.PutUint64(number[:], readNumber(field, part.kind))
 		digest.Write(number[:])
+		if part.kind == stringPart {
+			digest.WriteString(*(*string)(field))
+		}
 	}
 	return digest.Sum64()
 }
 
 func readNumber(p unsafe.Pointer, kind partKind) uint64 {
 	switch kind {
+	case stringPart:
+		return uint64(len(*(*string)(p)))
 	case 1:
 		return uint64(*(*uint8)(p))
 	case 2:

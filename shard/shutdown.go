@@ -38,6 +38,7 @@ func (s *Set[T]) ShutDownWithDrain() {
 	s.drained.wait(nil, released)
 }
 
+// ShuttingDown reports whether a shutdown has begun.
 func (s *Set[T]) ShuttingDown() bool { return s.closing.refusing.Load() }
 
 func (s *Set[T]) refuse(retries bool) {

@@ -149,10 +149,7 @@ func (s *Set[T]) CountDiscard() { s.discarded.Add(1) }
 
 // Len returns the number of ready items. It locks only shards that have some.
 func (s *Set[T]) Len() (n int) {
-	switch {
-	case len(s.shards) == 1:
-		return s.lenOf(s.shard(0))
-	case s.config.Group != nil: // the ready bits leave out throttled groups
+	if len(s.shards) == 1 || s.config.Group != nil { // the ready bits leave out throttled groups
 		for sh := range s.made() {
 			n += s.lenOf(sh)
 		}

@@ -4,8 +4,11 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/shardq/shardq/stats"
 )
 
+// A Change is what can happen to an item in processing.
 type Change uint8
 
 const (
@@ -14,11 +17,10 @@ const (
 )
 
 // watches keep changes in the outbox under the lock of a shard, and report them
-// once that is released. Their own lock is a leaf below it.
+// once that is released.
 type watches struct {
 	used    atomic.Bool // there ever was a watch; a set without one reads only this
-	mu      sync.Mutex
-	byPlace map[uint64]*watcher
+	byPlace sync.Map    // of *watcher
 	changes outbox[change]
 }
 
@@ -46,10 +48,11 @@ func (s *Set[T]) Watch(h Handle, tell func(Change)) (stop func()) {
 	if added {
 		tell(AddedAgain)
 	}
-	return func() { s.watches.remove(h.Place(), w) }
+	return func() { s.watches.byPlace.CompareAndDelete(h.Place(), w) } // a later one stays
 }
 
-// addWatch adds a watch, unless w is nil. It needs one hold of the lock, so that no change is missed.
+// addWatch adds a watch, unless w is nil, and returns what has happened before,
+// in one hold of the lock, so that no change is missed.
 func (s *Set[T]) addWatch(h Handle, w *watcher) (added, canceled bool) {
 	sh := s.shard(int(h.shard))
 	sh.mu.Lock()
@@ -59,39 +62,18 @@ func (s *Set[T]) addWatch(h Handle, w *watcher) (added, canceled bool) {
 		return false, false
 	}
 	if w != nil {
-		s.watches.put(h.Place(), w)
+		s.watches.byPlace.Store(h.Place(), w)
 	}
 	return e.phase() == dirty, sh.table.wasCanceled(h.id, e)
 }
 
-func (w *watches) put(place uint64, one *watcher) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.byPlace == nil {
-		w.byPlace = map[uint64]*watcher{}
-	}
-	w.byPlace[place] = one
-}
-
-// remove leaves a watch that has replaced this one.
-func (w *watches) remove(place uint64, one *watcher) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.byPlace[place] == one {
-		delete(w.byPlace, place)
-	}
-}
-
 // keep may meet a watch of an earlier processing, ended by another consumer.
 func (w *watches) keep(place, fence uint64, what Change) effects {
-	w.mu.Lock()
-	one := w.byPlace[place]
-	w.mu.Unlock()
-	if one == nil || one.fence != fence {
-		return 0
+	if one, ok := w.byPlace.Load(place); ok && one.(*watcher).fence == fence {
+		w.changes.keep(change{one.(*watcher), what})
+		return tells
 	}
-	w.changes.keep(change{one, what})
-	return tells
+	return 0
 }
 
 func (w *watches) send() { w.changes.send(func(c change) { c.watch.tell(c.what) }) }
@@ -149,6 +131,7 @@ func (s *Set[T]) Waited(h Handle) time.Duration {
 	return max(0, s.time.moment(sh.table.times.of(h.id)).Sub(s.time.moment(*ready)))
 }
 
+// GroupAt returns the group of the item in processing, or "".
 func (s *Set[T]) GroupAt(h Handle) string {
 	sh := s.shard(int(h.shard))
 	sh.mu.Lock()
@@ -215,3 +198,89 @@ func (o *outbox[E]) take() (report E, ok bool) {
 }
 
 const mostSpareReports = 64
+
+// A watchdog calls a hook for each processing that takes long. It needs the
+// ages. The driver wakes for it when the oldest processing may have lasted too
+// long. A consumer that takes an item while next is never sets next.
+type watchdog[T comparable] struct {
+	after uint64 // the ticks that are too long, or 0 without a hook
+	hook  func(stats.Item[T])
+	next  atomic.Uint64         // when the driver has to search again, or never
+	found outbox[stats.Item[T]] // the calls of the hook that are due, until a shutdown begins
+}
+
+// init: an item may be almost a tick younger than its stamp.
+func (w *watchdog[T]) init(hook func(stats.Item[T]), ticks uint64) { w.hook, w.after = hook, ticks+1 }
+
+// setWatchdog follows a hand-out, with no lock held.
+func (s *Set[T]) setWatchdog() {
+	if s.watchdog.after > 0 {
+		s.watch()
+	}
+}
+
+func (s *Set[T]) watch() {
+	w := &s.watchdog
+	if w.next.Load() != never {
+		return
+	}
+	next := s.coarse.now.Load()/s.time.tick + w.after
+	if w.next.CompareAndSwap(never, next) && next < s.driver.armed.Load() {
+		// The caller has items by now, and a panic of the clock would lose
+		// them. The next call that reaches the driver sets the timer instead.
+		defer func() { _ = recover() }()
+		s.driver.poke()
+	}
+}
+
+// findStuck sets next to never before it searches. So a consumer that takes an
+// item in a shard that was searched already sets next again.
+func (s *Set[T]) findStuck(now uint64) {
+	s.watchdog.next.Store(never)
+	first := uint64(never)
+	for sh := range s.made() {
+		first = min(first, s.findStuckIn(sh, now))
+	}
+	for {
+		next := s.watchdog.next.Load()
+		if first >= next || s.watchdog.next.CompareAndSwap(next, first) {
+			return
+		}
+	}
+}
+
+func (s *Set[T]) findStuckIn(sh *shard[T], now uint64) (next uint64) {
+	for {
+		found, next := s.stuckIn(sh, now)
+		s.watchdog.found.keep(found...) // or drops them, if a shutdown has begun
+		if next > now {
+			return next
+		}
+	}
+}
+
+// stuckIn also returns when the next item will be stuck.
+func (s *Set[T]) stuckIn(sh *shard[T], now uint64) (found []stats.Item[T], next uint64) {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	if sh.table == nil {
+		return nil, never
+	}
+	t := sh.table.times
+	id := t.inFlight.head
+	if t.reported != 0 {
+		id = sh.table.at(t.reported).next
+	}
+	for ; id != 0; id = sh.table.at(id).next {
+		since := min(t.of(id)/s.time.tick, now) // now is earlier if the clock was set back
+		next = since + s.watchdog.after
+		if next > now || len(found) == stepsPerHold {
+			return found, next
+		}
+		found = append(found, sh.info(id))
+		t.reported = id
+	}
+	return found, never
+}
+
+func (s *Set[T]) reportStuck() { s.watchdog.found.send(s.watchdog.hook) }

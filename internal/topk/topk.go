@@ -33,6 +33,7 @@ func (s *Selection[T]) Wants(value T) bool {
 	return !s.Full() || s.n > 0 && s.compare(value, s.heap[0].value) < 0
 }
 
+// Full reports whether the Selection has as many values as it keeps.
 func (s *Selection[T]) Full() bool { return len(s.heap) == s.n }
 
 // Add adds a value. If the Selection was full, it drops and returns a value. Of
