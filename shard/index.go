@@ -16,15 +16,13 @@ const (
 // An index finds ids by hashes: extendible hashing (R. Fagin et al., TODS
 // 1979). A directory, indexed by the top bits of a hash, points to segments:
 // small open-addressing tables, indexed by the low bits, with linear probing
-// and deletion by backward shift. A full segment of the largest size splits, so
-// that growth moves a bounded number of slots under the lock. Segments that
-// empty merge.
+// and deletion by backward shift. A full segment splits, so that growth moves a
+// bounded number of slots under the lock. Segments that empty merge.
 type index struct {
 	directory []*segment
 	depth     uint8 // the top bits that index the directory
-	// peak is 1 more than the depth of the segments that joined, or 0. expected
-	// is that of the shard's previous index: up to it the index grows in larger
-	// steps.
+	// peak is 1 more than the depth of segments that joined, or 0. expected is
+	// that of the shard's last index. Up to it the index grows in larger steps.
 	peak, expected uint8
 	atDepth        int32 // the segments that use all depth bits; at 0 the directory can halve
 }
@@ -177,8 +175,7 @@ func (x *index) grow(s *segment, hash uint32, of hashOf) {
 
 func (x *index) expects() uint8 { return max(x.peak, x.expected) }
 
-// mostSplits: with three more bits, new segments would be sparse, and join
-// again.
+// mostSplits: with three bits, new segments would be sparse, and join again.
 const mostSplits = 2
 
 func (x *index) splits(s *segment) uint8 {

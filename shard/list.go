@@ -154,8 +154,7 @@ func (l *listing[T]) behind() []int32 {
 	return behind
 }
 
-// Left returns all that the set holds, each item once, in no order, or without
-// one that is added meanwhile.
+// Left returns all that the set holds, each item once, in no order.
 func (s *Set[T]) Left() (rows []stats.Item[T]) {
 	var some []stats.Item[T]
 	for sh := range s.made() {
@@ -185,8 +184,7 @@ func (s *Set[T]) TimeLeft() (h stats.Histogram) {
 
 // inspectDeadlines returns the number of delayed items. If they are too many,
 // it inspects one chunk, at random, of each run of neighbors. Chunks at even
-// distances might all be of one burst. Chunks from all together might favor one
-// half.
+// distances might all be of one burst, random ones from all favor one half.
 func (s *Set[T]) inspectDeadlines(sh *shard[T], add func(tick uint64)) (delayed int) {
 	chunks, ticks := 0, []uint64{}
 	s.withLock(sh, func() (visited int, more bool) {

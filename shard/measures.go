@@ -96,8 +96,7 @@ func (sh *shard[T]) dropMarks() {
 	}
 }
 
-// countRetryOf counts as client-go does: also an add of a delayed item, and
-// nothing after a shutdown.
+// countRetryOf counts, as client-go, adds of delayed items, but no late ones.
 func (s *Set[T]) countRetryOf(item T, d Delay) {
 	if d.Retry && item == item { //nolint:staticcheck // NaN is not
 		s.countRetry()
@@ -308,8 +307,7 @@ func (t *times[T]) onCancel(id uint32, what effect) {
 // for the part that a reading ends. To time one item out of many exactly would
 // need a mark in its entry, and make the counts estimates.
 
-// A sampler has words that do not change together: at worst there is one
-// reading more, or less.
+// A sampler need not change its words together: a reading more or less is fine.
 type sampler struct {
 	interval      atomic.Uint32 // Gets and Dones of a shard for each reading; 0 while readings are not shared
 	tick          atomic.Uint64 // in which readings are counted; alone and shared are allowed in one tick
@@ -320,8 +318,7 @@ type sampler struct {
 const (
 	mostAlone = 256 // readings in a millisecond, before they are shared
 	// mostShared: beyond it shared readings become rarer, and below a quarter
-	// of it more frequent. It is lower because every processor has to fetch
-	// each.
+	// more frequent. It is lower because every processor has to fetch each.
 	mostShared      = 64
 	longestInterval = 1024
 )

@@ -48,8 +48,8 @@ func (s *Set[T]) sendToken() {
 	}
 }
 
-// wokenPending reports whether a parked consumer has been sent the token and
-// has not begun to search.
+// wokenPending reports whether a consumer was sent the token, but is not
+// searching.
 func (p *parker) wokenPending() bool { return p.searching.Load() && p.parked.Load() > 0 }
 
 // await blocks until it has taken items, the queue is shut down, or cancel is
@@ -78,8 +78,7 @@ func (s *Set[T]) await(cancel <-chan struct{}, b buffers[T]) (n int, shutdown, c
 	}
 }
 
-// search takes items with the token held. It passes the token on even if
-// reading the clock panics.
+// search passes the token on even if reading the clock panics.
 func (s *Set[T]) search(b buffers[T]) (n int) {
 	defer s.passOn()
 	return s.takeSome(b)
@@ -114,10 +113,9 @@ func (s *Set[T]) park(cancel <-chan struct{}) parking {
 	}
 }
 
-// passOn is called after a search, successful or not. What was published while
-// searching was true was left to this consumer, so it checks after clearing
-// searching. After a shutdown each searching consumer wakes the next: a
-// broadcast, one by one.
+// passOn is called after a search. What was published while searching was true
+// was left to this consumer, so it checks after clearing it. After a shutdown
+// each searching consumer wakes the next: a broadcast, one by one.
 func (s *Set[T]) passOn() {
 	s.parker.searching.Store(false)
 	if s.servableNow() || s.mayLeave() {

@@ -45,8 +45,7 @@ func (s *Set[T]) RefreshGroup(group string) {
 }
 
 // changeGroup also wakes a consumer if consumers may leave, because the last
-// group that they waited for may be paused now. If make is false, the group
-// must be known.
+// group that they waited for may be paused now. make adds an unknown group.
 func (s *Set[T]) changeGroup(group string, make bool, change func(sh *shard[T], of uint32) (freed bool)) {
 	hash := s.hashOfGroup(group)
 	sh := s.shardAt(s.groupRoute(group))

@@ -68,8 +68,7 @@ func (s *side) of(distance, words int) []atomic.Uint64 {
 }
 
 // publishPriority keeps the bit when the shard becomes empty: a Get reads the
-// ready bits as well. If the shard has become ready, its ready bit must be set
-// first.
+// ready bits as well. A shard's ready bit must be set first.
 func (sh *shard[T]) publishPriority(l *levels, becameReady bool) {
 	if class := l.served.class; class != l.class || becameReady && class != 0 {
 		sh.setClass(l, class)

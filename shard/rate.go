@@ -84,8 +84,8 @@ func (r rate) spend(full, now, tick uint64) uint64 {
 }
 
 // convert returns when a bucket of another rate is full that has as many
-// tokens, or as many as it has room for. The rest fills at the new rate, so
-// that a change makes no tokens.
+// tokens, or is full. The rest fills at the new rate, so that a change makes no
+// tokens.
 func (r rate) convert(full, now uint64, to rate) uint64 {
 	switch {
 	case r == to:

@@ -3,11 +3,9 @@ package shard
 import "sync/atomic"
 
 // A roundRobin has the groups of a shard that have ready items and may be
-// served. In its turn each is handed out as many items as its weight.
-//
-// A group with ready items is throttled, and out of the round robin, while it
-// is at its limit, has no token, or is paused. Consumers wait for it, also
-// after a shutdown.
+// served, in turns as long as their weights. A group with ready items is
+// throttled, and out of it, while it is at its limit, has no token, or is
+// paused. Consumers wait for throttled groups, also after a shutdown.
 type roundRobin struct {
 	best           *circle // the circle that is served, or one with no groups
 	only           circle  // the one circle, unless there are others
@@ -137,8 +135,7 @@ func (sh *shard[T]) freeUnlessBlocked(id uint32, state *group[T]) (freed bool) {
 
 // A throttleCount counts the throttled groups of a set, and its changes, in one
 // word. A reader that finds the same word twice knows that no group was
-// throttled or freed between. It is written under the shards' locks, and read
-// without.
+// throttled or freed between. It is written under the shards' locks.
 type throttleCount struct {
 	word atomic.Uint64
 }

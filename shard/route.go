@@ -16,10 +16,8 @@ import (
 // locate returns the shard of item, by the upper half of a seeded hash, and the
 // lower half, which finds item within the shard. The seed keeps outsiders from
 // choosing keys that collide. A user's route only chooses the shard, so a poor
-// one makes shards uneven, never slow.
-//
-// If item holds a value that cannot be hashed, locate panics before anything is
-// locked.
+// one makes shards uneven, never slow. locate panics if item holds a value that
+// cannot be hashed, before anything is locked.
 func (s *Set[T]) locate(item T) (sh *shard[T], hash uint32) {
 	seeded := maphash.Comparable(s.seed, item)
 	spread := seeded
@@ -131,9 +129,8 @@ func layOut(parts []part, t reflect.Type, path string, offset uintptr) ([]part, 
 	}
 }
 
-// intPart is an int. Its hash must not depend on the size that the machine
-// gives it: it is extended with its sign, and the other kinds, uint too, with
-// zeros.
+// intPart is an int. Its hash must not depend on its size on the machine: it is
+// extended with its sign, and the other kinds, uint too, with zeros.
 const intPart partKind = 255
 
 func layOutStruct(parts []part, t reflect.Type, path string, offset uintptr) ([]part, error) {

@@ -16,8 +16,7 @@ import (
 	"github.com/shardq/shardq/stats"
 )
 
-// Config configures a [Set]. Package shardq documents, validates and defaults
-// the fields.
+// Config configures a [Set]. Package shardq documents and validates the fields.
 type Config[T comparable] struct {
 	Shards              int
 	Clock               clock.Clock

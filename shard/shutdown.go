@@ -19,8 +19,7 @@ type closing struct {
 }
 
 // ShutDown drops delayed items and later adds, and with DiscardOnShutDown what
-// is ready. It ends the wait of every ShutDownWithDrain. It may be called
-// again.
+// is ready. It ends the wait of every ShutDownWithDrain.
 func (s *Set[T]) ShutDown() {
 	defer s.drained.release()
 	s.closing.leaving.Store(true)

@@ -74,10 +74,9 @@ func (s *slab[T]) release(id uint32, e *entry[T]) {
 
 func (s *slab[T]) addColumn(c column) { s.columns = append(s.columns, c) }
 
-// columnChunk returns the number of the chunk that a column has for the ids of
-// chunk c, and whether none of its ids is in use. Columns have small cells, so
-// one of their chunks may have the ids of several chunks of the slab. The first
-// chunk of a column stays.
+// columnChunk returns the number of a column's chunk for the ids of chunk c,
+// and whether none of its ids is in use. Columns have small cells, so that
+// chunk may have the ids of several chunks of the slab. The first stays.
 func (s *slab[T]) columnChunk(c int32) (column int, unused bool) {
 	each := int(chunked.ChunkCells / s.chunkCells())
 	column = int(c) / each
@@ -93,8 +92,7 @@ func (s *slab[T]) chunkCells() uint32 { return chunked.CellsOf(unsafe.Sizeof(ent
 
 func (s *slab[T]) firstOf(c int32) uint32 { return uint32(c) * s.chunkCells() }
 
-// spread returns about the greatest number of cells that the table has had at
-// once.
+// spread returns about the greatest number of cells that were in use at once.
 func (s *slab[T]) spread() int {
 	if n := len(s.spaces); n > 1 {
 		return n * int(s.chunkCells())
@@ -155,8 +153,7 @@ const MaxItems = maxIDs - 1
 
 var errTooMany = fmt.Errorf("%w: its shard holds %d items", ErrFull, MaxItems)
 
-// hasID reports whether there is an id for a new entry. The slab is about to
-// open a chunk.
+// hasID is called when the slab is about to open a chunk.
 func (sh *shard[T]) hasID() bool {
 	ids := sh.set.ids
 	if sh.table.firstOf(int32(len(sh.table.spaces)+1)) > ids-reserve(ids) {

@@ -111,8 +111,7 @@ func (t *table[T]) follow(peak uint8, spares *chunked.Spares[entry[T]]) {
 	t.cells.Share(spares)
 }
 
-// giveBack releases the storage of an empty table, and returns the peak that
-// its successor should expect.
+// giveBack releases an empty table, and returns its successor's expected peak.
 func (t *table[T]) giveBack() (peak uint8) {
 	peak = max(t.peak, max(t.expected, 1)-1)
 	if t.spread() > chunked.ChunkCells {

@@ -7,8 +7,7 @@ import (
 	"unsafe"
 )
 
-// takeNow calls no user code. now is a reading of the clock, if groups have
-// rates.
+// takeNow calls no user code. now is the time, if groups have rates.
 func (s *Set[T]) takeNow(now uint64) (item T, priority int, h Handle, ok bool) {
 	if s.config.Group != nil {
 		return s.takeRoundRobin(now)
@@ -44,8 +43,7 @@ func (s *Set[T]) takeNow(now uint64) (item T, priority int, h Handle, ok bool) {
 	}
 }
 
-// take takes from the level that was passed over longest, if passedOver is
-// true.
+// take honors passedOver, for the level that was passed over longest.
 func (sh *shard[T]) take(q *runQueue[T], passedOver bool) (item T, priority int, h Handle, ok bool) {
 	if q.isEmpty() {
 		return item, 0, h, false
@@ -93,8 +91,8 @@ func newLanes(processors, shards int) []lane {
 }
 
 // lane chooses by the address of the goroutine's stack. A worker that calls Get
-// from one place stays in its lane until its stack moves. Only speed depends on
-// it.
+// from one place stays in its lane until its stack moves. That only affects
+// speed.
 func (s *Set[T]) lane() *lane {
 	var here byte
 	address := uint64(uintptr(unsafe.Pointer(&here))) >> 11 // the smallest stack is 2 KiB
@@ -102,8 +100,7 @@ func (s *Set[T]) lane() *lane {
 }
 
 // lockReady prefers the first shard at or after start that was ready when its
-// bit was read, and that no other goroutine has locked. If all are locked, it
-// waits for the first.
+// bit was read, and that no other goroutine has locked, or waits for the first.
 func (s *Set[T]) lockReady(start uint32) *shard[T] {
 	var first *shard[T]
 	word, words := int(start/wordBits), s.readyWords()

@@ -16,8 +16,7 @@ const (
 	CanceledInFlight                   // Cancel was called for the item
 )
 
-// watches keep changes in the outbox under the lock of a shard, and report them
-// once that is released.
+// watches keep changes under the lock of a shard, and report them after it.
 type watches struct {
 	used    atomic.Bool // there ever was a watch; a set without one reads only this
 	byPlace sync.Map    // of *watcher
@@ -36,8 +35,8 @@ type change struct {
 
 // Watch calls tell when the item in processing is added again or canceled,
 // until stop is called, and at once for what has happened before. No lock is
-// held. A call may come shortly after stop, but never for another processing. A
-// later watch replaces this one.
+// held. A call may come shortly after stop, never for another processing. A later
+// watch replaces this one.
 func (s *Set[T]) Watch(h Handle, tell func(Change)) (stop func()) {
 	s.watches.used.Store(true)
 	w := &watcher{fence: h.fence &^ sealed, tell: tell}

@@ -66,17 +66,16 @@ func (w *wheel) unlimit(id uint32) {
 // The race to lose: the driver reads the clock; the clock is set back; an
 // AddAfter reads it, and files a deadline before the driver's reading; the
 // driver makes the item ready, too early. The user's clock cannot be read under
-// a lock. So the shard remembers what was filed since the driver began to read,
-// and the driver advances only to the earliest of those readings. It reads
-// again at once for the rest.
+// a lock. So the shard remembers what was filed since the driver began to read.
+// The driver advances only to the earliest of those readings, and reads again
+// at once.
 type reading struct {
 	now         uint64
 	number      uint16
 	nanoseconds uint64 // the same moment, finer
 }
 
-// readClock counts before it reads, so that every later reading finds the
-// count.
+// readClock counts before it reads, so that later readings find the count.
 func (d *driver[T]) readClock() reading {
 	count := uint16(d.readings.Add(1))
 	return d.reading(d.set.time.nanoseconds(), count)

@@ -44,11 +44,7 @@ func (sh *shard[T]) inWindow(a *admission, item T) bool {
 	if w == nil || a.window <= 0 {
 		return false
 	}
-	id := w.ids[item]
-	if id == 0 {
-		return false
-	}
-	ends, _ := w.ends.Deadline(id)
+	ends, _ := w.ends.Deadline(w.ids[item]) // 0 if there is none
 	return ends > a.at.now
 }
 
@@ -76,11 +72,8 @@ func (s *Set[T]) watchWindow(a *admission) {
 }
 
 func (sh *shard[T]) closeWindow(item T) {
-	w := sh.windows()
-	if w == nil {
-		return
-	}
-	if id := w.ids[item]; id != 0 {
+	if w := sh.windows(); w != nil && w.ids[item] != 0 {
+		id := w.ids[item]
 		w.ends.Cancel(id)
 		w.forget(id)
 		sh.dropEmptyWindows(w)

@@ -25,8 +25,8 @@ func (w *Wheel) slotStart(level, slot int) uint64 {
 	return w.now&above | uint64(slot)*span
 }
 
-// append appends a node to a ring. The tail names it, and its next is the head,
-// so one word gives both ends.
+// append adds a node to a ring. The tail names the ring, and its next is the
+// head.
 func (w *Wheel) append(tail *uint32, id uint32, n *node) {
 	if *tail == 0 {
 		n.next, n.previous = id, id

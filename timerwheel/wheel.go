@@ -19,20 +19,17 @@ type Wheel struct {
 	nodes          chunked.Array[node]
 }
 
-// node has 16 bytes without pointers, so that the garbage collector never scans
-// it.
+// node has no pointers, so that the garbage collector never scans it.
 type node struct {
 	deadline uint64
-	// next and previous link the ring of a slot. next is 0 if and only if the
-	// timer is not filed.
+	// next and previous link a ring. next is 0 if the timer is not filed.
 	next, previous uint32
 }
 
 // New returns an empty wheel whose current tick is now.
 func New(now uint64) *Wheel { return &Wheel{now: now} }
 
-// Now returns the current tick, or while Advance calls fire, the timer's
-// deadline.
+// Now returns the current tick, or the timer's deadline during fire.
 func (w *Wheel) Now() uint64 { return w.now }
 
 // Len returns the number of filed timers.

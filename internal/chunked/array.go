@@ -29,8 +29,7 @@ func CellsOf(size uintptr) uint32 {
 // held cell and released with its last: growing by append would copy a large
 // slab under its lock, for milliseconds. It is not safe for concurrent use.
 type Array[E any] struct {
-	// held is written often: in the cells it would invalidate readers' cache
-	// lines.
+	// held is written often, and so apart from the cells that others read.
 	chunks [][]E
 	held   []int32
 	spare  *E         // the first cell of a released chunk, for a load that moves over its edge
@@ -54,8 +53,7 @@ func (s *Spares[E]) take() (first *E) {
 	return first
 }
 
-// Share makes an empty array give chunks to others, and take them with their
-// contents.
+// Share makes an empty array give chunks to others, and take them.
 func (a *Array[E]) Share(others *Spares[E]) { a.others = others }
 
 // GiveBack releases all chunks. No cell may be held, and the array must not be
@@ -184,8 +182,7 @@ func (a *Array[E]) grow(c, cell int) {
 	a.chunks[0] = grown
 }
 
-// trim removes empty chunks at the end. The last release of a burst may empty
-// thousands.
+// trim removes empty chunks at the end. A burst may leave thousands.
 func (a *Array[E]) trim() {
 	n := len(a.chunks)
 	for n > 1 && a.chunks[n-1] == nil {

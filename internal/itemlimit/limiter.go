@@ -68,8 +68,7 @@ func (l *Limiter) ForceAcquire(weight int64) {
 	}
 }
 
-// TryAcquire adds weight to the weight held, if the capacity allows and no
-// caller waits.
+// TryAcquire adds weight, if the capacity allows and no caller waits.
 func (l *Limiter) TryAcquire(weight int64) bool {
 	return l == nil || l.waiting.Load() == 0 && l.reserve(weight)
 }
@@ -143,9 +142,8 @@ func (l *Limiter) FinishAcquire() {
 	l.grantLocked()
 }
 
-// Acquire waits, in the order of calls, until the capacity allows weight. Its
-// error is ctx.Err() or ErrClosed. Without one, the caller must call
-// FinishAcquire.
+// Acquire waits, in the order of calls, until the capacity allows weight, or
+// returns ctx.Err() or ErrClosed. If it does not, FinishAcquire must follow.
 func (l *Limiter) Acquire(ctx context.Context, weight int64) error {
 	w := &waiter{weight: weight, done: make(chan struct{})}
 	if !l.enqueue(w) {
