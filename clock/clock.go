@@ -5,28 +5,24 @@ package clock
 
 import "time"
 
-// A Clock returns the time and calls functions later. Implementations must be
-// safe for concurrent use. shardq never calls a Clock while it holds a lock.
+// A Clock returns the time and calls functions later. It must be safe for
+// concurrent use, and may jump: a deadline of 12:00 passes when the Clock reads
+// 12:00, however it got there.
 //
-// A Clock may jump backward or forward: a deadline of 12:00 passes when the
-// Clock reads 12:00, however it got there.
-//
-// The ShutDown of a queue waits for calls of its Clock. So no method of a Clock
-// or of a [Timer] may call ShutDown, or wait for a goroutine that does.
+// shardq never calls a Clock while it holds a lock. ShutDown of a queue waits
+// for calls of its Clock. So no method of a Clock or of a [Timer] may call
+// ShutDown, or wait for a goroutine that does.
 type Clock interface {
 	// Now returns the current time.
 	Now() time.Time
-	// AfterFunc calls f once, d from now, on any goroutine. It may call f
-	// before it returns, and so may Reset of the returned Timer. f may call a
-	// user's hook, such as OnStuck of a queue. Apart from that it does not
-	// block for long.
-	//
-	// If d is zero or negative, AfterFunc calls f as soon as possible.
+	// AfterFunc calls f once, d from now, on any goroutine, or as soon as
+	// possible if d is zero or negative. It may call f before it returns, and
+	// so may Reset of the Timer. f may call a user's hook, but otherwise does
+	// not block for long.
 	AfterFunc(d time.Duration, f func()) Timer
 }
 
-// A Timer is a call that [Clock].AfterFunc scheduled. [*time.Timer], as
-// [time.AfterFunc] returns it, implements Timer.
+// A Timer is a call that AfterFunc scheduled. [*time.Timer] implements it.
 type Timer interface {
 	// Stop prevents the call. It reports whether the call was still pending.
 	Stop() bool

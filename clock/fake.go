@@ -1,6 +1,8 @@
 package clock
 
 import (
+	"cmp"
+	"slices"
 	"sync"
 	"time"
 )
@@ -10,8 +12,7 @@ import (
 type Fake struct {
 	mu      sync.Mutex
 	now     time.Time
-	serial  uint64
-	pending []*fakeTimer
+	pending []*fakeTimer // the earliest first
 }
 
 // NewFake returns a Fake whose current time is start.
@@ -24,9 +25,8 @@ func (c *Fake) Now() time.Time {
 	return c.now
 }
 
-// AfterFunc schedules f for the [Fake.Step] that reaches d from now.
-//
-// If d is zero or negative, the next Step calls f, even a Step of zero.
+// AfterFunc schedules f for the [Fake.Step] that reaches d from now, or for the
+// next one, even of zero, if d is zero or negative.
 func (c *Fake) AfterFunc(d time.Duration, f func()) Timer {
 	t := &fakeTimer{clock: c, call: f}
 	t.Reset(d)
@@ -34,14 +34,10 @@ func (c *Fake) AfterFunc(d time.Duration, f func()) Timer {
 }
 
 // Step moves the clock by d, which may be negative. It then calls every
-// function that is due, on this goroutine, in the order of their times.
-// Functions of the same time are called in the order in which they were
-// scheduled. The clock has its new time before the first call, as after a long
-// stall of a real clock. If a function schedules a call that is already due,
-// the same Step makes that call.
-//
-// A panic of a function passes through Step. The functions due after it stay
-// pending.
+// function that is due, on this goroutine, in the order of their times and of
+// their scheduling. If a function schedules a call that is already due, the
+// same Step makes it. A panic passes through Step. The functions due after it
+// stay pending.
 func (c *Fake) Step(d time.Duration) {
 	c.mu.Lock()
 	c.now = c.now.Add(d)
@@ -62,60 +58,31 @@ func (c *Fake) Timers() int {
 	return len(c.pending)
 }
 
-// Next returns the time until the earliest pending call, and whether there is
-// one.
+// Next returns the time until the earliest pending call, if there is one.
 func (c *Fake) Next() (time.Duration, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	i := c.earliestLocked()
-	if i < 0 {
+	if len(c.pending) == 0 {
 		return 0, false
 	}
-	return c.pending[i].due.Sub(c.now), true
+	return c.pending[0].due.Sub(c.now), true
 }
 
 func (c *Fake) takeDue() func() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	i := c.earliestLocked()
-	if i < 0 || c.pending[i].due.After(c.now) {
+	if len(c.pending) == 0 || c.pending[0].due.After(c.now) {
 		return nil
 	}
-	t := c.pending[i]
-	c.removeLocked(i)
+	t := c.pending[0]
+	c.pending = slices.Delete(c.pending, 0, 1)
 	return t.call
 }
 
-func (c *Fake) earliestLocked() int {
-	best := -1
-	for i, t := range c.pending {
-		if best < 0 || t.before(c.pending[best]) {
-			best = i
-		}
-	}
-	return best
-}
-
-func (c *Fake) removeLocked(i int) {
-	last := len(c.pending) - 1
-	c.pending[i] = c.pending[last]
-	c.pending[last] = nil
-	c.pending = c.pending[:last]
-}
-
-// fakeTimer is a call of a Fake, whose mutex guards its fields.
 type fakeTimer struct {
-	clock  *Fake
-	call   func()
-	due    time.Time
-	serial uint64
-}
-
-func (t *fakeTimer) before(u *fakeTimer) bool {
-	if t.due.Equal(u.due) {
-		return t.serial < u.serial
-	}
-	return t.due.Before(u.due)
+	clock *Fake
+	call  func()
+	due   time.Time
 }
 
 func (t *fakeTimer) Stop() bool {
@@ -128,19 +95,18 @@ func (t *fakeTimer) Reset(d time.Duration) bool {
 	t.clock.mu.Lock()
 	defer t.clock.mu.Unlock()
 	was := t.stopLocked()
-	t.clock.serial++
-	t.serial = t.clock.serial
 	t.due = t.clock.now.Add(d)
-	t.clock.pending = append(t.clock.pending, t)
+	at, _ := slices.BinarySearchFunc(t.clock.pending, t.due, func(p *fakeTimer, due time.Time) int {
+		return cmp.Or(p.due.Compare(due), -1) // behind those of the same time
+	})
+	t.clock.pending = slices.Insert(t.clock.pending, at, t)
 	return was
 }
 
 func (t *fakeTimer) stopLocked() bool {
-	for i, p := range t.clock.pending {
-		if p == t {
-			t.clock.removeLocked(i)
-			return true
-		}
+	i := slices.Index(t.clock.pending, t)
+	if i >= 0 {
+		t.clock.pending = slices.Delete(t.clock.pending, i, i+1)
 	}
-	return false
+	return i >= 0
 }

@@ -5,25 +5,20 @@ import (
 	"runtime"
 )
 
-// WaitIdle blocks until the set holds nothing, at some moment during the call. It
-// returns the error of ctx if ctx ends first. If also is not nil, it must return
-// true at that moment as well: it may test for things that are added to the set
-// before they vanish elsewhere.
+// WaitIdle blocks until the set holds nothing at some moment, and also, unless
+// it is nil, returns true then. It returns the error of ctx if that ends first.
 //
-// No count of items is shared by all shards, and an item may move from shard to
-// shard. WaitIdle therefore checks all shards twice. A shard that was empty
-// both times, and has counted nothing in between, was empty all the time.
+// An item may move from shard to shard, so WaitIdle checks all twice. A shard
+// that was empty both times, and has counted nothing, was empty all the time.
 func (s *Set[T]) WaitIdle(ctx context.Context, also func() bool) error {
 	counts := make([]uint64, len(s.shards)) // 0 for shards that do not exist
 	for {
 		changed := s.idled.released() // before the check, so that no later report is missed
-		switch s.checkIdle(counts, also) {
-		case idleNow:
+		isIdle, again := s.checkIdle(counts, also)
+		switch {
+		case isIdle:
 			return nil
-		case idleAgain:
-			if err := ctx.Err(); err != nil {
-				return err
-			}
+		case again && ctx.Err() == nil:
 			runtime.Gosched()
 			continue
 		}
@@ -35,49 +30,33 @@ func (s *Set[T]) WaitIdle(ctx context.Context, also func() bool) error {
 	}
 }
 
-// An idleness is the result of a check.
-type idleness uint8
-
-const (
-	// notIdle: the set holds something, and will report when that is gone.
-	notIdle idleness = iota
-	// idleNow: the set held nothing, at one moment.
-	idleNow
-	// idleAgain: something came and went during the check, so check again.
-	idleAgain
-)
-
-func (s *Set[T]) checkIdle(counts []uint64, also func() bool) idleness {
+// checkIdle reports whether the set held nothing at one moment, or otherwise
+// whether something came and went during the check.
+func (s *Set[T]) checkIdle(counts []uint64, also func() bool) (isIdle, again bool) {
 	clear(counts)
 	for sh := range s.made() {
 		empty, count := s.checkEmpty(sh)
 		if !empty {
-			return notIdle
+			return false, false
 		}
 		counts[sh.number] = count
 	}
 	if also != nil && !also() {
-		return notIdle
+		return false, false
 	}
 	for sh := range s.made() {
 		if empty, count := s.checkEmpty(sh); !empty || count != counts[sh.number] {
-			return idleAgain
+			return false, true
 		}
 	}
-	return idleNow
+	return true, false
 }
 
-// checkEmpty reports whether the shard holds nothing, and what it has counted.
-// It requests a report the next time that the shard becomes empty.
+// checkEmpty returns a count that grows whenever an item has come and gone. It
+// requests a report for the next time that the shard is empty.
 func (s *Set[T]) checkEmpty(sh *shard[T]) (isEmpty bool, count uint64) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	sh.owes |= owed(emptyNow)
-	return sh.isEmpty(), sh.comings()
-}
-
-// comings returns a number that has grown whenever an item has come and gone.
-// Such an item was added, or it was delayed and then canceled or dropped.
-func (sh *shard[T]) comings() uint64 {
-	return sh.count.added + sh.rare.canceled + sh.rare.dropped
+	return sh.isEmpty(), sh.count.added + sh.rare.canceled + sh.rare.dropped
 }

@@ -8,76 +8,51 @@ import (
 const (
 	smallestSegment = 8
 	// largestSegment bounds the pause of growing and shrinking: at most this
-	// many slots move at once, however large the index is. (The directory is
-	// copied whole, at 8 bytes for 500 to 1000 items.)
+	// many slots move at once, beside the directory.
 	largestSegment = 1024
-	// deepest bounds the directory. Beyond it segments grow instead. That takes
-	// billions of items in one shard, or hashes that are alike in 22 bits.
-	deepest = 32 - 10
+	deepest        = 32 - 10 // bounds the directory; beyond it segments grow
 )
 
-// An index finds the ids of entries by the hash of their items. It uses
-// extendible hashing (R. Fagin et al., TODS 1979). A directory, indexed by the
-// top bits of a hash, points to segments. A segment is a small open-addressing
-// table, indexed by the low bits, with linear probing and deletion by backward
-// shift (no tombstones).
-//
-// A segment that is full at its largest size splits in two, so growth moves a
-// bounded number of slots. One large table that doubles would move millions of
-// slots with the lock held. An index that empties gives its segments back one
-// by one as they merge.
+// An index finds ids by hashes: extendible hashing (R. Fagin et al., TODS
+// 1979). A directory, indexed by the top bits of a hash, points to segments:
+// small open-addressing tables, indexed by the low bits, with linear probing
+// and deletion by backward shift. A full segment splits, so that growth moves a
+// bounded number of slots under the lock. Segments that empty merge.
 type index struct {
 	directory []*segment
-	// depth is the number of top bits that index the directory.
-	depth uint8
-	// peak is how large the index was before it shrank: 1 more than the depth
-	// of the segments that joined, or 0 if none did. expected is the peak of
-	// the previous index of the shard. Up to that size the index grows in
-	// larger steps.
+	depth     uint8 // the top bits that index the directory
+	// peak is 1 more than the depth of segments that joined, or 0. expected is
+	// that of the shard's last index. Up to it the index grows in larger steps.
 	peak, expected uint8
-	// atDepth counts the segments that use all depth bits. At 0 the directory
-	// can halve.
-	atDepth int32
+	atDepth        int32 // the segments that use all depth bits; at 0 the directory can halve
 }
 
 type segment struct {
-	// slots is a power of two long, and at most three quarters full, so that a
-	// probe always finds an empty slot.
-	slots []slot
-	live  int32
-	// depth is the number of top bits that all hashes of this segment share.
-	depth uint8
-	// idBits is the number of bits of a slot that are the id.
-	idBits uint8
+	slots  []slot // a power of two, at most three quarters full, so that a probe ends
+	live   int32
+	depth  uint8 // the top bits that all hashes of this segment share
+	idBits uint8 // the bits of a slot that are the id
 }
 
-// A slot has an entry's id in its low bits, and the low bits of the hash in the
-// others. An empty slot is 0, which is no id. A probe reads an entry only if
-// those bits of the hash are equal. If they suffice to compute where a probe
-// begins, a removal reads no entry. The ids of a segment get more bits when
-// they need them.
+// A slot has an id in its low bits, and low bits of the hash in the others. 0
+// is empty. A probe reads an entry only if those bits are equal. If they
+// suffice to compute where a probe begins, a removal reads no entry.
 type slot uint32
 
-// fewestIDBits leaves sixteen bits of the hash in a slot, as long as a shard
-// has at most 64 Ki ids. With four million ids there are ten, which the largest
-// segment needs.
+// fewestIDBits leaves sixteen bits of the hash in a slot, up to 64 Ki ids. With
+// four million ids ten are left, which the largest segment needs.
 const fewestIDBits = 16
 
-// A hashOf returns the hash of an entry. An index calls it where the slots do
-// not suffice.
+// A hashOf returns the hash of an entry.
 type hashOf func(id uint32) uint32
 
-// noSegment is the segment of a new index. It is empty, and too small to be
-// written to.
+// noSegment is that of every new index, and never written to.
 var noSegment = segment{slots: make([]slot, 1), idBits: fewestIDBits}
 
-// noDirectory is the directory of every new index. It is never written to.
 var noDirectory = []*segment{&noSegment}
 
 func newIndex() index { return index{directory: noDirectory, atDepth: 1} }
 
-// spareSlots has slots of the largest segments that were given back. The
-// garbage collector empties it.
 var spareSlots sync.Pool // of *[largestSegment]slot, all empty
 
 func newSlots(size int) []slot {
@@ -89,8 +64,6 @@ func newSlots(size int) []slot {
 	return make([]slot, size)
 }
 
-// giveBack makes the slots of a segment available to others, if it has the
-// largest. The segment must not be used again then.
 func (s *segment) giveBack() {
 	if len(s.slots) == largestSegment {
 		clear(s.slots)
@@ -99,7 +72,6 @@ func (s *segment) giveBack() {
 	}
 }
 
-// segmentOf returns the segment that hash belongs to.
 func (x *index) segmentOf(hash uint32) *segment {
 	return x.directory[x.prefix(hash)]
 }
@@ -108,8 +80,7 @@ func (x *index) prefix(hash uint32) uint32 {
 	return uint32(uint64(hash) >> (32 - x.depth))
 }
 
-// insert files id under hash. The index must not have an entry for the same
-// item.
+// insert files id under hash, under which the item must not be filed.
 func (x *index) insert(hash, id uint32, of hashOf) {
 	s := x.segmentOf(hash)
 	for s.full() {
@@ -124,15 +95,13 @@ func (x *index) insert(hash, id uint32, of hashOf) {
 
 func (s *segment) full() bool { return (int(s.live)+1)*4 > len(s.slots)*3 }
 
-// fits reports whether an id has few enough bits.
 func (s *segment) fits(id uint32) bool { return id>>(s.idBits&31) == 0 }
 
 func (s *segment) pack(hash, id uint32) slot { return slot(hash<<(s.idBits&31) | id) }
 
 func (s *segment) id(o slot) uint32 { return uint32(o) & (1<<(s.idBits&31) - 1) }
 
-// widen gives ids that many bits, or one more. It rewrites all slots, as a
-// growing segment does.
+// widen gives ids that many bits, or one more, and rewrites all slots.
 func (s *segment) widen(idBits uint8) {
 	wide := segment{idBits: (idBits + 1) / 2 * 2}
 	for i, o := range s.slots {
@@ -143,12 +112,9 @@ func (s *segment) widen(idBits uint8) {
 	s.idBits = wide.idBits
 }
 
-// tells reports whether the slots of a segment of that size suffice to compute
-// where probes begin.
+// tells reports whether the slots suffice to compute where probes begin.
 func (s *segment) tells(size int) bool { return size <= 1<<(32-s.idBits) }
 
-// low returns the hash of a slot, or as many of its low bits as a segment of
-// that size needs.
 func (s *segment) low(o slot, size int, of hashOf) uint32 {
 	if s.tells(size) {
 		return uint32(o) >> s.idBits
@@ -156,7 +122,6 @@ func (s *segment) low(o slot, size int, of hashOf) uint32 {
 	return of(s.id(o))
 }
 
-// put puts a slot where a probe for its hash finds it.
 func (s *segment) put(added slot, hash uint32) {
 	mask := uint32(len(s.slots) - 1)
 	i := hash & mask
@@ -167,8 +132,7 @@ func (s *segment) put(added slot, hash uint32) {
 	s.live++
 }
 
-// locate returns the position of the slot of an entry in use, whose hash is
-// hash.
+// locate returns the position of the slot of an entry in use.
 func (s *segment) locate(id, hash uint32) (position uint32) {
 	mask := uint32(len(s.slots) - 1)
 	i := hash & mask
@@ -178,9 +142,8 @@ func (s *segment) locate(id, hash uint32) (position uint32) {
 	return i & mask
 }
 
-// remove empties the slot at position, and moves later slots of the same run
-// back, so that no look-up meets a gap. of may be nil if the slots tell where
-// probes begin.
+// remove moves later slots of the same run back, so that no look-up meets a
+// gap. of may be nil if the slots tell where probes begin.
 func (s *segment) remove(position uint32, of hashOf) {
 	mask := uint32(len(s.slots) - 1)
 	gap := position
@@ -195,10 +158,8 @@ func (s *segment) remove(position uint32, of hashOf) {
 	s.live--
 }
 
-// sparse reports whether a segment should join its buddy.
 func (s *segment) sparse() bool { return int(s.live) < len(s.slots)/8 && s.depth > 0 }
 
-// grow makes room in segment s, by doubling it or by splitting it.
 func (x *index) grow(s *segment, hash uint32, of hashOf) {
 	switch {
 	case s == &noSegment:
@@ -212,16 +173,11 @@ func (x *index) grow(s *segment, hash uint32, of hashOf) {
 	}
 }
 
-// expects returns how large the index is likely to become, in the units of
-// peak.
 func (x *index) expects() uint8 { return max(x.peak, x.expected) }
 
-// mostSplits limits the additional bits of a split in an index that is likely
-// to be large again. With three, the new segments would be sparse, and join
-// again.
+// mostSplits: with three bits, new segments would be sparse, and join again.
 const mostSplits = 2
 
-// splits returns by how many additional bits of the hashes to split a segment.
 func (x *index) splits(s *segment) uint8 {
 	expected := min(max(x.expects(), 1)-1, deepest)
 	return min(max(expected, s.depth+1)-s.depth, mostSplits)
@@ -238,8 +194,7 @@ func (s *segment) resize(size int, of hashOf) {
 	old.giveBack()
 }
 
-// split divides the slots of segment s among two segments, by one more bit, or
-// among more. It reads the hashes of the entries.
+// split divides the slots of a segment among two, or more.
 func (x *index) split(s *segment, hash uint32, of hashOf) {
 	by := x.splits(s)
 	depth := s.depth + by
@@ -265,8 +220,7 @@ func (x *index) split(s *segment, hash uint32, of hashOf) {
 	s.giveBack()
 }
 
-// span returns the part of the directory whose prefixes start with the top
-// depth bits of hash.
+// span is where the directory has the top depth bits of hash.
 func (x *index) span(hash uint32, depth uint8) (first, count uint32) {
 	count = 1 << (x.depth - depth)
 	return x.prefix(hash) &^ (count - 1), count
@@ -288,9 +242,7 @@ func (x *index) doubleDirectory() {
 	x.atDepth = 0
 }
 
-// shrink joins segment s with its buddy, the segment that it would have split
-// from. It does so only if the two are so empty that the result is far from
-// splitting again.
+// shrink joins a segment with the one that it would have split from.
 func (x *index) shrink(s *segment, hash uint32, of hashOf) {
 	first, count := x.span(hash, s.depth)
 	buddy := x.directory[first^count]

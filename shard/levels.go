@@ -2,35 +2,24 @@ package shard
 
 import (
 	"cmp"
+	"container/heap"
 	"iter"
 	"slices"
 )
 
-// Priorities within a run queue. Each priority has a FIFO of ready items, its
-// level. The highest level that has items is served: its list is the fifo of
-// the run queue, from which every Get takes. The other levels that have items
-// are in a heap (heap.go). A Get, and an Add to the served level, therefore
-// cost about the same as without levels. No operation costs more than the
-// logarithm of the number of levels.
-//
-// A run queue whose items all have the priority 0 has no levels.
+// Each priority has a FIFO of ready items, its level. The highest level that
+// has items is served: its list is the fifo of the run queue, from which every
+// Get takes. The others that have items are in a heap (heap.go). So a Get, and
+// an Add to the served level, cost about the same as without levels, and no
+// operation more than the logarithm of their number.
 
-// A level is the FIFO of a priority.
 type level struct {
-	priority int
-	// class is that of the priority: see priorityBitmap.
-	class int16
-	// place is the place in the heap, or notInHeap.
-	place int
-	// list has the items of a level in the heap. Those of the served level are
-	// in the run queue's fifo.
-	list fifo
-	// late has the late entries of the level: see places. It is nil until there
-	// is one.
-	late *lateHeap
-	// next and previous link the levels that have items, the one that was
-	// passed over longest first, if levels are ranked.
-	next, previous *level
+	priority       int
+	class          int16     // of the priority: see priorityBitmap
+	place          int       // in the heap, or notInHeap
+	list           fifo      // the items, unless the level is served
+	late           *lateHeap // the late entries, once there is one: see places
+	next, previous *level    // the levels that have items, longest passed over first, if ranked
 }
 
 const notInHeap = -1
@@ -39,54 +28,38 @@ func newLevel(priority int) *level {
 	return &level{priority: priority, class: classOf(priority), place: notInHeap}
 }
 
-// levels is what a run queue keeps of its levels.
+// levels is nil in a run queue whose items all have the priority 0.
 type levels struct {
-	// served is the level whose list is the run queue's fifo. If that is empty,
-	// all levels are.
-	served *level
-	// recent was served or searched for before. While there are only two
-	// levels, no search is needed.
-	recent *level
-	// heap has the other levels that have items, the highest first.
-	heap       []*level
-	byPriority map[int]*level
-	// ready counts the items of the levels in the heap.
-	ready int32
-	// class is the class of the shard in the priority bitmap.
-	class int16
-	// first and last are the ends of the list that next and previous link, if
-	// ranked is set.
-	first, last *level
-	ranked      bool
-	// lowPriorityInterval makes every n-th item be of the level that was passed
-	// over longest. It is 0 if none is. takes counts the items.
-	lowPriorityInterval, takes uint32
-	// emptied counts how often the shard came to hold nothing.
-	emptied uint32
+	served                     *level   // its list is the run queue's fifo; if that is empty, all levels are
+	recent                     *level   // served or searched before; with only two levels, no search is needed
+	heap                       []*level // the other levels that have items, the highest first
+	byPriority                 map[int]*level
+	ready                      int32  // the items of the levels in the heap
+	class                      int16  // of the shard in the priority bitmap
+	first, last                *level // the ends of the list of ranked levels
+	ranked                     bool
+	lowPriorityInterval, takes uint32 // if not 0, every n-th item is of the level passed over longest
+	emptied                    uint32 // how often the shard came to hold nothing
 }
 
-// mostIdleLevels limits the number of empty levels that are remembered. There
-// may be as many priorities as items.
+// mostIdleLevels bounds memory: there may be as many priorities as items.
 const mostIdleLevels = 8
 
-// needLevels makes sure that a run queue has levels. The items that it has so
-// far have the priority 0. Every lowPriorityInterval-th take passes over the
-// highest level, unless that is 0.
+// needLevels gives a run queue levels. All its items have the priority 0.
 func (q *runQueue[T]) needLevels(ranked bool, lowPriorityInterval uint32) {
 	if q.levels != nil {
 		return
 	}
 	zero := newLevel(0)
 	q.levels = &levels{
-		served: zero, recent: zero, byPriority: map[int]*level{0: zero}, ranked: ranked, lowPriorityInterval: lowPriorityInterval,
+		served: zero, recent: zero, byPriority: map[int]*level{0: zero},
+		ranked: ranked, lowPriorityInterval: lowPriorityInterval,
 	}
 	if q.fifo.head != 0 {
 		q.levels.rank(zero)
 	}
 }
 
-// needLevels makes sure that an entry's run queue has levels, and that the
-// table keeps requested priorities.
 func (sh *shard[T]) needLevels(id uint32) {
 	sh.table.needRequested()
 	lowPriorityInterval := uint32(sh.set.config.LowPriorityInterval)
@@ -99,24 +72,21 @@ func (sh *shard[T]) needLevels(id uint32) {
 	sh.queueOf(id).needLevels(ranked, lowPriorityInterval)
 }
 
-// levelsDueForRelease is called when the shard has come to hold nothing. It
-// reports whether the shard has done so often enough while it remembered many
-// levels.
+// levelsDueForRelease is called when the shard has become empty.
 func (sh *shard[T]) levelsDueForRelease() bool {
 	l := sh.ready.levels
 	l.emptied++
 	if sh.set.tracksAdds() {
 		return false
 	}
-	few := len(l.byPriority) <= mostIdleLevels && sh.table.requested.few()
+	r := sh.table.requested
+	few := len(l.byPriority) <= mostIdleLevels && r.runs.Cells() <= 16 && r.delays.Cells() <= 16
 	return l.emptied%patienceWithLevels == 0 && !few
 }
 
-// patienceWithLevels is how often a shard empties before it releases its
-// levels. To make them costs about half a kilobyte.
+// patienceWithLevels: a shard that empties so often releases its levels.
 const patienceWithLevels = 64
 
-// dropLevels forgets the levels of a shard that holds nothing.
 func (sh *shard[T]) dropLevels() {
 	if l := sh.ready.levels; l != nil {
 		sh.setClass(l, 0)
@@ -124,7 +94,6 @@ func (sh *shard[T]) dropLevels() {
 	}
 }
 
-// of returns the level of a priority.
 func (l *levels) of(priority int) *level {
 	switch priority {
 	case l.served.priority:
@@ -152,16 +121,13 @@ func (l *levels) remember(v *level) {
 	}
 }
 
-// retire forgets a level, if it is empty and enough other empty levels are
-// remembered.
 func (l *levels) retire(v *level) {
 	if v != l.served && v != l.recent && v.place == notInHeap && len(l.byPriority) > len(l.heap)+mostIdleLevels {
 		delete(l.byPriority, v.priority)
 	}
 }
 
-// serve makes a level the served one. The level served before is empty or in
-// the heap.
+// serve makes a level the served one. The last one is empty or in the heap.
 func (l *levels) serve(v *level) {
 	if before := l.served; before != v {
 		l.served = v
@@ -169,7 +135,6 @@ func (l *levels) serve(v *level) {
 	}
 }
 
-// file puts a ready entry into a level.
 func (q *runQueue[T]) file(t *table[T], v *level, id uint32, e *entry[T]) {
 	l := q.levels
 	switch {
@@ -194,8 +159,6 @@ func (q *runQueue[T]) file(t *table[T], v *level, id uint32, e *entry[T]) {
 	t.enter(v, &q.fifo, id, e)
 }
 
-// leave takes a ready entry out of its level, from any place. If the served
-// level is empty then, the highest of the others is served.
 func (q *runQueue[T]) leave(t *table[T], v *level, id uint32, e *entry[T]) {
 	l := q.levels
 	if v == l.served {
@@ -213,8 +176,6 @@ func (q *runQueue[T]) leave(t *table[T], v *level, id uint32, e *entry[T]) {
 	}
 }
 
-// serveNext is called when the served level is empty. It serves the next one,
-// if there is one.
 func (q *runQueue[T]) serveNext() {
 	l := q.levels
 	l.unrank(l.served)
@@ -226,9 +187,7 @@ func (q *runQueue[T]) serveNext() {
 	}
 }
 
-// next returns the level to take from. That is usually the served one. At the
-// interval, or if passedOver is true, it is the one that was passed over
-// longest.
+// next returns the level that was passed over longest at the interval.
 func (l *levels) next(passedOver bool) *level {
 	if l.lowPriorityInterval > 0 {
 		l.takes++
@@ -240,8 +199,7 @@ func (l *levels) next(passedOver bool) *level {
 	return l.served
 }
 
-// takeFrom takes out the head of a level. The level is then the last in the
-// order of those passed over.
+// takeFrom makes the level the last of those passed over.
 func (q *runQueue[T]) takeFrom(t *table[T], v *level) (id uint32, e *entry[T], priority int) {
 	id = q.listOf(v).head
 	e = t.at(id)
@@ -253,7 +211,6 @@ func (q *runQueue[T]) takeFrom(t *table[T], v *level) (id uint32, e *entry[T], p
 	return id, e, v.priority
 }
 
-// listOf returns the list of a level.
 func (q *runQueue[T]) listOf(v *level) *fifo {
 	if v == q.levels.served {
 		return &q.fifo
@@ -261,9 +218,8 @@ func (q *runQueue[T]) listOf(v *level) *fifo {
 	return &v.list
 }
 
-// inOrder returns an iterator over the levels in the heap, the highest first.
-// The cost depends on how many levels are taken from it, not on how many there
-// are: the next level is always a child of one that was yielded.
+// inOrder yields the levels in the heap, the highest first. The next level is
+// always a child of one that was yielded.
 func (l *levels) inOrder() iter.Seq[*level] {
 	return func(yield func(*level) bool) {
 		next := slices.Clone(l.heap[:min(1, len(l.heap))]) // the highest last
@@ -282,8 +238,7 @@ func (l *levels) inOrder() iter.Seq[*level] {
 	}
 }
 
-// rank puts a level last in the order in which levels were passed over. unrank
-// takes it out of that order.
+// rank puts a level last in the order in which levels were passed over.
 func (l *levels) rank(v *level) {
 	if l.ranked {
 		l.link(v)
@@ -318,4 +273,156 @@ func (l *levels) unlink(v *level) {
 		v.next.previous = v.previous
 	}
 	v.next, v.previous = nil, nil
+}
+
+// Usually an item joins the tail of its run queue when it becomes ready. With
+// KeepPlaces its place is that of the add that asked for the run. An item that
+// becomes ready behind its place goes into a heap beside the list of its level,
+// unless it is the next of all. The head of the list is always the next of the
+// level. So only late items cost more: the logarithm of their number.
+
+type places struct {
+	of   cells[place]
+	last uint64 // the number of the last place given
+}
+
+type place struct {
+	number uint64
+	late   uint32 // 1 + the index in the heap of late entries, or 0
+}
+
+func (p *places) renew(id uint32) {
+	if p != nil {
+		p.last++
+		p.of.Extend(id).number = p.last
+	}
+}
+
+func (sh *shard[T]) keepsPlace(id uint32, priority int) bool {
+	return sh.table.places != nil && priority <= sh.table.requested.delayed(id)
+}
+
+func (t *table[T]) placeOf(id uint32) uint64 {
+	if t.places == nil {
+		return 0
+	}
+	if cell := t.places.of.Lookup(id); cell != nil {
+		return cell.number
+	}
+	return 0
+}
+
+func (p *places) number(id uint32) uint64 { return p.of.At(id).number }
+
+type lateHeap struct {
+	ids    []uint32
+	places *places
+}
+
+// Len and the others implement heap.Interface. Push and Pop would allocate.
+func (h *lateHeap) Len() int { return len(h.ids) }
+
+func (h *lateHeap) Less(i, j int) bool {
+	return h.places.number(h.ids[i]) < h.places.number(h.ids[j])
+}
+
+func (h *lateHeap) Swap(i, j int) {
+	h.ids[i], h.ids[j] = h.ids[j], h.ids[i]
+	h.places.of.At(h.ids[i]).late = uint32(i) + 1
+	h.places.of.At(h.ids[j]).late = uint32(j) + 1
+}
+
+func (h *lateHeap) Push(any) { panic("shard: use insert") }
+
+func (h *lateHeap) Pop() any { panic("shard: use remove") }
+
+func (h *lateHeap) insert(id uint32) {
+	h.ids = append(h.ids, id)
+	h.places.of.At(id).late = uint32(len(h.ids))
+	heap.Fix(h, len(h.ids)-1)
+}
+
+func (h *lateHeap) remove(i int) (id uint32) {
+	last := len(h.ids) - 1
+	if i != last {
+		h.Swap(i, last)
+	}
+	id = h.ids[last]
+	h.ids = h.ids[:last]
+	if i != last {
+		heap.Fix(h, i)
+	}
+	h.places.of.At(id).late = 0
+	if last == 0 && cap(h.ids) > 64 {
+		h.ids = nil // after a burst
+	}
+	return id
+}
+
+// enter puts an entry at its place, or at the tail if places are not kept.
+func (t *table[T]) enter(v *level, f *fifo, id uint32, e *entry[T]) {
+	if t.places == nil {
+		t.join(f, id, e)
+		return
+	}
+	t.enterInPlace(v, f, id, e)
+}
+
+func (t *table[T]) enterInPlace(v *level, f *fifo, id uint32, e *entry[T]) {
+	p := t.places
+	switch {
+	case f.head == 0 || p.number(id) > p.number(f.tail):
+		t.join(f, id, e)
+	case p.number(id) < p.number(f.head):
+		t.joinFirst(f, id, e)
+	default:
+		if v.late == nil {
+			v.late = &lateHeap{places: p}
+		}
+		e.next = 0 // it is in no list
+		v.late.insert(id)
+		f.length++
+	}
+}
+
+func (t *table[T]) quit(v *level, f *fifo, id uint32, e *entry[T]) {
+	if t.places == nil {
+		t.unlink(f, id, e)
+		return
+	}
+	t.quitInPlace(v, f, id, e)
+}
+
+// quitInPlace makes the next entry of the level the head of the list.
+func (t *table[T]) quitInPlace(v *level, f *fifo, id uint32, e *entry[T]) {
+	p := t.places
+	if late := p.of.At(id).late; late != 0 {
+		v.late.remove(int(late) - 1)
+		f.length--
+		return
+	}
+	t.unlink(f, id, e)
+	if h := v.late; h != nil && len(h.ids) > 0 && (f.head == 0 || p.number(h.ids[0]) < p.number(f.head)) {
+		f.length-- // it counts already
+		next := h.remove(0)
+		t.joinFirst(f, next, t.at(next))
+	}
+}
+
+func (t *table[T]) walkLevel(v *level, f *fifo, visit func(id uint32) bool) (on bool) {
+	if v.late == nil || len(v.late.ids) == 0 {
+		return t.walk(f, visit)
+	}
+	p := t.places
+	byPlace := func(a, b uint32) int { return cmp.Compare(p.number(a), p.number(b)) }
+	late := slices.SortedFunc(slices.Values(v.late.ids), byPlace)
+	before := func(number uint64) bool {
+		for ; len(late) > 0 && p.number(late[0]) < number; late = late[1:] {
+			if !visit(late[0]) {
+				return false
+			}
+		}
+		return true
+	}
+	return t.walk(f, func(id uint32) bool { return before(p.number(id)) && visit(id) }) && before(never)
 }

@@ -4,21 +4,24 @@ import (
 	"cmp"
 	"iter"
 	"math"
+	"math/rand/v2"
 	"slices"
 
 	"github.com/shardq/shardq/stats"
 )
 
-// Items returns an iterator over the items in a state. It goes from shard to
-// shard, copies the items of a shard before it yields them, and holds no lock
-// when it yields. It misses no item of the shard that stays in the state, and
-// yields none twice. Within a shard, items come in the order of their lists, if
-// there are such lists.
+// Items yields the items in a state, shard by shard, with no lock held: each
+// that stays in the state, and none twice. Within a shard they come in the
+// order of its lists, if there are such lists.
 func (s *Set[T]) Items(state stats.State) iter.Seq[stats.Item[T]] {
 	return func(yield func(stats.Item[T]) bool) {
 		for sh := range s.made() {
-			for row := range s.listIn(sh, state) {
-				if !yield(*row) {
+			l := s.listIn(sh, state)
+			for i := range l.rows {
+				if l.order != nil {
+					i = int(l.order[i])
+				}
+				if !yield(l.rows[i]) {
 					return
 				}
 			}
@@ -26,10 +29,7 @@ func (s *Set[T]) Items(state stats.State) iter.Seq[stats.Item[T]] {
 	}
 }
 
-// listIn copies the shard's items in a state, and returns an iterator over
-// them, in order.
-func (s *Set[T]) listIn(sh *shard[T], state stats.State) iter.Seq[*stats.Item[T]] {
-	var l listing[T]
+func (s *Set[T]) listIn(sh *shard[T], state stats.State) (l listing[T]) {
 	there := 0
 	more := s.withLock(sh, func() (visited int, more bool) {
 		there = sh.there(state)
@@ -43,30 +43,26 @@ func (s *Set[T]) listIn(sh *shard[T], state stats.State) iter.Seq[*stats.Item[T]
 	case state != stats.Ready:
 		l.rows = firstOf(l.rows, len(l.rows))
 	case more && s.rules.KeepPlaces:
-		return l.byPlace
+		l.order = l.byPlace()
 	case more:
-		return l.inLine
+		l.order = l.inLine()
 	}
-	return l.asTheyAre
+	return l
 }
 
-// A listing has all items of a state.
 type listing[T comparable] struct {
-	rows []stats.Item[T]
-	// links has the link of each row. They give the order of ready items.
-	links []link
+	rows  []stats.Item[T]
+	links []link  // of each row, for the order of ready items
+	order []int32 // of the rows, or nil if they are in order
 }
 
-// A link is an entry's id, and the id of the next entry in its run queue if it
-// is ready. If places are kept, it has the entry's place.
+// A link has the next entry in the run queue, if the item is ready.
 type link struct {
 	id, next uint32
 	place    uint64
 }
 
-// sweep lists the items of a shard, each once. An item that was forgotten and
-// added again has another id, and is met again. there is about the number of
-// items.
+// sweep lists each item once. One that was added again has another id.
 func (l *listing[T]) sweep(sh *shard[T], state stats.State, there int) {
 	l.rows, l.links = make([]stats.Item[T], 0, there), make([]link, 0, there)
 	known := make(map[T]struct{}, there)
@@ -88,38 +84,22 @@ func (l *listing[T]) sweep(sh *shard[T], state stats.State, there int) {
 	})
 }
 
-func (l *listing[T]) asTheyAre(yield func(*stats.Item[T]) bool) {
+func (l *listing[T]) byPlace() (order []int32) {
 	for i := range l.rows {
-		if !yield(&l.rows[i]) {
-			return
-		}
+		order = append(order, int32(i))
 	}
-}
-
-// byPlace yields ready items in the order of their places, one group after
-// another.
-func (l *listing[T]) byPlace(yield func(*stats.Item[T]) bool) {
-	order := make([]int, len(l.rows))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortFunc(order, func(i, j int) int {
+	slices.SortFunc(order, func(i, j int32) int {
 		a, b := &l.rows[i], &l.rows[j]
 		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(b.Priority, a.Priority),
 			cmp.Compare(l.links[i].place, l.links[j].place))
 	})
-	for _, i := range order {
-		if !yield(&l.rows[i]) {
-			return
-		}
-	}
+	return order
 }
 
-// inLine yields ready items line by line. A line is one priority of one group.
-// The links were read in several holds of the lock, and changes in between may
-// have broken a line into several. Of these, the one that has been ready
-// longest comes first.
-func (l *listing[T]) inLine(yield func(*stats.Item[T]) bool) {
+// inLine orders ready items by lines, of one priority of one group each.
+// Changes between two holds of the lock may have broken a line into several. Of
+// these, the one that has been ready longest comes first.
+func (l *listing[T]) inLine() (order []int32) {
 	behind := l.behind()
 	isBehind := make([]bool, len(l.rows))
 	for _, next := range behind {
@@ -133,7 +113,10 @@ func (l *listing[T]) inLine(yield func(*stats.Item[T]) bool) {
 			heads = append(heads, int32(i))
 		}
 	}
-	slices.SortStableFunc(heads, func(a, b int32) int { return compareLines(&l.rows[a], &l.rows[b]) })
+	slices.SortStableFunc(heads, func(i, j int32) int { // by the first items of the lines
+		a, b := &l.rows[i], &l.rows[j]
+		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(b.Priority, a.Priority), a.Since.Compare(b.Since))
+	})
 	for i := range l.rows { // links of different times may form a circle
 		heads = append(heads, int32(i))
 	}
@@ -142,11 +125,10 @@ func (l *listing[T]) inLine(yield func(*stats.Item[T]) bool) {
 	for _, i := range heads {
 		for ; i >= 0 && !shown[i]; i = behind[i] {
 			shown[i] = true
-			if !yield(&l.rows[i]) {
-				return
-			}
+			order = append(order, i)
 		}
 	}
+	return order
 }
 
 // behind returns the next row of each row in its line, or -1.
@@ -161,27 +143,18 @@ func (l *listing[T]) behind() []int32 {
 	behind := make([]int32, len(l.rows))
 	for i, link := range l.links {
 		behind[i] = -1
-		if int(link.next) < len(places) {
-			if next := places[link.next] - 1; next >= 0 && sameLine(&l.rows[i], &l.rows[next]) {
-				behind[i] = next
-			}
+		if int(link.next) >= len(places) || places[link.next] == 0 {
+			continue
+		}
+		next := places[link.next] - 1
+		if a, b := &l.rows[i], &l.rows[next]; a.Priority == b.Priority && a.Group == b.Group {
+			behind[i] = next
 		}
 	}
 	return behind
 }
 
-func sameLine[T comparable](a, b *stats.Item[T]) bool {
-	return a.Priority == b.Priority && a.Group == b.Group
-}
-
-// compareLines orders lines by their first items.
-func compareLines[T comparable](a, b *stats.Item[T]) int {
-	return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(b.Priority, a.Priority), a.Since.Compare(b.Since))
-}
-
-// Left returns all that the set holds, each item once, in the state in which
-// Left found it. The items are in no order. It may leave out an item that is
-// added meanwhile.
+// Left returns all that the set holds, each item once, in no order.
 func (s *Set[T]) Left() (rows []stats.Item[T]) {
 	var some []stats.Item[T]
 	for sh := range s.made() {
@@ -192,4 +165,45 @@ func (s *Set[T]) Left() (rows []stats.Item[T]) {
 		})
 	}
 	return rows
+}
+
+const mostInspected = 1 << 16
+
+// TimeLeft returns the times left of the running delays, to the tick, from a
+// sample if a shard has more than mostInspected.
+func (s *Set[T]) TimeLeft() (h stats.Histogram) {
+	var sample stats.Sample
+	for sh := range s.made() {
+		now := s.time.nanoseconds()
+		delayed := s.inspectDeadlines(sh, func(tick uint64) { sample.Add(s.time.left(now, tick)) })
+		sample.AddTo(&h, delayed)
+		sample.Reset()
+	}
+	return h
+}
+
+// inspectDeadlines returns the number of delayed items. If they are too many,
+// it inspects one chunk, at random, of each run of neighbors. Chunks at even
+// distances might all be of one burst, random ones from all favor one half.
+func (s *Set[T]) inspectDeadlines(sh *shard[T], add func(tick uint64)) (delayed int) {
+	chunks, ticks := 0, []uint64{}
+	s.withLock(sh, func() (visited int, more bool) {
+		if sh.wheel != nil {
+			chunks, delayed = sh.wheel.Chunks(), sh.wheel.Len()
+		}
+		return 0, false
+	})
+	width := max(1, float64(delayed)/mostInspected)
+	for begin := 0.0; begin < float64(chunks); begin += width {
+		s.withLock(sh, func() (visited int, more bool) {
+			if ticks = ticks[:0]; sh.wheel != nil {
+				ticks = sh.wheel.Deadlines(int(begin+width*rand.Float64()), ticks)
+			}
+			return len(ticks), false
+		})
+		for _, tick := range ticks {
+			add(tick)
+		}
+	}
+	return delayed
 }

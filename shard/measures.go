@@ -1,41 +1,30 @@
 package shard
 
 import (
+	"cmp"
 	"math"
+	"sync/atomic"
 	"time"
 
 	"github.com/shardq/shardq/internal/chunked"
 	"github.com/shardq/shardq/stats"
 )
 
-// measures are the counts and durations of a shard, if metrics are kept. All
-// changes are made under the shard's lock, which is held anyway. Nothing is
-// pushed: they are read on request.
-//
-// The queue duration of an item begins with its stamp, when it became ready. If
-// the item was added while it was in processing, the duration begins with that
-// add, as in client-go. A column keeps the moment of that add.
+// measures are the counts and durations of a shard. They change under its lock,
+// and are read on request. The queue duration of an item begins when it became
+// ready or, as in client-go, with the add during its previous processing.
 type measures struct {
-	// begins is the sum of the moments at which the items in processing were
-	// handed out, modulo its range.
-	begins      uint64
-	queue, work stats.Recorder
-	// marks counts the items in marked.
-	marks int32
-	// untilReading is the number of Gets and Dones before the next reading of
-	// the clock.
-	untilReading int32
-	// dirty counts the dirty items.
-	dirty int
-	delay stats.Recorder
-	// marked has the moments at which items in processing were added, by their
-	// ids, until they are handed out.
-	marked chunked.Array[uint64]
+	begins       uint64 // the sum of when the items in processing were handed out, modulo its range
+	queue, work  stats.Recorder
+	marks        int32 // the items in marked
+	untilReading int32 // Gets and Dones before the next reading of the clock
+	dirty        int   // the dirty items
+	delay        stats.Recorder
+	marked       chunked.Array[uint64] // when items in processing were added, until they are handed out
 }
 
 func (sh *shard[T]) measures() *measures { return sh.set.measures[sh.number] }
 
-// needMeasures returns the shard's measures, which outlive its table.
 func (sh *shard[T]) needMeasures() *measures {
 	if sh.measures() == nil {
 		sh.set.measures[sh.number] = &measures{}
@@ -43,19 +32,16 @@ func (sh *shard[T]) needMeasures() *measures {
 	return sh.measures()
 }
 
-// onStart is called when an item is handed out that has been ready since a
-// moment.
 func (m *measures) onStart(id uint32, ready, now uint64, c *coarseClock) {
 	asked := ready
 	if m.marks > 0 {
-		asked = m.askedAt(id, ready)
+		asked = cmp.Or(m.unmark(id), ready)
 	}
 	m.queue.Record(asked, now)
 	m.begins += now
 	m.countDown(c)
 }
 
-// onFinish is called when a processing has ended that began at a moment.
 func (m *measures) onFinish(began, now uint64, wasDirty bool, c *coarseClock) {
 	m.begins -= began
 	m.work.Record(began, now)
@@ -65,15 +51,13 @@ func (m *measures) onFinish(began, now uint64, wasDirty bool, c *coarseClock) {
 	m.countDown(c)
 }
 
-// onDirty is called when an item in processing is added.
 func (m *measures) onDirty(id uint32, now uint64) {
 	m.dirty++
 	m.marks++
 	*m.marked.Hold(id) = now
 }
 
-// onCancel is called when a dirty item is canceled, or a ready one, which may
-// have been dirty before.
+// onCancel: a ready item may have been dirty before.
 func (m *measures) onCancel(id uint32, what effect) {
 	if what == unmark {
 		m.dirty--
@@ -81,15 +65,12 @@ func (m *measures) onCancel(id uint32, what effect) {
 	m.unmark(id)
 }
 
-// countDown counts the Gets and Dones until the next reading of the clock.
 func (m *measures) countDown(c *coarseClock) {
 	if m.untilReading--; m.untilReading <= 0 {
 		m.askForReading(c)
 	}
 }
 
-// unmark removes the mark of an item. It returns the marked moment, or 0 if
-// there was none.
 func (m *measures) unmark(id uint32) (at uint64) {
 	cell := m.marked.Lookup(id)
 	if cell == nil || *cell == 0 {
@@ -101,33 +82,21 @@ func (m *measures) unmark(id uint32) (at uint64) {
 	return at
 }
 
-// askForReading makes the next operation read the clock, if operations share
-// readings, and starts the next count. The count is odd, so that readings
-// follow Gets and Dones in turn: the time since the previous reading counts for
-// what ends with the reading.
+// askForReading makes the next operation read the clock. The next count is odd,
+// so that readings follow Gets and Dones in turn: the time since the previous
+// reading counts for what ends with the reading.
 func (m *measures) askForReading(c *coarseClock) {
 	m.untilReading = int32(c.sampler.interval.Load() | 1)
 	c.invalidate()
 }
 
-// dropMarks releases the column of a shard that holds nothing.
 func (sh *shard[T]) dropMarks() {
 	if sh.set.measures != nil && sh.measures() != nil {
 		sh.measures().marked = chunked.Array[uint64]{}
 	}
 }
 
-// askedAt returns the moment at which the queue duration of an item began: its
-// mark, or the moment at which it became ready.
-func (m *measures) askedAt(id uint32, ready uint64) uint64 {
-	if marked := m.unmark(id); marked != 0 {
-		return marked
-	}
-	return ready
-}
-
-// countRetryOf counts an add with a delay. As in client-go, it counts an add of
-// a delayed item as well, and nothing after a shutdown.
+// countRetryOf counts, as client-go, adds of delayed items, but no late ones.
 func (s *Set[T]) countRetryOf(item T, d Delay) {
 	if d.Retry && item == item { //nolint:staticcheck // NaN is not
 		s.countRetry()
@@ -140,15 +109,13 @@ func (s *Set[T]) countRetry() {
 	}
 }
 
-// CountBackoff counts a delay that the limiter was asked for, unless a shutdown
-// has begun.
+// CountBackoff counts a delay that the limiter was asked for.
 func (s *Set[T]) CountBackoff() {
 	if s.measures != nil && !s.ShuttingDown() {
 		s.lane().backoffs.Add(1)
 	}
 }
 
-// newMetrics returns what is counted without a lock.
 func (s *Set[T]) newMetrics() *stats.Metrics {
 	m := &stats.Metrics{}
 	for i := range s.lanes {
@@ -158,7 +125,6 @@ func (s *Set[T]) newMetrics() *stats.Metrics {
 	return m
 }
 
-// addMeasuresTo adds the shard's measures to the metrics.
 func (sh *shard[T]) addMeasuresTo(metrics *stats.Metrics, now uint64) {
 	m := sh.measures()
 	if m == nil {
@@ -187,11 +153,10 @@ func (sh *shard[T]) inFlight(now uint64) (together, longest time.Duration) {
 	return max(longest, together), longest // together may be negative if the clock was set back
 }
 
-// inFlight is what Metrics report of the items in processing.
 type inFlight struct{ together, longest time.Duration }
 
-// noteEndOfUpdates is called when a shutdown begins. From then on, client-go
-// does not update what it reports of the items in processing.
+// noteEndOfUpdates freezes what metrics report of the items in processing when
+// a shutdown begins, as client-go does.
 func (s *Set[T]) noteEndOfUpdates() {
 	if s.measures == nil || s.ShuttingDown() {
 		return
@@ -207,8 +172,7 @@ func (s *Set[T]) noteEndOfUpdates() {
 	s.inFlightAtEnd.CompareAndSwap(nil, &end)
 }
 
-// A present is a reading of the clock before shards are inspected, and the
-// coarse clock's reading before that.
+// A present is a reading of the clock, and the coarse clock's before that.
 type present struct{ now, before uint64 }
 
 // present reads the clock. No lock must be held.
@@ -217,8 +181,7 @@ func (s *Set[T]) present() present {
 	return present{s.time.nanoseconds(), before}
 }
 
-// presentAnyway is present, or the last reading if the clock panics. A shutdown
-// goes on then, and reads the clock once more at its end.
+// presentAnyway lets a shutdown go on if the clock panics.
 func (s *Set[T]) presentAnyway() (now present) {
 	now.now = s.coarse.now.Load()
 	now.before = now.now
@@ -226,9 +189,8 @@ func (s *Set[T]) presentAnyway() (now present) {
 	return s.present()
 }
 
-// seen returns the moment at which the shard is inspected. An item that was
-// handed out since the clock was read has the stamp of a later reading. With
-// the earlier one, that item would reduce the time in flight of the others.
+// seen corrects a reading of the clock: an item handed out since has a later
+// stamp, and would reduce the time in flight of the others.
 func (sh *shard[T]) seen(by present) uint64 {
 	if now := sh.set.coarse.now.Load(); now != by.before {
 		return max(by.now, now)
@@ -236,10 +198,166 @@ func (sh *shard[T]) seen(by present) uint64 {
 	return by.now
 }
 
-// stampOf returns the driver's reading as a stamp.
 func (s *Set[T]) stampOf(at reading) uint64 {
 	if s.measures != nil {
 		return at.nanoseconds
 	}
 	return at.now * s.time.tick
+}
+
+// times has the moments of a shard's items, from the coarse clock. It is nil if
+// the queue keeps no ages. Methods on the path of every item only test for nil
+// and call another, so that they are inlined.
+type times[T comparable] struct {
+	since    cells[uint64] // when the entries came into their states
+	coarse   *coarseClock
+	measures *measures      // nil unless metrics are kept
+	waits    *cells[uint64] // when the items in processing had become ready, if waits are kept
+	inFlight fifo           // the entries in processing, the oldest first
+	reported uint32         // the last entry that the watchdog has found, or 0
+}
+
+func (sh *shard[T]) newTimes() *times[T] {
+	t := &times[T]{coarse: &sh.set.coarse}
+	if sh.set.measures != nil {
+		t.measures = sh.needMeasures()
+	}
+	return t
+}
+
+func (t *times[T]) of(id uint32) uint64 { return *t.since.At(id) }
+
+func (t *times[T]) onReady(id uint32) {
+	if t != nil {
+		t.restart(id)
+	}
+}
+
+func (t *times[T]) restart(id uint32) { t.onDelay(id, t.coarse.now.Load()) }
+
+func (t *times[T]) onDelay(id uint32, since uint64) {
+	if t != nil {
+		*t.since.Extend(id) = since
+	}
+}
+
+func (t *times[T]) onStart(s *slab[T], id uint32, e *entry[T]) {
+	if t != nil {
+		t.start(s, id, e)
+	}
+}
+
+func (t *times[T]) start(s *slab[T], id uint32, e *entry[T]) {
+	now, since := t.coarse.now.Load(), t.since.At(id)
+	if t.measures != nil {
+		t.measures.onStart(id, *since, now, t.coarse)
+	}
+	if t.coarse.keepsWaits.Load() {
+		t.keepWait(s, id, *since)
+	}
+	*since = now
+	s.join(&t.inFlight, id, e)
+}
+
+func (t *times[T]) onDirty(id uint32) {
+	if t != nil {
+		t.mark(id)
+	}
+}
+
+func (t *times[T]) mark(id uint32) {
+	if t.measures != nil {
+		t.measures.onDirty(id, t.coarse.now.Load())
+	}
+}
+
+// onFinish is called before the item joins another list.
+func (t *times[T]) onFinish(s *slab[T], id uint32, e *entry[T]) {
+	if t != nil {
+		t.finish(s, id, e)
+	}
+}
+
+func (t *times[T]) finish(s *slab[T], id uint32, e *entry[T]) {
+	if t.measures != nil {
+		t.measures.onFinish(t.of(id), t.coarse.now.Load(), e.phase() == ready, t.coarse)
+	}
+	if id == t.reported {
+		if t.reported = 0; id != t.inFlight.head {
+			t.reported = e.previous()
+		}
+	}
+	s.unlink(&t.inFlight, id, e)
+}
+
+// onCancel takes withdraw or unmark.
+func (t *times[T]) onCancel(id uint32, what effect) {
+	if t != nil && t.measures != nil {
+		t.measures.onCancel(id, what)
+	}
+}
+
+// Metrics need a finer coarse clock. While operations are few, each reads the
+// clock. When they are many, they share a reading, until a shard has had some
+// number of Gets and Dones, which the sampler adapts, or the tick ends. Adds
+// share first: see refreshForWork.
+//
+// Both ends of a duration are equally old, so the mean of many durations is
+// right if they are long beside the cycle of an item. If not, the cycle counts
+// for the part that a reading ends. To time one item out of many exactly would
+// need a mark in its entry, and make the counts estimates.
+
+// A sampler need not change its words together: a reading more or less is fine.
+type sampler struct {
+	interval      atomic.Uint32 // Gets and Dones of a shard for each reading; 0 while readings are not shared
+	tick          atomic.Uint64 // in which readings are counted; alone and shared are allowed in one tick
+	readings      atomic.Uint32
+	alone, shared uint32
+}
+
+const (
+	mostAlone = 256 // readings in a millisecond, before they are shared
+	// mostShared: beyond it shared readings become rarer, and below a quarter
+	// more frequent. It is lower because every processor has to fetch each.
+	mostShared      = 64
+	longestInterval = 1024
+)
+
+func (s *sampler) init(nanoseconds uint64) {
+	inATick := func(perMillisecond float64) uint32 {
+		return uint32(min(max(1, perMillisecond*float64(nanoseconds)/1e6), 1<<30))
+	}
+	s.alone, s.shared = inATick(mostAlone), inATick(mostShared)
+}
+
+func (s *sampler) read(tick uint64) (interval uint32) {
+	before := s.interval.Load()
+	interval = s.adapt(tick, before)
+	s.readings.Add(1)
+	if interval != before {
+		s.interval.Store(interval)
+	}
+	return interval
+}
+
+func (s *sampler) adapt(tick uint64, interval uint32) uint32 {
+	if before := s.tick.Load(); before != tick {
+		s.tick.Store(tick)
+		switch n := s.readings.Swap(0); {
+		case before+1 != tick: // nothing happened for a tick, or the clock was set back
+			return 0
+		case n < s.shared/4:
+			return interval / 2
+		}
+		return interval
+	}
+	most := s.shared
+	if interval == 0 {
+		most = s.alone
+	}
+	if s.readings.Load() <= most {
+		return interval
+	}
+	s.readings.Store(0)
+	return min(max(1, 2*interval), longestInterval)
 }

@@ -26,22 +26,16 @@ import "sync/atomic"
 // The throttle matters: when each Add woke a consumer, producers spent their
 // time in the scheduler, and the woken consumers found the item gone.
 type parker struct {
-	// parked counts the consumers between announcing and waking.
-	parked atomic.Int32
-	// searching is true while the token is out: in the channel, or held by a
-	// consumer that has not searched yet.
-	searching atomic.Bool
+	parked    atomic.Int32 // the consumers between announcing and waking
+	searching atomic.Bool  // the token is in the channel, or held by a consumer about to search
 	// token has room for the one token, so that sending it never blocks. Its
-	// queue of receivers is the list of parked consumers, in their order. The
-	// channel belongs to this queue alone, so that a testing/synctest bubble
-	// can own it.
+	// receivers are the parked consumers, in order. The channel belongs to this
+	// queue alone, so that a testing/synctest bubble can own it.
 	token chan struct{}
 }
 
-func newParker() parker { return parker{token: make(chan struct{}, 1)} }
-
-// wake wakes a parked consumer, unless there is none or one is searching
-// already. It must be called after something was published, with no lock held.
+// wake wakes a parked consumer, unless one is searching already. It must be
+// called after something was published, with no lock held.
 func (s *Set[T]) wake() {
 	if s.parker.parked.Load() > 0 {
 		s.sendToken()
@@ -54,9 +48,8 @@ func (s *Set[T]) sendToken() {
 	}
 }
 
-// wokenPending reports whether a parked consumer has been sent the token and
-// has not begun to search. It returns false if the token is in the channel and
-// no consumer is parked.
+// wokenPending reports whether a consumer was sent the token, but is not
+// searching.
 func (p *parker) wokenPending() bool { return p.searching.Load() && p.parked.Load() > 0 }
 
 // await blocks until it has taken items, the queue is shut down, or cancel is
@@ -85,24 +78,19 @@ func (s *Set[T]) await(cancel <-chan struct{}, b buffers[T]) (n int, shutdown, c
 	}
 }
 
-// search takes items with the token held. It passes the token on even if
-// reading the clock panics.
+// search passes the token on even if reading the clock panics.
 func (s *Set[T]) search(b buffers[T]) (n int) {
 	defer s.passOn()
 	return s.takeSome(b)
 }
 
-// parking is the result of parking a consumer.
 type parking uint8
 
 const (
-	// withdrawn: it did not block, because there was something to check.
-	withdrawn parking = iota
-	// searcher: it was woken, and holds the token.
-	searcher
-	// canceledParked: it was canceled, and owes nothing. If it had received the
-	// token, select would have chosen that case. A token that comes later stays
-	// in the channel, and the next consumer to block receives it.
+	withdrawn parking = iota // it did not block: there was something to check
+	searcher                 // it was woken, and holds the token
+	// canceledParked: it owes nothing. A token that comes later stays in the
+	// channel, and the next consumer to block receives it.
 	canceledParked
 )
 
@@ -125,10 +113,9 @@ func (s *Set[T]) park(cancel <-chan struct{}) parking {
 	}
 }
 
-// passOn is called by the searching consumer after its search, successful or
-// not. What was published while searching was true was left to this consumer,
-// so it checks after clearing searching. After a shutdown each searching
-// consumer wakes the next: a broadcast, one by one.
+// passOn is called after a search. What was published while searching was true
+// was left to this consumer, so it checks after clearing it. After a shutdown
+// each searching consumer wakes the next: a broadcast, one by one.
 func (s *Set[T]) passOn() {
 	s.parker.searching.Store(false)
 	if s.servableNow() || s.mayLeave() {

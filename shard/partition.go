@@ -3,35 +3,29 @@ package shard
 import (
 	"hash/maphash"
 	"math/bits"
+	"reflect"
+	"unsafe"
 )
 
-// A partition sorts the items of a batch by their shards, and keeps their order
-// within each. It works on places in the batch and does not allocate. Each
-// place is put into a bucket by the low bits of its shard's number. The buckets
-// are then visited one by one.
+// A partition sorts places in a batch into buckets, by the low bits of their
+// shards' numbers, and keeps their order. It does not allocate.
 type partition struct {
-	// shard is the shard of the current bucket.
-	shard    uint16
-	current  bucket
-	occupied uint64 // has a bit for each bucket that is not empty
-	placed   uint64 // has a bit for each place that was ever put into a bucket
-	// prefetched keeps the results of prefetches, so that the compiler does not
-	// remove them.
-	prefetched byte
+	shard      uint16 // of the current bucket
+	current    bucket
+	occupied   uint64 // has a bit for each bucket that is not empty
+	placed     uint64 // has a bit for each place that was ever put into a bucket
+	prefetched byte   // keeps the compiler from removing prefetches
 	buckets    [64]bucket
-	// By place: the hash and shard of the item, and the next place of its
-	// bucket.
-	hashes [batchSize]uint32
-	tags   *[batchSize]tag // nil without groups, or where nothing is added
-	shards [batchSize]uint16
-	behind [batchSize]uint8
+	hashes     [batchSize]uint32 // by place, like the fields below; behind is the next place of a bucket
+	tags       *[batchSize]tag   // nil without groups, or where nothing is added
+	shards     [batchSize]uint16
+	behind     [batchSize]uint8
 }
 
 // A bucket is a list of places, each as 1 + its number. 0 is none.
 type bucket struct{ first, last uint8 }
 
-// assign puts the item at a place of the batch into its bucket. It may call
-// user code.
+// assign may call user code.
 func (s *Set[T]) assign(p *partition, place int, item T) {
 	if p.tags == nil {
 		sh, hash := s.locate(item)
@@ -43,7 +37,6 @@ func (s *Set[T]) assign(p *partition, place int, item T) {
 	p.add(place, hash, sh.number)
 }
 
-// add puts a place of the batch into the bucket of a shard.
 func (p *partition) add(place int, hash uint32, number uint16) {
 	p.hashes[place], p.shards[place] = hash, number
 	b := number % uint16(len(p.buckets))
@@ -52,7 +45,6 @@ func (p *partition) add(place int, hash uint32, number uint16) {
 	p.placed |= 1 << place
 }
 
-// address returns where in its shard the item at a place belongs.
 func (p *partition) address(place int) address {
 	if p.tags == nil {
 		return address{hash: p.hashes[place]}
@@ -70,8 +62,6 @@ func (p *partition) put(b *bucket, place uint8) {
 	p.behind[place-1] = 0
 }
 
-// next makes the places of another shard the current bucket. It returns false
-// if there are none left.
 func (p *partition) next() bool {
 	if p.occupied == 0 {
 		return false
@@ -95,8 +85,6 @@ func (p *partition) next() bool {
 	return true
 }
 
-// take removes the first place of the current bucket. It returns false if the
-// bucket is empty.
 func (p *partition) take() (place int, ok bool) {
 	if p.current.first == 0 {
 		return 0, false
@@ -104,4 +92,62 @@ func (p *partition) take() (place int, ok bool) {
 	place = int(p.current.first - 1)
 	p.current.first = p.behind[place]
 	return place, true
+}
+
+func appendStrings(offsets []uintptr, t reflect.Type, base uintptr) []uintptr {
+	switch t.Kind() {
+	case reflect.String:
+		offsets = append(offsets, base)
+	case reflect.Struct:
+		for i := range t.NumField() {
+			field := t.Field(i)
+			offsets = appendStrings(offsets, field.Type, base+field.Offset)
+		}
+	}
+	return offsets
+}
+
+// prefetch reads the first byte of every string that is about to be hashed.
+// Usually it is in no cache. In this short loop the processor has several reads
+// in flight, while a hash waits for each in turn.
+func (s *Set[T]) prefetch(items []T) (sum byte) {
+	for _, offset := range s.strings {
+		for i := range items {
+			text := *(*string)(unsafe.Add(unsafe.Pointer(&items[i]), offset))
+			if len(text) > 0 {
+				sum += text[0]
+			}
+		}
+	}
+	return sum
+}
+
+// prefetchSlots reads the slots at which look-ups begin, for the same reason.
+func (sh *shard[T]) prefetchSlots(p *partition) {
+	if sh.table == nil {
+		return
+	}
+	sum := uint32(0)
+	for place := p.current.first; place != 0; place = p.behind[place-1] {
+		sum += sh.table.first(p.hashes[place-1])
+	}
+	p.prefetched += byte(sum)
+}
+
+func (sh *shard[T]) prefetchClaimed(p *partition, handles []Handle) {
+	sum := uint32(0)
+	for place := p.current.first; place != 0; place = p.behind[place-1] {
+		if e := sh.claimed(handles[place-1]); e != nil {
+			sum += sh.table.first(e.hash)
+		}
+	}
+	p.prefetched += byte(sum)
+}
+
+// prefetchTimer reads the timer of an item that is likely to be delayed, so
+// that the processor fetches it and the entry at once.
+func (sh *shard[T]) prefetchTimer(hash uint32) {
+	if sh.table != nil {
+		sh.wheel.prefetched, _ = sh.wheel.Deadline(sh.table.first(hash))
+	}
 }

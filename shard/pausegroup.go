@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// PauseGroup stops the items of a group from being handed out until a moment. It
-// replaces an earlier pause. If until is zero, the pause lasts until ResumeGroup.
+// PauseGroup holds the items of a group back until a moment, or until
+// ResumeGroup if that is zero. It replaces an earlier pause.
 func (s *Set[T]) PauseGroup(group string, until time.Time) {
 	end := uint64(math.MaxUint64)
 	if !until.IsZero() {
-		end = s.time.nanosecondsAt(until)
+		end = s.time.middle + uint64(max(until.Sub(s.time.origin), -time.Duration(s.time.middle)))
 	}
 	s.pauseGroup(group, end)
 }
@@ -30,8 +30,7 @@ func (s *Set[T]) pauseGroup(group string, end uint64) {
 	})
 }
 
-// RefreshGroup asks the user again for the weight, the limit and the rate of a
-// group, and lets them count at once.
+// RefreshGroup asks the user again for the policy of a group.
 func (s *Set[T]) RefreshGroup(group string) {
 	s.mustHaveGroups()
 	var to tag
@@ -45,10 +44,8 @@ func (s *Set[T]) RefreshGroup(group string) {
 	})
 }
 
-// changeGroup calls change with the id of a group, under the lock of its shard,
-// and wakes a consumer if the group was freed. It does not if the shard does
-// not know the group, unless make is true. It also wakes one if consumers may
-// leave, because the last group that they waited for may be paused now.
+// changeGroup also wakes a consumer if consumers may leave, because the last
+// group that they waited for may be paused now. make adds an unknown group.
 func (s *Set[T]) changeGroup(group string, make bool, change func(sh *shard[T], of uint32) (freed bool)) {
 	hash := s.hashOfGroup(group)
 	sh := s.shardAt(s.groupRoute(group))
@@ -64,8 +61,6 @@ func (s *Set[T]) changeGroup(group string, make bool, change func(sh *shard[T], 
 	}
 }
 
-// findGroup returns the id of a group, or 0 if the shard does not know it. If
-// make is true, findGroup makes it.
 func (sh *shard[T]) findGroup(name string, hash uint32, make bool) (of uint32) {
 	if sh.groups == nil && !make {
 		return 0
@@ -86,9 +81,4 @@ func (s *Set[T]) mustHaveGroups() {
 	if s.config.Group == nil {
 		panic("shardq: the queue has no groups: want Options.Group")
 	}
-}
-
-// nanosecondsAt returns a moment in nanoseconds.
-func (t *timebase) nanosecondsAt(at time.Time) uint64 {
-	return t.middle + uint64(max(at.Sub(t.origin), -time.Duration(t.middle)))
 }

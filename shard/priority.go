@@ -1,8 +1,12 @@
 package shard
 
-import "github.com/shardq/shardq/stats"
+import (
+	"slices"
 
-// addAtPriority is Add with a requested priority.
+	"github.com/shardq/shardq/internal/chunked"
+	"github.com/shardq/shardq/stats"
+)
+
 func (s *Set[T]) addAtPriority(item T, priority int) {
 	if s.mayDiffer && s.Reject(item) {
 		return
@@ -18,10 +22,8 @@ func (s *Set[T]) addAtPriority(item T, priority int) {
 	s.after(fx)
 }
 
-// requestPriority notes the requested priority of an entry that is about to be
-// added. The run that serves several adds has the greatest priority requested.
-// It also gives the entry a place, unless it keeps the one of its delay, and
-// keeps the add for OnAdd.
+// requestPriority notes the priority of an add, of which the greatest counts,
+// and keeps the add for OnAdd. The entry gets a place unless it has one.
 func (sh *shard[T]) requestPriority(id uint32, e *entry[T], r request, hasPlace bool) {
 	if (r.priority != 0 || sh.table.places != nil) && sh.queueOf(id).levels == nil {
 		sh.needLevels(id)
@@ -52,7 +54,6 @@ func (sh *shard[T]) requestPriority(id uint32, e *entry[T], r request, hasPlace 
 	}
 }
 
-// raise gives a higher priority to an item that is ready.
 func (sh *shard[T]) raise(id uint32, e *entry[T], priority int) {
 	q := sh.queueOf(id)
 	q.raise(sh.table, id, e, priority)
@@ -63,9 +64,104 @@ func (sh *shard[T]) raise(id uint32, e *entry[T], priority int) {
 	}
 }
 
-// raisePriority raises the priority of an entry that is ready or dirty.
 func (sh *shard[T]) raisePriority(id uint32, e *entry[T], priority int) {
 	if priority != 0 || sh.table.requested != nil {
 		sh.requestPriority(id, e, request{priority: priority}, true)
+	}
+}
+
+// requested has the greatest priorities that adds requested, in columns.
+type requested struct {
+	runs   cells[int]
+	delays chunked.Array[int]
+}
+
+func (t *table[T]) needRequested() {
+	if t.requested == nil {
+		t.requested = &requested{}
+		t.addColumn(&t.requested.runs)
+	}
+}
+
+func (t *table[T]) dropRequested() {
+	if t.requested != nil {
+		t.columns = slices.DeleteFunc(t.columns, func(c column) bool { return c == &t.requested.runs })
+		t.requested = nil
+	}
+}
+
+func (r *requested) run(id uint32) int {
+	if r == nil {
+		return 0
+	}
+	if cell := r.runs.Lookup(id); cell != nil {
+		return *cell
+	}
+	return 0
+}
+
+func (r *requested) setRun(id uint32, priority int) {
+	if cell := r.runs.Lookup(id); cell != nil {
+		*cell = priority
+	} else if priority != 0 {
+		*r.runs.Extend(id) = priority
+	}
+}
+
+func (r *requested) delayed(id uint32) int {
+	if cell := r.delays.Lookup(id); cell != nil {
+		return *cell
+	}
+	return 0
+}
+
+func (r *requested) setDelayed(id uint32, priority int) {
+	switch before := r.delayed(id); {
+	case before == 0 && priority != 0:
+		*r.delays.Hold(id) = priority
+	case before != 0:
+		*r.delays.At(id) = priority
+		if priority == 0 {
+			r.delays.Release(id)
+		}
+	}
+}
+
+func (sh *shard[T]) priorityOf(id uint32, e *entry[T]) int {
+	switch e.phase() {
+	case idle:
+		return sh.table.requested.delayed(id)
+	case processing:
+		return 0
+	}
+	return sh.table.requested.run(id)
+}
+
+// requestedFor returns nil while all priorities are 0.
+func (sh *shard[T]) requestedFor(id uint32, priority int) *requested {
+	if priority != 0 && sh.queueOf(id).levels == nil {
+		sh.needLevels(id)
+	}
+	return sh.table.requested
+}
+
+func (sh *shard[T]) raiseDelayedPriority(id uint32, priority int) {
+	if r := sh.requestedFor(id, priority); r != nil && priority > r.delayed(id) {
+		r.setDelayed(id, priority)
+		sh.renewDelayed(id)
+	}
+}
+
+func (sh *shard[T]) setDelayedPriority(id uint32, priority int) {
+	if r := sh.requestedFor(id, priority); r != nil {
+		r.setDelayed(id, priority)
+		sh.renewDelayed(id)
+	}
+}
+
+// renewDelayed leaves an entry the place of a run to come.
+func (sh *shard[T]) renewDelayed(id uint32) {
+	if p := sh.table.at(id).phase(); p == idle || p == processing {
+		sh.table.places.renew(id)
 	}
 }

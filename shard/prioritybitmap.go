@@ -6,26 +6,21 @@ import (
 	"sync/atomic"
 )
 
-// Priorities across shards. A Get must find the highest level without locking
-// every shard. The priority bitmap therefore has a bit for each shard, under
-// the class of the level that the shard serves. Classes are priorities, rounded
-// toward zero beyond 15: to a multiple of 2 up to 31, of 4 up to 63, and so on,
-// like a floating-point number with three bits after the first. A level is
-// therefore preferred to those that differ from it by an eighth or more, and
-// the bitmap has one size for any priorities.
+// The priority bitmap has a bit for each shard, under the class of the level
+// that the shard serves, so that a Get need not lock every shard. Classes are
+// priorities, rounded toward zero beyond 15: to a multiple of 2 up to 31, of 4
+// up to 63, and so on. So levels are told apart that differ by an eighth or
+// more, and the bitmap has one size for any priorities.
 //
 // The bitmap is advice. The ready bits are what finds an item, and a Get that
-// the bitmap has led to a shard takes the best item that it finds there. Ready
-// shards that have no bit in the bitmap serve priority 0.
+// the bitmap has led to a shard takes the best item there. Ready shards that
+// have no bit in the bitmap serve priority 0.
 
-// classes is the number of classes of one sign, including zero's.
 const (
 	exactClasses = 16
 	classes      = exactClasses + 8*(bits.UintSize-1-4)
 )
 
-// classOf returns the class of a priority. Classes are ordered like priorities,
-// and the class of 0 is 0.
 func classOf(priority int) int16 {
 	if priority < 0 {
 		return -magnitude(uint64(-int64(priority)))
@@ -33,8 +28,7 @@ func classOf(priority int) int16 {
 	return magnitude(uint64(priority))
 }
 
-// magnitude returns the class of a number. The number is at most 1 above the
-// greatest int, with which it shares its class.
+// magnitude takes a number at most 1 above the greatest int.
 func magnitude(n uint64) int16 {
 	if n < exactClasses {
 		return int16(n)
@@ -44,48 +38,37 @@ func magnitude(n uint64) int16 {
 	return int16(exactClasses + 8*(shift-1) + int(n>>shift) - 8)
 }
 
-// A priorityBitmap has the classes of all shards.
 type priorityBitmap struct {
 	above side
 	below side
-	// low has a bit for each shard that serves a level below 0.
-	low []atomic.Uint64
+	low   []atomic.Uint64 // a bit for each shard that serves a level below 0
 }
 
-// A side has the classes of one sign, by their distance from 0.
 type side struct {
-	// present has a bit for each class that has a shard, or had one. last is
-	// the last word of present that was ever used, or -1.
-	present [(classes + 63) / 64]atomic.Uint64
+	present [(classes + 63) / 64]atomic.Uint64 // a bit for each class that has a shard, or had one
 	last    atomic.Int32
 	shards  []atomic.Uint64
 }
 
-// needPriorityBitmap makes sure that a set of several shards has a bitmap.
 func (s *Set[T]) needPriorityBitmap() {
-	if len(s.shards) > 1 && s.priorityBitmap.Load() == nil {
-		s.priorityBitmap.CompareAndSwap(nil, newPriorityBitmap(s.readyWords()))
+	if len(s.shards) == 1 || s.priorityBitmap.Load() != nil {
+		return
 	}
-}
-
-func newPriorityBitmap(words int) *priorityBitmap {
+	words := s.readyWords()
 	p := &priorityBitmap{low: make([]atomic.Uint64, words)}
 	for _, s := range []*side{&p.above, &p.below} {
 		s.shards = make([]atomic.Uint64, classes*words)
 		s.last.Store(-1)
 	}
-	return p
+	s.priorityBitmap.CompareAndSwap(nil, p)
 }
 
-// of returns the words of a class.
 func (s *side) of(distance, words int) []atomic.Uint64 {
 	return s.shards[distance*words : (distance+1)*words]
 }
 
-// publishPriority publishes the class of the level that the shard serves. The
-// bit stays when the shard becomes empty, until it serves another level,
-// because a Get reads the ready bits as well. If the shard has become ready,
-// its ready bit must be set first.
+// publishPriority keeps the bit when the shard becomes empty: a Get reads the
+// ready bits as well. A shard's ready bit must be set first.
 func (sh *shard[T]) publishPriority(l *levels, becameReady bool) {
 	if class := l.served.class; class != l.class || becameReady && class != 0 {
 		sh.setClass(l, class)
@@ -107,7 +90,6 @@ func (sh *shard[T]) setClass(l *levels, class int16) {
 	}
 }
 
-// move moves a shard's bit from class to class.
 func (p *priorityBitmap) move(from, to int16, word int, bit uint64) {
 	if from != 0 {
 		s, distance := p.sideOf(from)
@@ -125,8 +107,7 @@ func (p *priorityBitmap) move(from, to int16, word int, bit uint64) {
 	}
 }
 
-// show makes Gets consider a class, after a shard has set its bit there and its
-// ready bit: see tidy.
+// show must follow the shard's bit and its ready bit: see tidy.
 func (p *priorityBitmap) show(class int16) {
 	s, distance := p.sideOf(class)
 	word, here := distance/64, uint64(1)<<(distance%64)
@@ -146,9 +127,8 @@ func (p *priorityBitmap) sideOf(class int16) (s *side, distance int) {
 	return &p.above, int(class)
 }
 
-// emptyClasses is the number of empty classes that a Get skips before it hides
-// them. To hide each one that it finds, and to show it again with the next
-// item, costs more than to skip it.
+// emptyClasses may be met by a Get before it hides them. To hide each, and show
+// it again with the next item, costs more.
 const emptyClasses = 4
 
 // tidy hides a class, and then checks whether a shard has joined it meanwhile.
@@ -165,8 +145,6 @@ func (s *side) tidy(distance, words int, ready func(word int) uint64) {
 	}
 }
 
-// lockHighest is lockReady with regard to priorities: it returns a shard of the
-// highest class that has any.
 func (s *Set[T]) lockHighest(p *priorityBitmap, start uint32) *shard[T] {
 	inVain := 0
 	for word := int(p.above.last.Load()); word >= 0; word-- {
@@ -198,7 +176,6 @@ func (s *Set[T]) lockHighest(p *priorityBitmap, start uint32) *shard[T] {
 	return s.lockReady(start)
 }
 
-// lockIn returns a shard of a class.
 func (s *Set[T]) lockIn(side *side, distance int, start uint32) *shard[T] {
 	set := side.of(distance, s.readyWords())
 	if len(set) == 1 && set[0].Load()&s.readyWord(0) == 0 {
@@ -207,7 +184,6 @@ func (s *Set[T]) lockIn(side *side, distance int, start uint32) *shard[T] {
 	return s.lockAmong(set, 0, start)
 }
 
-// lockNotLow returns a shard that is ready, and of no class below 0.
 func (s *Set[T]) lockNotLow(p *priorityBitmap, start uint32) *shard[T] {
 	if p.below.last.Load() < 0 {
 		return s.lockReady(start)
@@ -215,8 +191,7 @@ func (s *Set[T]) lockNotLow(p *priorityBitmap, start uint32) *shard[T] {
 	return s.lockAmong(p.low, ^uint64(0), start)
 }
 
-// lockAmong is lockReady for the shards that have a bit in a set. If without is
-// all ones, it is lockReady for those that have none there.
+// lockAmong locks a ready shard of a set or, if without is all ones, of no set.
 func (s *Set[T]) lockAmong(set []atomic.Uint64, without uint64, start uint32) *shard[T] {
 	var first *shard[T]
 	word := int(start / 64)
@@ -242,8 +217,6 @@ func (s *Set[T]) lockAmong(set []atomic.Uint64, without uint64, start uint32) *s
 	return first
 }
 
-// lockByPriority is lockReady for a set with a priority bitmap. It reports
-// whether the Get is one of those that pass over the higher levels.
 func (s *Set[T]) lockByPriority(p *priorityBitmap, lane *lane) (sh *shard[T], passedOver bool) {
 	if s.config.LowPriorityInterval > 0 && lane.gets.Add(1)%uint32(s.config.LowPriorityInterval) == 0 {
 		return s.lockPassedOver(lane), true

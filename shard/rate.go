@@ -7,26 +7,19 @@ import (
 	"github.com/shardq/shardq/stats"
 )
 
-// Rates. A rate is kept by the generic cell rate algorithm (The ATM Forum,
-// Traffic Management Specification 4.0, 1996). It is a token bucket in one
-// word, the theoretical arrival time: the moment at which the bucket is full
-// again. A token that is taken moves that moment by an interval. The bucket has
-// a token while the moment is less than a whole bucket away. So nothing has to
-// be done while a bucket fills.
-//
-// All moments are nanoseconds of the queue's clock: see timebase. If the clock
-// is set back, a bucket waits for it, as delays do.
+// A rate is kept by the generic cell rate algorithm (The ATM Forum, Traffic
+// Management Specification 4.0, 1996): a token bucket in one word, the moment
+// at which it is full again. A token moves that moment by an interval. The
+// bucket has a token while the moment is less than a whole bucket away. So
+// nothing has to be done while it fills. If the clock is set back, a bucket
+// waits for it, as delays do.
 
-// A rate is a [stats.Rate] as the shards use it. The zero rate is no limit.
 type rate struct {
-	// interval is the time of one token in nanoseconds.
-	interval uint64
-	// burst is the number of tokens in a full bucket.
-	burst uint32
+	interval uint64 // the nanoseconds of one token
+	burst    uint32 // the tokens in a full bucket
 }
 
-// mostInterval bounds an interval, and the time in which a bucket fills. It is
-// 146 years, so that no sum with a moment overflows.
+// mostInterval is 146 years, so that no sum with a moment overflows.
 const mostInterval = 1 << 62
 
 // rateOf returns a rate that never exceeds r. It panics if r has a fault.
@@ -44,8 +37,6 @@ func rateOf(r stats.Rate) rate {
 	return rate{interval: interval, burst: uint32(min(max(1, r.Burst), math.MaxInt32))}
 }
 
-// public returns the rate in the form of the user. PerSecond may be less than
-// the user's, by rounding.
 func (r rate) public() stats.Rate {
 	if !r.limits() {
 		return stats.Rate{}
@@ -53,10 +44,9 @@ func (r rate) public() stats.Rate {
 	return stats.Rate{PerSecond: 1e9 / float64(r.interval), Burst: int(r.burst)}
 }
 
-// limits reports whether there is a limit.
 func (r rate) limits() bool { return r.interval != 0 }
 
-// filling returns the time in which an empty bucket fills up to n tokens.
+// filling returns the time in which n tokens come.
 func (r rate) filling(n uint32) uint64 {
 	high, low := bits.Mul64(r.interval, uint64(n))
 	if high != 0 || low > mostInterval {
@@ -65,8 +55,7 @@ func (r rate) filling(n uint32) uint64 {
 	return low
 }
 
-// opens returns the moment from which on a bucket that is full at some moment
-// has a token.
+// opens returns when a bucket has a token that is full at some moment.
 func (r rate) opens(full uint64) uint64 {
 	if !r.limits() {
 		return 0
@@ -75,20 +64,15 @@ func (r rate) opens(full uint64) uint64 {
 }
 
 // A consumer takes a token later than it is there: the driver frees a group at
-// the first tick after that moment, a timer may be late, and a consumer has to
-// wake up. A bucket that is full gains nothing meanwhile, so that a rate near
-// one item for each tick would not be reached. So the next token counts from
-// when the bucket was full, at most madeUpFor before. If it was full for longer
-// than a rest, nobody has waited.
+// the next tick, and timers and consumers take time. A full bucket gains
+// nothing meanwhile, so a rate near one item for each tick would not be
+// reached. So the next token counts from when the bucket was full, at most
+// madeUpFor ticks before. If it was full for longer, nobody has waited.
 const (
-	// madeUpFor is in ticks: one by which a wait is rounded up, and one for the
-	// timer and the consumer.
-	madeUpFor = 2
-	// rest is in ticks.
-	rest = 10
+	madeUpFor = 2 // one by which a wait is rounded up, one for timer and consumer
+	rest      = 10
 )
 
-// spend returns when the bucket is full after a token was taken now.
 func (r rate) spend(full, now, tick uint64) uint64 {
 	switch gap := now - min(full, now); {
 	case gap > rest*tick:
@@ -99,9 +83,9 @@ func (r rate) spend(full, now, tick uint64) uint64 {
 	return full + r.interval
 }
 
-// convert returns when a bucket of another rate is full, if it has as many
-// tokens as this one, or as many as it has room for. The room that it has
-// besides fills at the new rate, so that a change makes no tokens.
+// convert returns when a bucket of another rate is full that has as many
+// tokens, or is full. The rest fills at the new rate, so that a change makes no
+// tokens.
 func (r rate) convert(full, now uint64, to rate) uint64 {
 	switch {
 	case r == to:

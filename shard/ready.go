@@ -1,10 +1,9 @@
 package shard
 
-// The ready items of a shard, and what the shard publishes about them: its
-// ready bit, its place in the priority bitmap, and its groups in the round
-// robin. Run queues know nothing of these.
+import "sync/atomic"
 
-// queueOf returns the run queue for an entry.
+// What a shard publishes about its ready items. Run queues know nothing of it.
+
 func (sh *shard[T]) queueOf(id uint32) *runQueue[T] {
 	if sh.groups == nil {
 		return &sh.ready
@@ -14,7 +13,6 @@ func (sh *shard[T]) queueOf(id uint32) *runQueue[T] {
 
 func (sh *shard[T]) queueInGroup(id uint32) *runQueue[T] { return &sh.groups.at(sh.groupOf(id)).ready }
 
-// depth returns the number of the shard's ready items.
 func (sh *shard[T]) depth() int32 {
 	if sh.groups != nil {
 		return sh.groups.depth
@@ -22,7 +20,6 @@ func (sh *shard[T]) depth() int32 {
 	return sh.ready.depth()
 }
 
-// processing returns the number of the shard's items in processing.
 func (sh *shard[T]) processing() int32 {
 	if sh.groups != nil {
 		return sh.groups.processing
@@ -30,7 +27,6 @@ func (sh *shard[T]) processing() int32 {
 	return sh.ready.processing
 }
 
-// push puts an entry that became ready into its run queue.
 func (sh *shard[T]) push(id uint32, e *entry[T]) {
 	sh.table.times.onReady(id)
 	if sh.groups != nil || sh.ready.levels != nil {
@@ -43,7 +39,6 @@ func (sh *shard[T]) push(id uint32, e *entry[T]) {
 	sh.table.join(&sh.ready.fifo, id, e)
 }
 
-// pushInOrder is push where there are groups or priorities.
 func (sh *shard[T]) pushInOrder(id uint32, e *entry[T]) {
 	q := sh.queueOf(id)
 	becameReady := q.push(sh.table, id, e)
@@ -57,13 +52,11 @@ func (sh *shard[T]) pushInOrder(id uint32, e *entry[T]) {
 	sh.publishPriority(q.levels, becameReady)
 }
 
-// pull takes an entry that is no longer ready out of its run queue.
 func (sh *shard[T]) pull(id uint32, e *entry[T]) {
 	q := sh.queueOf(id)
 	sh.pulled(q, id, q.pull(sh.table, id, e))
 }
 
-// pulled publishes that an entry was taken out of a run queue.
 func (sh *shard[T]) pulled(q *runQueue[T], id uint32, becameEmpty bool) {
 	if sh.groups != nil {
 		sh.pulledInGroup(id, becameEmpty)
@@ -74,5 +67,66 @@ func (sh *shard[T]) pulled(q *runQueue[T], id uint32, becameEmpty bool) {
 	}
 	if q.levels != nil {
 		sh.publishPriority(q.levels, false)
+	}
+}
+
+// A shard's ready bit changes only under its lock, in the same critical section
+// as its run queue. So a reader that sees it clear knows that the run queue was
+// empty. Each rowBits shards have a word on a cache line of its own: adds that
+// find their shard empty write to it, and Gets that leave it empty. With one
+// word, all cores would contend for it.
+
+const rowBits = 16 // the shards that share a word
+
+const wordBits = 64 // the shards whose bits a Get reads together
+
+type readyRow struct {
+	bits atomic.Uint64
+	_    [len(cacheLine{}) - 8]byte
+}
+
+func (s *Set[T]) readyWords() int { return (len(s.readyRows)*rowBits + wordBits - 1) / wordBits }
+
+func (s *Set[T]) readyWord(word int) (ready uint64) {
+	const most = wordBits / rowBits
+	rows := s.readyRows[word*most:]
+	for i := range rows[:min(most, len(rows))] {
+		ready |= rows[i].bits.Load() << (i * rowBits)
+	}
+	return ready
+}
+
+// anyReady: if false, each shard was empty at some moment during the call.
+func (s *Set[T]) anyReady() bool {
+	if len(s.shards) == 1 {
+		return s.servable(s.shard(0))
+	}
+	for i := range s.readyRows {
+		if s.readyRows[i].bits.Load() != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *Set[T]) servable(sh *shard[T]) bool {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	if sh.groups != nil {
+		return sh.groups.best.turn != 0
+	}
+	return !sh.ready.isEmpty()
+}
+
+// markReady: a single shard needs no bit, because locking it costs no more.
+func (s *Set[T]) markReady(number uint16) {
+	if len(s.shards) > 1 {
+		s.readyRows[number/rowBits].bits.Or(1 << (number % rowBits))
+	}
+}
+
+func (s *Set[T]) markEmpty(number uint16) {
+	if len(s.shards) > 1 {
+		s.readyRows[number/rowBits].bits.And(^(uint64(1) << (number % rowBits)))
 	}
 }

@@ -2,30 +2,21 @@ package shard
 
 import "sync/atomic"
 
-// A Drain may accept retries: adds of items in processing, which may fail while
-// the queue drains. Other adds are dropped, so that an empty shard stays empty,
-// and the drain is over when all shards are empty. Only then is the shutdown
-// completed: consumers must stay for the retries, and the driver for their
-// delays.
-//
-// The first call that ends a queue decides. A Drain accepts retries if it is
-// the first such call, until another begins that does not accept them.
+// A Drain may accept retries: adds of items in processing. Other adds are
+// dropped, so that an empty shard stays empty, and the shutdown is completed
+// when all are: consumers must stay for the retries, and the driver for their
+// delays. The first call that ends a queue decides. Later ones may only refuse.
 
-// Retries decides whether retries are accepted after the end of a queue has
-// begun.
+// Retries decides whether retries are accepted after the end has begun.
 type Retries struct{ state atomic.Uint32 }
 
 const (
-	// undecided: no call has begun that ends the queue.
-	undecided = iota
-	// takingRetries: only Drains that accept retries have begun.
-	takingRetries
-	// refusingRetries: another call has begun.
-	refusingRetries
+	undecided       = iota // no call has begun that ends the queue
+	takingRetries          // only Drains that accept retries have
+	refusingRetries        // another call has
 )
 
-// Decide notes that a call begins that ends the queue, and whether it accepts
-// retries.
+// Decide notes that a call begins that ends the queue.
 func (r *Retries) Decide(take bool) {
 	if !take {
 		r.state.Store(refusingRetries)
@@ -34,7 +25,7 @@ func (r *Retries) Decide(take bool) {
 	}
 }
 
-// Taken reports whether such a call has begun, and retries are accepted.
+// Taken reports whether the end has begun, and retries are accepted.
 func (r *Retries) Taken() bool { return r.state.Load() == takingRetries }
 
 // TakesBack reports whether items in processing can be added.
@@ -53,9 +44,9 @@ func (sh *shard[T]) takesBack(item T, hash uint32) bool {
 }
 
 // sweep applies the policy to the delayed items when a Drain begins that
-// accepts retries. It releases each shard's lock every stepsPerHold steps. A
-// retry that comes in between helps to finish the sweep of its shard before it
-// files its delay, because the sweep takes all timers.
+// accepts retries, a bounded number for each hold of a lock. A retry that comes
+// in between helps to finish the sweep of its shard before it files its delay,
+// because the sweep takes all timers.
 func (s *Set[T]) sweep(w DelayedPolicy, dropped *[]T) {
 	if w == AwaitDelayed {
 		return
@@ -71,7 +62,6 @@ func (s *Set[T]) sweep(w DelayedPolicy, dropped *[]T) {
 	s.notify() // last, because it may panic
 }
 
-// beginSweep returns false if a sweep is under way.
 func (s *Set[T]) beginSweep(sh *shard[T], w DelayedPolicy, dropped *[]T) bool {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
@@ -90,17 +80,14 @@ func (s *Set[T]) beginSweep(sh *shard[T], w DelayedPolicy, dropped *[]T) bool {
 	return true
 }
 
-// sweeping reports whether a sweep of the shard is under way.
 func (sh *shard[T]) sweeping() bool { return sh.wheel != nil && sh.wheel.sweep != nil }
 
-// sweepSome does a step of a sweep, and reports whether there is more.
 func (s *Set[T]) sweepSome(sh *shard[T]) (more bool) {
 	fx, more := s.sweepOnce(sh)
 	s.publish(fx)
 	return more
 }
 
-// sweepOnce does the step under the shard's lock.
 func (s *Set[T]) sweepOnce(sh *shard[T]) (fx effects, more bool) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
@@ -115,4 +102,189 @@ func (s *Set[T]) sweepOnce(sh *shard[T]) (fx effects, more bool) {
 		more = true
 	}
 	return sh.effectsOfExpiry(before), more
+}
+
+// Again asks for one more run of an item in processing, ends a delay of it, and
+// reports whether the processing goes on. It works during a shutdown: drains
+// wait for the Done that is owed, and its consumer can take the item.
+func (s *Set[T]) Again(h Handle) (inProcessing bool) { return s.AgainAt(h, 0) }
+
+// AgainAt is Again with at least the given priority.
+func (s *Set[T]) AgainAt(h Handle, priority int) (inProcessing bool) {
+	sh := s.shard(int(h.shard))
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	e := sh.claimed(h)
+	if e != nil {
+		sh.add(h.id, e, request{priority: priority, cancelsDelay: true})
+	}
+	return e != nil
+}
+
+// A Comeback is the result of [Set.Retry].
+type Comeback uint8
+
+const (
+	TooLate   Comeback = iota // the processing had ended, and nothing has changed
+	TakenBack                 // the item was added again
+	Refused                   // a shutdown has begun; the item counts as dropped, its processing goes on
+)
+
+// Retry ends a processing and adds the item again, after a delay if there is
+// one. Once a shutdown has begun, it does so only during a Drain that accepts
+// retries. Otherwise the processing goes on, so that the caller can act. If the
+// clock panics, the item becomes ready at once.
+func (s *Set[T]) Retry(h Handle, d Delay) (came Comeback) {
+	read := false
+	defer func() {
+		if !read {
+			s.releaseNow(h, d.Priority)
+		}
+	}()
+	s.refreshForWork()
+	deadline := Deadline{}
+	if d.Duration > 0 {
+		deadline = s.DeadlineOf(d)
+	}
+	read = true
+	return s.retryAt(h, deadline, d.Priority)
+}
+
+// Release ends a processing and makes the item ready again, last in its shard,
+// also after a shutdown. It reports whether the processing was still going on.
+func (s *Set[T]) Release(h Handle, priority int) (ended bool) {
+	defer func() { ended = s.releaseNow(h, priority) }() // also if the clock panics
+	s.refreshForWork()
+	return ended
+}
+
+func (s *Set[T]) releaseNow(h Handle, priority int) (ended bool) {
+	sh := s.shard(int(h.shard))
+	sh.mu.Lock()
+	fx := effects(0)
+	if e := sh.claimed(h); e != nil {
+		sh.add(h.id, e, request{priority: priority})
+		fx = sh.finish(h.id, e, position{})
+	}
+	sh.mu.Unlock()
+	s.after(fx)
+	return fx&took != 0
+}
+
+func (s *Set[T]) retryAt(h Handle, d Deadline, priority int) (came Comeback) {
+	sh := s.lockSwept(h)
+	fx, filed := effects(0), uint64(never)
+	if e := sh.claimed(h); e != nil {
+		came = Refused
+		if s.TakesBack() {
+			came, filed = TakenBack, sh.addAgain(h.id, e, d, priority)
+			fx = sh.finish(h.id, e, position{})
+		} else {
+			sh.rare.dropped++
+		}
+	}
+	sh.mu.Unlock()
+	if came == TakenBack && s.measures != nil {
+		s.countRetry()
+	}
+	s.publish(fx)
+	s.watchDeadline(filed, d) // these two may panic
+	s.notify()
+	return came
+}
+
+func (sh *shard[T]) addAgain(id uint32, e *entry[T], d Deadline, priority int) (deadline uint64) {
+	if d.f.delayed {
+		return sh.fileAgain(id, e, d)
+	}
+	sh.add(id, e, request{priority: priority, cancelsDelay: sh.set.rules.CancelDelayOnAdd})
+	return never
+}
+
+// A Deadline is when a delay expires, by a reading of the clock.
+type Deadline struct {
+	at reading
+	f  filing
+}
+
+// DeadlineOf reads the clock for a delay that begins now.
+func (s *Set[T]) DeadlineOf(d Delay) Deadline {
+	at := s.driver.taken(s.time.nanoseconds())
+	return Deadline{at, s.time.filing(d, at)}
+}
+
+// Postpone delays an item in processing, whose next run also serves adds made
+// during the processing. With KeepEarliest such adds go first: the item becomes
+// ready at its Done. So it does once a shutdown has begun, unless a Drain
+// accepts retries. For an item that was delayed already, the policy chooses.
+// The delay must be positive. No user code is called before it is filed.
+func (s *Set[T]) Postpone(h Handle, d Deadline, policy DelayPolicy) (inProcessing bool) {
+	addsGoFirst := policy == KeepEarliest
+	sh := s.lockSwept(h)
+	e := sh.claimed(h)
+	deadline := uint64(never)
+	switch {
+	case e == nil:
+	case !s.TakesBack():
+		sh.add(h.id, e, request{priority: d.f.priority})
+	case addsGoFirst && e.phase() == dirty:
+		sh.raisePriority(h.id, e, d.f.priority)
+	default:
+		if e.step(canceled) == unmark {
+			d.f.priority = max(d.f.priority, sh.table.requested.run(h.id))
+			sh.leftLine(h.id, e)
+			sh.table.times.onCancel(h.id, unmark)
+		}
+		if !addsGoFirst && e.delayed() {
+			d = sh.withDelay(h.id, e, d, policy)
+		}
+		deadline = sh.fileAgain(h.id, e, d)
+	}
+	sh.mu.Unlock()
+	s.watchDeadline(deadline, d)
+	if deadline != never && s.measures != nil {
+		s.countRetry()
+	}
+	s.reportAdds()
+	return e != nil
+}
+
+func (sh *shard[T]) withDelay(id uint32, e *entry[T], d Deadline, policy DelayPolicy) Deadline {
+	filed, _ := sh.wheel.Deadline(id)
+	d.f.deadline = policy.choose(filed, d.f.deadline)
+	d.f.priority = max(d.f.priority, sh.cancelDelay(id, e))
+	return d
+}
+
+// lockSwept finishes a sweep first: it must not take what the caller files.
+func (s *Set[T]) lockSwept(h Handle) *shard[T] {
+	sh := s.shard(int(h.shard))
+	sh.mu.Lock()
+	for s.TakesBack() && sh.sweeping() {
+		sh.mu.Unlock()
+		s.sweepSome(sh)
+		sh.mu.Lock()
+	}
+	return sh
+}
+
+func (s *Set[T]) watchDeadline(deadline uint64, d Deadline) {
+	if deadline != never {
+		s.driver.filed(deadline, d.at)
+	}
+}
+
+func (sh *shard[T]) fileAgain(id uint32, e *entry[T], d Deadline) (deadline uint64) {
+	if sh.wheel == nil {
+		sh.wheel = newWheel(d.at.now)
+	}
+	if d.f.deadline <= sh.wheel.Now() {
+		// The clock has moved on since it was read, or it was set back. In
+		// either case the driver finds that out before the item becomes ready.
+		sh.wheel.Rewind(d.at.now)
+		sh.publishNext()
+	}
+	deadline = sh.fileTimerOf(id, e, d.at, d.f)
+	sh.noteFiled(d.at, d.f)
+	return deadline
 }

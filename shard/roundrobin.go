@@ -3,43 +3,26 @@ package shard
 import "sync/atomic"
 
 // A roundRobin has the groups of a shard that have ready items and may be
-// served. They take turns, and in its turn each is handed out as many items as
-// its weight. A new group comes last.
-//
-// A group with ready items is throttled, and out of the round robin, while as
-// many of its items are in processing as the limit allows, while its bucket has
-// no token, or while it is paused. While a group of the set is throttled,
-// consumers wait for it, also after a shutdown.
+// served, in turns as long as their weights. A group with ready items is
+// throttled, and out of it, while it is at its limit, has no token, or is
+// paused. Consumers wait for throttled groups, also after a shutdown.
 type roundRobin struct {
-	// best is the circle that is served. If it has no groups, none has.
-	best *circle
-	// only is the one circle, unless there are others.
-	only circle
-	// circles has the others.
-	circles *circles
-	// firstThrottled is the first of the throttled groups, or 0 if there is
-	// none. They are linked in a circle, like those of the round robin.
-	firstThrottled uint32
-	// weights is the sum of the weights of the groups in the round robin.
-	weights int64
-	// left is the number of items that the round still hands out: see
-	// takegroup.go.
-	left int64
+	best           *circle // the circle that is served, or one with no groups
+	only           circle  // the one circle, unless there are others
+	circles        *circles
+	firstThrottled uint32 // the first of a circle, or 0
+	weights        int64  // of the groups in the round robin, together
+	left           int64  // the items that the round still hands out: see takegroup.go
 }
 
-// A groupPhase tells whether a group is in the round robin.
 type groupPhase uint8
 
 const (
-	// notReady: the group has no ready items.
-	notReady groupPhase = iota
-	// selectable: the group is in the round robin.
-	selectable
-	// throttled: the group has ready items, and is blocked.
-	throttled
+	notReady   groupPhase = iota // the group has no ready items
+	selectable                   // the group is in the round robin
+	throttled                    // the group has ready items, and is blocked
 )
 
-// groupBecameReady is called when a group got its first ready item.
 func (sh *shard[T]) groupBecameReady(id uint32, state *group[T]) {
 	if state.blocked() {
 		sh.set.throttled.more() // before the count of paused groups: see mayLeave
@@ -49,7 +32,6 @@ func (sh *shard[T]) groupBecameReady(id uint32, state *group[T]) {
 	}
 }
 
-// groupBecameEmpty is called when a group has no ready items any more.
 func (sh *shard[T]) groupBecameEmpty(id uint32, state *group[T]) {
 	if state.phase == throttled {
 		sh.unthrottle(id, state)
@@ -59,7 +41,6 @@ func (sh *shard[T]) groupBecameEmpty(id uint32, state *group[T]) {
 	}
 }
 
-// enterRoundRobin puts a group behind all others of its circle.
 func (sh *shard[T]) enterRoundRobin(id uint32, state *group[T]) {
 	g := sh.groups
 	state.phase = selectable
@@ -80,7 +61,6 @@ func (sh *shard[T]) leaveRoundRobin(id uint32, state *group[T]) {
 	}
 }
 
-// throttle adds a group to the throttled ones, and unthrottle removes it.
 func (sh *shard[T]) throttle(id uint32, state *group[T]) {
 	state.phase = throttled
 	sh.countThrottled(state, 1)
@@ -93,7 +73,6 @@ func (sh *shard[T]) unthrottle(id uint32, state *group[T]) {
 	sh.groups.unlink(&sh.groups.firstThrottled, id, state)
 }
 
-// link puts a group behind all others of the circle that begins at *first.
 func (g *groups[T]) link(first *uint32, id uint32, state *group[T]) {
 	if *first == 0 {
 		*first, state.next, state.previous = id, id, id
@@ -105,7 +84,6 @@ func (g *groups[T]) link(first *uint32, id uint32, state *group[T]) {
 	head.previous = id
 }
 
-// unlink takes a group out of its circle.
 func (g *groups[T]) unlink(first *uint32, id uint32, state *group[T]) {
 	if state.next == id {
 		*first = 0
@@ -118,7 +96,6 @@ func (g *groups[T]) unlink(first *uint32, id uint32, state *group[T]) {
 	}
 }
 
-// weigh sets the weight of a group.
 func (g *groups[T]) weigh(state *group[T], weight int32) {
 	if state.phase == selectable {
 		g.weights += int64(weight) - int64(state.weight)
@@ -126,13 +103,10 @@ func (g *groups[T]) weigh(state *group[T], weight int32) {
 	state.weight = weight
 }
 
-// full reports whether a group is at its limit.
 func (g *group[T]) full() bool { return g.limit > 0 && g.ready.processing >= g.limit }
 
-// blocked reports whether no item of a group may be handed out.
 func (g *group[T]) blocked() bool { return g.held != 0 || g.full() }
 
-// throttleIfBlocked throttles a group that is blocked, if it has ready items.
 func (sh *shard[T]) throttleIfBlocked(id uint32, state *group[T]) {
 	if state.phase == selectable && state.blocked() {
 		sh.set.throttled.more() // before the ready bit may be cleared: see await
@@ -141,8 +115,6 @@ func (sh *shard[T]) throttleIfBlocked(id uint32, state *group[T]) {
 	}
 }
 
-// endInGroup counts that the processing of an entry has ended. It reports
-// whether its group comes back into the round robin.
 func (sh *shard[T]) endInGroup(id uint32) (freed bool) {
 	of := sh.groupOf(id)
 	state := sh.groups.at(of)
@@ -151,8 +123,6 @@ func (sh *shard[T]) endInGroup(id uint32) (freed bool) {
 	return sh.freeUnlessBlocked(of, state)
 }
 
-// freeUnlessBlocked puts a throttled group back into the round robin, if it is
-// not blocked any more. It reports whether it did.
 func (sh *shard[T]) freeUnlessBlocked(id uint32, state *group[T]) (freed bool) {
 	if state.phase != throttled || state.blocked() {
 		return false
@@ -163,15 +133,14 @@ func (sh *shard[T]) freeUnlessBlocked(id uint32, state *group[T]) (freed bool) {
 	return true
 }
 
-// A throttleCount counts the throttled groups of a set, and the changes of that
-// count, in one word. A reader that finds the same word twice knows that no
-// group was throttled or freed between. The word is written under the shards'
-// locks, and read without.
+// A throttleCount counts the throttled groups of a set, and its changes, in one
+// word. A reader that finds the same word twice knows that no group was
+// throttled or freed between. It is written under the shards' locks.
 type throttleCount struct {
 	word atomic.Uint64
 }
 
-// oneChange is added for each change, to the half of the word above the count.
+// oneChange counts in the half of the word above the count.
 const oneChange = 1 << 32
 
 func (c *throttleCount) more() { c.word.Add(oneChange + 1) }
@@ -180,14 +149,11 @@ func (c *throttleCount) less() { c.word.Add(oneChange - 1) } // the count is not
 // changed counts a change that leaves the count alone.
 func (c *throttleCount) changed() { c.word.Add(oneChange) }
 
-// read returns the word, and the count in it.
 func (c *throttleCount) read() (word uint64, count uint32) {
 	word = c.word.Load()
 	return word, uint32(word)
 }
 
-// noneSince reports whether no group was throttled or freed since the word was
-// read.
 func (c *throttleCount) noneSince(before uint64) bool {
 	word, _ := c.read()
 	return word == before

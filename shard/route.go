@@ -1,21 +1,23 @@
 package shard
 
 import (
+	"encoding/binary"
+	"errors"
+	"fmt"
 	"hash/maphash"
 	"math/bits"
 	"reflect"
+	"unsafe"
+
+	"github.com/cespare/xxhash/v2"
+	"github.com/shardq/shardq/stats"
 )
 
-// locate returns the shard of item, and the hash that finds item within the
-// shard. The hash is seeded, so that no outsider can choose keys that collide.
-// The upper half of the seeded hash chooses the shard, and locate returns the
-// lower half. With a user's route function, only the route chooses the shard,
-// but look-ups within it still use the hash. A poor route therefore makes
-// shards uneven, never slow.
-//
-// locate panics if item holds a dynamic value that cannot be hashed, such as a
-// slice in an any. It does so in the caller's goroutine, before anything is
-// locked or changed.
+// locate returns the shard of item, by the upper half of a seeded hash, and the
+// lower half, which finds item within the shard. The seed keeps outsiders from
+// choosing keys that collide. A user's route only chooses the shard, so a poor
+// one makes shards uneven, never slow. locate panics if item holds a value that
+// cannot be hashed, before anything is locked.
 func (s *Set[T]) locate(item T) (sh *shard[T], hash uint32) {
 	seeded := maphash.Comparable(s.seed, item)
 	spread := seeded
@@ -29,33 +31,153 @@ func (s *Set[T]) locate(item T) (sh *shard[T], hash uint32) {
 	return sh, uint32(seeded)
 }
 
-// spreadOut spreads numbers that may be small, by Fibonacci hashing (Knuth, The
-// Art of Computer Programming, volume 3, 6.4).
+// spreadOut is Fibonacci hashing (Knuth, volume 3, 6.4).
 func spreadOut(route uint64) uint64 { return route * 0x9e3779b97f4a7c15 }
 
-// shardAt returns the shard for a result of the route function.
 func (s *Set[T]) shardAt(route uint64) *shard[T] {
 	number, _ := bits.Mul32(uint32(spreadOut(route)>>32), uint32(len(s.shards)))
 	return s.shard(int(number))
 }
 
-// mayDiffer reports whether any value of T is not equal to itself, as NaN is.
-// The queue could accept such an item, and then never find it again. Most types
-// have no such values, and then no operation spends time on the question.
-func mayDiffer[T comparable]() bool { return typeMayDiffer(reflect.TypeFor[T]()) }
-
-func typeMayDiffer(t reflect.Type) bool {
+// mayDiffer reports whether any T is not equal to itself, as NaN is. The queue
+// would accept it, and never find it again.
+// mayDiffer reports whether any value of t is not equal to itself, as NaN is. The
+// queue would accept it, and never find it again.
+func mayDiffer(t reflect.Type) bool {
 	switch t.Kind() {
 	case reflect.Float32, reflect.Float64, reflect.Complex64, reflect.Complex128, reflect.Interface:
 		return true
 	case reflect.Array:
-		return typeMayDiffer(t.Elem())
+		return mayDiffer(t.Elem())
 	case reflect.Struct:
 		for i := range t.NumField() {
-			if typeMayDiffer(t.Field(i).Type) {
+			if mayDiffer(t.Field(i).Type) {
 				return true
 			}
 		}
 	}
 	return false
+}
+
+// Reject counts and reports an item that is not equal to itself: the caller
+// must not add it. It panics if item cannot be compared.
+func (s *Set[T]) Reject(item T) bool {
+	if item == item { //nolint:staticcheck // NaN is not
+		return false
+	}
+	s.rejected.Add(1)
+	s.report(stats.ItemNotEqualToItself, item)
+	return true
+}
+
+func (s *Set[T]) report(kind stats.MisuseKind, item T) {
+	if s.config.OnMisuse != nil {
+		s.config.OnMisuse(kind, item)
+	}
+}
+
+// StableRoute returns a route that is the same in every process and on every
+// machine. T must consist of strings, booleans and integers, or of arrays and
+// structs of them. If not, the error names every part that has no stable value.
+func StableRoute[T comparable]() (func(item T) uint64, error) {
+	t := reflect.TypeFor[T]()
+	parts, err := layOut(nil, t, t.String(), 0)
+	if err != nil {
+		return nil, err
+	}
+	if len(parts) == 1 && parts[0].kind == stringPart {
+		offset := parts[0].offset // blank fields may stand before it
+		return func(item T) uint64 {
+			return xxhash.Sum64String(*(*string)(unsafe.Add(unsafe.Pointer(&item), offset)))
+		}, nil
+	}
+	return func(item T) uint64 { return sum(unsafe.Pointer(&item), parts) }, nil
+}
+
+type part struct {
+	offset uintptr
+	kind   partKind
+}
+
+// A partKind is the size of a number in bytes, stringPart or intPart.
+type partKind uint8
+
+const stringPart partKind = 0
+
+func layOut(parts []part, t reflect.Type, path string, offset uintptr) ([]part, error) {
+	switch t.Kind() {
+	case reflect.String:
+		return append(parts, part{offset, stringPart}), nil
+	case reflect.Bool, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
+		reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uint, reflect.Uintptr:
+		return append(parts, part{offset, partKind(t.Size())}), nil
+	case reflect.Int:
+		return append(parts, part{offset, intPart}), nil
+	case reflect.Array:
+		var err error
+		for i := range t.Len() {
+			element := fmt.Sprintf("%s[%d]", path, i)
+			if parts, err = layOut(parts, t.Elem(), element, offset+uintptr(i)*t.Elem().Size()); err != nil {
+				break // all elements have the same fault
+			}
+		}
+		return parts, err
+	case reflect.Struct:
+		return layOutStruct(parts, t, path, offset)
+	default:
+		return parts, fmt.Errorf("%s is of type %s, which has no stable value", path, t)
+	}
+}
+
+// intPart is an int. Its hash must not depend on its size on the machine: it is
+// extended with its sign, and the other kinds, uint too, with zeros.
+const intPart partKind = 255
+
+func layOutStruct(parts []part, t reflect.Type, path string, offset uintptr) ([]part, error) {
+	var faults []error
+	for i := range t.NumField() {
+		field := t.Field(i)
+		if field.Name == "_" {
+			continue // == does not look at it either
+		}
+		var err error
+		if parts, err = layOut(parts, field.Type, path+"."+field.Name, offset+field.Offset); err != nil {
+			faults = append(faults, err)
+		}
+	}
+	return parts, errors.Join(faults...)
+}
+
+// sum hashes the length of a string before the string, so that no two items
+// give the same bytes. Numbers are little-endian, of 64 bits, on all machines.
+func sum(p unsafe.Pointer, parts []part) uint64 {
+	var digest xxhash.Digest
+	digest.Reset()
+	var number [8]byte
+	for _, part := range parts {
+		field := unsafe.Add(p, part.offset)
+		binary.LittleEndian.PutUint64(number[:], readNumber(field, part.kind))
+		digest.Write(number[:])
+		if part.kind == stringPart {
+			digest.WriteString(*(*string)(field))
+		}
+	}
+	return digest.Sum64()
+}
+
+func readNumber(p unsafe.Pointer, kind partKind) uint64 {
+	switch kind {
+	case stringPart:
+		return uint64(len(*(*string)(p)))
+	case 1:
+		return uint64(*(*uint8)(p))
+	case 2:
+		return uint64(*(*uint16)(p))
+	case 4:
+		return uint64(*(*uint32)(p))
+	case 8:
+		return *(*uint64)(p)
+	default: // intPart
+		return uint64(*(*int)(p))
+	}
 }

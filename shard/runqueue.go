@@ -1,23 +1,16 @@
 package shard
 
-// A runQueue has the ready items of a shard, or of a group, in the order in
-// which they are taken. That is first in, first out within a priority, and the
-// highest priority first. A runQueue knows neither locks nor ready bits. Its
+// A runQueue has the ready items of a shard or a group: first in, first out,
+// the highest priority first. It knows neither locks nor ready bits. Its
 // methods report when it becomes ready or empty, and the shard publishes that.
 type runQueue[T comparable] struct {
-	// fifo has all items if there are no levels, and otherwise those of the
-	// served level. If it is empty, nothing is ready.
-	fifo fifo
-	// processing counts the items that were taken and are not Done.
-	processing int32
-	// levels has the other ready items. It is nil while all priorities are 0.
-	levels *levels
+	fifo       fifo    // all items, or those of the served level; if empty, nothing is ready
+	processing int32   // the items that were taken and are not Done
+	levels     *levels // the other ready items, or nil while all priorities are 0
 }
 
-// isEmpty reports whether nothing is ready.
 func (q *runQueue[T]) isEmpty() bool { return q.fifo.head == 0 }
 
-// depth returns the number of ready items.
 func (q *runQueue[T]) depth() int32 {
 	if q.levels == nil {
 		return q.fifo.length
@@ -25,8 +18,6 @@ func (q *runQueue[T]) depth() int32 {
 	return q.fifo.length + q.levels.ready
 }
 
-// push puts an entry last, or last of its priority. It reports whether nothing
-// was ready before.
 func (q *runQueue[T]) push(t *table[T], id uint32, e *entry[T]) (becameReady bool) {
 	becameReady = q.isEmpty()
 	if q.levels == nil {
@@ -37,8 +28,6 @@ func (q *runQueue[T]) push(t *table[T], id uint32, e *entry[T]) (becameReady boo
 	return becameReady
 }
 
-// pull takes an entry out, from any place. It reports whether nothing is ready
-// any more.
 func (q *runQueue[T]) pull(t *table[T], id uint32, e *entry[T]) (becameEmpty bool) {
 	if q.levels == nil {
 		t.unlink(&q.fifo, id, e)
@@ -48,9 +37,8 @@ func (q *runQueue[T]) pull(t *table[T], id uint32, e *entry[T]) (becameEmpty boo
 	return q.isEmpty()
 }
 
-// take takes out the next entry, and returns its priority. Something must be
-// ready. If passedOver is true and levels are ranked, the entry is of the level
-// that was passed over longest.
+// take needs a ready entry. If passedOver is true and levels are ranked, it
+// takes from the level that was passed over longest.
 func (q *runQueue[T]) take(t *table[T], passedOver bool) (id uint32, e *entry[T], priority int) {
 	l := q.levels
 	if l == nil {
@@ -67,7 +55,6 @@ func (q *runQueue[T]) take(t *table[T], passedOver bool) (id uint32, e *entry[T]
 	return id, e, priority
 }
 
-// pop is take where there are no levels.
 func (q *runQueue[T]) pop(t *table[T]) (id uint32, e *entry[T]) {
 	id = q.fifo.head
 	e = t.at(id)
@@ -76,9 +63,8 @@ func (q *runQueue[T]) pop(t *table[T]) (id uint32, e *entry[T]) {
 	return id, e
 }
 
-// raise gives another priority to a ready entry, and puts it last of that
-// priority. The run queue does not become empty, although the entry leaves its
-// place for a moment.
+// raise puts a ready entry last of another priority. The run queue does not
+// become empty, although the entry leaves its place for a moment.
 func (q *runQueue[T]) raise(t *table[T], id uint32, e *entry[T], priority int) {
 	q.pull(t, id, e)
 	t.requested.setRun(id, priority)
@@ -86,8 +72,6 @@ func (q *runQueue[T]) raise(t *table[T], id uint32, e *entry[T], priority int) {
 	q.push(t, id, e)
 }
 
-// walk visits the ready entries, the highest priority first, until visit
-// returns false. It reports whether it visited all.
 func (q *runQueue[T]) walk(t *table[T], visit func(id uint32) bool) (on bool) {
 	if q.levels == nil {
 		return t.walk(&q.fifo, visit)

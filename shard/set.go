@@ -2,7 +2,9 @@ package shard
 
 import (
 	"hash/maphash"
+	"iter"
 	"math/bits"
+	"reflect"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -14,8 +16,7 @@ import (
 	"github.com/shardq/shardq/stats"
 )
 
-// Config configures a [Set]. Package shardq documents the fields that it has
-// as well, fills in defaults and validates. New takes the fields as they are.
+// Config configures a [Set]. Package shardq documents and validates the fields.
 type Config[T comparable] struct {
 	Shards              int
 	Clock               clock.Clock
@@ -41,21 +42,13 @@ type Config[T comparable] struct {
 // Rules are how a set may differ from client-go's queue. With all of them, it
 // behaves as controller-runtime's priority queue does.
 type Rules struct {
-	// CancelDelayOnAdd makes an Add of a delayed item cancel the delay.
-	CancelDelayOnAdd bool
-	// DropDelayIfReady drops a delay that is requested for an item that is
-	// ready or dirty: the run to come serves the call, and gets its priority at
-	// once.
-	DropDelayIfReady bool
-	// KeepPlaces gives an item the place of the add that asked for its run, not
-	// that of the moment at which it became ready: see places.
-	KeepPlaces bool
-	// DiscardOnShutDown makes [Set.ShutDown] drop what is ready or dirty as
-	// well. A drain still waits for these items, until ShutDown is called.
-	DiscardOnShutDown bool
-	// PrioritiesBeforeTurns makes the groups of a shard take turns within the
-	// highest priority that is ready there.
-	PrioritiesBeforeTurns bool
+	CancelDelayOnAdd bool // an Add of a delayed item cancels the delay
+	DropDelayIfReady bool // the run to come of a ready or dirty item serves a delayed add
+	KeepPlaces       bool // items keep the place of the add that asked for the run: see places
+	// DiscardOnShutDown makes ShutDown drop what is ready or dirty. A drain
+	// still waits for these items, until ShutDown is called.
+	DiscardOnShutDown     bool
+	PrioritiesBeforeTurns bool // groups take turns within the highest ready priority
 }
 
 // Rules returns the rules of the set.
@@ -64,88 +57,53 @@ func (s *Set[T]) Rules() Rules { return s.rules }
 // SetRules replaces the rules. It must be called before the set is used.
 func (s *Set[T]) SetRules(r Rules) { s.rules = r }
 
-// A Set is a work queue made of shards. All methods are safe for concurrent
-// use. A Set must not be copied.
+// A Set is a work queue made of shards, safe for concurrent use.
 type Set[T comparable] struct {
-	config Config[T]
-	rules  Rules
-	seed   maphash.Seed
-	route  func(item T) uint64
-	// throttled counts the throttled groups: see roundRobin. pausedGroups
-	// counts those of them that are paused: see mayLeave.
-	throttled    throttleCount
+	config       Config[T]
+	rules        Rules
+	seed         maphash.Seed
+	route        func(item T) uint64
+	throttled    throttleCount // see roundRobin; pausedGroups are the paused ones of them: see mayLeave
 	pausedGroups atomic.Int32
-	// waits has the first tick of each shard at which a group has to be
-	// reviewed, or never. It is nil without groups.
-	waits []atomic.Uint64
-	// cares is what takes have to do beside taking: see gate.
-	cares atomic.Uint32
-	gate  gate
-	// mayDiffer reports that some values of T are not equal to themselves.
-	mayDiffer bool
-	// strings has the offsets of the strings within an item: see prefetch.
-	strings []uintptr
-	// adds has the adds that OnAdd has to be called for. It is nil if there is
-	// no such hook.
-	adds *addHook[T]
-	// watches has the processings that are watched.
-	watches watches
-	// notifies reports that notify has something to do.
-	notifies bool
-	// shards are made when they are first used: see shard.
-	shards []atomic.Pointer[shard[T]]
-	// spares has chunks of entries that shards have given back.
-	spares *chunked.Spares[entry[T]]
-	// windows has those of each shard, guarded by the shard's lock. It is nil
-	// until an add asks for one.
-	windows   atomic.Pointer[[]*windows[T]]
-	readyRows []readyRow
+	waits        []atomic.Uint64 // when each shard has to review a group, or never; nil without groups
+	cares        atomic.Uint32   // what takes have to do beside taking: see gate
+	gate         gate
+	mayDiffer    bool        // some values of T are not equal to themselves
+	strings      []uintptr   // the offsets of the strings within an item: see prefetch
+	adds         *addHook[T] // the calls of OnAdd that are due, or nil without that hook
+	watches      watches
+	notifies     bool                          // notify has something to do
+	shards       []atomic.Pointer[shard[T]]    // made when they are first used: see shard
+	spares       *chunked.Spares[entry[T]]     // chunks of entries that shards have given back
+	windows      atomic.Pointer[[]*windows[T]] // of each shard, guarded by its lock, once an add asks for one
+	readyRows    []readyRow
 
 	rejected, misused, discarded atomic.Uint64
-	// priorityBitmap shows which shards serve which priorities. It is nil while
-	// all priorities are 0, and if there is one shard.
-	priorityBitmap atomic.Pointer[priorityBitmap]
+	priorityBitmap               atomic.Pointer[priorityBitmap] // nil while all priorities are 0, and for one shard
 
-	// ids is the number of ids in a shard: maxIDs, or less in tests. crowded
-	// reports that a shard has come near that: see Crowded.
-	ids     uint32
+	ids     uint32 // the number of ids in a shard: maxIDs, or less in tests
 	crowded atomic.Bool
 
-	// limit counts the items held. It is nil if there is neither a capacity nor
-	// a watermark.
-	limit *itemlimit.Limiter
+	limit *itemlimit.Limiter // nil without a capacity and a watermark
 
-	closing closing
-	drained drain
-	// delaysDone is done when no item is delayed, once a Drain has asked for
-	// that.
-	delaysDone     drain
+	closing        closing
+	drained        drain
+	delaysDone     drain // no item is delayed, once a Drain has asked for that
 	awaitingDelays atomic.Bool
-	// emptied is done when the set is empty, once a Drain that accepts retries
-	// has asked for that.
-	emptied  drain
-	emptying atomic.Bool
-	// idled is released when a shard becomes empty that a WaitIdle has checked.
-	idled     drain
-	abandoned abandoned[T]
-	// unreturned has the items that a Drain dropped before it panicked. The
-	// next Drain returns them.
-	unreturned abandoned[T]
-	time       timebase
-	driver     driver[T]
-	watchdog   watchdog[T]
-	// measures has the measures of each shard, once the shard is used. It is
-	// nil unless metrics are kept.
-	measures []*measures
-	// inFlightAtEnd is what Metrics report of the items in processing once a
-	// shutdown has begun.
-	inFlightAtEnd atomic.Pointer[inFlight]
-	// probe sees the holds of inspections. It is nil except in tests.
-	probe *probe
+	emptied        drain // the set is empty, once a Drain that accepts retries has asked
+	emptying       atomic.Bool
+	idled          drain // a shard became empty that a WaitIdle has checked
+	abandoned      abandoned[T]
+	unreturned     abandoned[T] // dropped by a Drain before it panicked, returned by the next
+	time           timebase
+	driver         driver[T]
+	watchdog       watchdog[T]
+	measures       []*measures              // of each shard, once it is used; nil without metrics
+	inFlightAtEnd  atomic.Pointer[inFlight] // what Metrics report once a shutdown has begun
+	probe          *probe                   // sees the holds of inspections, in tests
 
-	lanes []lane
-	// laneShift leaves as many bits of a word as the number of a lane has.
-	laneShift uint8
+	lanes     []lane
+	laneShift uint8 // leaves as many bits of a word as the number of a lane has
 
 	_      cacheLine
 	coarse coarseClock
@@ -153,46 +111,28 @@ type Set[T comparable] struct {
 	_      cacheLine
 }
 
-// cacheLine separates the fields before it from those after it, so that they
-// share no cache line. 64 bytes is right for amd64, and for arm64 except
-// Apple's.
+// cacheLine keeps the fields before it and after it on different cache lines.
+// 64 bytes is right for amd64, and for arm64 except Apple's.
 type cacheLine [64]byte
 
-// shard is one of the queues that a Set is made of. Its first cache line has
-// the fields that every operation writes. The second has those that operations
-// only read, and those that few of them write. The lines move between cores one
-// by one, so fewer lines cost less. A test asserts the layout.
+// shard's first cache line has the fields that every operation writes, the
+// second those that operations only read, or few of them write. Lines move
+// between cores one by one, so fewer cost less. A test asserts the layout.
 type shard[T comparable] struct {
-	// mu guards all fields except next, number and set.
-	mu sync.Mutex
-	// ready has the ready items, and counts those in processing. It is empty if
-	// there are groups, because each group has a run queue of its own.
-	ready runQueue[T]
-	count counters
-	// served counts the items taken from the shard, modulo its range.
-	served uint16
-	// fruitless counts the deduplicated adds since an item was handed out,
-	// modulo its range. done counts the Dones: see countDone.
-	fruitless, done uint8
-	// number and set do not change.
-	number uint16
-	// owes has the reports that the shard owes to drains.
-	owes owed
-	// peak is how large the table has been: see index.
-	peak uint8
-	// table holds the entries. It is nil until there is one, and again after
-	// its storage was given back.
-	table *table[T]
-	// wheel holds the timers of delayed items, by the ids of their entries. It
-	// is nil until there is one.
-	wheel *wheel
+	mu              sync.Mutex  // guards all fields except next, number and set
+	ready           runQueue[T] // counts those in processing, too; unused with groups, which have their own
+	count           counters
+	served          uint16    // the items taken from the shard, modulo its range
+	fruitless, done uint8     // deduplicated adds since a hand-out, modulo its range; for done see countDone
+	number          uint16    // this and set do not change
+	owes            owed      // the reports that the shard owes to drains
+	peak            uint8     // how large the table has been: see index
+	table           *table[T] // nil if there are no entries and its storage was given back
+	wheel           *wheel    // the timers by the ids of entries, or nil until there is one
 
-	// next is the tick at which the wheel has to be advanced, or never. It is
-	// written under mu, and the driver reads it without.
-	next atomic.Uint64
-	set  *Set[T]
-	// groups has the groups. It is nil until there is one.
-	groups *groups[T]
+	next   atomic.Uint64 // when the wheel has to be advanced, or never; written under mu, read without
+	set    *Set[T]
+	groups *groups[T] // nil until there is one
 
 	rare rareCounters // last, because it is rarely used: see the test of the layout
 }
@@ -204,17 +144,17 @@ func New[T comparable](config Config[T]) *Set[T] {
 		rules:     config.Rules,
 		seed:      maphash.MakeSeed(),
 		route:     config.Route,
-		mayDiffer: mayDiffer[T](),
-		strings:   stringsOf[T](),
+		mayDiffer: mayDiffer(reflect.TypeFor[T]()),
+		strings:   appendStrings(nil, reflect.TypeFor[T](), 0),
 		adds:      newAddHook(config.OnAdd),
 		shards:    make([]atomic.Pointer[shard[T]], config.Shards),
 		spares:    &chunked.Spares[entry[T]]{},
-		readyRows: newReadyRows(config.Shards),
+		readyRows: make([]readyRow, (config.Shards+rowBits-1)/rowBits),
 		lanes:     newLanes(runtime.GOMAXPROCS(0), config.Shards),
 		limit: itemlimit.New(int64(config.Capacity),
 			int64(config.HighWatermark), int64(config.LowWatermark), config.OnWatermark),
 		time:   newTimebase(config.Clock, config.Tick),
-		parker: newParker(),
+		parker: parker{token: make(chan struct{}, 1)},
 		ids:    maxIDs,
 	}
 	s.notifies = s.limit != nil || s.adds != nil
@@ -224,10 +164,9 @@ func New[T comparable](config Config[T]) *Set[T] {
 		s.measures = make([]*measures, config.Shards)
 		s.coarse.sampler.init(s.time.tick)
 	}
-	s.drained.init()
-	s.delaysDone.init()
-	s.emptied.init()
-	s.idled.init()
+	for _, d := range []*drain{&s.drained, &s.delaysDone, &s.emptied, &s.idled} {
+		d.init()
+	}
 	s.watchdog.next.Store(never)
 	if config.OnStuck != nil {
 		s.watchdog.init(config.OnStuck, s.time.ticks(config.StuckAfter))
@@ -235,4 +174,46 @@ func New[T comparable](config Config[T]) *Set[T] {
 	s.driver.init(s)
 	s.laneShift = uint8(64 - bits.TrailingZeros(uint(len(s.lanes))))
 	return s
+}
+
+// A shard is made when its first item comes. Whoever changes a word that all
+// shards obey, such as closing.refusing, may skip those that do not exist.
+// Whoever makes one reads that word later still, under the shard's lock.
+
+// MaxShards is the largest number of shards of a [Set].
+const MaxShards = 4096
+
+// DefaultShards returns a power of two that suits the machine.
+func DefaultShards() int { return defaultShards(runtime.GOMAXPROCS(0)) }
+
+func defaultShards(processors int) int {
+	return ceilPowerOfTwo(min(max(min(16*processors, 32), 4*processors), 256))
+}
+
+func ceilPowerOfTwo(n int) int { return 1 << bits.Len(uint(n-1)) }
+
+func (s *Set[T]) shard(number int) *shard[T] {
+	if sh := s.shards[number].Load(); sh != nil {
+		return sh
+	}
+	return s.makeShard(number)
+}
+
+func (s *Set[T]) makeShard(number int) *shard[T] {
+	sh := &shard[T]{set: s, number: uint16(number)}
+	sh.next.Store(never)
+	if !s.shards[number].CompareAndSwap(nil, sh) {
+		return s.shards[number].Load()
+	}
+	return sh
+}
+
+func (s *Set[T]) made() iter.Seq[*shard[T]] {
+	return func(yield func(*shard[T]) bool) {
+		for i := range s.shards {
+			if sh := s.shards[i].Load(); sh != nil && !yield(sh) {
+				return
+			}
+		}
+	}
 }

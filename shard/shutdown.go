@@ -2,34 +2,24 @@ package shard
 
 import "sync/atomic"
 
-// closing tells how far a shutdown has come. It has several flags because adds,
-// delays and Gets depend on different steps of it.
+// closing has the steps of a shutdown, on which adds, delays and Gets depend.
 type closing struct {
-	// refusing is set first. Adds read it under their shard's lock, and drop
-	// their items.
-	refusing atomic.Bool
-	// retries tells whether adds of items in processing are accepted
-	// nevertheless. It is set before refusing.
-	retries Retries
+	refusing atomic.Bool // set first; adds read it under their shard's lock, and drop their items
+	retries  Retries     // whether adds of items in processing are accepted; decided before
 	// begun is set next, unless a Drain awaits the delayed items. From then on,
-	// delayed items are dropped, and the driver stops.
-	begun atomic.Bool
-	// leaving is set by ShutDown, but not by drains: see mayLeave.
-	leaving atomic.Bool
-	// discarding is set when ShutDown begins to drop what is ready. A Done does
-	// not make its item ready from then on.
-	discarding atomic.Bool
-	// complete is set after every shard was locked once since begun was set.
-	// All adds that were not dropped have then finished. A consumer that reads
-	// complete, and then finds nothing ready, may therefore leave for good.
-	// With one flag, an Add in flight could make an item ready after the last
-	// consumer left.
+	// these are dropped, and the driver stops.
+	begun      atomic.Bool
+	leaving    atomic.Bool // set by ShutDown, but not by drains: see mayLeave
+	discarding atomic.Bool // ShutDown drops what is ready, and no Done makes its item ready
+	// complete is set after every shard was locked once since begun was set, so
+	// that all adds that were not dropped have finished. A consumer that reads
+	// it, and then finds nothing ready, may leave. With one flag, an Add in
+	// flight could make an item ready after the last consumer left.
 	complete atomic.Bool
 }
 
-// ShutDown drops delayed items and later adds, and with the rule
-// DiscardOnShutDown what is ready. It ends the wait of every ShutDownWithDrain
-// under way. It may be called at any time, from any goroutine, and again.
+// ShutDown drops delayed items and later adds, and with DiscardOnShutDown what
+// is ready. It ends the wait of every ShutDownWithDrain.
 func (s *Set[T]) ShutDown() {
 	defer s.drained.release()
 	s.closing.leaving.Store(true)
@@ -40,8 +30,7 @@ func (s *Set[T]) ShutDown() {
 	}
 }
 
-// ShutDownWithDrain is ShutDown, and then blocks until no item is ready or in
-// processing.
+// ShutDownWithDrain also waits until no item is ready or in processing.
 func (s *Set[T]) ShutDownWithDrain() {
 	released := s.drained.released()
 	s.close(nil)
@@ -51,8 +40,6 @@ func (s *Set[T]) ShutDownWithDrain() {
 // ShuttingDown reports whether a shutdown has begun.
 func (s *Set[T]) ShuttingDown() bool { return s.closing.refusing.Load() }
 
-// refuse drops adds from now on, except retries if they are accepted. It ends
-// the waits for room.
 func (s *Set[T]) refuse(retries bool) {
 	s.noteEndOfUpdates()
 	s.closing.retries.Decide(retries)
@@ -60,8 +47,7 @@ func (s *Set[T]) refuse(retries bool) {
 	s.limit.Close()
 }
 
-// close does what every end of the queue does. If dropped is not nil, close
-// passes it the delayed items that it dropped.
+// close does what every end of the queue does.
 func (s *Set[T]) close(dropped func(items []T)) {
 	s.refuse(false)
 	if !s.closing.begun.CompareAndSwap(false, true) {
@@ -79,10 +65,8 @@ func (s *Set[T]) close(dropped func(items []T)) {
 	s.notify() // also of the delays that a Drain has ended
 }
 
-// closeShard drops the delayed items of a shard, a bounded number per hold of
-// its lock. It counts the shard as owing to the drain if it has items ready or
-// in processing. Drains that wait for items dropped here need not wait for them
-// any more.
+// closeShard drops delayed items, a bounded number per hold of the lock. The
+// shard owes the drain a report if it has items ready or in processing.
 func (s *Set[T]) closeShard(sh *shard[T], dropped func(items []T)) {
 	for more := true; more; {
 		var items []T
@@ -112,7 +96,6 @@ func (s *Set[T]) closeShard(sh *shard[T], dropped func(items []T)) {
 	}
 }
 
-// dropDelayed drops some of the delayed items and reports whether none is left.
 func (sh *shard[T]) dropDelayed(dropped func(item T)) (all bool) {
 	sh.next.Store(never)
 	sh.dropWindows()
@@ -122,8 +105,7 @@ func (sh *shard[T]) dropDelayed(dropped func(item T)) (all bool) {
 	})
 }
 
-// drop ends the delay of an item whose timer is no longer filed, and counts it
-// as dropped.
+// drop ends a delay whose timer is no longer filed.
 func (sh *shard[T]) drop(id uint32) {
 	e := sh.table.at(id)
 	sh.clearDelay(id, e)

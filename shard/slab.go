@@ -1,40 +1,32 @@
 package shard
 
 import (
-	"slices"
+	"fmt"
 	"unsafe"
 
 	"github.com/shardq/shardq/internal/chunked"
 )
 
-// A slab hands out entries and takes them back. An entry's id stays the same
-// until the entry is released. Id 0 is never handed out: it means none in all
-// links.
+// A slab hands out entries and takes them back. An entry keeps its id until it
+// is released. Id 0 is never handed out: it means none in all links.
 type slab[T comparable] struct {
 	// roomy is the first of the chunks that have memory and a free cell, as 1 +
-	// its number. 0 is none. The chunk that was last full comes first. It is
-	// the fullest, so the others can become empty and be released.
-	roomy int32
-	// vacant likewise lists the chunks without memory.
-	vacant int32
-	spaces []space
-	cells  chunked.Array[entry[T]]
-	// columns are the columns of the entries.
+	// its number. The chunk that was last full comes first. It is the fullest,
+	// so the others can become empty and be released.
+	roomy   int32
+	vacant  int32 // likewise the chunks without memory
+	spaces  []space
+	cells   chunked.Array[entry[T]]
 	columns []column
 }
 
 // A space counts the cells of one chunk.
 type space struct {
-	// free is the first of the freed cells, by id. 0 is none.
-	free uint32
-	// used counts the cells from the chunk's start that were ever handed out,
-	// and held those that are in use.
-	used, held uint16
-	// next and previous link the lists roomy and vacant, as 1 + a number.
-	next, previous int32
+	free           uint32 // the first of the freed cells, by id; 0 is none
+	used, held     uint16 // ever handed out, from the chunk's start, and now in use
+	next, previous int32  // the lists roomy and vacant, as 1 + a number
 }
 
-// allocate returns a zero entry and its id.
 func (s *slab[T]) allocate() (id uint32, e *entry[T]) {
 	if s.roomy == 0 {
 		s.openChunk()
@@ -69,34 +61,22 @@ func (s *slab[T]) release(id uint32, e *entry[T]) {
 	space.held--
 	if space.held == 0 && c > 0 { // the first chunk stays: most shards never need another
 		s.cells.Drop(int(c))
-		s.dropColumns(c)
+		if chunk, unused := s.columnChunk(c); unused {
+			for _, column := range s.columns {
+				column.drop(chunk)
+			}
+		}
 		s.unlist(&s.roomy, c)
 		*space = newSpace(c)
 		s.list(&s.vacant, c)
 	}
 }
 
-// dropColumns releases the memory of the columns for the entries of a chunk
-// that has become empty.
-func (s *slab[T]) dropColumns(c int32) {
-	if chunk, unused := s.columnChunk(c); unused {
-		for _, column := range s.columns {
-			column.drop(chunk)
-		}
-	}
-}
-
-// addColumn adds a column, and removeColumn removes one.
 func (s *slab[T]) addColumn(c column) { s.columns = append(s.columns, c) }
 
-func (s *slab[T]) removeColumn(c column) {
-	s.columns = slices.DeleteFunc(s.columns, func(other column) bool { return other == c })
-}
-
-// columnChunk returns the number of the chunk that a column has for the ids of
-// chunk c, and whether none of its ids is in use. Columns have small cells, so
-// with large entries one of their chunks has the ids of several chunks of the
-// slab. The first chunk of a column stays.
+// columnChunk returns the number of a column's chunk for the ids of chunk c,
+// and whether none of its ids is in use. Columns have small cells, so that
+// chunk may have the ids of several chunks of the slab. The first stays.
 func (s *slab[T]) columnChunk(c int32) (column int, unused bool) {
 	each := int(chunked.ChunkCells / s.chunkCells())
 	column = int(c) / each
@@ -108,14 +88,11 @@ func (s *slab[T]) columnChunk(c int32) (column int, unused bool) {
 	return column, column > 0
 }
 
-// chunkCells returns the number of cells in a full chunk.
 func (s *slab[T]) chunkCells() uint32 { return chunked.CellsOf(unsafe.Sizeof(entry[T]{})) }
 
-// firstOf returns the first id of a chunk.
 func (s *slab[T]) firstOf(c int32) uint32 { return uint32(c) * s.chunkCells() }
 
-// spread returns about the greatest number of cells that the table has had at
-// once.
+// spread returns about the greatest number of cells that were in use at once.
 func (s *slab[T]) spread() int {
 	if n := len(s.spaces); n > 1 {
 		return n * int(s.chunkCells())
@@ -123,10 +100,8 @@ func (s *slab[T]) spread() int {
 	return s.cells.Cells()
 }
 
-// at returns the entry with an id in use.
 func (s *slab[T]) at(id uint32) *entry[T] { return s.cells.At(id) }
 
-// exhausted reports whether all of that many ids are in use.
 func (s *slab[T]) exhausted(ids uint32) bool {
 	return s.roomy == 0 && s.vacant == 0 && s.firstOf(int32(len(s.spaces))) >= ids
 }
@@ -171,4 +146,38 @@ func (s *slab[T]) unlist(first *int32, c int32) {
 		s.spaces[space.next-1].previous = space.previous
 	}
 	space.next, space.previous = 0, 0
+}
+
+// MaxItems is the greatest number of items that a shard holds, in any state.
+const MaxItems = maxIDs - 1
+
+var errTooMany = fmt.Errorf("%w: its shard holds %d items", ErrFull, MaxItems)
+
+// hasID is called when the slab is about to open a chunk.
+func (sh *shard[T]) hasID() bool {
+	ids := sh.set.ids
+	if sh.table.firstOf(int32(len(sh.table.spaces)+1)) > ids-reserve(ids) {
+		sh.set.crowded.Store(true)
+	}
+	return !sh.table.exhausted(ids)
+}
+
+// reserve returns the number of ids for adds that Crowded has allowed: more
+// than there are goroutines between Crowded and their add.
+func reserve(ids uint32) uint32 { return ids >> 9 }
+
+// Crowded returns an error if an add of another item to the item's shard may be
+// refused for want of ids. It may call the user's functions.
+func (s *Set[T]) Crowded(item T) error {
+	if !s.crowded.Load() {
+		return nil
+	}
+	var to address
+	sh := s.addressOf(item, &to)
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	if sh.table != nil && uint32(sh.table.live) >= s.ids-reserve(s.ids)-1 {
+		return errTooMany
+	}
+	return nil
 }

@@ -12,56 +12,36 @@ package shard
 type phase uint8
 
 const (
-	// idle: neither ready nor processing. An entry in this phase exists only
-	// while its item is delayed.
-	idle phase = iota
-	// ready: in a run queue.
-	ready
-	// processing: handed out by a Get, and not yet Done. This phase and the
-	// next are in flight.
-	processing
-	// dirty: processing, and added again since. Its Done makes it ready.
-	dirty
+	idle       phase = iota // has an entry only while the item is delayed
+	ready                   // in a run queue
+	processing              // handed out by a Get; this phase and the next are in flight
+	dirty                   // added again during the processing; its Done makes it ready
 
 	phases
 )
 
-// An event is what happens to an item.
 type event uint8
 
 const (
-	// added: by Add, or by a delay that expired.
-	added event = iota
-	// taken: by Get, from a run queue.
-	taken
-	// finished: by Done.
-	finished
-	// canceled: by Cancel.
-	canceled
+	added    event = iota // by Add, or by a delay that expired
+	taken                 // by Get, from a run queue
+	finished              // by Done
+	canceled              // by Cancel
 
 	events
 )
 
-// An effect is what the shard has to do because of an event.
 type effect uint8
 
 const (
-	// ignore: the event breaks the rules here and changes nothing.
-	ignore effect = iota
-	// enqueue: put the item into its run queue.
-	enqueue
-	// deduplicate: the next run serves the add as well.
-	deduplicate
-	// mark: the add asks for one more run, after the present one.
-	mark
-	// handOut: give the item to the caller of Get.
-	handOut
-	// retire: forget the item unless it is delayed.
-	retire
-	// withdraw: take the item out of its run queue, and forget it.
-	withdraw
-	// unmark: the present run is the last.
-	unmark
+	ignore      effect = iota // the event breaks the rules here and changes nothing
+	enqueue                   // put the item into its run queue
+	deduplicate               // the next run serves the add as well
+	mark                      // the add asks for one more run, after the present one
+	handOut                   // give the item to the caller of Get
+	retire                    // forget the item unless it is delayed
+	withdraw                  // take the item out of its run queue, and forget it
+	unmark                    // the present run is the last
 )
 
 type transition struct {
@@ -69,7 +49,7 @@ type transition struct {
 	effect effect
 }
 
-// transitions is the whole behaviour of an item. It proves exclusion. The only
+// transitions is the whole behavior of an item. It proves exclusion. The only
 // way to handOut is from ready. The only ways to ready are from idle and, by
 // the one Done that is owed, from dirty.
 var transitions = [phases][events]transition{
@@ -99,7 +79,6 @@ var transitions = [phases][events]transition{
 	},
 }
 
-// step applies an event to an entry and returns what the shard has to do.
 func (e *entry[T]) step(what event) effect {
 	t := transitions[e.status&phaseMask][what] // the mask spares a bounds check
 	e.setPhase(t.to)

@@ -1,32 +1,31 @@
 package shard
 
 import (
+	"cmp"
+	"math"
 	"math/bits"
+	"slices"
 	"time"
 
+	"github.com/shardq/shardq/internal/topk"
 	"github.com/shardq/shardq/stats"
 )
 
-// counters count what happens in a shard, under its lock.
 type counters struct {
 	added, deduplicated uint64
 }
 
-// rareCounters count what happens rarely.
 type rareCounters struct {
 	expired, dropped, canceled uint64
-	// done is a multiple of 256: see countDone.
-	done uint64
+	done                       uint64 // a multiple of 256: see countDone
 }
 
-// A tally adds up the readings of the shards.
 type tally struct {
 	stats.Stats
 	depths depths
 }
 
-// Stats returns a reading. It locks one shard after the other. Each shard
-// contributes a consistent reading of its own. Time passes between the shards.
+// Stats returns a consistent reading of each shard, one after the other.
 func (s *Set[T]) Stats() stats.Stats {
 	st, now := s.newStats()
 	for sh := range s.made() {
@@ -36,8 +35,6 @@ func (s *Set[T]) Stats() stats.Stats {
 	return st.Stats
 }
 
-// newStats returns what is counted without a lock. It also returns the present,
-// if ages are kept.
 func (s *Set[T]) newStats() (st tally, now present) {
 	_, held := s.throttled.read()
 	st.Stats = stats.Stats{
@@ -66,7 +63,6 @@ func (s *Set[T]) newStats() (st tally, now present) {
 	return st, now
 }
 
-// finish completes the reading after all shards were read.
 func (s *Set[T]) finish(st *tally) {
 	st.Priorities = st.depths.rows()
 	first := uint64(never)
@@ -87,8 +83,7 @@ func (s *Set[T]) finish(st *tally) {
 	}
 }
 
-// addStatsTo adds the shard's reading. It returns the number of groups and
-// levels that it asked.
+// addStatsTo returns the number of groups and levels that it asked.
 func (sh *shard[T]) addStatsTo(st *tally, read present) (asked int) {
 	now := sh.seen(read)
 	info, asked := sh.shardInfo(now)
@@ -115,7 +110,6 @@ func (sh *shard[T]) addStatsTo(st *tally, read present) (asked int) {
 	return asked
 }
 
-// shardInfo returns the counts of the shard.
 func (sh *shard[T]) shardInfo(now uint64) (info stats.Shard, asked int) {
 	info = stats.Shard{Ready: int(sh.depth()), Processing: int(sh.processing()), Added: sh.count.added}
 	if sh.wheel != nil {
@@ -132,11 +126,8 @@ func (sh *shard[T]) shardInfo(now uint64) (info stats.Shard, asked int) {
 	return info, asked
 }
 
-// mostGroupsAsked limits the groups that are asked for their oldest item.
 const mostGroupsAsked = 64
 
-// oldestReady returns how long the oldest item at the head of a run queue has
-// been ready.
 func (sh *shard[T]) oldestReady(now uint64) (oldest time.Duration, asked int) {
 	if sh.groups == nil {
 		return sh.age(sh.ready.fifo.head, now), 1
@@ -150,7 +141,6 @@ func (sh *shard[T]) oldestReady(now uint64) (oldest time.Duration, asked int) {
 	return oldest, asked
 }
 
-// age returns how long an entry has been in its state, or 0 if id is 0.
 func (sh *shard[T]) age(id uint32, now uint64) time.Duration {
 	if id == 0 {
 		return 0
@@ -158,17 +148,12 @@ func (sh *shard[T]) age(id uint32, now uint64) time.Duration {
 	return elapsed(sh.table.times.of(id), now)
 }
 
-// CountDiscard counts an item that was discarded because its attempts were
-// exhausted.
+// CountDiscard counts an item whose attempts were exhausted.
 func (s *Set[T]) CountDiscard() { s.discarded.Add(1) }
 
-// Len returns the number of ready items. It locks only the shards that have
-// some, so its cost grows with their number.
+// Len returns the number of ready items. It locks only shards that have some.
 func (s *Set[T]) Len() (n int) {
-	switch {
-	case len(s.shards) == 1:
-		return s.lenOf(s.shard(0))
-	case s.config.Group != nil: // the ready bits leave out throttled groups
+	if len(s.shards) == 1 || s.config.Group != nil { // the ready bits leave out throttled groups
 		for sh := range s.made() {
 			n += s.lenOf(sh)
 		}
@@ -182,9 +167,303 @@ func (s *Set[T]) Len() (n int) {
 	return n
 }
 
-// lenOf returns the number of ready items of a shard.
 func (s *Set[T]) lenOf(sh *shard[T]) int {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	return int(sh.depth())
+}
+
+const states = 3
+
+type rows[T comparable] [states + 1][]stats.Item[T]
+
+func (r *rows[T]) cut(limit int) {
+	for state := range r {
+		r[state] = firstOf(r[state], limit)
+	}
+}
+
+type inspection[T comparable] struct {
+	limit int
+	now   present
+	tally tally
+	rows  rows[T]
+	begin rows[T] // what a shard yields in one hold; reused, to allocate rarely under the lock
+}
+
+// Inspect returns the Stats, and at most limit items of each state. The first
+// delayed items are the next to expire, and if the queue keeps ages, the first
+// of the others the longest in their state. A shard with many items is read in
+// several holds of its lock, after its Stats.
+func (s *Set[T]) Inspect(limit int) stats.Snapshot[T] {
+	l := inspection[T]{limit: max(0, min(limit, math.MaxInt32))}
+	l.tally, l.now = s.newStats()
+	for sh := range s.made() {
+		l.inspectShard(sh)
+	}
+	s.finish(&l.tally)
+	l.rows.cut(l.limit)
+	return stats.Snapshot[T]{
+		Stats: l.tally.Stats, Ready: l.rows[stats.Ready],
+		Processing: l.rows[stats.Processing], Delayed: l.rows[stats.Delayed],
+	}
+}
+
+func (l *inspection[T]) inspectShard(sh *shard[T]) {
+	var left []stats.State // whose rows are not complete
+	sh.set.withLock(sh, func() (visited int, more bool) {
+		visited = sh.addStatsTo(&l.tally, l.now)
+		for state := stats.Ready; state <= stats.Delayed; state++ {
+			l.begin[state] = l.begin[state][:0]
+			n, all := sh.first(&l.begin[state], state, l.limit)
+			if visited += n; !all {
+				left = append(left, state)
+			}
+		}
+		return visited, false
+	})
+	search := newSearch(left, l.limit, &l.begin)
+	if len(left) > 0 {
+		search.run(sh)
+	}
+	full := false
+	for state := range l.rows {
+		l.rows[state] = append(append(l.rows[state], l.begin[state]...), search.values(stats.State(state))...)
+		full = full || len(l.rows[state])/4 > l.limit
+	}
+	if full {
+		l.rows.cut(l.limit)
+	}
+}
+
+func firstOf[T comparable](rows []stats.Item[T], limit int) []stats.Item[T] {
+	slices.SortStableFunc(rows, func(a, b stats.Item[T]) int {
+		if a.State == stats.Delayed {
+			return a.Deadline.Compare(b.Deadline)
+		}
+		return a.Since.Compare(b.Since)
+	})
+	clear(rows[min(limit, len(rows)):])
+	return rows[:min(limit, len(rows))]
+}
+
+// first appends the first items of a state, in one hold of the lock, and
+// reports whether these are all. With groups, the longest ready item may be of
+// any group, so first appends all ready items, or none if they are many.
+func (sh *shard[T]) first(rows *[]stats.Item[T], state stats.State, limit int) (visited int, all bool) {
+	most, there := min(limit, rowsPerHold), sh.there(state)
+	if limit == 0 || there == 0 {
+		return 0, true
+	}
+	visit := func(id uint32) bool {
+		if visited == most {
+			return false
+		}
+		visited++
+		*rows = append(*rows, sh.info(id))
+		return true
+	}
+	switch state {
+	case stats.Ready:
+		if sh.groups != nil {
+			most, limit = rowsPerHold, there
+		}
+		if sh.groups == nil || there <= rowsPerHold {
+			sh.walkReady(visit)
+		}
+	case stats.Processing:
+		if !sh.set.config.Ages {
+			return sh.firstProcessing(rows, min(limit, there))
+		}
+		sh.table.walk(&sh.table.times.inFlight, visit)
+	case stats.Delayed:
+		return sh.firstDelayed(rows, limit)
+	}
+	return visited, visited >= min(limit, there)
+}
+
+func (sh *shard[T]) there(state stats.State) int {
+	switch {
+	case sh.table == nil:
+		return 0
+	case state == stats.Ready:
+		return int(sh.depth())
+	case state == stats.Processing:
+		return int(sh.processing())
+	case state == stats.Delayed:
+		return int(sh.table.live - sh.depth() - sh.processing())
+	}
+	return 0
+}
+
+func (sh *shard[T]) firstProcessing(rows *[]stats.Item[T], want int) (visited int, all bool) {
+	visited, _ = sh.table.piece(0, func(id uint32) {
+		if want > 0 && sh.table.at(id).phase().state() == stats.Processing {
+			want--
+			*rows = append(*rows, sh.info(id))
+		}
+	})
+	return visited, want == 0
+}
+
+// firstDelayed skips items that are in another state as well.
+func (sh *shard[T]) firstDelayed(rows *[]stats.Item[T], limit int) (visited int, all bool) {
+	ids, all := sh.wheel.EarliestWithin(rowsPerHold, limit, func(id uint32) bool {
+		visited++
+		return sh.table.at(id).phase() == idle
+	})
+	for _, id := range ids {
+		*rows = append(*rows, sh.info(id))
+	}
+	return visited, all
+}
+
+type search[T comparable] struct {
+	kept  [states + 1]*topk.Selection[ranked[T]] // by state, if that is searched for
+	known map[T]struct{}                         // what must not be returned again: kept, or by first
+	found []stats.Item[T]                        // the rows of a hold, and below their keys
+	rank  []uint64
+	spare *stats.Item[T] // a row that is not kept any more
+}
+
+type ranked[T comparable] struct {
+	at  uint64
+	row *stats.Item[T]
+}
+
+// newSearch takes the rows that first has returned.
+func newSearch[T comparable](of []stats.State, limit int, begin *rows[T]) *search[T] {
+	s := &search[T]{known: make(map[T]struct{})}
+	for _, state := range of {
+		s.kept[state] = topk.New(limit, func(a, b ranked[T]) int { return cmp.Compare(a.at, b.at) })
+	}
+	for _, rows := range begin {
+		for i := range rows {
+			s.known[rows[i].Item] = struct{}{}
+		}
+	}
+	return s
+}
+
+func (s *search[T]) run(sh *shard[T]) {
+	sh.set.eachEntry(sh, func(id uint32, e *entry[T]) {
+		state := e.phase().state()
+		kept := s.kept[state]
+		if kept == nil {
+			return
+		}
+		if at := sh.orderOf(id, state); kept.Wants(ranked[T]{at: at}) {
+			s.found, s.rank = append(s.found, sh.info(id)), append(s.rank, at)
+		}
+	}, func() (on bool) {
+		s.keep()
+		return sh.set.config.Ages || !s.full()
+	})
+}
+
+func (sh *shard[T]) orderOf(id uint32, state stats.State) uint64 {
+	switch {
+	case state == stats.Delayed:
+		return sh.due(id)
+	case sh.set.config.Ages:
+		return sh.table.times.of(id)
+	}
+	return 0
+}
+
+// keep offers the rows of a hold to the selections. It skips known items: one
+// that was forgotten and added again has another id, and is met again.
+func (s *search[T]) keep() {
+	for i := range s.found {
+		kept, r := s.kept[s.found[i].State], ranked[T]{at: s.rank[i]}
+		if _, again := s.known[s.found[i].Item]; again || !kept.Wants(r) {
+			continue
+		}
+		r.row = s.copy(&s.found[i])
+		s.known[r.row.Item] = struct{}{}
+		if out, dropped := kept.Add(r); dropped {
+			delete(s.known, out.row.Item)
+			s.spare = out.row
+		}
+	}
+	s.found, s.rank = s.found[:0], s.rank[:0]
+}
+
+// copy reuses the last row that was dropped.
+func (s *search[T]) copy(found *stats.Item[T]) (row *stats.Item[T]) {
+	if row, s.spare = s.spare, nil; row == nil {
+		row = new(stats.Item[T])
+	}
+	*row = *found
+	return row
+}
+
+// full reports whether no more rows are needed, if any items will do.
+func (s *search[T]) full() bool {
+	for state, kept := range s.kept {
+		if kept != nil && (stats.State(state) == stats.Delayed || !kept.Full()) {
+			return false
+		}
+	}
+	return true
+}
+
+func (s *search[T]) values(state stats.State) (rows []stats.Item[T]) {
+	if s.kept[state] != nil {
+		for _, r := range s.kept[state].Values() {
+			rows = append(rows, *r.row)
+		}
+	}
+	return rows
+}
+
+func (sh *shard[T]) info(id uint32) stats.Item[T] {
+	e := sh.table.at(id)
+	i := stats.Item[T]{Item: e.item, State: e.phase().state(), Dirty: e.phase() == dirty, Shard: int(sh.number)}
+	if e.delayed() {
+		i.Deadline = sh.set.time.at(sh.due(id))
+	}
+	if sh.table.requested != nil {
+		i.Priority = sh.priorityOf(id, e)
+	}
+	if sh.groups != nil {
+		i.Group = sh.groups.names.at(sh.groupOf(id)).item
+	}
+	if t := sh.table.times; t != nil {
+		i.Since = sh.set.time.moment(t.of(id))
+	}
+	return i
+}
+
+// Lookup describes an item, if the set holds it.
+func (s *Set[T]) Lookup(item T) (info stats.Item[T], ok bool) {
+	sh, hash := s.locate(item)
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	id := sh.find(item, hash)
+	if id == 0 {
+		return info, false
+	}
+	return sh.info(id), true
+}
+
+func (p phase) state() stats.State {
+	return [...]stats.State{stats.Delayed, stats.Ready, stats.Processing, stats.Processing}[p] // as the constants
+}
+
+func (sh *shard[T]) walkReady(visit func(id uint32) bool) {
+	if sh.groups == nil {
+		sh.ready.walk(sh.table, visit)
+		return
+	}
+	for id := range sh.groups.inOrder() {
+		if !sh.groups.at(id).ready.walk(sh.table, visit) {
+			return
+		}
+	}
+}
+
+func (sh *shard[T]) due(id uint32) uint64 {
+	deadline, _ := sh.wheel.Deadline(id)
+	return deadline
 }

@@ -2,39 +2,29 @@ package shard
 
 import "github.com/shardq/shardq/internal/chunked"
 
-// A table is a shard's memory of items: an index of hashes over a slab of
-// entries. One table with a phase in each entry replaces client-go's dirty set,
-// processing set and set of known timers, so that an operation costs one hash
-// and one look-up. The table fills three cache lines. The first has what
-// changes most.
+// A table is an index of hashes over a slab of entries. One table with a phase
+// in each entry replaces client-go's dirty set, processing set and set of known
+// timers: an operation costs one hash and one look-up. Of its three cache lines
+// the first has what changes most.
 type table[T comparable] struct {
-	// live counts the entries in use.
-	live int32
-	// emptied counts how often live fell to 0.
-	emptied int32
-	// times has the times of the items. It is nil if the queue keeps no ages.
-	times *times[T]
-	// requested has the requested priorities of the entries. It is nil while
-	// all are 0.
-	requested *requested
-	// fences has more of the entries' fences. It is nil while nothing needs it.
-	fences *fences
+	live      int32      // the entries in use
+	emptied   int32      // how often live fell to 0
+	times     *times[T]  // nil if the queue keeps no ages
+	requested *requested // nil while all priorities are 0
+	fences    *fences    // more of the entries' fences, or nil while nothing needs them
 	index
 	slab[T]
-	// places has the places of the entries. It is nil unless places are kept.
-	places *places
+	places *places // nil unless places are kept
 }
 
-// A position is where a look-up ended: at the slot of the item's entry, or at
-// the empty slot that proves that there is none.
+// A position is the slot of an entry, or the empty slot that proves that there
+// is none. It is valid until the table changes.
 type position struct {
 	segment *segment
 	slot    uint32
 	hash    uint32
 }
 
-// find looks item up. The id is 0 if the table has no entry for it. The
-// position is valid until the table changes.
 func (t *table[T]) find(hash uint32, item T) (id uint32, p position) {
 	segment := t.segmentOf(hash)
 	slots := segment.slots
@@ -54,8 +44,7 @@ func (t *table[T]) find(hash uint32, item T) (id uint32, p position) {
 	}
 }
 
-// first returns the id in the slot at which a look-up begins, or 0 if the slot
-// is empty. Usually it is the id of the entry that the look-up finds, if any.
+// first returns the id in the slot at which a look-up begins, or 0.
 func (t *table[T]) first(hash uint32) (id uint32) {
 	s := t.segmentOf(hash)
 	return s.id(s.slots[hash&uint32(len(s.slots)-1)])
@@ -79,8 +68,7 @@ func (t *table[T]) insert(p position, item T) (id uint32, e *entry[T]) {
 	return id, e
 }
 
-// remove forgets an entry. The position is that of its slot, or zero if it is
-// not known.
+// remove forgets an entry. The position is zero if it is not known.
 func (t *table[T]) remove(id uint32, e *entry[T], p position) {
 	if p.segment == nil {
 		s := t.segmentOf(e.hash)
@@ -104,17 +92,12 @@ func (t *table[T]) remove(id uint32, e *entry[T], p position) {
 
 func (t *table[T]) hashOf(id uint32) uint32 { return t.at(id).hash }
 
-// patience is how often a table of moderate size may become empty before its
-// storage is released, times the cells it has. 512 cells are released after 64
-// times, and 16 after 2048. A queue that goes up and down within a few hundred
-// items therefore need not grow each time. The larger the memory, the sooner it
-// is released.
+// patience: 512 cells are released when the table has become empty 64 times,
+// and 16 after 2048. So a queue that goes up and down need not grow each time.
 const patience = 1 << 15
 
-// hadEnough reports whether the table should release its storage once it is
-// empty. It should at once after a burst that took more than 512 cells, because
-// growing again costs little beside such a burst. Otherwise it should now and
-// then.
+// hadEnough reports whether the empty table should release its storage: at once
+// after a burst, beside which growing again costs little.
 func (t *table[T]) hadEnough() bool {
 	if len(t.spaces) == 1 && t.emptied%(patience/chunked.ChunkCells) != 0 {
 		return false // one chunk is released at multiples of this at the earliest
@@ -123,16 +106,12 @@ func (t *table[T]) hadEnough() bool {
 	return cells > chunked.ChunkCells || cells > smallestSegment && int(t.emptied)*cells >= patience
 }
 
-// follow makes a new table the successor of one of the same shard. It grows in
-// larger steps up to that one's peak, and takes chunks that other shards have
-// given back.
 func (t *table[T]) follow(peak uint8, spares *chunked.Spares[entry[T]]) {
 	t.expected = peak
 	t.cells.Share(spares)
 }
 
-// giveBack releases the storage of an empty table, and returns the peak that
-// its successor should expect. The table must not be used again.
+// giveBack releases an empty table, and returns its successor's expected peak.
 func (t *table[T]) giveBack() (peak uint8) {
 	peak = max(t.peak, max(t.expected, 1)-1)
 	if t.spread() > chunked.ChunkCells {
@@ -143,5 +122,4 @@ func (t *table[T]) giveBack() (peak uint8) {
 	return peak
 }
 
-// newTable returns an empty table.
 func newTable[T comparable]() *table[T] { return &table[T]{index: newIndex()} }

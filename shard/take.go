@@ -1,10 +1,13 @@
 package shard
 
-import "math"
+import (
+	"math"
+	"math/bits"
+	"sync/atomic"
+	"unsafe"
+)
 
-// takeNow takes the next item into processing. It returns the item with its
-// priority and its Handle, or false if nothing is ready. It calls no user code.
-// now is a reading of the clock, if groups have rates.
+// takeNow calls no user code. now is the time, if groups have rates.
 func (s *Set[T]) takeNow(now uint64) (item T, priority int, h Handle, ok bool) {
 	if s.config.Group != nil {
 		return s.takeRoundRobin(now)
@@ -40,9 +43,7 @@ func (s *Set[T]) takeNow(now uint64) (item T, priority int, h Handle, ok bool) {
 	}
 }
 
-// take takes the next entry of a run queue into processing. It returns its
-// item, its priority and its Handle, or false if nothing is ready. If
-// passedOver is true, the entry is of the level that was passed over longest.
+// take honors passedOver, for the level that was passed over longest.
 func (sh *shard[T]) take(q *runQueue[T], passedOver bool) (item T, priority int, h Handle, ok bool) {
 	if q.isEmpty() {
 		return item, 0, h, false
@@ -65,4 +66,63 @@ func (sh *shard[T]) take(q *runQueue[T], passedOver bool) (item T, priority int,
 	}
 	sh.table.times.onStart(&sh.table.slab, id, e)
 	return e.item, priority, Handle{fence, id, sh.number}, true
+}
+
+// quantum is the number of items of a shard's turn. Staying keeps its cache
+// lines on one core. Moving on keeps the order near to first in, first out.
+const quantum = 8
+
+// A lane is the path of some consumers through the shards. With one for all,
+// consumers on different cores met in one shard, for Get and again for Done.
+type lane struct {
+	turn              atomic.Uint32 // the number of the shard whose turn it is
+	gets, passedOver  atomic.Uint32 // the Gets, and the next shard for those that pass over the higher levels
+	retries, backoffs atomic.Uint64 // for the metrics
+	_                 [32]byte
+}
+
+// newLanes returns at most sixteen lanes, because each takes memory.
+func newLanes(processors, shards int) []lane {
+	all := make([]lane, ceilPowerOfTwo(min(max(processors, 4), 16)))
+	for i := range all {
+		all[i].turn.Store(uint32(i * shards / len(all)))
+	}
+	return all
+}
+
+// lane chooses by the address of the goroutine's stack. A worker that calls Get
+// from one place stays in its lane until its stack moves. That only affects
+// speed.
+func (s *Set[T]) lane() *lane {
+	var here byte
+	address := uint64(uintptr(unsafe.Pointer(&here))) >> 11 // the smallest stack is 2 KiB
+	return &s.lanes[address*0x9e3779b97f4a7c15>>s.laneShift]
+}
+
+// lockReady prefers the first shard at or after start that was ready when its
+// bit was read, and that no other goroutine has locked, or waits for the first.
+func (s *Set[T]) lockReady(start uint32) *shard[T] {
+	var first *shard[T]
+	word, words := int(start/wordBits), s.readyWords()
+	ready := s.readyWord(word) &^ (1<<(start%wordBits) - 1)
+	for range words + 1 {
+		for ; ready != 0; ready &= ready - 1 {
+			sh := s.shard(word*wordBits + bits.TrailingZeros64(ready))
+			if sh.mu.TryLock() {
+				return sh
+			}
+			if first == nil {
+				first = sh
+			}
+		}
+		word++
+		if word == words {
+			word = 0
+		}
+		ready = s.readyWord(word)
+	}
+	if first != nil {
+		first.mu.Lock()
+	}
+	return first
 }

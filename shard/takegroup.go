@@ -1,12 +1,10 @@
 package shard
 
-// How groups are served. Within a shard, the groups of the round robin take
-// turns, and in its turn each is handed out its weight. A consumer stays with a
-// shard for a round, in which the shard hands out the weights of all its groups
-// together. A group in a shard with many others therefore gets as much as one
-// that is alone in its shard.
+// The groups of a shard take turns, and in its turn each is handed out its
+// weight. A consumer stays with a shard for a round, in which the shard hands
+// out the weights of all its groups together. So a group in a shard with many
+// others gets as much as one that is alone in its shard.
 
-// takeRoundRobin is takeNow for a set with groups.
 func (s *Set[T]) takeRoundRobin(now uint64) (item T, priority int, h Handle, ok bool) {
 	lane := s.lane()
 	for {
@@ -14,7 +12,7 @@ func (s *Set[T]) takeRoundRobin(now uint64) (item T, priority int, h Handle, ok 
 		if sh == nil {
 			return item, 0, Handle{}, false
 		}
-		if now == 0 && sh.turnHasRate() {
+		if now == 0 && sh.groups != nil && sh.groups.rated {
 			sh.mu.Unlock() // the group got its first rate since the take began
 			now = s.readForRate()
 			continue
@@ -44,11 +42,7 @@ func (s *Set[T]) lockInTurn(lane *lane) *shard[T] {
 	return s.lockReady(lane.turn.Load())
 }
 
-// turnHasRate reports whether the next take may need a reading of the clock.
-func (sh *shard[T]) turnHasRate() bool { return sh.groups != nil && sh.groups.rated }
-
-// takeInTurn hands out an item of the group whose turn it is. It also reports
-// whether the round is over.
+// takeInTurn also reports whether the round is over.
 func (sh *shard[T]) takeInTurn(now uint64) (item T, priority int, h Handle, over, ok bool) {
 	g := sh.groups
 	if g == nil || g.best.turn == 0 {
@@ -73,26 +67,22 @@ func (sh *shard[T]) takeInTurn(now uint64) (item T, priority int, h Handle, over
 	return item, priority, h, over, ok
 }
 
-// serve counts an item handed out to the group whose turn it is. It ends the
-// turn when the group has got its weight.
 func serve[T comparable](c *circle, state *group[T]) {
 	if state.served++; state.served >= state.weight {
 		state.served, c.turn = 0, state.next
 	}
 }
 
-// mayLeave reports whether a shutdown is complete, and consumers need not wait
-// for throttled groups or for the gate. A consumer that finds nothing ready may
-// leave then. Otherwise the call that ends the last throttling wakes the parked
-// consumers.
+// mayLeave reports whether a consumer that finds nothing ready may leave: a
+// shutdown is complete, and it need not wait for throttled groups or for the
+// gate. Otherwise the call that ends the last throttling wakes the parked
+// consumers. Drains and consumers wait for what is paused, until ShutDown is
+// called, because the pause may never end.
 //
-// A drain waits for what is paused, and so do consumers meanwhile. Once
-// ShutDown was called, they do not, because the pause may never end.
-//
-// The race to lose would be this: all throttled groups are paused; a consumer
-// reads their count; one of the groups is freed; the consumer reads the count
-// of paused groups, when as many others are paused, and leaves beside a ready
-// item. It cannot happen, because each change of either count changes the word
+// The race to lose: all throttled groups are paused; a consumer reads their
+// count; one is freed; the consumer reads the count of paused groups, when as
+// many others are paused, and leaves beside a ready item. It cannot happen,
+// because each change of either count changes the word
 // that await reads before and after. A group is counted as throttled before it
 // is counted as paused, and the reverse when it is freed.
 func (s *Set[T]) mayLeave() bool {

@@ -10,21 +10,18 @@ import (
 // never is a tick that the clock never reaches.
 const never = math.MaxUint64
 
-// A timebase turns the clock's time into ticks and back. Ticks start at the
-// moment at which the queue was made.
+// A timebase turns the clock's time into ticks, from when the queue was made.
 type timebase struct {
 	clock  clock.Clock
 	origin time.Time
 	tick   uint64 // nanoseconds
-	// middle is the place of the origin on the axis of nanoseconds: a whole
-	// number of ticks, near center.
-	middle uint64
+	middle uint64 // the origin in nanoseconds: a whole number of ticks, near center
 	real   bool
 }
 
-// center is 146 years from the start of the axis. A clock may be set back by
-// that much from the time at which the queue was made, and forward by 292
-// years, the longest Duration. Beyond that, time stands still for the queue.
+// center is 146 years. A clock may be set back by that much from when the queue
+// was made, and forward by 292 years. Beyond that, time stands still for the
+// queue.
 const center = 1 << 62
 
 func newTimebase(c clock.Clock, tick time.Duration) timebase {
@@ -37,8 +34,7 @@ func newTimebase(c clock.Clock, tick time.Duration) timebase {
 	}
 }
 
-// nanoseconds returns the present. It calls the user's clock, so no lock must
-// be held.
+// nanoseconds calls the user's clock, so no lock must be held.
 func (t *timebase) nanoseconds() uint64 {
 	var since time.Duration
 	if t.real {
@@ -49,11 +45,9 @@ func (t *timebase) nanoseconds() uint64 {
 	return t.middle + uint64(max(since, -time.Duration(t.middle)))
 }
 
-// now returns the last tick that has begun.
 func (t *timebase) now() uint64 { return t.nanoseconds() / t.tick }
 
-// after returns the first tick that begins at or after d from start, a moment
-// in nanoseconds.
+// after returns the first tick that begins at or after d from start.
 func (t *timebase) after(start uint64, d time.Duration) (tick uint64) {
 	end := start + uint64(d)
 	if end < start {
@@ -71,7 +65,6 @@ func (t *timebase) ticks(d time.Duration) uint64 {
 	return (uint64(max(d, 1)) + t.tick - 1) / t.tick
 }
 
-// at returns the moment at which a tick begins.
 func (t *timebase) at(tick uint64) time.Time {
 	end := uint64(math.MaxUint64)
 	if tick <= end/t.tick {
@@ -80,8 +73,7 @@ func (t *timebase) at(tick uint64) time.Time {
 	return t.moment(end)
 }
 
-// elapsed returns the time from one moment in nanoseconds to another, or 0 if
-// the clock was set back between.
+// elapsed is 0 if the clock was set back.
 func elapsed(from, to uint64) time.Duration {
 	if to <= from {
 		return 0
@@ -89,7 +81,6 @@ func elapsed(from, to uint64) time.Duration {
 	return time.Duration(min(to-from, math.MaxInt64))
 }
 
-// moment returns the time of a moment in nanoseconds.
 func (t *timebase) moment(end uint64) time.Time {
 	if end < t.middle {
 		return t.origin.Add(-time.Duration(t.middle - end))
@@ -98,11 +89,9 @@ func (t *timebase) moment(end uint64) time.Time {
 	return t.origin.Add(time.Duration(since / 2)).Add(time.Duration(since - since/2))
 }
 
-// until returns the time from now to a tick.
 func (t *timebase) until(tick uint64) time.Duration { return t.left(t.nanoseconds(), tick) }
 
-// left returns the time from a moment in nanoseconds to a tick, or 0 if the
-// tick has begun.
+// left is 0 if the tick has begun.
 func (t *timebase) left(now, tick uint64) time.Duration {
 	if tick > math.MaxUint64/t.tick {
 		return math.MaxInt64

@@ -4,46 +4,39 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/shardq/shardq/stats"
 )
 
 // A Change is what can happen to an item in processing.
 type Change uint8
 
 const (
-	// AddedAgain: the item was added.
-	AddedAgain Change = iota + 1
-	// CanceledInFlight: Cancel was called for the item.
-	CanceledInFlight
+	AddedAgain       Change = iota + 1 // the item was added
+	CanceledInFlight                   // Cancel was called for the item
 )
 
-// watches has the processings that a consumer watches. A change is found under
-// the lock of a shard, kept in the outbox, and reported once that lock is
-// released. Its own lock is a leaf below the locks of shards.
+// watches keep changes under the lock of a shard, and report them after it.
 type watches struct {
-	// used reports that there ever was a watch. A set without one reads only
-	// this, and only if an item in processing is added or canceled.
-	used    atomic.Bool
-	mu      sync.Mutex
-	byPlace map[uint64]*watcher
+	used    atomic.Bool // there ever was a watch; a set without one reads only this
+	byPlace sync.Map    // of *watcher
 	changes outbox[change]
 }
 
-// A watcher is what a consumer has asked for by Watch.
 type watcher struct {
 	fence uint64 // not sealed
 	tell  func(Change)
 }
 
-// A change is a call of tell that is due.
 type change struct {
 	watch *watcher
 	what  Change
 }
 
-// Watch calls tell when the item in processing is added again, and when it is
-// canceled, until stop is called, and at once for what has happened since the
-// hand-out. No lock is held. A call may come shortly after stop, or concurrently
-// with it, but never for another processing. A later watch replaces this one.
+// Watch calls tell when the item in processing is added again or canceled,
+// until stop is called, and at once for what has happened before. No lock is
+// held. A call may come shortly after stop, never for another processing. A later
+// watch replaces this one.
 func (s *Set[T]) Watch(h Handle, tell func(Change)) (stop func()) {
 	s.watches.used.Store(true)
 	w := &watcher{fence: h.fence &^ sealed, tell: tell}
@@ -54,11 +47,11 @@ func (s *Set[T]) Watch(h Handle, tell func(Change)) (stop func()) {
 	if added {
 		tell(AddedAgain)
 	}
-	return func() { s.watches.remove(h.Place(), w) }
+	return func() { s.watches.byPlace.CompareAndDelete(h.Place(), w) } // a later one stays
 }
 
-// addWatch adds a watch, and returns what has happened before that. It does
-// both in one hold of the lock, so that no change is missed.
+// addWatch adds a watch, unless w is nil, and returns what has happened before,
+// in one hold of the lock, so that no change is missed.
 func (s *Set[T]) addWatch(h Handle, w *watcher) (added, canceled bool) {
 	sh := s.shard(int(h.shard))
 	sh.mu.Lock()
@@ -67,45 +60,23 @@ func (s *Set[T]) addWatch(h Handle, w *watcher) (added, canceled bool) {
 	if e == nil {
 		return false, false
 	}
-	s.watches.put(h.Place(), w)
+	if w != nil {
+		s.watches.byPlace.Store(h.Place(), w)
+	}
 	return e.phase() == dirty, sh.table.wasCanceled(h.id, e)
 }
 
-func (w *watches) put(place uint64, one *watcher) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.byPlace == nil {
-		w.byPlace = map[uint64]*watcher{}
-	}
-	w.byPlace[place] = one
-}
-
-// remove removes a watch, unless another one has replaced it.
-func (w *watches) remove(place uint64, one *watcher) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.byPlace[place] == one {
-		delete(w.byPlace, place)
-	}
-}
-
-// keep keeps a change of a processing, if that is watched. The watch may be of
-// an earlier processing, which another consumer has ended.
+// keep may meet a watch of an earlier processing, ended by another consumer.
 func (w *watches) keep(place, fence uint64, what Change) effects {
-	w.mu.Lock()
-	one := w.byPlace[place]
-	w.mu.Unlock()
-	if one == nil || one.fence != fence {
-		return 0
+	if one, ok := w.byPlace.Load(place); ok && one.(*watcher).fence == fence {
+		w.changes.keep(change{one.(*watcher), what})
+		return tells
 	}
-	w.changes.keep(change{one, what})
-	return tells
+	return 0
 }
 
-// send reports the changes that were kept.
 func (w *watches) send() { w.changes.send(func(c change) { c.watch.tell(c.what) }) }
 
-// noteChange keeps a change of an item in processing, if that is watched.
 func (sh *shard[T]) noteChange(id uint32, e *entry[T], what Change) effects {
 	if !sh.set.watches.used.Load() {
 		return 0
@@ -114,8 +85,6 @@ func (sh *shard[T]) noteChange(id uint32, e *entry[T], what Change) effects {
 	return sh.set.watches.keep(h.Place(), h.fence&^sealed, what)
 }
 
-// noteCancel notes that an item in processing was canceled. The consumer may
-// ask later.
 func (sh *shard[T]) noteCancel(id uint32, e *entry[T]) effects {
 	t := sh.table
 	t.needFences()
@@ -123,8 +92,7 @@ func (sh *shard[T]) noteCancel(id uint32, e *entry[T]) effects {
 	return sh.noteChange(id, e, CanceledInFlight)
 }
 
-// wasCanceled reports whether an item in processing was canceled since its
-// hand-out. The cell of an earlier processing has another fence.
+// wasCanceled may meet the cell of an earlier processing, with another fence.
 func (t *table[T]) wasCanceled(id uint32, e *entry[T]) bool {
 	if t.fences == nil {
 		return false
@@ -133,21 +101,10 @@ func (t *table[T]) wasCanceled(id uint32, e *entry[T]) bool {
 	return cell != nil && *cell == e.fence|sealed
 }
 
-// Changed reports what has happened to an item in processing since its
-// hand-out: whether an add asks for one more run of it, and whether it was
-// canceled. Both are false if h names nothing.
-func (s *Set[T]) Changed(h Handle) (addedAgain, canceled bool) {
-	sh := s.shard(int(h.shard))
-	sh.mu.Lock()
-	defer sh.mu.Unlock()
-	if e := sh.claimed(h); e != nil {
-		return e.phase() == dirty, sh.table.wasCanceled(h.id, e)
-	}
-	return false, false
-}
+// Changed reports what has happened since the hand-out.
+func (s *Set[T]) Changed(h Handle) (addedAgain, canceled bool) { return s.addWatch(h, nil) }
 
-// KeepWaits makes the set remember how long each item in processing was ready,
-// if it keeps ages. It is for hand-outs from now on.
+// KeepWaits makes the set remember how long items were ready, if it keeps ages.
 func (s *Set[T]) KeepWaits() { s.coarse.keepsWaits.Store(true) }
 
 func (t *times[T]) keepWait(s *slab[T], id uint32, ready uint64) {
@@ -158,8 +115,7 @@ func (t *times[T]) keepWait(s *slab[T], id uint32, ready uint64) {
 	*t.waits.Extend(id) = ready
 }
 
-// Waited returns how long the item in processing was ready before, or 0 if the
-// set does not know.
+// Waited returns how long the item in processing was ready before, or 0.
 func (s *Set[T]) Waited(h Handle) time.Duration {
 	sh := s.shard(int(h.shard))
 	sh.mu.Lock()
@@ -174,7 +130,7 @@ func (s *Set[T]) Waited(h Handle) time.Duration {
 	return max(0, s.time.moment(sh.table.times.of(h.id)).Sub(s.time.moment(*ready)))
 }
 
-// GroupAt returns the group of the item in processing, or "" if there is none.
+// GroupAt returns the group of the item in processing, or "".
 func (s *Set[T]) GroupAt(h Handle) string {
 	sh := s.shard(int(h.shard))
 	sh.mu.Lock()
@@ -184,3 +140,146 @@ func (s *Set[T]) GroupAt(h Handle) string {
 	}
 	return sh.groups.names.at(sh.groupOf(h.id)).item
 }
+
+// An outbox keeps calls of a hook under a shard's lock, to be made in their
+// order once it is released. The outbox's own lock is a leaf.
+type outbox[E any] struct {
+	mu      sync.Mutex
+	kept    []E // the first sent ones were sent
+	sent    int
+	pending atomic.Bool // something is kept
+	closed  bool        // nothing is kept any more
+}
+
+func (o *outbox[E]) keep(reports ...E) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if len(reports) > 0 && !o.closed {
+		o.kept = append(o.kept, reports...)
+		o.pending.Store(true)
+	}
+}
+
+// close waits for no call: the hook itself may shut the queue down.
+func (o *outbox[E]) close() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.closed, o.kept, o.sent = true, nil, 0
+	o.pending.Store(false)
+}
+
+// send calls a hook. The caller holds no lock, and does not own the timer. If
+// the hook panics, the next call goes on with the others.
+func (o *outbox[E]) send(hook func(E)) {
+	for o.pending.Load() {
+		if report, ok := o.take(); ok {
+			hook(report)
+		}
+	}
+}
+
+func (o *outbox[E]) take() (report E, ok bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.sent == len(o.kept) {
+		return report, false
+	}
+	next := &o.kept[o.sent]
+	report, *next = *next, report // the array must not keep the item
+	if o.sent++; o.sent == len(o.kept) {
+		o.kept, o.sent = o.kept[:0], 0
+		if cap(o.kept) > mostSpareReports {
+			o.kept = nil // after a burst
+		}
+		o.pending.Store(false)
+	}
+	return report, true
+}
+
+const mostSpareReports = 64
+
+// A watchdog calls a hook for each processing that takes long. It needs the
+// ages. The driver wakes for it when the oldest processing may have lasted too
+// long. A consumer that takes an item while next is never sets next.
+type watchdog[T comparable] struct {
+	after uint64 // the ticks that are too long, or 0 without a hook
+	hook  func(stats.Item[T])
+	next  atomic.Uint64         // when the driver has to search again, or never
+	found outbox[stats.Item[T]] // the calls of the hook that are due, until a shutdown begins
+}
+
+// init: an item may be almost a tick younger than its stamp.
+func (w *watchdog[T]) init(hook func(stats.Item[T]), ticks uint64) { w.hook, w.after = hook, ticks+1 }
+
+// setWatchdog follows a hand-out, with no lock held.
+func (s *Set[T]) setWatchdog() {
+	if s.watchdog.after > 0 {
+		s.watch()
+	}
+}
+
+func (s *Set[T]) watch() {
+	w := &s.watchdog
+	if w.next.Load() != never {
+		return
+	}
+	next := s.coarse.now.Load()/s.time.tick + w.after
+	if w.next.CompareAndSwap(never, next) && next < s.driver.armed.Load() {
+		// The caller has items by now, and a panic of the clock would lose
+		// them. The next call that reaches the driver sets the timer instead.
+		defer func() { _ = recover() }()
+		s.driver.poke()
+	}
+}
+
+// findStuck sets next to never before it searches. So a consumer that takes an
+// item in a shard that was searched already sets next again.
+func (s *Set[T]) findStuck(now uint64) {
+	s.watchdog.next.Store(never)
+	first := uint64(never)
+	for sh := range s.made() {
+		first = min(first, s.findStuckIn(sh, now))
+	}
+	for {
+		next := s.watchdog.next.Load()
+		if first >= next || s.watchdog.next.CompareAndSwap(next, first) {
+			return
+		}
+	}
+}
+
+func (s *Set[T]) findStuckIn(sh *shard[T], now uint64) (next uint64) {
+	for {
+		found, next := s.stuckIn(sh, now)
+		s.watchdog.found.keep(found...) // or drops them, if a shutdown has begun
+		if next > now {
+			return next
+		}
+	}
+}
+
+// stuckIn also returns when the next item will be stuck.
+func (s *Set[T]) stuckIn(sh *shard[T], now uint64) (found []stats.Item[T], next uint64) {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	if sh.table == nil {
+		return nil, never
+	}
+	t := sh.table.times
+	id := t.inFlight.head
+	if t.reported != 0 {
+		id = sh.table.at(t.reported).next
+	}
+	for ; id != 0; id = sh.table.at(id).next {
+		since := min(t.of(id)/s.time.tick, now) // now is earlier if the clock was set back
+		next = since + s.watchdog.after
+		if next > now || len(found) == stepsPerHold {
+			return found, next
+		}
+		found = append(found, sh.info(id))
+		t.reported = id
+	}
+	return found, never
+}
+
+func (s *Set[T]) reportStuck() { s.watchdog.found.send(s.watchdog.hook) }

@@ -5,23 +5,14 @@ import (
 	"github.com/shardq/shardq/timerwheel"
 )
 
-// A wheel is a timing wheel, with what else a shard keeps of its delayed items.
 type wheel struct {
 	timerwheel.Wheel
-	// filedAt is the earliest reading of the clock by which a timer was filed
-	// during the driver's reading filedIn: see reading.
-	filedAt uint64
-	filedIn uint16
-	// sweep handles some of the delayed items, and reports whether none is
-	// left: see Set.sweep. It is nil if no sweep is under way.
-	sweep func() (all bool)
-	// limited counts the items whose delay has a limit, and limits has the tick
-	// of each, by id. 0 is none.
-	limited int
-	limits  chunked.Array[uint64]
-	// prefetched keeps the result of prefetchTimer, so that the compiler does
-	// not remove it.
-	prefetched uint64
+	filedAt    uint64 // the earliest reading of timers filed during the driver's reading filedIn
+	filedIn    uint16
+	sweep      func() (all bool) // handles some of the delayed items, while a sweep is under way
+	limited    int               // the items whose delay has a limit, and its tick or 0, by id
+	limits     chunked.Array[uint64]
+	prefetched uint64 // keeps the compiler from removing a prefetch
 }
 
 func newWheel(now uint64) *wheel {
@@ -30,8 +21,6 @@ func newWheel(now uint64) *wheel {
 	return w
 }
 
-// next returns the tick at which the wheel has to be advanced, or never. A nil
-// wheel has none.
 func (w *wheel) next() uint64 {
 	if w == nil {
 		return never
@@ -42,8 +31,6 @@ func (w *wheel) next() uint64 {
 	return never
 }
 
-// limit limits the delay of an item. It returns the earliest limit that this
-// delay was ever given, or never.
 func (w *wheel) limit(id uint32, tick uint64) uint64 {
 	if tick == never && w.limited == 0 {
 		return never
@@ -62,7 +49,6 @@ func (w *wheel) limit(id uint32, tick uint64) uint64 {
 	return *cell
 }
 
-// unlimit forgets the limit of an item whose delay has ended.
 func (w *wheel) unlimit(id uint32) {
 	if w.limited == 0 {
 		return
@@ -72,4 +58,53 @@ func (w *wheel) unlimit(id uint32) {
 		w.limits.Release(id)
 		w.limited--
 	}
+}
+
+// A reading is a reading of the clock, with the number of the driver's last
+// reading that began before it was taken, or just after.
+//
+// The race to lose: the driver reads the clock; the clock is set back; an
+// AddAfter reads it, and files a deadline before the driver's reading; the
+// driver makes the item ready, too early. The user's clock cannot be read under
+// a lock. So the shard remembers what was filed since the driver began to read.
+// The driver advances only to the earliest of those readings, and reads again
+// at once.
+type reading struct {
+	now         uint64
+	number      uint16
+	nanoseconds uint64 // the same moment, finer
+}
+
+// readClock counts before it reads, so that later readings find the count.
+func (d *driver[T]) readClock() reading {
+	count := uint16(d.readings.Add(1))
+	return d.reading(d.set.time.nanoseconds(), count)
+}
+
+func (d *driver[T]) taken(now uint64) reading { return d.reading(now, d.count()) }
+
+func (d *driver[T]) reading(now uint64, number uint16) reading {
+	return reading{now: now / d.set.time.tick, number: number, nanoseconds: now}
+}
+
+func (d *driver[T]) count() uint16 { return uint16(d.readings.Load()) }
+
+// filed forgets a reading once the driver has begun another, which will be
+// later. A count that has wrapped around only makes the driver read twice.
+func (w *wheel) filed(at reading, readings uint16) {
+	switch {
+	case at.number != readings:
+	case at.number != w.filedIn:
+		w.filedIn, w.filedAt = at.number, at.now
+	default:
+		w.filedAt = min(w.filedAt, at.now)
+	}
+}
+
+// safe returns how far the wheel may advance by the driver's reading.
+func (w *wheel) safe(at reading) uint64 {
+	if at.number == w.filedIn && at.now != never {
+		return min(at.now, w.filedAt)
+	}
+	return at.now
 }

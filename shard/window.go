@@ -8,13 +8,9 @@ import (
 // ErrNotAgain is the error of an add whose item was added within its window.
 var ErrNotAgain = errors.New("shardq: item was added within its window")
 
-// windows are the items of a shard whose window is open: they must not be added
-// again by an add that asks for a window itself. They are apart from the
-// entries, because most of them are idle. So the shard does not hold them, and
-// they need no capacity.
-//
-// They are guarded by the shard's lock. The driver forgets them when they end,
-// as it makes delayed items ready.
+// windows are the items that an add with a window must not add again. Most are
+// idle, so they are apart from the entries, and need no capacity. The shard's
+// lock guards them. The driver forgets them when they end.
 type windows[T comparable] struct {
 	ids   map[T]uint32
 	items []T // by id
@@ -22,7 +18,6 @@ type windows[T comparable] struct {
 	ends  *wheel // by id
 }
 
-// windows returns the windows of the shard, or nil if none is open.
 func (sh *shard[T]) windows() *windows[T] {
 	if all := sh.set.windows.Load(); all != nil {
 		return (*all)[sh.number]
@@ -30,10 +25,9 @@ func (sh *shard[T]) windows() *windows[T] {
 	return nil
 }
 
-// setWindows replaces the windows of the shard.
 func (sh *shard[T]) setWindows(w *windows[T]) { (*sh.set.windows.Load())[sh.number] = w }
 
-// needWindows makes room for the windows of all shards. It takes no lock.
+// needWindows takes no lock.
 func (s *Set[T]) needWindows() {
 	if s.windows.Load() == nil {
 		all := make([]*windows[T], len(s.shards))
@@ -41,27 +35,19 @@ func (s *Set[T]) needWindows() {
 	}
 }
 
-// beginWindow sets the window that the add opens, by a reading of the clock.
 func (a *admission) beginWindow(t *timebase, at reading, window time.Duration) {
 	a.window, a.at, a.ends = window, at, t.after(at.nanoseconds, window)
 }
 
-// inWindow reports whether the item's window is open, and the add asks for one.
 func (sh *shard[T]) inWindow(a *admission, item T) bool {
 	w := sh.windows()
 	if w == nil || a.window <= 0 {
 		return false
 	}
-	id := w.ids[item]
-	if id == 0 {
-		return false
-	}
-	ends, _ := w.ends.Deadline(id)
+	ends, _ := w.ends.Deadline(w.ids[item]) // 0 if there is none
 	return ends > a.at.now
 }
 
-// openWindow opens the window that an admitted add asks for. While the queue
-// ends it opens none.
 func (sh *shard[T]) openWindow(a *admission, item T) {
 	if a.window <= 0 || sh.set.closing.refusing.Load() {
 		return
@@ -79,27 +65,21 @@ func (sh *shard[T]) openWindow(a *admission, item T) {
 	}
 }
 
-// watchWindow tells the driver about the window of an admitted add.
 func (s *Set[T]) watchWindow(a *admission) {
 	if a != nil && a.window > 0 && a.err == nil {
 		s.driver.filed(a.ends, a.at)
 	}
 }
 
-// closeWindow forgets the window of an item that was canceled.
 func (sh *shard[T]) closeWindow(item T) {
-	w := sh.windows()
-	if w == nil {
-		return
-	}
-	if id := w.ids[item]; id != 0 {
+	if w := sh.windows(); w != nil && w.ids[item] != 0 {
+		id := w.ids[item]
 		w.ends.Cancel(id)
 		w.forget(id)
 		sh.dropEmptyWindows(w)
 	}
 }
 
-// endWindows forgets some of the windows that have ended.
 func (sh *shard[T]) endWindows(at reading) {
 	if w := sh.windows(); w != nil {
 		w.ends.Advance(w.ends.safe(at), stepsPerHold, w.forget)
@@ -107,7 +87,6 @@ func (sh *shard[T]) endWindows(at reading) {
 	}
 }
 
-// dropWindows forgets all windows, because the queue ends.
 func (sh *shard[T]) dropWindows() {
 	if sh.windows() != nil {
 		sh.setWindows(nil)
@@ -121,7 +100,6 @@ func (sh *shard[T]) dropEmptyWindows(w *windows[T]) {
 	}
 }
 
-// idOf returns the id of an item, and gives it one if it has none.
 func (w *windows[T]) idOf(item T) uint32 {
 	id := w.ids[item]
 	if id != 0 {
@@ -138,7 +116,6 @@ func (w *windows[T]) idOf(item T) uint32 {
 	return id
 }
 
-// forget forgets an item whose window is not filed any more.
 func (w *windows[T]) forget(id uint32) {
 	var none T
 	delete(w.ids, w.items[id])

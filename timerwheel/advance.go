@@ -1,23 +1,16 @@
 package timerwheel
 
-// Advance moves the wheel towards tick now. It calls fire once for each timer
-// whose deadline it passes, in the order of deadlines. The timer is no longer
-// filed at that time. fire may call Schedule and Cancel, but not Advance or
-// Rewind.
+// Advance moves the wheel towards tick now, and calls fire for each timer whose
+// deadline it passes, in the order of deadlines. The timer is no longer filed
+// then. fire may call Schedule and Cancel, but not Advance or Rewind.
 //
-// Advance does at most limit steps, each of constant cost: it fires one timer,
-// sorts one timer into a finer slot, or opens a slot. It reports whether it
+// Advance does at most limit steps of constant cost, and reports whether it
 // arrived at now. If it did not, the caller calls it again, and can release its
-// lock in between. A limit below 1 does nothing. A now before [Wheel.Now] does
-// nothing and reports true: see [Wheel.Rewind].
+// lock in between. A now before [Wheel.Now] does nothing: see [Wheel.Rewind].
 //
-// Advance fires the timers of one tick in the order in which Schedule set that
-// deadline, with three exceptions:
-//   - A timer that was moved to the tick from a nearby one may precede timers
-//     that had the deadline earlier.
-//   - So may a timer that was filed during an unfinished Advance, by fire or
-//     between two calls.
-//   - A Rewind during an unfinished Advance does not keep the order of ties.
+// Timers of one tick fire in the order in which Schedule set that deadline. The
+// exceptions are timers that were moved there from a nearby tick, timers filed
+// during an unfinished Advance, and all ties after a Rewind during one.
 func (w *Wheel) Advance(now uint64, limit int, fire func(id uint32)) (arrived bool) {
 	if now < w.now {
 		return true // leaves timers unfired that a bounded call left due at w.now
@@ -37,7 +30,6 @@ func (w *Wheel) Advance(now uint64, limit int, fire func(id uint32)) (arrived bo
 // Rewind moves the wheel back to tick now, for a clock that was set back.
 // Timers keep their deadlines. The cost is constant: later calls of Advance
 // sort the timers again. Until they have, [Wheel.Next] returns now.
-//
 // If now is not before [Wheel.Now], Rewind does nothing.
 func (w *Wheel) Rewind(now uint64) {
 	if now >= w.now {
@@ -49,8 +41,7 @@ func (w *Wheel) Rewind(now uint64) {
 	w.now = now
 }
 
-// step does one step towards tick now. It returns the timer that is due, if the
-// step found one, and whether the wheel has arrived.
+// step returns the timer that is due, if it found one.
 func (w *Wheel) step(now uint64) (due uint32, arrived bool) {
 	if w.cascading != 0 {
 		return w.refile(), false
@@ -82,8 +73,7 @@ func (w *Wheel) arrive(now uint64) bool {
 }
 
 // refile moves the head of the cascading ring to its slot, or returns it if it
-// is due. A due timer is due at exactly w.now, the start of the slot that the
-// ring came from. All other timers of the wheel are later.
+// is due: at exactly w.now, the start of the slot that the ring came from.
 func (w *Wheel) refile() (due uint32) {
 	id := w.nodes.At(w.cascading).next
 	n := w.nodes.At(id)
@@ -102,15 +92,10 @@ func (w *Wheel) takeOut(level, slot int) {
 	w.slots[level][slot] = 0
 	w.vacate(level, slot)
 	if w.cascading != 0 {
-		w.splice(tail)
+		first, last := w.nodes.At(w.cascading), w.nodes.At(tail)
+		head, joined := first.next, last.next
+		first.next, w.nodes.At(joined).previous = joined, w.cascading
+		last.next, w.nodes.At(head).previous = head, tail
 	}
 	w.cascading = tail
-}
-
-// splice appends the ring that tail names to the cascading ring.
-func (w *Wheel) splice(tail uint32) {
-	first, last := w.nodes.At(w.cascading), w.nodes.At(tail)
-	head, joined := first.next, last.next
-	first.next, w.nodes.At(joined).previous = joined, w.cascading
-	last.next, w.nodes.At(head).previous = head, tail
 }

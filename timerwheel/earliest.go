@@ -11,13 +11,12 @@ import (
 // ChunkSize is the largest number of timers in a chunk.
 const ChunkSize = chunked.ChunkCells
 
-// Chunks returns the number of chunks, which are numbered from 0. A timer's id
-// determines its chunk. A caller can visit all timers one chunk at a time with
-// [Wheel.Deadlines], and release its lock in between.
+// Chunks returns the number of chunks. A timer's id determines its chunk. A
+// caller can visit them one at a time with [Wheel.Deadlines], and release its
+// lock.
 func (w *Wheel) Chunks() int { return w.nodes.Chunks() }
 
-// Deadlines appends the deadlines of the timers of a chunk to deadlines, in no
-// particular order. If there is no such chunk, it appends nothing.
+// Deadlines appends the deadlines of the timers of a chunk, in no order.
 func (w *Wheel) Deadlines(chunk int, deadlines []uint64) []uint64 {
 	if chunk >= w.nodes.Chunks() {
 		return deadlines
@@ -31,10 +30,9 @@ func (w *Wheel) Deadlines(chunk int, deadlines []uint64) []uint64 {
 	return deadlines
 }
 
-// EarliestWithin returns the ids of the n earliest timers for which wanted
-// returns true, in the order of their deadlines. If there are fewer, it returns
-// all of them. It visits at most that many timers, so that a caller that holds
-// a lock can bound the time, and returns false if it would have to visit more.
+// EarliestWithin returns the ids of the n earliest timers that are wanted, in
+// the order of their deadlines, or all if there are fewer. It returns false if
+// it would have to visit more than most timers.
 func (w *Wheel) EarliestWithin(most, n int, wanted func(id uint32) bool) (ids []uint32, ok bool) {
 	if n <= 0 {
 		return nil, true
@@ -58,7 +56,6 @@ func (w *Wheel) EarliestWithin(most, n int, wanted func(id uint32) bool) (ids []
 	return ids, true
 }
 
-// An earliest collects the earliest timers.
 type earliest struct {
 	kept    *topk.Selection[timer]
 	wanted  func(id uint32) bool
@@ -71,8 +68,7 @@ type timer struct {
 	id       uint32
 }
 
-// offerRing offers the timers of the ring that tail names. It returns false
-// when no more timers may be visited.
+// offerRing returns false when no more timers may be visited.
 func (w *Wheel) offerRing(e *earliest, tail uint32) (ok bool) {
 	for id := tail; id != 0; {
 		if e.left--; e.left < 0 {

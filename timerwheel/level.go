@@ -6,14 +6,12 @@ const (
 	levelBits     = 6
 	slotsPerLevel = 1 << levelBits
 	slotMask      = slotsPerLevel - 1
-	// levels is the number of digits of levelBits in a uint64, so that every
-	// deadline has a slot and nothing overflows.
+	// levels is the number of digits of levelBits in a uint64.
 	levels = (64 + levelBits - 1) / levelBits
 )
 
-// place returns the place of a deadline while the current tick is now. The
-// level is that of the highest base-64 digit in which the two differ. The slot
-// is the deadline's digit at that level. A slot of level l spans 64^l ticks.
+// place returns the level of the highest base-64 digit in which the current
+// tick and a deadline differ, and the deadline's digit there.
 func place(now, deadline uint64) (level, slot int) {
 	level = (63 - bits.LeadingZeros64(now^deadline|slotMask)) / levelBits
 	return level, int(deadline >> (level * levelBits) & slotMask)
@@ -27,20 +25,8 @@ func (w *Wheel) slotStart(level, slot int) uint64 {
 	return w.now&above | uint64(slot)*span
 }
 
-// link appends timer id to the ring of a slot. The tail names a ring, and its
-// next is the head, so one word gives both ends. Timers of a slot stay in the
-// order in which they were linked.
-func (w *Wheel) link(id uint32, n *node, level, slot int) {
-	if w.slots[level] == nil {
-		w.slots[level] = new([slotsPerLevel]uint32)
-	}
-	tail := &w.slots[level][slot]
-	w.append(tail, id, n)
-	w.occupied[level] |= 1 << slot
-	w.occupiedLevels |= 1 << level
-}
-
-// append appends node n of timer id to the ring that *tail names.
+// append adds a node to a ring. The tail names the ring, and its next is the
+// head.
 func (w *Wheel) append(tail *uint32, id uint32, n *node) {
 	if *tail == 0 {
 		n.next, n.previous = id, id
@@ -53,7 +39,6 @@ func (w *Wheel) append(tail *uint32, id uint32, n *node) {
 	*tail = id
 }
 
-// unlink removes timer id from its ring.
 func (w *Wheel) unlink(id uint32, n *node) {
 	if id == w.cascading {
 		w.cascading = w.detach(id, n)
@@ -72,8 +57,8 @@ func (w *Wheel) unlink(id uint32, n *node) {
 	w.detach(id, n)
 }
 
-// detach closes the ring over node n. It returns the tail that the ring would
-// have if n were its tail: the node before it, or 0 if n was alone.
+// detach closes the ring over node n, and returns the node before it, or 0 if n
+// was alone: the ring's tail if n was that.
 func (w *Wheel) detach(id uint32, n *node) (tail uint32) {
 	tail = n.previous
 	if tail == id {
@@ -86,7 +71,6 @@ func (w *Wheel) detach(id uint32, n *node) (tail uint32) {
 	return tail
 }
 
-// vacate marks a slot as empty.
 func (w *Wheel) vacate(level, slot int) {
 	w.occupied[level] &^= 1 << slot
 	if w.occupied[level] == 0 {

@@ -8,41 +8,28 @@ import (
 )
 
 // A Wheel holds timers and reports which are due. It must not be copied and is
-// not safe for concurrent use.
-//
-// The zero Wheel is empty, and its current tick is 0.
+// not safe for concurrent use. The zero Wheel is empty, at tick 0.
 type Wheel struct {
-	// now is the current tick. Every filed deadline is later, except those of
-	// timers that an unfinished Advance has still to fire.
-	now uint64
-	// occupiedLevels has a bit for each level that has an occupied slot.
-	occupiedLevels uint16
-	// occupied has, for each level, a bit for each slot that holds a timer.
-	occupied [levels]uint64
-	// slots holds, for each level, the tail of each slot's ring. A level is
-	// allocated with its first timer.
-	slots [levels]*[slotsPerLevel]uint32
-	// cascading is the tail of a ring that was removed from its slot. Its
-	// timers are being filed again, a bounded number at a time.
-	cascading uint32
-	filed     int
-	nodes     chunked.Array[node]
+	now            uint64                         // every filed deadline is later, unless an Advance is unfinished
+	occupiedLevels uint16                         // a bit for each level that has an occupied slot
+	occupied       [levels]uint64                 // a bit for each slot that holds a timer
+	slots          [levels]*[slotsPerLevel]uint32 // the tails of the rings, once a level has had a timer
+	cascading      uint32                         // the tail of a ring that left its slot, and is being filed again
+	filed          int
+	nodes          chunked.Array[node]
 }
 
-// node is the wheel's record of a timer: 16 bytes without pointers, so that the
-// garbage collector never scans it.
+// node has no pointers, so that the garbage collector never scans it.
 type node struct {
 	deadline uint64
-	// next and previous link the ring of a slot. next is 0 if and only if the
-	// timer is not filed.
+	// next and previous link a ring. next is 0 if the timer is not filed.
 	next, previous uint32
 }
 
 // New returns an empty wheel whose current tick is now.
 func New(now uint64) *Wheel { return &Wheel{now: now} }
 
-// Now returns the current tick. While Advance calls fire, that is the deadline
-// of the timer that fire is called for.
+// Now returns the current tick, or the timer's deadline during fire.
 func (w *Wheel) Now() uint64 { return w.now }
 
 // Len returns the number of filed timers.
@@ -57,13 +44,9 @@ func (w *Wheel) Deadline(id uint32) (deadline uint64, filed bool) {
 	return n.deadline, true
 }
 
-// Next returns the tick at which Advance next has work, and whether there is
-// any timer. Next never returns a tick after the earliest deadline.
-//
-// The tick is the earliest deadline, except if that deadline is far off and
-// shares its slot with many others. Then Next returns an earlier tick, at which
-// Advance sorts these timers into finer slots. So a driver that sleeps until
-// Next wakes once per deadline, and rarely in between.
+// Next returns the tick at which Advance next has work, if there is any timer.
+// It is the earliest deadline, or earlier if that is far off and shares its
+// slot with many others, which Advance then sorts into finer slots.
 func (w *Wheel) Next() (tick uint64, ok bool) {
 	if w.cascading != 0 {
 		return w.now, true // an unfinished sort has more to do
@@ -79,8 +62,6 @@ func (w *Wheel) Next() (tick uint64, ok bool) {
 	return max(start, w.earliestInRing(w.slots[level][slot], start)), true
 }
 
-// earliestInRing returns the earliest deadline of a ring, or otherwise if the
-// ring is too long to search.
 func (w *Wheel) earliestInRing(tail uint32, otherwise uint64) uint64 {
 	const longest = 32
 	earliest := uint64(math.MaxUint64)
@@ -96,11 +77,77 @@ func (w *Wheel) earliestInRing(tail uint32, otherwise uint64) uint64 {
 	return otherwise
 }
 
-// firstOccupied returns the place of the earliest timers. Every timer of a
-// level is earlier than those of the next level, and the slots of a level are
-// in order. Both follow from the highest bits in which a deadline differs from
-// now.
+// firstOccupied returns the place of the earliest timers: every timer of a
+// level is earlier than those of the next, and slots are in order.
 func (w *Wheel) firstOccupied() (level, slot int) {
 	level = bits.TrailingZeros16(w.occupiedLevels)
 	return level, bits.TrailingZeros64(w.occupied[level])
+}
+
+// Schedule files timer id under deadline, or moves it there. If deadline is not
+// after [Wheel.Now], Schedule returns false and leaves the timer unfiled: the
+// caller treats it as due.
+//
+// The caller chooses the ids, usually positions in a slice of its own. Memory
+// is proportional to their spread. Schedule panics if id is 0.
+func (w *Wheel) Schedule(id uint32, deadline uint64) bool {
+	if id == 0 {
+		panic("timerwheel: id is 0, want 1 or more")
+	}
+	if deadline <= w.now {
+		w.Cancel(id)
+		return false
+	}
+	if n := w.nodes.Lookup(id); n != nil && n.next != 0 {
+		w.move(id, n, deadline)
+		return true
+	}
+	n := w.nodes.Hold(id)
+	w.filed++
+	w.file(id, n, deadline)
+	return true
+}
+
+// Cancel removes timer id from the wheel and reports whether it was filed.
+func (w *Wheel) Cancel(id uint32) bool {
+	n := w.nodes.Lookup(id)
+	if n == nil || n.next == 0 {
+		return false
+	}
+	w.remove(id, n)
+	return true
+}
+
+// file links a node at the place of deadline. During an unfinished Advance this
+// breaks ties out of order. Filing behind the cascading ring would keep them,
+// but a steady stream of new timers could then hold up those that are due.
+func (w *Wheel) file(id uint32, n *node, deadline uint64) {
+	n.deadline = deadline
+	level, slot := place(w.now, deadline)
+	if w.slots[level] == nil {
+		w.slots[level] = new([slotsPerLevel]uint32)
+	}
+	w.append(&w.slots[level][slot], id, n)
+	w.occupied[level] |= 1 << slot
+	w.occupiedLevels |= 1 << level
+}
+
+// move only overwrites a deadline of the same slot, as Linux does for
+// MOD_TIMER_REDUCE. That covers most moves of a far timer.
+func (w *Wheel) move(id uint32, n *node, deadline uint64) {
+	fromLevel, fromSlot := place(w.now, n.deadline)
+	toLevel, toSlot := place(w.now, deadline)
+	if fromLevel == toLevel && fromSlot == toSlot {
+		n.deadline = deadline
+		return
+	}
+	w.unlink(id, n)
+	w.file(id, n, deadline)
+}
+
+func (w *Wheel) remove(id uint32, n *node) {
+	w.unlink(id, n)
+	n.deadline = 0
+	w.filed--
+	w.nodes.Release(id)
 }

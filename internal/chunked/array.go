@@ -9,52 +9,37 @@ import (
 )
 
 const (
-	chunkBits = 9
-	// ChunkCells is the number of cells in a full chunk, unless the cells are
-	// large. It is small enough that allocating a chunk is a bounded pause.
-	ChunkCells = 1 << chunkBits
-	// smallCell is the size of the largest cells of which a chunk has
-	// ChunkCells. For larger cells the number halves as their size doubles,
-	// which bounds the memory that one held cell keeps alive.
-	smallCell = 64
-	// firstCells is the initial size of the first chunk. It doubles, by
-	// copying, up to a full chunk.
-	firstCells = 8
+	ChunkCells = 512 // cells in a full chunk, unless they are large
+	// smallCell is the size beyond which chunks have fewer cells, to bound the
+	// memory that one held cell keeps alive.
+	smallCell  = 64
+	firstCells = 8 // of the first chunk, which doubles by copying
 )
 
 // CellsOf returns the number of cells of the given size in a full chunk:
-// [ChunkCells], or the largest power of two that fits into 32 KiB if that is
-// less. It is at least 2, for callers that leave position 0 unused.
-//
-// The compiler knows the size of a type and makes the result a constant, so
-// that At takes a shift and a mask. CellsOf is not generic, because each At
-// would then load a dictionary.
+// [ChunkCells], or the largest power of two that fits into 32 KiB, but at least
+// 2, for callers that leave position 0 unused. The compiler makes it a
+// constant, so that At takes a shift and a mask. If it were generic, each At
+// would load a dictionary.
 func CellsOf(size uintptr) uint32 {
 	return max(2, uint32(ChunkCells)>>bits.Len32(uint32(size-1)/smallCell))
 }
 
-// An Array holds cells of type E at uint32 positions. A chunk is allocated with
-// its first held cell and released with its last. Growing by append would copy
-// a large slab under its lock, for milliseconds.
-//
-// The zero Array is ready to use. It is not safe for concurrent use.
+// An Array holds cells at uint32 positions. A chunk is allocated with its first
+// held cell and released with its last: growing by append would copy a large
+// slab under its lock, for milliseconds. It is not safe for concurrent use.
 type Array[E any] struct {
-	// chunks and the often written held are separate, so that a count does not
-	// invalidate a reader's cache line.
+	// held is written often, and so apart from the cells that others read.
 	chunks [][]E
 	held   []int32
-	// spare is the first cell of one released chunk, so that a load that moves
-	// back and forth over the edge of a chunk does not allocate each time.
-	spare  *E
+	spare  *E         // the first cell of a released chunk, for a load that moves over its edge
 	others *Spares[E] // released chunks of this array and of others, or nil
 }
 
-// Spares has full chunks that arrays released, for use by other arrays, until
-// the garbage collector frees them. It is safe for concurrent use. A nil
-// *Spares keeps nothing.
+// Spares has full chunks that arrays released, for use by others, until the
+// garbage collector frees them. A nil *Spares keeps nothing.
 type Spares[E any] struct{ pool sync.Pool }
 
-// put adds a full chunk, given by its first cell.
 func (s *Spares[E]) put(first *E) {
 	if s != nil && first != nil {
 		s.pool.Put(first)
@@ -68,8 +53,7 @@ func (s *Spares[E]) take() (first *E) {
 	return first
 }
 
-// Share makes an empty array release its chunks to others, and take chunks from
-// it, with the contents that they were released with.
+// Share makes an empty array give chunks to others, and take them.
 func (a *Array[E]) Share(others *Spares[E]) { a.others = others }
 
 // GiveBack releases all chunks. No cell may be held, and the array must not be
@@ -111,7 +95,7 @@ func (a *Array[E]) At(i uint32) *E {
 	return &a.chunks[i/n][i%n]
 }
 
-// Lookup is like At, but returns nil if position i has no memory.
+// Lookup is At, or nil if position i has no memory.
 func (a *Array[E]) Lookup(i uint32) *E {
 	n := CellsOf(unsafe.Sizeof(*new(E)))
 	if c := i / n; int(c) < len(a.chunks) && int(i%n) < len(a.chunks[c]) {
@@ -120,17 +104,15 @@ func (a *Array[E]) Lookup(i uint32) *E {
 	return nil
 }
 
-// Hold allocates memory for position i, if necessary, and counts the position
-// as held, until one Release. The cell is zero if its last holder left it so.
+// Hold counts position i as held, until one Release.
 func (a *Array[E]) Hold(i uint32) *E {
 	cell := a.Extend(i)
 	a.held[i/CellsOf(unsafe.Sizeof(*new(E)))]++
 	return cell
 }
 
-// Release counts position i as no longer held, and releases the memory of a
-// chunk without held cells, unless it is the first. Before Release, the caller
-// zeroes the cell, or leaves in it what a later holder may see.
+// Release releases a chunk without held cells, unless it is the first. A later
+// holder may see what the caller leaves in the cell.
 func (a *Array[E]) Release(i uint32) {
 	c := i / CellsOf(unsafe.Sizeof(*new(E)))
 	a.held[c]--
@@ -155,8 +137,8 @@ func (a *Array[E]) Extend(i uint32) *E {
 	return &a.chunks[c][i%n]
 }
 
-// Drop releases the memory of chunk c, in which no cell may be held. It must
-// not be the first, which may be smaller than the others.
+// Drop releases chunk c, in which no cell may be held. It must not be the
+// first, which may be smaller than the others.
 func (a *Array[E]) Drop(c int) {
 	if a.spare == nil {
 		a.spare = &a.chunks[c][0]
@@ -200,8 +182,7 @@ func (a *Array[E]) grow(c, cell int) {
 	a.chunks[0] = grown
 }
 
-// trim removes empty chunks at the end, and shrinks the slice of chunks if it
-// is mostly unused. The last release of a burst may empty thousands of chunks.
+// trim removes empty chunks at the end. A burst may leave thousands.
 func (a *Array[E]) trim() {
 	n := len(a.chunks)
 	for n > 1 && a.chunks[n-1] == nil {

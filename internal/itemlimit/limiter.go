@@ -13,20 +13,17 @@ import (
 // ErrClosed is the error of [Limiter.Acquire] after [Limiter.Close].
 var ErrClosed = errors.New("item limiter is closed")
 
-// A Limiter is a counting semaphore for the weight of the items held. Every
-// weight is 1 or more. A weight above the whole capacity is granted when
-// nothing else is held, because it would otherwise wait forever.
+// A Limiter is a counting semaphore for the weight of the items held. A weight
+// above the whole capacity is granted when nothing else is held. A nil Limiter
+// grants every weight and counts nothing.
 //
-// ForceAcquire, TryAcquire and Release may be called with a lock held. After
-// them, once that lock is released, the caller must call Notify. No lock may be
-// held during any other method.
+// ForceAcquire, TryAcquire and Release may be called with a lock held. Once it
+// is released, the caller must call Notify. No lock may be held during any
+// other method.
 //
 // A Release and a new waiter cannot miss each other. Release lowers held, and
 // Notify then checks for waiters. Acquire adds its waiter, and then checks
 // held. The later of the two checks sees the other change.
-//
-// A nil Limiter grants every weight and counts nothing, so that a queue without
-// a limit has no cost.
 type Limiter struct {
 	capacity   int64
 	held       atomic.Int64
@@ -37,14 +34,11 @@ type Limiter struct {
 	mu    sync.Mutex // guards the fields below
 	first *waiter
 	last  *waiter
-	// granting is true while a granted waiter has not called FinishAcquire. The
-	// next waiter is granted after that, so that items are added in the order
-	// of the waiters.
+	// granting lasts until FinishAcquire, so that items are added in order.
 	granting bool
 	closed   bool // no waiter is granted any more
 }
 
-// A waiter is an Acquire that waits in the list of a Limiter.
 type waiter struct {
 	weight         int64
 	next, previous *waiter
@@ -52,10 +46,9 @@ type waiter struct {
 	refused        bool          // it left because of Close
 }
 
-// New returns a Limiter of the given capacity. Notify calls hook with true when
-// the weight held rises to high, and with false when it then falls to low.
-//
-// If capacity is 0, there is no limit. If hook is nil too, New returns nil.
+// New returns a Limiter, or nil without a capacity and a hook. Notify calls
+// hook with true when the weight held rises to high, and with false when it
+// then falls to low.
 func New(capacity, high, low int64, hook func(high bool)) *Limiter {
 	if capacity == 0 && hook == nil {
 		return nil
@@ -75,13 +68,11 @@ func (l *Limiter) ForceAcquire(weight int64) {
 	}
 }
 
-// TryAcquire adds weight to the weight held and reports true, if the capacity
-// allows and no caller waits.
+// TryAcquire adds weight, if the capacity allows and no caller waits.
 func (l *Limiter) TryAcquire(weight int64) bool {
 	return l == nil || l.waiting.Load() == 0 && l.reserve(weight)
 }
 
-// reserve adds weight to the weight held, if the capacity allows.
 func (l *Limiter) reserve(weight int64) bool {
 	for {
 		held := l.held.Load()
@@ -109,8 +100,7 @@ func (l *Limiter) Held() int64 {
 	return l.held.Load()
 }
 
-// Exceeded returns the number of calls of ForceAcquire that went beyond the
-// capacity.
+// Exceeded returns the number of ForceAcquires beyond the capacity.
 func (l *Limiter) Exceeded() uint64 {
 	if l == nil {
 		return 0
@@ -119,7 +109,7 @@ func (l *Limiter) Exceeded() uint64 {
 }
 
 // Notify grants the first waiter, if the capacity allows, and calls the hook of
-// the watermarks if one was reached. It must follow each change of the weight.
+// the watermarks. It must follow each change of the weight.
 func (l *Limiter) Notify() {
 	if l != nil {
 		l.notify()
@@ -143,8 +133,7 @@ func (l *Limiter) grantLocked() {
 	}
 }
 
-// FinishAcquire ends an Acquire that returned nil. The caller must call it when
-// its item has been added, or could not be.
+// FinishAcquire follows an Acquire, when the item was added, or could not be.
 func (l *Limiter) FinishAcquire() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -153,12 +142,8 @@ func (l *Limiter) FinishAcquire() {
 	l.grantLocked()
 }
 
-// Acquire waits until the capacity allows weight, and adds it to the weight
-// held. Waiters are granted in the order of their calls. After Acquire returns
-// nil, the caller must call [Limiter.FinishAcquire].
-//
-// If ctx ends first, Acquire returns ctx.Err(). If the Limiter is closed, it
-// returns ErrClosed.
+// Acquire waits, in the order of calls, until the capacity allows weight, or
+// returns ctx.Err() or ErrClosed. If it does not, FinishAcquire must follow.
 func (l *Limiter) Acquire(ctx context.Context, weight int64) error {
 	w := &waiter{weight: weight, done: make(chan struct{})}
 	if !l.enqueue(w) {
@@ -178,7 +163,6 @@ func (l *Limiter) Acquire(ctx context.Context, weight int64) error {
 	return nil
 }
 
-// enqueue appends a waiter to the list, unless the Limiter is closed.
 func (l *Limiter) enqueue(w *waiter) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -196,7 +180,6 @@ func (l *Limiter) enqueue(w *waiter) bool {
 	return true
 }
 
-// cancel removes a waiter from the list, and reports whether it was there.
 func (l *Limiter) cancel(w *waiter) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -210,7 +193,7 @@ func (l *Limiter) cancel(w *waiter) bool {
 	return true
 }
 
-// unlinkLocked removes a waiter from the list and wakes it.
+// unlinkLocked also wakes the waiter.
 func (l *Limiter) unlinkLocked(w *waiter) {
 	if w.previous == nil {
 		l.first = w.next
@@ -241,5 +224,45 @@ func (l *Limiter) Close() {
 	for l.first != nil {
 		l.first.refused = true
 		l.unlinkLocked(l.first)
+	}
+}
+
+// watermarks call a hook when the weight held rises to high, and when it then
+// falls to low. Calls alternate and never overlap. A goroutine that finds a
+// call due sets busy, makes the call, clears busy, and checks again, for
+// changes during a call. Several of these lead to one call, or to none if they
+// cancel out.
+type watermarks struct {
+	high, low    int64
+	hook         func(high bool)
+	reportedHigh atomic.Bool // the argument of the last call
+	busy         atomic.Bool // a goroutine makes calls
+}
+
+// notify makes the calls that are due. No lock may be held.
+func (w *watermarks) notify(held *atomic.Int64) {
+	if w.hook == nil {
+		return
+	}
+	for w.due(held.Load()) && w.busy.CompareAndSwap(false, true) {
+		w.report(held)
+	}
+}
+
+func (w *watermarks) due(held int64) bool {
+	if w.reportedHigh.Load() {
+		return held <= w.low
+	}
+	return held >= w.high
+}
+
+// report makes the calls that are due, with busy set. The hook may panic, so
+// reportedHigh is set before the call.
+func (w *watermarks) report(held *atomic.Int64) {
+	defer w.busy.Store(false)
+	for w.due(held.Load()) {
+		high := !w.reportedHigh.Load()
+		w.reportedHigh.Store(high)
+		w.hook(high)
 	}
 }

@@ -3,14 +3,14 @@ package topk
 
 import (
 	"cmp"
+	"container/heap"
 	"slices"
 )
 
-// A Selection keeps the first values, in the order of a comparison, of those
-// that are added. It must be made by [New]. It is not safe for concurrent use.
-//
-// It is a binary heap with the last kept value at its root. Most values of a
-// long sequence come after the root and cost one comparison.
+// A Selection keeps the first of the values that are added, in the order of a
+// comparison. It is a binary heap with the last kept value at its root: most
+// values of a long sequence cost one comparison. It is not safe for concurrent
+// use.
 type Selection[T any] struct {
 	n       int
 	compare func(a, b T) int
@@ -46,45 +46,26 @@ func (s *Selection[T]) Add(value T) (out T, dropped bool) {
 	added := placed[T]{s.seen, value}
 	if !s.Full() {
 		s.heap = append(s.heap, added)
-		s.rise(len(s.heap) - 1)
+		heap.Fix(s, len(s.heap)-1)
 		return out, false
 	}
 	out, s.heap[0] = s.heap[0].value, added
-	s.sink(0)
+	heap.Fix(s, 0)
 	return out, true
 }
 
-// order compares kept values, and those that compare equal by their places.
 func (s *Selection[T]) order(a, b *placed[T]) int {
 	return cmp.Or(s.compare(a.value, b.value), cmp.Compare(a.place, b.place))
 }
 
-func (s *Selection[T]) rise(i int) {
-	for i > 0 {
-		parent := (i - 1) / 2
-		if s.order(&s.heap[i], &s.heap[parent]) < 0 {
-			return
-		}
-		s.heap[i], s.heap[parent] = s.heap[parent], s.heap[i]
-		i = parent
-	}
-}
+// Less, Swap, Push, Pop and Len implement heap.Interface.
+func (s *Selection[T]) Less(i, j int) bool { return s.order(&s.heap[i], &s.heap[j]) > 0 }
 
-func (s *Selection[T]) sink(i int) {
-	for {
-		last := i
-		for child := 2*i + 1; child <= 2*i+2 && child < len(s.heap); child++ {
-			if s.order(&s.heap[child], &s.heap[last]) > 0 {
-				last = child
-			}
-		}
-		if last == i {
-			return
-		}
-		s.heap[i], s.heap[last] = s.heap[last], s.heap[i]
-		i = last
-	}
-}
+func (s *Selection[T]) Swap(i, j int) { s.heap[i], s.heap[j] = s.heap[j], s.heap[i] }
+
+func (s *Selection[T]) Push(any) { panic("topk: use Add") } // it would allocate
+
+func (s *Selection[T]) Pop() any { panic("topk: use Values") }
 
 func (s *Selection[T]) Len() int { return len(s.heap) }
 
