@@ -1,5 +1,5 @@
-// Command bench compares package cluster with a plain JetStream consumer, in
-// turns, on servers in this process.
+// Command bench compares package cluster with a plain JetStream consumer, and
+// with asynq if there is a redis-server, in turns, on servers of its own.
 //
 //	go run -C cluster/test ./bench
 package main
@@ -10,6 +10,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"runtime"
@@ -34,6 +35,11 @@ func subjects(partitions int) (all []subject) {
 		all = append(all, subject{fmt.Sprintf("R%d, plain consumer", replicas), plain(replicas)})
 		for nodes := 1; nodes <= 3; nodes++ {
 			all = append(all, subject{fmt.Sprintf("R%d, cluster, nodes: %d", replicas, nodes), clustered(replicas, nodes, partitions)})
+		}
+	}
+	if _, err := exec.LookPath("redis-server"); err == nil {
+		for _, fsync := range []string{"everysec", "always"} {
+			all = append(all, subject{"asynq, unique, appendfsync " + fsync, asynqUnique(fsync)})
 		}
 	}
 	return all
