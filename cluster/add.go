@@ -28,17 +28,15 @@ type AddOptions struct {
 // runs once more.
 //
 // Add returns [ErrFull], [ErrClosed], an error that wraps [ErrKey],
-// nats.ErrMaxPayload if the headers are too large, and the error of ctx if it
-// ends first. It waits at most 20 seconds for servers that elect a leader.
-// After another error the key may have been stored or not. Adding it again is
-// harmless.
+// nats.ErrMaxPayload if the headers are too large, and the error of ctx. It
+// waits at most 20 seconds for a leader. After another error the key may have
+// been stored, and can be added again.
 func (n *Node[K]) Add(ctx context.Context, key K) error {
 	return n.AddWith(ctx, key, AddOptions{})
 }
 
-// AddAfter adds a key after a delay, and returns as Add does. The node's clock,
-// Options.Queue.Clock, says when the delay ends. The servers look for ends up
-// to four times a second.
+// AddAfter adds a key after a delay, and returns as Add does. Options.Queue.Clock
+// says when the delay ends. The servers look for ends up to four times a second.
 func (n *Node[K]) AddAfter(ctx context.Context, key K, delay time.Duration) error {
 	return n.AddWith(ctx, key, AddOptions{After: delay})
 }
@@ -95,11 +93,9 @@ func (n *Node[K]) AddAll(ctx context.Context, keys ...K) error {
 	return n.added(len(keys), nil)
 }
 
-// A sending is a message that was sent, and the answer to come, or nil if the
-// window was full.
 type sending struct {
 	message *nats.Msg
-	answer  jetstream.PubAckFuture
+	answer  jetstream.PubAckFuture // nil if the window was full
 }
 
 // arrive waits until a message is stored. If the answer is lost, or if there is
@@ -121,13 +117,13 @@ func (n *Node[K]) arrive(ctx context.Context, s sending) error {
 	}
 }
 
-// Put adds a value of a key. A run of the key gets the values that are pending,
-// in the order in which the servers have stored them.
+// Put adds a value of a key. A run of the key gets its pending values, in the
+// order in which the servers have stored them.
 //
-// Put returns as Add does, and an error that wraps nats.ErrMaxPayload if the
-// value is larger than the servers take, less about 1 KiB and six times the
-// size of the key. After an error of another kind, the value may have been
-// stored, and a Put again stores it twice: see [Node.PutOnce].
+// Put returns as Add does. The servers take values up to their limit, less about
+// 1 KiB and six times the size of the key: beyond, the error wraps
+// nats.ErrMaxPayload. After another error the value may have been stored, and a
+// second Put stores it twice: see [Node.PutOnce].
 func (n *Node[K]) Put(ctx context.Context, key K, value []byte) error {
 	m, _, err := n.valueMessage(ctx, key, value)
 	if err != nil {
@@ -136,9 +132,8 @@ func (n *Node[K]) Put(ctx context.Context, key K, value []byte) error {
 	return n.added(1, n.publishOnce(ctx, m))
 }
 
-// PutOnce is Put of a value that has an id. If the servers have stored a value
-// of the key with that id in the last two minutes, they do not store this one,
-// and PutOnce returns nil. So it can be repeated after any error.
+// PutOnce is Put of a value that has an id, and can be repeated after any error:
+// within two minutes the servers store a key's value with that id once.
 func (n *Node[K]) PutOnce(ctx context.Context, key K, value []byte, id string) error {
 	if id == "" {
 		return errors.New("cluster: PutOnce wants an id")
@@ -159,13 +154,9 @@ func (n *Node[K]) valueMessage(ctx context.Context, key K, value []byte) (m *nat
 	return m, token, n.fill(ctx, m, value)
 }
 
-// PutAfter adds a value of a key after a delay, as AddAfter does. Each value
-// has its own delay, and its place in the order of the key is that of its
-// arrival: values whose delays end at nearly the same time may come in either
-// order.
-//
-// If all nodes end after a value has arrived, and before they know, and stay
-// away for more than two minutes, the value may arrive twice.
+// PutAfter adds a value of a key after a delay, as AddAfter does. Each value has
+// its own delay, and follows the values that have arrived before its end. It may
+// arrive twice if all nodes end in that moment, and stay away for two minutes.
 func (n *Node[K]) PutAfter(ctx context.Context, key K, value []byte, delay time.Duration) error {
 	if delay <= 0 {
 		return n.Put(ctx, key, value)
@@ -182,8 +173,8 @@ func (n *Node[K]) PutAfter(ctx context.Context, key K, value []byte, delay time.
 	return n.added(1, n.publish(ctx, m, jetstream.WithMsgID(id)))
 }
 
-// delayedCount is what a node knows of the number of delayed messages. The
-// server cannot refuse one: a stream with schedules cannot discard what is new.
+// A delayedCount is the number of delayed messages, as far as a node knows. The
+// server cannot refuse one: a stream with schedules cannot have DiscardNew.
 type delayedCount struct {
 	mu    sync.Mutex
 	asked time.Time
@@ -193,7 +184,6 @@ type delayedCount struct {
 // countedFor is how long a node counts by itself before it asks again.
 const countedFor = time.Second
 
-// admit returns ErrFull if the stream has as many messages as the limit.
 func (d *delayedCount) admit(ctx context.Context, stream jetstream.Stream, limit int64) error {
 	if limit == 0 {
 		return nil

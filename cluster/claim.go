@@ -18,11 +18,10 @@ type Claim[K comparable] struct {
 	run *run[K]
 }
 
-// A Fence names a partition and the epoch of its owner. Each owner has a
-// greater epoch than those before. A sink that keeps the greatest epoch of each
-// partition, and refuses a write with a lesser one, accepts nothing from a node
-// that has lost the partition. This is a fencing token (M. Kleppmann, "How to
-// do distributed locking", 2016).
+// A Fence is a fencing token (M. Kleppmann, "How to do distributed locking",
+// 2016). Each owner of a partition has a greater epoch than those before. A sink
+// that refuses a write with an epoch less than the greatest it knows accepts
+// nothing from a node that has lost the partition.
 type Fence struct {
 	Partition int
 	Epoch     uint64
@@ -36,7 +35,7 @@ func (c Claim[K]) Fence() Fence { return c.run.partition.fence() }
 func (c Claim[K]) Attempt() int { return c.run.partition.failuresOf(c.Key) + 1 }
 
 // Sequence returns the place in the stream of the newest add that the run
-// serves. It grows with each run of the key, unless a run is repeated.
+// serves. A run that is repeated may have the same, and later ones greater.
 func (c Claim[K]) Sequence() uint64 {
 	return c.run.messages[len(c.run.messages)-1].Sequence
 }
@@ -48,12 +47,10 @@ type Value struct {
 }
 
 // Values returns the values of the key that the run serves, oldest first, if
-// the queue has [Options].Values. A run that is repeated may have values that
-// the sink has. A sink that keeps the Sequence of the last value for each key
-// can skip those. [Values] decodes and merges them.
+// the queue has [Options].Values. A run may be repeated with values that the
+// sink has: [Values.After] merges those that it does not have.
 func (c Claim[K]) Values() []Value { return c.run.values() }
 
-// A run is the processing of a key.
 type run[K comparable] struct {
 	key       K
 	claim     worker.Claim[K] // of the node's queue
@@ -67,12 +64,9 @@ type run[K comparable] struct {
 	keep bool
 }
 
-// Headers returns the headers of the messages that the run serves, oldest
-// first: what [Options].Inject wrote into them, beside those of the servers. A
-// run that is repeated gets them again. Do not change them.
-//
-// Without [Options].Values there is one message, that of the last add before
-// the run. The adds that it replaced have left no headers.
+// Headers returns what [Options].Inject wrote into the messages that the run
+// serves, oldest first, beside the headers of the servers. Do not change them.
+// Without [Options].Values there is one message: that of the last add.
 func (c Claim[K]) Headers() []nats.Header {
 	headers := make([]nats.Header, len(c.run.messages))
 	for i, m := range c.run.messages {

@@ -18,9 +18,8 @@ import (
 // readyWithin is how long a server that Join starts may take to be ready.
 const readyWithin = 20 * time.Second
 
-// connect connects to the servers of the options, or to one that it starts,
-// and returns as s. stop ends the connection and that server, but not a
-// connection that the options have.
+// connect returns s if it has started a server. stop ends that server and the
+// connection, unless the options have the connection.
 func (o Options[K]) connect() (connection *nats.Conn, s *server.Server, stop func(), err error) {
 	if o.Connection != nil {
 		if o.Connection.IsClosed() {
@@ -48,7 +47,7 @@ func (o Options[K]) connect() (connection *nats.Conn, s *server.Server, stop fun
 	return connection, s, func() { connection.Close(); stopServer() }, nil
 }
 
-// redacted returns the URLs of servers without passwords.
+// redacted removes passwords from URLs.
 func redacted(servers string) string {
 	all := strings.Split(servers, ",")
 	for i, server := range all {
@@ -61,7 +60,6 @@ func redacted(servers string) string {
 	return strings.Join(all, ",")
 }
 
-// jetStream returns a client of the domain.
 func (o Options[K]) jetStream(connection *nats.Conn) (jetstream.JetStream, error) {
 	window, timeout := jetstream.WithPublishAsyncMaxPending(publishWindow), jetstream.WithPublishAsyncTimeout(answerTime)
 	if o.Domain != "" {

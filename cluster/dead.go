@@ -33,8 +33,8 @@ type DeadLetter[K comparable] struct {
 // letterHeader has a letter as JSON. The message is the value.
 const letterHeader = "Shardq-Letter"
 
-// maxReason limits DeadLetter.Reason, and maxLetter a letter as JSON, in which
-// a character can take six bytes: headers count as the message's size.
+// The limits of DeadLetter.Reason, and of a letter as JSON, in which a character
+// can take six bytes: headers count as the message's size.
 const (
 	maxReason = 512
 	maxLetter = 1024
@@ -62,8 +62,7 @@ func (n *Node[K]) bury(f worker.Failure[K]) bool {
 	return true
 }
 
-// text returns the letter as JSON, so that with the header's name it has at
-// most maxLetter bytes.
+// text returns the letter as JSON, with room for the header's name.
 func (l DeadLetter[K]) text() ([]byte, error) {
 	for {
 		text, err := json.Marshal(l)
@@ -98,9 +97,9 @@ func (n *Node[K]) storeDead(key K, letter DeadLetter[K], values []Value) error {
 	return nil
 }
 
-// buryUnreadable stores a message whose key cannot be read as a dead letter.
-// Otherwise it would keep a place of MaxAckPending forever. If that fails, the
-// message stays, and the watchdog has the server deliver it again.
+// buryUnreadable makes a message whose key cannot be read a dead letter: it would
+// keep a place of MaxAckPending forever. If that fails, the watchdog has the
+// server deliver the message again.
 func (p *partition[K]) buryUnreadable(m jetstream.Msg, sequence uint64, reason error) {
 	n := p.node
 	token := m.Subject()[strings.LastIndexByte(m.Subject(), '.')+1:]
@@ -134,9 +133,8 @@ func (n *Node[K]) deadMessage(partition int, token string, letter, value []byte)
 }
 
 // Dead returns the keys that were discarded before the call, in the order of
-// their last discard. They stay until [Node.Revive] or [Node.Forget]. A letter
-// that cannot be read comes with an error that wraps [ErrLetter], and the
-// others follow. After another error nothing follows.
+// their last discard. A letter that cannot be read comes with an error that
+// wraps [ErrLetter], and others follow. After another error nothing follows.
 func (n *Node[K]) Dead(ctx context.Context) iter.Seq2[DeadLetter[K], error] {
 	return func(yield func(DeadLetter[K], error) bool) {
 		info, err := n.streams.dead.Info(ctx)

@@ -9,8 +9,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// ownerConsumer is the consumer of a partition's stream.
-const ownerConsumer = "owner"
+const ownerConsumer = "owner" // of a partition's stream
 
 // A feed hands the messages of a partition to its owner, in the order of the
 // stream. Whenever it begins, it has the server begin with the oldest message,
@@ -81,9 +80,9 @@ func (f *feed[K]) receive(m jetstream.Msg) {
 	}
 }
 
-// isNext reports whether no message is missing before the one with the given
-// number. A server that has become the consumer's leader may count from a
-// lesser number again: what it delivers twice is known.
+// isNext reports whether no message before this number is missing. A server that
+// has become the consumer's leader may count from a lesser number again: what it
+// delivers twice is known.
 func (f *feed[K]) isNext(number uint64) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -98,10 +97,9 @@ func (f *feed[K]) isNext(number uint64) bool {
 	return true
 }
 
-// failed begins again if an operator has deleted the consumer.
 func (f *feed[K]) failed(err error) {
 	if !isDeleted(err) {
-		return // the client repeats its request
+		return // the client repeats its request, if no operator has deleted the consumer
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -167,8 +165,8 @@ type watchdog struct {
 
 const maxMissed = 3
 
-// isLost takes in a check. It reports whether maxMissed checks in a row have
-// missed a message, while the oldest one stayed the same.
+// isLost reports whether maxMissed checks in a row, with this one, have missed a
+// message while the oldest one stayed the same.
 func (w *watchdog) isLost(oldest uint64, misses bool) bool {
 	if oldest != w.oldest {
 		w.missed = 0
@@ -184,9 +182,9 @@ func (w *watchdog) isLost(oldest uint64, misses bool) bool {
 	return lost
 }
 
-// misses reports whether the consumer of a partition has lost a message: its
-// owner does not have the oldest one, or the consumer counts fewer messages
-// than there are. Only counts between which nothing has changed are compared.
+// misses reports whether the consumer has lost a message: the owner does not have
+// the oldest one, or the consumer counts fewer messages than there are. Only
+// counts between which nothing has changed are compared.
 func (f *feed[K]) misses(ctx context.Context, holds func(sequence uint64) bool) (oldest uint64, misses bool, err error) {
 	before, err := f.stream.Info(ctx)
 	if err != nil || before.State.Msgs == 0 {
@@ -209,7 +207,6 @@ func (f *feed[K]) misses(ctx context.Context, holds func(sequence uint64) bool) 
 	return oldest, same && after.State.Msgs > counted.NumPending+uint64(counted.NumAckPending), nil
 }
 
-// check begins again if a message of the partition is lost.
 func (f *feed[K]) check(ctx context.Context, holds func(sequence uint64) bool) {
 	oldest, misses, err := f.misses(ctx, holds)
 	if err != nil || !f.watchdog.isLost(oldest, misses) {

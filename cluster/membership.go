@@ -15,8 +15,8 @@ import (
 	"github.com/shardq/shardq/cluster/internal/member"
 )
 
-// A membership is a node's part in the cluster: what it hears of the others,
-// and which partitions it owns.
+// A membership is what a node hears of the others, and which partitions it
+// owns.
 type membership[K comparable] struct {
 	node   *Node[K]
 	leases lease.Store
@@ -59,7 +59,6 @@ func (m *membership[K]) say(ctx context.Context, data []byte) error {
 	return m.node.publish(ctx, heartbeat, jetstream.WithMsgTTL(m.node.options.Lease))
 }
 
-// hear takes in what nodes say, and the server's markers of what has expired.
 func (m *membership[K]) hear(msg jetstream.Msg) {
 	expired := msg.Headers().Get(jetstream.MarkerReasonHeader) != ""
 	id, isMember := m.node.names.MemberOf(msg.Subject())
@@ -75,7 +74,6 @@ func (m *membership[K]) hear(msg jetstream.Msg) {
 
 func (m *membership[K]) wake() { wake(m.changed) }
 
-// wake sends to a channel with room for one.
 func wake(c chan<- struct{}) {
 	select {
 	case c <- struct{}{}:
@@ -83,7 +81,6 @@ func wake(c chan<- struct{}) {
 	}
 }
 
-// run takes and gives partitions until ctx ends.
 func (m *membership[K]) run(ctx context.Context) {
 	m.work.Go(func() { m.keepBeating(ctx) })
 	ticker := time.NewTicker(m.node.options.Lease / 4)
@@ -118,8 +115,6 @@ func (m *membership[K]) keepBeating(ctx context.Context) {
 
 const acquiring = 16 // leases at once
 
-// rebalance takes the partitions that should be this node's and that nobody
-// has, and gives up those that should be another's.
 func (m *membership[K]) rebalance(ctx context.Context) {
 	members := m.table.Members(time.Now())
 	m.listenAgain(ctx, len(members) == 0)
@@ -192,7 +187,6 @@ func (m *membership[K]) disown(p *partition[K]) {
 	m.wake()
 }
 
-// giveUp hands a partition over, in the background.
 func (m *membership[K]) giveUp(p *partition[K]) {
 	if !p.beginLeave() {
 		return
@@ -205,7 +199,6 @@ func (m *membership[K]) giveUp(p *partition[K]) {
 	})
 }
 
-// leave hands all partitions over, and tells the others.
 func (m *membership[K]) leave() {
 	m.stopListening()
 	ctx, cancel := context.WithTimeout(context.Background(), m.node.options.Lease)
@@ -219,8 +212,8 @@ func (m *membership[K]) leave() {
 	m.work.Wait()
 }
 
-// lastOf configures a consumer of the last message of each subject, and of all
-// later ones. It ends soon after its node.
+// lastOf configures a consumer that begins with the last message of each
+// subject, and ends soon after its node.
 func lastOf(subjects ...string) jetstream.ConsumerConfig {
 	return jetstream.ConsumerConfig{
 		FilterSubjects: subjects, DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy,
@@ -241,10 +234,9 @@ func (m *membership[K]) listen(ctx context.Context) error {
 	return err
 }
 
-// listenAgain makes another consumer whenever the client reports an error, or
-// when a node has not even heard itself for long, at most once in half a lease.
-// A server that stops loses the consumer. The client's own ordered consumer
-// recovers from that, but has been seen to stay silent.
+// listenAgain makes another consumer, at most once in half a lease, if this one
+// has failed or is silent: a server that stops loses it. The client's own
+// ordered consumer recovers from that, but has been seen to stay silent.
 func (m *membership[K]) listenAgain(ctx context.Context, silent bool) {
 	half := m.node.options.Lease / 2
 	if !silent && !m.failed.Load() || time.Since(m.asked) < half {

@@ -22,7 +22,6 @@ const (
 	targetHeader   = "Nats-Schedule-Target"
 )
 
-// destination returns where an add stores a key.
 func (n *Node[K]) destination(key K, value bool) (partition int, token string, err error) {
 	switch {
 	case n.options.Values != value:
@@ -44,8 +43,8 @@ func (n *Node[K]) place(key K) (partition int, token string, err error) {
 	return names.Partition(data, n.options.Partitions), token, nil
 }
 
-// decode returns the key of its encoding. A panic of the codec, in a goroutine
-// of the connection, would end the program each time it starts.
+// decode recovers from the codec's panics: in a goroutine of the connection,
+// one would end the program each time it starts.
 func (n *Node[K]) decode(data []byte) (key K, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -55,7 +54,6 @@ func (n *Node[K]) decode(data []byte) (key K, err error) {
 	return n.options.Codec.Decode(data)
 }
 
-// now returns the time of day, by the queue's clock.
 func (n *Node[K]) now() time.Time {
 	if c := n.options.Queue.Clock; c != nil {
 		return c.Now()
@@ -63,15 +61,13 @@ func (n *Node[K]) now() time.Time {
 	return time.Now()
 }
 
-// workMessage returns the message that makes a key pending.
 func (n *Node[K]) workMessage(partition int, token string, priority int) *nats.Msg {
 	m := nats.NewMsg(n.names.Key(names.Work, partition, token))
 	setPriority(m, priority)
 	return m
 }
 
-// scheduleMessage returns the message that has the servers publish another one
-// when the key is due.
+// scheduleMessage has the servers publish another message when the key is due.
 func (n *Node[K]) scheduleMessage(partition int, token string, at time.Time, priority int) *nats.Msg {
 	m := nats.NewMsg(n.names.Key(names.Delay, partition, token))
 	m.Header.Set(scheduleHeader, "@at "+at.UTC().Format(time.RFC3339Nano))
@@ -80,7 +76,6 @@ func (n *Node[K]) scheduleMessage(partition int, token string, at time.Time, pri
 	return m
 }
 
-// scheduledFor returns when a delayed key is due.
 func scheduledFor(header nats.Header) (time.Time, error) {
 	return time.Parse("@at "+time.RFC3339Nano, header.Get(scheduleHeader))
 }
@@ -96,9 +91,9 @@ func priorityOf(header nats.Header) int {
 	return priority
 }
 
-// fill writes the user's headers and a value into the message of an add. It
-// returns an error if the servers could not store what the message may become:
-// one with a delay, or a dead letter.
+// fill writes the user's headers and a value into a message. It returns an
+// error if the servers could not store what it may become: delayed, or a dead
+// letter.
 func (n *Node[K]) fill(ctx context.Context, m *nats.Msg, value []byte) error {
 	if n.options.Inject != nil {
 		written := nats.Header{}
@@ -114,7 +109,6 @@ func (n *Node[K]) fill(ctx context.Context, m *nats.Msg, value []byte) error {
 	return nil
 }
 
-// fillDelayed is fill for a message with a delay, if there is room for it.
 func (n *Node[K]) fillDelayed(ctx context.Context, m *nats.Msg, value []byte) error {
 	if err := n.fill(ctx, m, value); err != nil {
 		return err
@@ -132,13 +126,12 @@ func carry(to, from nats.Header) {
 	}
 }
 
-// busyTime is how long an add waits while the server is storing another of its
+// busyTime is the wait while the server is storing another message of a
 // subject.
 const busyTime = 20 * time.Millisecond
 
-// schedule stores the message of a schedule, which is due then. If the key is
-// delayed already, the earlier time counts. Of concurrent writers one is first,
-// and the others read again.
+// schedule stores a message that is due then, unless the key is due before. Of
+// concurrent writers one is first, and the others read again.
 func (n *Node[K]) schedule(ctx context.Context, m *nats.Msg, at time.Time) error {
 	ctx, cancel := context.WithTimeout(ctx, electionTime)
 	defer cancel()

@@ -100,12 +100,12 @@ func Join[K comparable](ctx context.Context, options Options[K]) (*Node[K], erro
 	return n, nil
 }
 
-// publishWindow limits the messages without an answer of a server yet.
+// publishWindow limits the messages that no server has answered yet.
 const publishWindow = 1024
 
-// answerTime is how long a node waits for the answer to such a message. It is
-// much shorter than the time in which the servers recognize the second move of
-// a delayed value, so that a value whose answer is lost is stored once.
+// answerTime is how long a node waits for such an answer. It is much shorter
+// than the time in which the servers recognize the second move of a delayed
+// value, so that a value whose answer is lost is stored once.
 const answerTime = 2 * time.Second
 
 // ID returns the id of the node, which no other has or had.

@@ -104,8 +104,7 @@ type Options[K comparable] struct {
 	Logger *slog.Logger
 }
 
-// minLease is the least Options.Lease. Requests to the servers live for half of
-// it, and at least a second.
+// minLease is in seconds, as requests to the servers live for at least one.
 const minLease = 2 * time.Second
 
 // A Codec encodes keys as bytes.
@@ -119,8 +118,6 @@ type text struct{}
 func (text) Encode(key string) ([]byte, error)  { return []byte(key), nil }
 func (text) Decode(data []byte) (string, error) { return string(data), nil }
 
-// complete returns the options with defaults, or an error that lists all
-// faults.
 func (o Options[K]) complete() (Options[K], error) {
 	var faults []error
 	fault := func(is bool, format string, arguments ...any) {
@@ -163,7 +160,6 @@ func (o Options[K]) complete() (Options[K], error) {
 	return o, errors.Join(faults...)
 }
 
-// checkServers reports options that exclude one another.
 func (o Options[K]) checkServers(fault func(is bool, format string, arguments ...any)) {
 	if o.Connection != nil {
 		fault(o.Servers != "", "Servers is %q: want none with Connection", o.Servers)
@@ -179,7 +175,7 @@ func (o Options[K]) checkServers(fault func(is bool, format string, arguments ..
 	}
 }
 
-// maxTaken returns how many messages of a partition its owner may have taken.
+// maxTaken limits the messages that the owner of a partition has taken.
 func (o Options[K]) maxTaken() int { return max(1, min(o.MaxAckPending, o.MaxHeld/o.Partitions)) }
 
 // defaults sets a value that is zero.

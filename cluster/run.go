@@ -136,7 +136,6 @@ type source[K comparable] struct{ *Node[K] }
 
 func (s source[K]) Name() string { return s.options.Name }
 
-// ClaimBatch claims keys whose partitions the node may work on.
 func (s source[K]) ClaimBatch(ctx context.Context, dst []worker.Claim[K]) (claimed int, err error) {
 	for claimed == 0 {
 		n, err := s.queue.ClaimBatch(ctx, dst)
@@ -153,8 +152,8 @@ func (s source[K]) ClaimBatch(ctx context.Context, dst []worker.Claim[K]) (claim
 	return claimed, nil
 }
 
-// begin begins the run of a key, unless its partition is another node's by now,
-// or a lease is too old for work to begin. Then the key waits for the lease.
+// begin returns false if the partition is another node's by now. If a lease is
+// too old for work to begin, the key waits for its renewal.
 func (s source[K]) begin(claim worker.Claim[K]) bool {
 	p := s.partitionOf(claim.Item)
 	if p == nil {
@@ -186,8 +185,6 @@ func (n *Node[K]) partitionOf(key K) *partition[K] {
 	return n.owned[names.Partition(data, n.options.Partitions)]
 }
 
-// attempt returns the run of a key, whose handler is about to be called. If the
-// lease may be lost, cancel ends the handler's context.
 func (n *Node[K]) attempt(key K, cancel context.CancelCauseFunc) *run[K] {
 	n.mu.Lock()
 	r := n.runs[key]
@@ -199,7 +196,6 @@ func (n *Node[K]) attempt(key K, cancel context.CancelCauseFunc) *run[K] {
 	return r
 }
 
-// cancelRuns ends the contexts of the handlers of a partition that has ended.
 func (n *Node[K]) cancelRuns(p *partition[K]) {
 	var all []context.CancelCauseFunc
 	n.mu.Lock()
@@ -228,7 +224,6 @@ func (s source[K]) settle(r *run[K], done bool, end func() error) error {
 	return end()
 }
 
-// claimed returns the run of a claim that has not ended, or nil.
 func (s source[K]) claimed(key K, token worker.Token) *run[K] {
 	if r := s.runOf(key); r != nil && r.claim.Token() == token {
 		return r
@@ -236,7 +231,6 @@ func (s source[K]) claimed(key K, token worker.Token) *run[K] {
 	return nil
 }
 
-// DoneClaim acknowledges what the run has served.
 func (s source[K]) DoneClaim(key K, token worker.Token) error {
 	r := s.claimed(key, token)
 	if r == nil {
@@ -250,8 +244,8 @@ func (s source[K]) DoneClaim(key K, token worker.Token) error {
 	return s.settle(r, true, r.claim.Done)
 }
 
-// settling returns a context for what has to be written at the end of a run,
-// whatever has ended.
+// settling returns a context for writes at the end of a run, whatever has
+// ended.
 func (n *Node[K]) settling() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.Background(), n.options.Lease)
 }
@@ -287,8 +281,8 @@ func (s source[K]) ReturnClaim(key K, token worker.Token, how worker.Return) err
 	})
 }
 
-// backoff counts a failure, and returns the delay before the next attempt. It
-// replays the failures on other nodes to the limiter first.
+// backoff counts a failure, and returns the delay before the next attempt.
+// First it replays the failures on other nodes to the limiter.
 func (s source[K]) backoff(ctx context.Context, r *run[K]) time.Duration {
 	failures, err := r.partition.failed(ctx, r.key)
 	if err != nil {
@@ -306,10 +300,9 @@ func (s source[K]) backoff(ctx context.Context, r *run[K]) time.Duration {
 	return s.limiter.When(r.key)
 }
 
-// postpone has the servers keep the key until it is due, so that it does not
-// take the place of others. It reports whether they do. For a short time the
-// node keeps the key itself, and always if it has values, which stay where they
-// are in the stream.
+// postpone reports whether the servers keep the key until it is due, so that it
+// takes no other's place. The node itself keeps a key for a short time, and any
+// key with values, whose place is in the stream.
 func (s source[K]) postpone(ctx context.Context, r *run[K], how worker.Return) bool {
 	if how.Reason != worker.ReturnRequeue || how.After < shortDelay || s.options.Values || r.keep {
 		return false

@@ -46,7 +46,6 @@ func (n *Node[K]) Stats() Stats {
 	return s
 }
 
-// partitions returns those that the node owns.
 func (n *Node[K]) partitions() []*partition[K] {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -73,7 +72,6 @@ type InFlight struct {
 	Began     time.Time `json:"began"` // by the node's clock
 }
 
-// heartbeat returns what the node tells the others.
 func (n *Node[K]) heartbeat() Member {
 	host, _ := os.Hostname()
 	m := Member{ID: n.id, Host: host, PID: os.Getpid(), Time: time.Now(), Stats: n.Stats(), Epochs: map[int]uint64{}}
@@ -147,7 +145,6 @@ func (n *Node[K]) readStatus(ctx context.Context, s *Status) error {
 	return nil
 }
 
-// readMembers reads the last heartbeat of each node.
 func (n *Node[K]) readMembers(ctx context.Context, s *Status) error {
 	info, err := n.streams.state.Info(ctx, jetstream.WithSubjectFilter(n.names.Members()))
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/shardq/shardq/cluster/internal/names"
 )
 
-// streams are those of a queue. Each partition has one of its own, because the
-// server asks all consumers of a stream at each acknowledgement.
+// A partition has a stream of its own, because the server asks all consumers of
+// a stream at each acknowledgement.
 type streams struct {
 	work                 []jetstream.Stream // by partition
 	delayed, state, dead jetstream.Stream
@@ -31,7 +31,6 @@ const (
 	opening    = 4           // streams at once
 )
 
-// openStreams makes the streams, or opens those that are there.
 func openStreams[K comparable](ctx context.Context, js jetstream.JetStream, o Options[K]) (s streams, err error) {
 	state, work, others := o.configurations()
 	if s.state, err = openStream(ctx, js, state); err != nil {
@@ -52,7 +51,6 @@ func openStreams[K comparable](ctx context.Context, js jetstream.JetStream, o Op
 	return s, errors.Join(failed...)
 }
 
-// lanes limit the functions that run at once.
 type lanes struct {
 	free chan struct{}
 	all  sync.WaitGroup
@@ -68,8 +66,6 @@ func (l *lanes) run(f func()) {
 	})
 }
 
-// configurations returns those of the state stream, of the work streams, and of
-// the streams of delayed and of dead keys.
 func (o Options[K]) configurations() (state jetstream.StreamConfig, work, others []jetstream.StreamConfig) {
 	q := names.Queue(o.Name)
 	// Each key has a subject, and each subject one message: the newest. Reads

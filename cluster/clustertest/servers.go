@@ -99,7 +99,7 @@ func (s *Servers) URLs() string {
 // URL returns the address of a server.
 func (s *Servers) URL(i int) string { return fmt.Sprintf("nats://127.0.0.1:%d", s.options[i].Port) }
 
-// begin starts a server that does not run. It does not wait until it is ready.
+// begin does not wait until the server is ready.
 func (s *Servers) begin(i int) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -164,7 +164,6 @@ func (s *Servers) Close() {
 	}
 }
 
-// ready waits until the servers that run can be used.
 func (s *Servers) ready() error {
 	const readyWithin = 30 * time.Second
 	s.mu.Lock()
@@ -189,8 +188,8 @@ func (s *Servers) ready() error {
 	return nil
 }
 
-// areTogether reports whether servers have a leader that has heard of them all,
-// and are up to date.
+// areTogether reports whether the leader has heard of all, and all are up to
+// date.
 func areTogether(running []*server.Server) bool {
 	var peers []string // as the leader knows them
 	for _, one := range running {

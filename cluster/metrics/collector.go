@@ -18,7 +18,6 @@ type Source interface {
 	Status(ctx context.Context) (cluster.Status, error)
 }
 
-// timeout limits the reading of a scrape.
 const timeout = 5 * time.Second
 
 // A Collector is a prometheus.Collector of a node, and, if it is asked to, of
@@ -38,7 +37,6 @@ func New(name string, source Source, whole bool) *Collector {
 	return &Collector{name, source, whole}
 }
 
-// A series is one of a node.
 type series struct {
 	desc  *prometheus.Desc
 	kind  prometheus.ValueType
@@ -82,7 +80,6 @@ var (
 	epoch   = describe("partition_epoch", "The epoch of the partition's owner.", "partition")
 )
 
-// Describe sends the descriptors of all series.
 func (c *Collector) Describe(to chan<- *prometheus.Desc) {
 	for _, s := range ofNode {
 		to <- s.desc
@@ -94,7 +91,6 @@ func (c *Collector) Describe(to chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect sends the values of all series.
 func (c *Collector) Collect(to chan<- prometheus.Metric) {
 	stats, id := c.source.Stats(), c.source.ID()
 	for _, s := range ofNode {

@@ -20,7 +20,6 @@ type Reader interface {
 	Status(ctx context.Context) (cluster.Status, error)
 }
 
-// timeout limits a reading.
 const timeout = 5 * time.Second
 
 //go:embed page.html
@@ -59,13 +58,11 @@ func Handler(reader Reader) http.Handler {
 	})
 }
 
-// A view is what the page shows.
 type view struct {
 	cluster.Status
 	Now time.Time
 }
 
-// Unowned counts partitions without an owner.
 func (v view) Unowned() (n int) {
 	for _, p := range v.Partitions {
 		if p.Owner == "" {
@@ -86,8 +83,7 @@ func (v view) Oldest() (oldest *cluster.PartitionStatus) {
 	return oldest
 }
 
-// StuckKey returns the key that has been in flight for longest, with its node,
-// or nothing.
+// StuckKey returns the key in flight for longest, with its node, or nil.
 func (v view) StuckKey() map[string]any {
 	key, node, ok := v.Stuck()
 	if !ok {
@@ -96,7 +92,6 @@ func (v view) StuckKey() map[string]any {
 	return map[string]any{"Began": key.Began, "Key": key.Key, "Node": node}
 }
 
-// age prints how long ago a time was.
 func age(now, t time.Time) string {
 	switch d := now.Sub(t); {
 	case d < 0:

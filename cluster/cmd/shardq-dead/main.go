@@ -118,8 +118,8 @@ func list(ctx context.Context, node *cluster.Node[string], out io.Writer) error 
 	return table.Flush()
 }
 
-// each calls do for the letters of some keys, or of all. It returns an error if
-// a key has none. A letter that cannot be read is one of all.
+// each calls do for the letters of some keys, or of all, also unreadable ones.
+// It returns an error if a key has none.
 func each(ctx context.Context, node *cluster.Node[string], keys []string, do func(letter cluster.DeadLetter[string], unreadable error) error) error {
 	all := slices.Equal(keys, []string{"all"})
 	left := slices.Clone(keys)
