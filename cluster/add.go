@@ -3,6 +3,9 @@ package cluster
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -23,14 +26,11 @@ type AddOptions struct {
 	Priority int
 }
 
-// Add adds a key. It returns nil when the servers have stored it. A key that is
-// pending is stored once, however often it is added. A key that is in flight
-// runs once more.
-//
-// Add returns [ErrFull], [ErrClosed], an error that wraps [ErrKey],
-// nats.ErrMaxPayload if the headers are too large, and the error of ctx. It
-// waits at most 20 seconds for a leader. After another error the key may have
-// been stored, and can be added again.
+// Add adds a key, and returns nil when the servers have stored it. A key that is
+// in flight runs once more. Add returns [ErrFull], [ErrClosed], an error that
+// wraps [ErrKey], nats.ErrMaxPayload if the headers are too large, and the error
+// of ctx. It waits at most 20 seconds for servers without a leader. After another
+// error the key may have been stored, and adding it again is harmless.
 func (n *Node[K]) Add(ctx context.Context, key K) error {
 	return n.AddWith(ctx, key, AddOptions{})
 }
@@ -117,13 +117,11 @@ func (n *Node[K]) arrive(ctx context.Context, s sending) error {
 	}
 }
 
-// Put adds a value of a key. A run of the key gets its pending values, in the
-// order in which the servers have stored them.
-//
-// Put returns as Add does. The servers take values up to their limit, less about
-// 1 KiB and six times the size of the key: beyond, the error wraps
-// nats.ErrMaxPayload. After another error the value may have been stored, and a
-// second Put stores it twice: see [Node.PutOnce].
+// Put adds a value of a key, and returns as Add does. A run of the key gets its
+// pending values, in the order of the stream. If the value is larger than the
+// servers take, less about 1 KiB and six times the size of the key, the error
+// wraps nats.ErrMaxPayload. After another error the value may have been stored,
+// and a second Put stores it twice: see [Node.PutOnce].
 func (n *Node[K]) Put(ctx context.Context, key K, value []byte) error {
 	m, _, err := n.valueMessage(ctx, key, value)
 	if err != nil {
@@ -155,8 +153,10 @@ func (n *Node[K]) valueMessage(ctx context.Context, key K, value []byte) (m *nat
 }
 
 // PutAfter adds a value of a key after a delay, as AddAfter does. Each value has
-// its own delay, and follows the values that have arrived before its end. It may
-// arrive twice if all nodes end in that moment, and stay away for two minutes.
+// its own delay, and its place in the key's order is that of its arrival: either
+// of two values that are due at nearly the same time may be first. A value may
+// arrive twice if all nodes end before they know of its arrival, and stay away
+// for more than two minutes.
 func (n *Node[K]) PutAfter(ctx context.Context, key K, value []byte, delay time.Duration) error {
 	if delay <= 0 {
 		return n.Put(ctx, key, value)
@@ -204,4 +204,155 @@ func (d *delayedCount) admit(ctx context.Context, stream jetstream.Stream, limit
 	}
 	d.count++
 	return nil
+}
+
+// The headers of messages. The client's own option for a schedule rounds down to
+// a second.
+const (
+	priorityHeader = "Shardq-Priority"
+	scheduleHeader = "Nats-Schedule"
+	targetHeader   = "Nats-Schedule-Target"
+)
+
+func (n *Node[K]) destination(key K, value bool) (partition int, token string, err error) {
+	switch {
+	case n.options.Values != value:
+		return 0, "", ErrValues
+	case n.closed.Load():
+		return 0, "", ErrClosed
+	}
+	return n.place(key)
+}
+
+func (n *Node[K]) place(key K) (partition int, token string, err error) {
+	data, err := n.options.Codec.Encode(key)
+	if err != nil {
+		return 0, "", fmt.Errorf("%w: %w", ErrKey, err)
+	}
+	if token, err = names.Token(data); err != nil {
+		return 0, "", err
+	}
+	return names.Partition(data, n.options.Partitions), token, nil
+}
+
+// decode recovers from the codec's panics: in a goroutine of the connection,
+// one would end the program each time it starts.
+func (n *Node[K]) decode(data []byte) (key K, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("%w: the codec panicked: %v", ErrKey, r)
+		}
+	}()
+	return n.options.Codec.Decode(data)
+}
+
+func (n *Node[K]) now() time.Time {
+	if c := n.options.Queue.Clock; c != nil {
+		return c.Now()
+	}
+	return time.Now()
+}
+
+func (n *Node[K]) workMessage(partition int, token string, priority int) *nats.Msg {
+	m := nats.NewMsg(n.names.Key(names.Work, partition, token))
+	setPriority(m, priority)
+	return m
+}
+
+// scheduleMessage has the servers publish another message when the key is due.
+func (n *Node[K]) scheduleMessage(partition int, token string, at time.Time, priority int) *nats.Msg {
+	m := nats.NewMsg(n.names.Key(names.Delay, partition, token))
+	m.Header.Set(scheduleHeader, "@at "+at.UTC().Format(time.RFC3339Nano))
+	m.Header.Set(targetHeader, n.names.Key(names.Due, partition, token))
+	setPriority(m, priority)
+	return m
+}
+
+func scheduledFor(header nats.Header) (time.Time, error) {
+	return time.Parse("@at "+time.RFC3339Nano, header.Get(scheduleHeader))
+}
+
+func setPriority(m *nats.Msg, priority int) {
+	if priority != 0 {
+		m.Header.Set(priorityHeader, strconv.Itoa(priority))
+	}
+}
+
+func priorityOf(header nats.Header) int {
+	priority, _ := strconv.Atoi(header.Get(priorityHeader)) // 0 without one
+	return priority
+}
+
+// fill writes the user's headers and a value into a message. It returns an
+// error if the servers could not store what it may become: delayed, or a dead
+// letter.
+func (n *Node[K]) fill(ctx context.Context, m *nats.Msg, value []byte) error {
+	if n.options.Inject != nil {
+		written := nats.Header{}
+		n.options.Inject(ctx, written)
+		carry(m.Header, written)
+	}
+	m.Data = value
+	// A delay names the subject twice.
+	size, limit := m.Size()+2*len(m.Subject)+maxLetter, n.connection.MaxPayload()
+	if int64(size) > limit {
+		return fmt.Errorf("cluster: add: %w: up to %d bytes with headers, and the servers take %d", nats.ErrMaxPayload, size, limit)
+	}
+	return nil
+}
+
+func (n *Node[K]) fillDelayed(ctx context.Context, m *nats.Msg, value []byte) error {
+	if err := n.fill(ctx, m, value); err != nil {
+		return err
+	}
+	return n.delayed.admit(ctx, n.streams.delayed, n.options.MaxDelayed)
+}
+
+// carry copies the headers that are not of the servers or the cluster.
+func carry(to, from nats.Header) {
+	for name, values := range from {
+		lower := strings.ToLower(name)
+		if !strings.HasPrefix(lower, "nats-") && !strings.HasPrefix(lower, "shardq-") {
+			to[name] = values
+		}
+	}
+}
+
+// busyTime is the wait while the server is storing another message of a
+// subject.
+const busyTime = 20 * time.Millisecond
+
+// schedule stores a message that is due then, unless the key is due before. Of
+// concurrent writers one is first, and the others read again.
+func (n *Node[K]) schedule(ctx context.Context, m *nats.Msg, at time.Time) error {
+	ctx, cancel := context.WithTimeout(ctx, electionTime)
+	defer cancel()
+	var before uint64 // the message that this one replaces
+	for {
+		err := n.publish(ctx, m, jetstream.WithExpectLastSequencePerSubject(before))
+		if hasCode(err, codeBusy) {
+			if err = pause(ctx, busyTime); err != nil {
+				return err
+			}
+			continue
+		}
+		if !isConflict(err) {
+			return err
+		}
+		last, err := n.streams.delayed.GetLastMsgForSubject(ctx, m.Subject)
+		switch {
+		case errors.Is(err, jetstream.ErrMsgNotFound): // its delay has ended meanwhile
+			before = 0
+			if err = pause(ctx, busyTime); err != nil {
+				return err
+			}
+			continue
+		case err != nil:
+			return err
+		}
+		if until, err := scheduledFor(last.Header); err == nil && !until.After(at) {
+			return nil
+		}
+		before = last.Sequence
+	}
 }

@@ -20,22 +20,25 @@ type Claim[K comparable] struct {
 
 // A Fence is a fencing token (M. Kleppmann, "How to do distributed locking",
 // 2016). Each owner of a partition has a greater epoch than those before. A sink
-// that refuses a write with an epoch less than the greatest it knows accepts
-// nothing from a node that has lost the partition.
+// that refuses epochs less than the partition's greatest accepts nothing from a
+// node that has lost the partition.
 type Fence struct {
 	Partition int
 	Epoch     uint64
 }
 
 // Fence returns the fence of the claim's partition.
-func (c Claim[K]) Fence() Fence { return c.run.partition.fence() }
+func (c Claim[K]) Fence() Fence {
+	l := c.run.partition.lease
+	return Fence{l.Partition, l.Epoch}
+}
 
 // Attempt returns the number of the attempt, from 1. It counts the failures of
 // the key on all nodes.
 func (c Claim[K]) Attempt() int { return c.run.partition.failuresOf(c.Key) + 1 }
 
 // Sequence returns the place in the stream of the newest add that the run
-// serves. A run that is repeated may have the same, and later ones greater.
+// serves. It grows with each run of the key, unless a run is repeated.
 func (c Claim[K]) Sequence() uint64 {
 	return c.run.messages[len(c.run.messages)-1].Sequence
 }

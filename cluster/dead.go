@@ -62,15 +62,22 @@ func (n *Node[K]) bury(f worker.Failure[K]) bool {
 	return true
 }
 
-// text returns the letter as JSON, with room for the header's name.
-func (l DeadLetter[K]) text() ([]byte, error) {
-	for {
-		text, err := json.Marshal(l)
-		if err != nil || len(text) <= maxLetter-100 {
-			return text, err
-		}
+// storeLetter stores a letter with a value. Its JSON leaves room for the name of
+// the header.
+func (n *Node[K]) storeLetter(
+	ctx context.Context, partition int, token string, l DeadLetter[K], value []byte, options ...jetstream.PublishOpt,
+) error {
+	text, err := json.Marshal(l)
+	for ; err == nil && len(text) > maxLetter-100; text, err = json.Marshal(l) {
 		l.Reason = keytext.Cut(l.Reason, len(l.Reason)/2)
 	}
+	if err != nil {
+		return err
+	}
+	m := nats.NewMsg(n.names.Key(names.Dead, partition, token))
+	m.Header.Set(letterHeader, string(text))
+	m.Data = value
+	return n.publish(ctx, m, options...)
 }
 
 func (n *Node[K]) storeDead(key K, letter DeadLetter[K], values []Value) error {
@@ -78,19 +85,16 @@ func (n *Node[K]) storeDead(key K, letter DeadLetter[K], values []Value) error {
 	if err != nil {
 		return err
 	}
-	text, err := letter.text()
-	if err != nil {
-		return err
-	}
 	ctx, cancel := n.settling()
 	defer cancel()
 	if len(values) == 0 {
-		return n.publish(ctx, n.deadMessage(partition, token, text, nil))
+		return n.storeLetter(ctx, partition, token, letter, nil)
 	}
 	for _, value := range values {
-		m := n.deadMessage(partition, names.WithID(token, strconv.FormatUint(value.Sequence, 10)), text, value.Data)
+		id := names.WithID(token, strconv.FormatUint(value.Sequence, 10))
 		// An attempt before may have stored it, and then found no room.
-		if err := n.publish(ctx, m, jetstream.WithExpectLastSequencePerSubject(0)); err != nil && !isConflict(err) {
+		err := n.storeLetter(ctx, partition, id, letter, value.Data, jetstream.WithExpectLastSequencePerSubject(0))
+		if err != nil && !isConflict(err) {
 			return err
 		}
 	}
@@ -107,13 +111,10 @@ func (p *partition[K]) buryUnreadable(m jetstream.Msg, sequence uint64, reason e
 		token = names.WithID(token, strconv.FormatUint(sequence, 10))
 	}
 	letter := DeadLetter[K]{Reason: keytext.Cut(reason.Error(), maxReason), Time: time.Now()}
-	text, err := letter.text()
-	if err == nil {
-		ctx, cancel := n.settling()
-		defer cancel()
-		letter := n.deadMessage(p.lease.Partition, token, text, m.Data())
-		err = n.publish(ctx, letter, jetstream.WithExpectLastSequencePerSubject(0))
-	}
+	ctx, cancel := n.settling()
+	defer cancel()
+	once := jetstream.WithExpectLastSequencePerSubject(0)
+	err := n.storeLetter(ctx, p.lease.Partition, token, letter, m.Data(), once)
 	if err == nil || isConflict(err) { // it was delivered twice, perhaps
 		err = m.Ack()
 	}
@@ -123,13 +124,6 @@ func (p *partition[K]) buryUnreadable(m jetstream.Msg, sequence uint64, reason e
 		return
 	}
 	logger.Error("a key cannot be read, and is a dead letter now")
-}
-
-func (n *Node[K]) deadMessage(partition int, token string, letter, value []byte) *nats.Msg {
-	m := nats.NewMsg(n.names.Key(names.Dead, partition, token))
-	m.Header.Set(letterHeader, string(letter))
-	m.Data = value
-	return m
 }
 
 // Dead returns the keys that were discarded before the call, in the order of

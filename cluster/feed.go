@@ -127,14 +127,12 @@ func (f *feed[K]) beginAgain() {
 		ctx, cancel := context.WithTimeout(context.Background(), f.node.options.Lease)
 		_ = f.node.connection.FlushWithContext(ctx) // the server knows that nobody waits for its last answers
 		err := f.begin(ctx)
-		if err == nil {
-			cancel()
-			return
+		if err != nil {
+			f.logger.Warn("a partition is not read", "error", err)
+			<-ctx.Done()
 		}
-		f.logger.Warn("a partition is not read", "error", err)
-		<-ctx.Done()
 		cancel()
-		if f.isClosed() {
+		if err == nil || f.isClosed() {
 			return
 		}
 	}

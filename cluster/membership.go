@@ -235,8 +235,8 @@ func (m *membership[K]) listen(ctx context.Context) error {
 }
 
 // listenAgain makes another consumer, at most once in half a lease, if this one
-// has failed or is silent: a server that stops loses it. The client's own
-// ordered consumer recovers from that, but has been seen to stay silent.
+// has failed, or does not even hear this node: a server that stops loses it. The
+// client's own ordered consumer recovers, but has been seen to stay silent.
 func (m *membership[K]) listenAgain(ctx context.Context, silent bool) {
 	half := m.node.options.Lease / 2
 	if !silent && !m.failed.Load() || time.Since(m.asked) < half {

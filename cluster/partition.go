@@ -69,8 +69,6 @@ func (p *partition[K]) open() error {
 	return nil
 }
 
-func (p *partition[K]) fence() Fence { return Fence{p.lease.Partition, p.lease.Epoch} }
-
 // take adds the key of a message to the node's queue. It does not block: the
 // server limits what a partition holds.
 func (p *partition[K]) take(m jetstream.Msg, sequence uint64) {

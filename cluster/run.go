@@ -21,9 +21,8 @@ const (
 type RunOptions[K comparable] struct {
 	Workers int // the number of workers: 1 or more
 
-	// Handle processes a key. Its error says what happens to the key, as that
-	// of [worker.Options].Handle does. Before the limiter's backoff ends, the
-	// key may run if it is added again.
+	// Handle processes a key. Its error is as that of [worker.Options].Handle.
+	// A key that is added again may run before its backoff ends.
 	Handle func(ctx context.Context, claim Claim[K]) error
 
 	// Timeout ends the context of an attempt, and MaxAttempts limits the
@@ -32,23 +31,17 @@ type RunOptions[K comparable] struct {
 	Timeout     time.Duration
 	MaxAttempts int
 
-	// OnError is called for each failed attempt, and OnDiscard for each key
-	// that has become a dead letter: see [Node.Dead]. They must be safe for
-	// concurrent use.
+	// OnError is called for each failed attempt, and OnDiscard for each dead
+	// letter: see [Node.Dead]. They must be safe for concurrent use.
 	OnError, OnDiscard func(context.Context, worker.Failure[K])
 }
 
-// Run processes the keys of the node's share of the partitions in that many
-// workers, until ctx ends. Then it takes no more keys, lets the handlers finish
-// for at most LeaveTimeout, cancels the contexts of those that are left, and
-// returns when they return.
-//
-// A handler whose lease may be lost has its context canceled, with the cause
-// [ErrLeaseLost]. If it goes on, another node may have the key as well: see
-// [Claim.Fence].
-//
-// Run returns an error at once if workers is less than 1, if handle is nil,
-// after Close, or if the servers do not answer. It can be called once.
+// Run processes the keys of the node's share of the partitions until ctx ends.
+// Then handlers may finish for LeaveTimeout, before their contexts are canceled,
+// and Run returns when they return. A handler whose lease may be lost has its
+// context canceled, with the cause [ErrLeaseLost]. Run returns an error at once
+// if workers is less than 1, if handle is nil, after Close, or if the servers do
+// not answer. It can be called once.
 func (n *Node[K]) Run(ctx context.Context, workers int, handle func(ctx context.Context, claim Claim[K]) error) error {
 	return n.RunWith(ctx, RunOptions[K]{Workers: workers, Handle: handle})
 }

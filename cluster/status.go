@@ -112,37 +112,35 @@ type PartitionStatus struct {
 
 // Status asks the servers for the state of the whole queue, also on a node that
 // only adds. It takes a few requests for each partition.
-func (n *Node[K]) Status(ctx context.Context) (Status, error) {
-	s := Status{Name: n.options.Name, Partitions: make([]PartitionStatus, n.options.Partitions)}
+func (n *Node[K]) Status(ctx context.Context) (s Status, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("cluster: status: %w", err)
+		}
+	}()
+	s = Status{Name: n.options.Name, Partitions: make([]PartitionStatus, n.options.Partitions)}
 	for i := range s.Partitions {
 		s.Partitions[i].Partition = i
 	}
-	if err := n.readStatus(ctx, &s); err != nil {
-		return s, fmt.Errorf("cluster: status: %w", err)
-	}
-	return s, nil
-}
-
-func (n *Node[K]) readStatus(ctx context.Context, s *Status) error {
 	delayed, err := n.streams.delayed.Info(ctx)
 	if err != nil {
-		return err
+		return s, err
 	}
 	dead, err := n.streams.dead.Info(ctx)
 	if err != nil {
-		return err
+		return s, err
 	}
 	s.Delayed, s.Dead = delayed.State.Msgs, dead.State.Msgs
-	if err := n.readMembers(ctx, s); err != nil {
-		return err
+	if err := n.readMembers(ctx, &s); err != nil {
+		return s, err
 	}
 	for i := range s.Partitions {
 		if err := n.readPartition(ctx, &s.Partitions[i]); err != nil {
-			return err
+			return s, err
 		}
 		s.Pending += s.Partitions[i].Pending
 	}
-	return nil
+	return s, nil
 }
 
 func (n *Node[K]) readMembers(ctx context.Context, s *Status) error {

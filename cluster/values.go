@@ -19,9 +19,8 @@ type ValuesOptions[V any] struct {
 	Decode func([]byte) (V, error)
 }
 
-// Values puts values of type V into a queue with [Options].Values, and merges
-// those of a key for its handler. All methods are safe for concurrent use, if
-// the functions of the options are.
+// Values puts values into a queue with [Options].Values, and merges those of a
+// key. All methods are safe for concurrent use, if the options' functions are.
 type Values[K comparable, V any] struct {
 	node    *Node[K]
 	options ValuesOptions[V]
@@ -79,8 +78,7 @@ func (v *Values[K, V]) put(value V, add func(data []byte) error) error {
 }
 
 // Handle returns a handler for [Node.Run] that calls handle with the merged
-// value of a claim. If the values cannot be decoded or merged, the attempt has
-// failed, and handle is not called.
+// value of a claim. If decoding or merging fails, the attempt has failed.
 func (v *Values[K, V]) Handle(handle func(ctx context.Context, claim Claim[K], value V) error) func(context.Context, Claim[K]) error {
 	return func(ctx context.Context, claim Claim[K]) error {
 		value, _, err := v.After(claim, 0)
@@ -91,10 +89,9 @@ func (v *Values[K, V]) Handle(handle func(ctx context.Context, claim Claim[K], v
 	}
 }
 
-// After merges the values of a claim, from the oldest, for a sink that has
-// those up to sequence, and afterwards those up to [Claim.Sequence]. If there
-// are none, ok is false, and the sink has nothing to do. The handler should
-// return the error of a value that cannot be decoded or merged.
+// After merges the values of a claim, from the oldest, for a sink that has those
+// up to sequence, and afterwards those up to [Claim.Sequence]. If there are none,
+// ok is false. The handler should return an error of decoding or merging.
 func (v *Values[K, V]) After(claim Claim[K], sequence uint64) (merged V, ok bool, err error) {
 	for _, value := range claim.Values() {
 		if value.Sequence <= sequence {

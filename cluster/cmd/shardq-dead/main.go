@@ -51,10 +51,7 @@ func run(ctx context.Context, arguments []string, out io.Writer) error {
 	if err := flags.Parse(arguments); err != nil {
 		return err
 	}
-	command, keys := flags.Arg(0), flags.Args()
-	if len(keys) > 0 {
-		keys = keys[1:]
-	}
+	command, keys := flags.Arg(0), flags.Args()[min(1, flags.NArg()):]
 	switch {
 	case o.Name == "" || o.Servers == "" && o.Dir == "":
 		return errors.New("want -name, and -servers or -dir")
