@@ -18,12 +18,8 @@ import (
 
 // AddOptions say how AddWith adds a key.
 type AddOptions struct {
-	// After is the delay. If the key is delayed already, the earlier time
-	// counts.
-	After time.Duration
-	// Priority is the priority in the queue of the partition's owner. Of
-	// several adds of a pending key, that of the last one counts.
-	Priority int
+	After    time.Duration // the delay: if the key is delayed already, the earlier end counts
+	Priority int           // in the owner's queue: that of the last add counts
 }
 
 // Add adds a key, and returns nil when the servers have stored it. A key that is
@@ -41,7 +37,7 @@ func (n *Node[K]) AddAfter(ctx context.Context, key K, delay time.Duration) erro
 	return n.AddWith(ctx, key, AddOptions{After: delay})
 }
 
-// AddWith adds a key as the options say. It returns as Add does.
+// AddWith adds a key, and returns as Add does.
 func (n *Node[K]) AddWith(ctx context.Context, key K, options AddOptions) error {
 	partition, token, err := n.destination(key, false)
 	if err != nil {
@@ -62,9 +58,8 @@ func (n *Node[K]) AddWith(ctx context.Context, key K, options AddOptions) error 
 	return n.added(1, n.publish(ctx, m))
 }
 
-// AddAll adds many keys, in the time of a few: it does not wait for the servers
-// between them. It returns as Add does, when all are stored. After an error
-// some may have been stored.
+// AddAll adds many keys in the time of a few: it does not wait between them. It
+// returns as Add does, when all are stored. After an error some may be stored.
 func (n *Node[K]) AddAll(ctx context.Context, keys ...K) error {
 	sent := make([]sending, 0, len(keys))
 	for _, key := range keys {
@@ -98,8 +93,7 @@ type sending struct {
 	answer  jetstream.PubAckFuture // nil if the window was full
 }
 
-// arrive waits until a message is stored. If the answer is lost, or if there is
-// no leader, it sends the message again: to store a key twice is harmless.
+// arrive repeats a message whose answer is lost: to store a key twice is harmless.
 func (n *Node[K]) arrive(ctx context.Context, s sending) error {
 	if s.answer == nil {
 		return n.publish(ctx, s.message)
@@ -181,8 +175,7 @@ type delayedCount struct {
 	count uint64
 }
 
-// countedFor is how long a node counts by itself before it asks again.
-const countedFor = time.Second
+const countedFor = time.Second // by the node itself, before it asks again
 
 func (d *delayedCount) admit(ctx context.Context, stream jetstream.Stream, limit int64) error {
 	if limit == 0 {
@@ -206,8 +199,7 @@ func (d *delayedCount) admit(ctx context.Context, stream jetstream.Stream, limit
 	return nil
 }
 
-// The headers of messages. The client's own option for a schedule rounds down to
-// a second.
+// The client's own option for a schedule rounds down to a second.
 const (
 	priorityHeader = "Shardq-Priority"
 	scheduleHeader = "Nats-Schedule"
@@ -318,9 +310,7 @@ func carry(to, from nats.Header) {
 	}
 }
 
-// busyTime is the wait while the server is storing another message of a
-// subject.
-const busyTime = 20 * time.Millisecond
+const busyTime = 20 * time.Millisecond // while the server stores another message of the subject
 
 // schedule stores a message that is due then, unless the key is due before. Of
 // concurrent writers one is first, and the others read again.

@@ -170,8 +170,7 @@ func (n *Node[K]) readDead(m *jetstream.RawStreamMsg) (DeadLetter[K], error) {
 	return letter, err
 }
 
-// Revive adds a key that was discarded, with its value, and then removes the
-// letter.
+// Revive adds a key again, with its value, and then removes the letter.
 func (n *Node[K]) Revive(ctx context.Context, letter DeadLetter[K]) error {
 	var err error
 	if n.options.Values {
@@ -185,8 +184,8 @@ func (n *Node[K]) Revive(ctx context.Context, letter DeadLetter[K]) error {
 	return n.Forget(ctx, letter)
 }
 
-// Forget removes a key from the dead letters. If it was discarded once more
-// since the letter was read, that letter stays.
+// Forget removes a letter. If the key was discarded once more since the letter
+// was read, the later one stays.
 func (n *Node[K]) Forget(ctx context.Context, letter DeadLetter[K]) error {
 	err := n.streams.dead.DeleteMsg(ctx, letter.sequence)
 	if hasCode(err, codeNoMessage) || errors.Is(err, jetstream.ErrMsgNotFound) {

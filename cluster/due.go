@@ -11,15 +11,13 @@ import (
 	"github.com/shardq/shardq/cluster/internal/names"
 )
 
-// dueConsumer delivers keys whose delay has expired. All nodes that work share it.
-const dueConsumer = "due"
+const (
+	dueConsumer = "due"       // of keys whose delay has expired: all nodes that work share it
+	fullDelay   = time.Second // before a key that could not be moved is due again
+)
 
-// fullDelay is how long a due key waits that could not be moved.
-const fullDelay = time.Second
-
-// A mover moves keys whose delay has expired to the streams of their
-// partitions. A key that is moved twice is stored once, and so is a value,
-// which has an id.
+// A mover moves keys whose delay has expired to the streams of their partitions.
+// What is moved twice is stored once: a key anyway, and a value by its id.
 type mover[K comparable] struct {
 	node      *Node[K]
 	js        jetstream.JetStream
@@ -132,17 +130,15 @@ func (v *mover[K]) settleAll() {
 	}
 }
 
-// settle acknowledges a due key when it is stored. A key whose partition is
-// full, or has no leader, is due once more in a second. It must not wait as a
-// message that the consumer has delivered: these are limited, so that it would
-// stop the keys of other partitions.
+// settle acknowledges a due key when it is stored. A key whose partition is full,
+// or has no leader, is scheduled again: delivered messages are limited, so that
+// it would stop the keys of other partitions.
 func (v *mover[K]) settle(m moved) {
 	select {
 	case <-m.stored.Ok():
 		_ = m.due.Ack()
 	case err := <-m.stored.Err():
-		// If the servers have just refused to schedule a key, each one more would
-		// wait for nothing.
+		// If the servers have just refused one, each more would wait for nothing.
 		if (isFull(err) || passes(err)) && time.Since(v.refused) > fullDelay {
 			if v.node.postponeDue(m.due) == nil {
 				_ = m.due.Ack()

@@ -12,12 +12,10 @@ import (
 const ownerConsumer = "owner" // of a partition's stream
 
 // A feed hands the messages of a partition to its owner, in the order of the
-// stream. Whenever it begins, it has the server begin with the oldest message,
-// so that nothing waits for an owner that is gone.
-//
-// The server numbers what it delivers. A message that got lost on the way, with
-// a connection for example, would come later, after newer ones of its key. So
-// when a number is missing, the feed begins again.
+// stream, and begins with the oldest, so that none waits for an owner that is
+// gone. The server numbers what it delivers. A message that got lost on the way
+// would come later, after newer ones of its key. So when a number is missing, the
+// feed begins again.
 type feed[K comparable] struct {
 	node   *Node[K]
 	stream jetstream.Stream
@@ -37,8 +35,7 @@ func (n *Node[K]) newFeed(partition int, take func(m jetstream.Msg, sequence uin
 	return &feed[K]{node: n, stream: n.streams.work[partition], take: take, logger: n.options.Logger.With("partition", partition)}
 }
 
-// consume takes the messages of a consumer. A request that is waiting when its
-// node freezes has ended before the lease does.
+// consume's requests end before the lease of a node that freezes does.
 func (n *Node[K]) consume(c jetstream.Consumer, atOnce int, take func(jetstream.Msg), failed func(error)) (jetstream.ConsumeContext, error) {
 	expiry := n.options.Lease / 2
 	return c.Consume(take, jetstream.PullMaxMessages(atOnce), jetstream.PullExpiry(expiry), jetstream.PullHeartbeat(expiry/2),
@@ -80,9 +77,8 @@ func (f *feed[K]) receive(m jetstream.Msg) {
 	}
 }
 
-// isNext reports whether no message before this number is missing. A server that
-// has become the consumer's leader may count from a lesser number again: what it
-// delivers twice is known.
+// isNext reports whether no message before this number is missing. A new leader
+// of the consumer may count from a lesser number: what comes twice is known.
 func (f *feed[K]) isNext(number uint64) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -153,9 +149,8 @@ func (f *feed[K]) close() {
 	}
 }
 
-// A watchdog finds messages that are not delivered, because a server has lost
-// track of what its consumer has to deliver. Servers have had such mistakes.
-// One goroutine uses it.
+// A watchdog finds messages that a server by mistake does not deliver, as some
+// servers did. One goroutine uses it.
 type watchdog struct {
 	oldest uint64 // at the last check
 	missed int    // checks in a row have missed a message

@@ -24,23 +24,16 @@ import (
 )
 
 var (
-	// ErrFull is returned by an add when the queue has MaxPending messages, or
-	// with a delay about MaxDelayed.
-	ErrFull = errors.New("cluster: the queue is full")
-	// ErrClosed is returned once Close was called.
-	ErrClosed = errors.New("cluster: the node is closed")
-	// ErrLeaseLost is the cause of a handler's context that ended because its
-	// node may have lost the partition.
+	// ErrFull is returned by an add beyond MaxPending or MaxDelayed.
+	ErrFull   = errors.New("cluster: the queue is full")
+	ErrClosed = errors.New("cluster: the node is closed") // Close was called
+	// ErrLeaseLost is the cause of a handler's context whose lease may be lost.
 	ErrLeaseLost = errors.New("cluster: the lease of the partition is lost")
-	// ErrKey is wrapped by the errors of keys whose encoding fails, is empty, or
-	// exceeds 2048 bytes.
+	// ErrKey means that a key's encoding fails, is empty, or exceeds 2048 bytes.
 	ErrKey = names.ErrKey
-	// ErrStore is wrapped by the errors of a node whose own server cannot store.
-	// Close the node, make room, and Join again.
-	ErrStore = errors.New("cluster: the server in this process has stopped storing: is its disk full?")
-	// ErrLetter is wrapped by the errors of dead letters that cannot be read.
-	ErrLetter = errors.New("cluster: a dead letter cannot be read")
-	// ErrRunning is returned by a second Run.
+	// ErrStore means that the node's own server cannot store. Close, and Join again.
+	ErrStore   = errors.New("cluster: the server in this process has stopped storing: is its disk full?")
+	ErrLetter  = errors.New("cluster: a dead letter cannot be read") // comes with Dead
 	ErrRunning = errors.New("cluster: Run was called before")
 	// ErrValues is returned by Put, PutOnce, PutAfter and NewValues without
 	// [Options].Values, and by the other adds with it.
@@ -103,8 +96,7 @@ func Join[K comparable](ctx context.Context, options Options[K]) (*Node[K], erro
 	return n, nil
 }
 
-// publishWindow limits the messages that no server has answered yet.
-const publishWindow = 1024
+const publishWindow = 1024 // messages that no server has answered yet
 
 // answerTime is how long a node waits for such an answer. It is much shorter
 // than the time in which the servers recognize the second move of a delayed
@@ -135,8 +127,7 @@ func (n *Node[K]) Close() error {
 	return nil
 }
 
-// readyWithin is how long a server that Join starts may take to be ready.
-const readyWithin = 20 * time.Second
+const readyWithin = 20 * time.Second // a server that Join starts
 
 // connect returns s if it has started a server. stop ends that server and the
 // connection, unless the options have the connection.
@@ -188,7 +179,6 @@ func (o Options[K]) jetStream(connection *nats.Conn) (jetstream.JetStream, error
 	return jetstream.New(connection, window, timeout)
 }
 
-// startServer starts a server with a file store, which listens to no port.
 func (o Options[K]) startServer() (s *server.Server, stop func(), err error) {
 	dir := o.Dir
 	if dir == "" {
@@ -223,8 +213,7 @@ func (o Options[K]) startServer() (s *server.Server, stop func(), err error) {
 	return s, stop, nil
 }
 
-// lockDirectory makes a directory, and locks it for this process. The lock ends
-// with the process, also if it is killed.
+// lockDirectory makes a directory, and locks it until the process ends.
 func lockDirectory(dir string) (unlock func(), err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("cluster: the directory of the server: %w", err)

@@ -30,9 +30,9 @@ type Options[K comparable] struct {
 	Servers string
 	NATS    []nats.Option
 
-	// Connection is a connection that the node uses in place of its own, and
-	// does not close. Give it nats.MaxReconnects(-1): a node does not survive
-	// the end of its connection. It excludes Servers, NATS and Dir.
+	// Connection is used in place of a connection of the node, and excludes
+	// Servers, NATS and Dir. Give it nats.MaxReconnects(-1): a node does not
+	// survive the end of its connection, and does not close it.
 	Connection *nats.Conn
 
 	// Domain is the JetStream domain of the servers that store the queue.
@@ -81,8 +81,8 @@ type Options[K comparable] struct {
 	// RunOptions.MaxAttempts. Defaults to 512.
 	MaxAckPending int
 
-	// LeaveTimeout is how long a node that leaves, or that gives a partition to
-	// another, waits for its handlers. Defaults to 30 s.
+	// LeaveTimeout is the wait for handlers of partitions that a node gives up.
+	// Defaults to 30 s.
 	LeaveTimeout time.Duration
 
 	// Queue has the options of the queue in the node's memory: its limiter, its

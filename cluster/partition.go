@@ -23,10 +23,9 @@ import (
 // A partition is a node's ownership of a partition under one lease. It takes
 // messages, and puts their keys into the node's queue.
 type partition[K comparable] struct {
-	node  *Node[K]
-	lease *lease.Lease
-	// ctx ends when the lease may be lost, and when the partition was left.
-	ctx    context.Context
+	node   *Node[K]
+	lease  *lease.Lease
+	ctx    context.Context // ends when the lease may be lost, and when the partition was left
 	cancel context.CancelCauseFunc
 	kept   chan struct{} // closed when the lease is no longer renewed
 	held   *hold.Table[K, jetstream.Msg]
@@ -255,7 +254,6 @@ func (p *partition[K]) noteFailures(m jetstream.Msg) {
 	}
 }
 
-// forgetAll has the limiter forget the keys of the partition.
 func (p *partition[K]) forgetAll() {
 	p.mu.Lock()
 	keys := slices.Collect(maps.Keys(p.failures))
@@ -271,7 +269,6 @@ func (p *partition[K]) failuresOf(key K) int {
 	return p.failures[key]
 }
 
-// failed counts a failure, and returns how many there are now.
 func (p *partition[K]) failed(ctx context.Context, key K) (failures int, err error) {
 	p.mu.Lock()
 	p.failures[key]++

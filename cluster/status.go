@@ -25,8 +25,8 @@ type Stats struct {
 	Done      uint64 // runs that succeeded, or whose key was discarded
 	Failed    uint64 // attempts that failed and are followed by another
 	Discarded uint64 // keys that became dead letters
-	// Partitions is the number of partitions that the node owns, Held the
-	// number of keys that it holds, and InFlight the number of its handlers.
+	// The numbers of partitions that the node owns, of keys that it has taken,
+	// and of its handlers.
 	Partitions, Held, InFlight int
 }
 
@@ -59,10 +59,8 @@ type Member struct {
 	PID  int       `json:"pid"`
 	Time time.Time `json:"time"` // of the heartbeat, by the node's clock
 	Stats
-	// Oldest are the keys that have been in flight for longest: at most ten.
-	Oldest []InFlight `json:"oldest"`
-	// Epochs has the epoch of each partition that the node owns.
-	Epochs map[int]uint64 `json:"epochs"`
+	Oldest []InFlight     `json:"oldest"` // in flight for longest: at most ten
+	Epochs map[int]uint64 `json:"epochs"` // of the partitions that the node owns
 }
 
 // InFlight is a key that a handler has.
@@ -90,9 +88,8 @@ func (n *Node[K]) heartbeat() Member {
 
 // Status is the state of the whole queue.
 type Status struct {
-	Name string
-	// Pending and Delayed are numbers of keys, or of values, and Dead of letters.
-	Pending, Delayed, Dead uint64
+	Name                   string
+	Pending, Delayed, Dead uint64            // keys, or values, and letters
 	Members                []Member          // the nodes that work, by their ids
 	Partitions             []PartitionStatus // by their numbers
 }
@@ -110,8 +107,8 @@ type PartitionStatus struct {
 	OldestAdded      time.Time
 }
 
-// Status asks the servers for the state of the whole queue, also on a node that
-// only adds. It takes a few requests for each partition.
+// Status asks the servers for the state of the whole queue, in a few requests for
+// each partition. The node need not run.
 func (n *Node[K]) Status(ctx context.Context) (s Status, err error) {
 	defer func() {
 		if err != nil {
@@ -199,8 +196,7 @@ func (n *Node[K]) readPartition(ctx context.Context, p *PartitionStatus) error {
 	return nil
 }
 
-// Stuck returns the key of the whole queue that has been in flight for longest,
-// and the node that has it. It returns false if none is in flight.
+// Stuck returns the key that has been in flight for longest, if any, and its node.
 func (s Status) Stuck() (key InFlight, node Member, ok bool) {
 	for _, m := range s.Members {
 		for _, each := range m.Oldest {

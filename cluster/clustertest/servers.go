@@ -14,7 +14,6 @@ import (
 	"net/url"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -88,12 +87,11 @@ func freePorts(n int) (ports []int, err error) {
 }
 
 // URLs returns the addresses of all servers, with commas between them.
-func (s *Servers) URLs() string {
-	all := make([]string, len(s.options))
-	for i := range all {
-		all[i] = s.URL(i)
+func (s *Servers) URLs() (all string) {
+	for i := range s.options {
+		all += "," + s.URL(i)
 	}
-	return strings.Join(all, ",")
+	return all[1:]
 }
 
 // URL returns the address of a server.
@@ -114,8 +112,8 @@ func (s *Servers) begin(i int) error {
 	return err
 }
 
-// Restart starts a server that was stopped, with its port and data. It returns
-// when the server takes part in the cluster again.
+// Restart starts a server that was stopped, with its port and data, and returns
+// when it takes part in the cluster.
 func (s *Servers) Restart(i int) error {
 	if err := s.begin(i); err != nil {
 		return err
@@ -168,16 +166,12 @@ func (s *Servers) ready() error {
 	const readyWithin = 30 * time.Second
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var running []*server.Server
+	running := slices.DeleteFunc(slices.Clone(s.running), func(one *server.Server) bool { return one == nil })
 	deadline := time.Now().Add(readyWithin)
-	for _, one := range s.running {
-		if one == nil {
-			continue
-		}
+	for _, one := range running {
 		if !one.ReadyForConnections(time.Until(deadline)) {
 			return errors.New("clustertest: a server is not ready")
 		}
-		running = append(running, one)
 	}
 	for len(s.options) > 1 && !areTogether(running) {
 		if time.Now().After(deadline) {
@@ -197,10 +191,7 @@ func areTogether(running []*server.Server) bool {
 			peers = one.JetStreamClusterPeers()
 		}
 	}
-	for _, one := range running {
-		if !one.JetStreamIsCurrent() || !slices.Contains(peers, one.Name()) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(running, func(one *server.Server) bool {
+		return !one.JetStreamIsCurrent() || !slices.Contains(peers, one.Name())
+	})
 }

@@ -1,10 +1,7 @@
-// Package lease has the leases of partitions: who may work on a partition, and
-// until when.
-//
-// A lease is the last message of a subject, and the server deletes it after its
-// time. Its publisher names the message that it replaces, so that of two only
-// one succeeds. Its epoch is the sequence number of the message with which it
-// was acquired, so that a later owner has a greater epoch.
+// Package lease has the right to work on a partition. A lease is the last message
+// of a subject, and the server deletes it after its time. Its publisher names the
+// message that it replaces, so that of two only one succeeds. Its epoch is the
+// sequence number of the message that acquired it, so that epochs grow.
 package lease
 
 import (
@@ -20,10 +17,8 @@ import (
 )
 
 var (
-	// ErrHeld is returned if another has the lease.
 	ErrHeld = errors.New("lease: another node has it")
-	// ErrLost is returned if the lease has expired, or another has it by now.
-	ErrLost = errors.New("lease: lost")
+	ErrLost = errors.New("lease: lost") // it has expired, or another node has it by now
 )
 
 // A Store has the leases of a queue, for one node.
@@ -37,8 +32,7 @@ type Store struct {
 
 type Record struct {
 	Node string `json:"node"`
-	// Epoch is 0 in the message that acquires the lease: it is the sequence
-	// number of that.
+	// Epoch is 0 in the message that acquires the lease, whose number it is.
 	Epoch    uint64 `json:"epoch,omitempty"`
 	Released bool   `json:"released,omitempty"`
 }
@@ -59,11 +53,10 @@ type Lease struct {
 	Epoch     uint64
 
 	store *Store
-	// revision is the sequence number of the last message. Only the goroutine
-	// that renews uses it.
+	// revision is the number of the last message, for the goroutine that renews.
 	revision uint64
 	// renewed is when the last renewal that succeeded was sent, in nanoseconds
-	// since begin. That is monotonic: a clock that is set does not change it.
+	// since begin, by the monotonic clock.
 	begin   time.Time
 	renewed atomic.Int64
 }
@@ -166,9 +159,8 @@ func (l *Lease) Release(ctx context.Context) error {
 	return err
 }
 
-// Remaining returns how long the lease lives at least, by this machine's
-// monotonic clock. The server counts from when it has stored the last renewal,
-// which is later than when it was sent.
+// Remaining returns how long the lease lives at least: the server counts from
+// when it has stored the last renewal, which is later than when it was sent.
 func (l *Lease) Remaining() time.Duration {
 	return l.store.Time - (time.Since(l.begin) - time.Duration(l.renewed.Load()))
 }
