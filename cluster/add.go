@@ -203,6 +203,7 @@ func (d *delayedCount) admit(ctx context.Context, stream jetstream.Stream, limit
 const (
 	priorityHeader = "Shardq-Priority"
 	scheduleHeader = "Nats-Schedule"
+	scheduleFormat = "@at " + time.RFC3339Nano
 	targetHeader   = "Nats-Schedule-Target"
 )
 
@@ -254,14 +255,10 @@ func (n *Node[K]) workMessage(partition int, token string, priority int) *nats.M
 // scheduleMessage has the servers publish another message when the key is due.
 func (n *Node[K]) scheduleMessage(partition int, token string, at time.Time, priority int) *nats.Msg {
 	m := nats.NewMsg(n.names.Key(names.Delay, partition, token))
-	m.Header.Set(scheduleHeader, "@at "+at.UTC().Format(time.RFC3339Nano))
+	m.Header.Set(scheduleHeader, at.UTC().Format(scheduleFormat))
 	m.Header.Set(targetHeader, n.names.Key(names.Due, partition, token))
 	setPriority(m, priority)
 	return m
-}
-
-func scheduledFor(header nats.Header) (time.Time, error) {
-	return time.Parse("@at "+time.RFC3339Nano, header.Get(scheduleHeader))
 }
 
 func setPriority(m *nats.Msg, priority int) {
@@ -340,7 +337,8 @@ func (n *Node[K]) schedule(ctx context.Context, m *nats.Msg, at time.Time) error
 		case err != nil:
 			return err
 		}
-		if until, err := scheduledFor(last.Header); err == nil && !until.After(at) {
+		until, err := time.Parse(scheduleFormat, last.Header.Get(scheduleHeader))
+		if err == nil && !until.After(at) {
 			return nil
 		}
 		before = last.Sequence

@@ -20,6 +20,11 @@ const (
 	electionTime = 20 * time.Second
 	electionWait = 100 * time.Millisecond
 	attemptTime  = 2 * time.Second
+
+	publishWindow = 1024 // messages that no server has answered yet
+	// answerTime is the wait for such an answer. The servers recognize the second
+	// move of a delayed value for much longer, and store the value once.
+	answerTime = 2 * time.Second
 )
 
 // publish publishes a message that may be stored twice.

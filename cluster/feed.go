@@ -165,11 +165,8 @@ func (w *watchdog) isLost(oldest uint64, misses bool) bool {
 		w.missed = 0
 	}
 	w.oldest, w.missed = oldest, w.missed+1
-	if !misses {
-		w.missed = 0
-	}
-	lost := w.missed == maxMissed
-	if lost {
+	lost := misses && w.missed == maxMissed
+	if lost || !misses {
 		w.missed = 0
 	}
 	return lost

@@ -121,19 +121,17 @@ func (m *membership[K]) rebalance(ctx context.Context) {
 	if len(members) == 0 {
 		return // nothing was heard for long, so nobody knows better
 	}
-	lanes := newLanes(acquiring)
-	for number := range m.node.options.Partitions {
+	inLanes(acquiring, m.node.options.Partitions, func(number int) {
 		m.node.mu.Lock()
 		p := m.node.owned[number]
 		m.node.mu.Unlock()
 		switch mine := member.Owner(members, number) == m.node.id; {
 		case mine && p == nil && ctx.Err() == nil:
-			lanes.run(func() { m.acquire(ctx, number) })
+			m.acquire(ctx, number)
 		case !mine && p != nil:
 			m.giveUp(p)
 		}
-	}
-	lanes.all.Wait()
+	})
 }
 
 func (m *membership[K]) acquire(ctx context.Context, number int) {

@@ -96,13 +96,6 @@ func Join[K comparable](ctx context.Context, options Options[K]) (*Node[K], erro
 	return n, nil
 }
 
-const publishWindow = 1024 // messages that no server has answered yet
-
-// answerTime is how long a node waits for such an answer. It is much shorter
-// than the time in which the servers recognize the second move of a delayed
-// value, so that a value whose answer is lost is stored once.
-const answerTime = 2 * time.Second
-
 // ID returns the id of the node, which no other has or had.
 func (n *Node[K]) ID() string { return n.id }
 
@@ -162,10 +155,9 @@ func (o Options[K]) connect() (connection *nats.Conn, s *server.Server, stop fun
 func redacted(servers string) string {
 	all := strings.Split(servers, ",")
 	for i, server := range all {
+		all[i] = "a URL that cannot be read"
 		if u, err := url.Parse(strings.TrimSpace(server)); err == nil {
 			all[i] = u.Redacted()
-		} else {
-			all[i] = "a URL that cannot be read"
 		}
 	}
 	return strings.Join(all, ",")

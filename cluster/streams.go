@@ -43,27 +43,22 @@ func openStreams[K comparable](ctx context.Context, js jetstream.JetStream, o Op
 	}
 	s.work = make([]jetstream.Stream, len(work))
 	failed := make([]error, len(work))
-	lanes := newLanes(opening)
-	for i, config := range work {
-		lanes.run(func() { s.work[i], failed[i] = openStream(ctx, js, config) })
-	}
-	lanes.all.Wait()
+	inLanes(opening, len(work), func(i int) { s.work[i], failed[i] = openStream(ctx, js, work[i]) })
 	return s, errors.Join(failed...)
 }
 
-type lanes struct {
-	free chan struct{}
-	all  sync.WaitGroup
-}
-
-func newLanes(n int) *lanes { return &lanes{free: make(chan struct{}, n)} }
-
-func (l *lanes) run(f func()) {
-	l.free <- struct{}{}
-	l.all.Go(func() {
-		defer func() { <-l.free }()
-		f()
-	})
+// inLanes calls f with each number below n, in that many goroutines at once.
+func inLanes(lanes, n int, f func(i int)) {
+	free := make(chan struct{}, lanes)
+	var all sync.WaitGroup
+	for i := range n {
+		free <- struct{}{}
+		all.Go(func() {
+			defer func() { <-free }()
+			f(i)
+		})
+	}
+	all.Wait()
 }
 
 func (o Options[K]) configurations() (state jetstream.StreamConfig, work, others []jetstream.StreamConfig) {

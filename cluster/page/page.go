@@ -54,42 +54,32 @@ func Handler(reader Reader) http.Handler {
 		}
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
-		_ = page.Execute(w, view{Status: status, Now: time.Now()})
+		_ = page.Execute(w, viewOf(status))
 	})
 }
 
 type view struct {
 	cluster.Status
-	Now time.Time
+	Now      time.Time
+	Unowned  int                      // partitions
+	Oldest   *cluster.PartitionStatus // with the oldest pending key, or nil
+	StuckKey map[string]any           // the key in flight for longest, with its node, or nil
 }
 
-func (v view) Unowned() (n int) {
-	for _, p := range v.Partitions {
+func viewOf(s cluster.Status) view {
+	v := view{Status: s, Now: time.Now()}
+	for i, p := range s.Partitions {
 		if p.Owner == "" {
-			n++
+			v.Unowned++
+		}
+		if p.OldestKey != "" && (v.Oldest == nil || p.OldestAdded.Before(v.Oldest.OldestAdded)) {
+			v.Oldest = &s.Partitions[i]
 		}
 	}
-	return n
-}
-
-// Oldest returns the partition with the oldest pending key, or nil.
-func (v view) Oldest() (oldest *cluster.PartitionStatus) {
-	for i := range v.Partitions {
-		p := &v.Partitions[i]
-		if p.OldestKey != "" && (oldest == nil || p.OldestAdded.Before(oldest.OldestAdded)) {
-			oldest = p
-		}
+	if key, node, ok := s.Stuck(); ok {
+		v.StuckKey = map[string]any{"Began": key.Began, "Key": key.Key, "Node": node}
 	}
-	return oldest
-}
-
-// StuckKey returns the key in flight for longest, with its node, or nil.
-func (v view) StuckKey() map[string]any {
-	key, node, ok := v.Stuck()
-	if !ok {
-		return nil
-	}
-	return map[string]any{"Began": key.Began, "Key": key.Key, "Node": node}
+	return v
 }
 
 func age(now, t time.Time) string {

@@ -1,5 +1,4 @@
-// Package names has the names of what a queue has in JetStream: its streams,
-// and their subjects. A subject of a key is
+// Package names has the names of a queue's streams and subjects. That of a key is
 // shardq.<queue>.<kind>.<partition>.<token>.
 package names
 
@@ -7,6 +6,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -27,25 +27,19 @@ const (
 	Dead     Kind = "dead"     // it was discarded
 )
 
-// MaxKey limits the encoding of a key: a line of NATS's protocol has 4 KiB by
-// default.
-const MaxKey = 2048
+const MaxKey = 2048 // bytes of an encoding: a line of NATS's protocol has 4 KiB by default
 
 var ErrKey = errors.New("cluster: the key cannot be stored")
 
+var legal = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`) // in a subject, and in the name of a stream
+
 func (q Queue) Validate() error {
-	if q == "" || len(q) > 64 || strings.IndexFunc(string(q), illegal) >= 0 {
+	if !legal.MatchString(string(q)) {
 		return fmt.Errorf("the name %q: want 1 to 64 letters, digits, - or _", string(q))
 	}
 	return nil
 }
 
-func illegal(r rune) bool {
-	return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '-' || r == '_')
-}
-
-// The streams of pending keys, of delayed ones, of leases, members and failures,
-// and of dead letters.
 func (q Queue) WorkStream(partition int) string { return q.stream(strconv.Itoa(partition)) }
 func (q Queue) DelayedStream() string           { return q.stream("delayed") }
 func (q Queue) StateStream() string             { return q.stream("state") }
