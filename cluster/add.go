@@ -111,9 +111,8 @@ func (n *Node[K]) arrive(ctx context.Context, s sending) error {
 	}
 }
 
-// Put adds a value of a key, and returns as Add does. A run of the key gets its
-// pending values, in the order of the stream. If the value is larger than the
-// servers take, less about 1 KiB and six times the size of the key, the error
+// Put adds a value of a key, and returns as Add does. If the value is larger than
+// the servers take, less about 1 KiB and six times the size of the key, the error
 // wraps nats.ErrMaxPayload. After another error the value may have been stored,
 // and a second Put stores it twice: see [Node.PutOnce].
 func (n *Node[K]) Put(ctx context.Context, key K, value []byte) error {
@@ -146,11 +145,10 @@ func (n *Node[K]) valueMessage(ctx context.Context, key K, value []byte) (m *nat
 	return m, token, n.fill(ctx, m, value)
 }
 
-// PutAfter adds a value of a key after a delay, as AddAfter does. Each value has
-// its own delay, and its place in the key's order is that of its arrival: either
-// of two values that are due at nearly the same time may be first. A value may
-// arrive twice if all nodes end before they know of its arrival, and stay away
-// for more than two minutes.
+// PutAfter adds a value of a key after a delay, as AddAfter does. Its place is
+// that of its arrival: either of two values that are due at nearly the same time
+// may be first. It may arrive twice if all nodes end before they know of its
+// arrival, and stay away for more than two minutes.
 func (n *Node[K]) PutAfter(ctx context.Context, key K, value []byte, delay time.Duration) error {
 	if delay <= 0 {
 		return n.Put(ctx, key, value)
@@ -175,15 +173,13 @@ type delayedCount struct {
 	count uint64
 }
 
-const countedFor = time.Second // by the node itself, before it asks again
-
 func (d *delayedCount) admit(ctx context.Context, stream jetstream.Stream, limit int64) error {
 	if limit == 0 {
 		return nil
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if time.Since(d.asked) >= countedFor {
+	if time.Since(d.asked) >= time.Second {
 		d.asked = time.Now()
 		d.mu.Unlock()
 		info, err := stream.Info(ctx) // after an error, the add itself will tell

@@ -31,10 +31,7 @@ type Fence struct {
 }
 
 // Fence returns the fence of the claim's partition.
-func (c Claim[K]) Fence() Fence {
-	l := c.run.partition.lease
-	return Fence{l.Partition, l.Epoch}
-}
+func (c Claim[K]) Fence() Fence { return Fence{c.run.partition.lease.Partition, c.run.partition.lease.Epoch} }
 
 // Attempt returns the number of the attempt on all nodes, from 1.
 func (c Claim[K]) Attempt() int { return c.run.partition.failuresOf(c.Key) + 1 }
@@ -51,9 +48,8 @@ type Value struct {
 	Data     []byte
 }
 
-// Values returns the values of the key that the run serves, oldest first, if
-// the queue has [Options].Values. A run may be repeated with values that the
-// sink has: [Values.After] merges those that it does not have.
+// Values returns the values that the run serves, oldest first. If the run is
+// repeated, the sink may have some: [Values.After] merges the others.
 func (c Claim[K]) Values() []Value { return c.run.values() }
 
 type run[K comparable] struct {
@@ -66,9 +62,8 @@ type run[K comparable] struct {
 	keep      bool                    // the messages stay: the dead letter could not be written
 }
 
-// Headers returns what [Options].Inject wrote into the messages that the run
-// serves, oldest first, beside the headers of the servers. Do not change them.
-// Without [Options].Values there is one message: that of the last add.
+// Headers returns what [Options].Inject wrote into the adds that the run serves,
+// oldest first, or without [Options].Values into the last. Do not change them.
 func (c Claim[K]) Headers() []nats.Header {
 	headers := make([]nats.Header, len(c.run.messages))
 	for i, m := range c.run.messages {

@@ -101,9 +101,8 @@ func (n *Node[K]) storeDead(key K, letter DeadLetter[K], values []Value) error {
 	return nil
 }
 
-// buryUnreadable makes a message whose key cannot be read a dead letter: it would
-// keep a place of MaxAckPending forever. If that fails, the watchdog has the
-// server deliver the message again.
+// buryUnreadable makes a message without a readable key a dead letter: it would
+// keep a place of MaxAckPending. If that fails, the watchdog has it come again.
 func (p *partition[K]) buryUnreadable(m jetstream.Msg, sequence uint64, reason error) {
 	n := p.node
 	token := m.Subject()[strings.LastIndexByte(m.Subject(), '.')+1:]

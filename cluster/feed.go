@@ -11,11 +11,10 @@ import (
 
 const ownerConsumer = "owner" // of a partition's stream
 
-// A feed hands the messages of a partition to its owner, in the order of the
-// stream, and begins with the oldest, so that none waits for an owner that is
-// gone. The server numbers what it delivers. A message that got lost on the way
-// would come later, after newer ones of its key. So when a number is missing, the
-// feed begins again.
+// A feed hands the messages of a partition to its owner, from the oldest, so that
+// none waits for an owner that is gone. A message that got lost on the way would
+// come later, after newer ones of its key. So when one of the server's numbers is
+// missing, the feed begins again.
 type feed[K comparable] struct {
 	node   *Node[K]
 	stream jetstream.Stream
@@ -29,10 +28,6 @@ type feed[K comparable] struct {
 	closed    bool
 
 	watchdog watchdog
-}
-
-func (n *Node[K]) newFeed(partition int, take func(m jetstream.Msg, sequence uint64)) *feed[K] {
-	return &feed[K]{node: n, stream: n.streams.work[partition], take: take, logger: n.options.Logger.With("partition", partition)}
 }
 
 // consume's requests end before the lease of a node that freezes does.

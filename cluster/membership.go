@@ -64,15 +64,13 @@ func (m *membership[K]) hear(msg jetstream.Msg) {
 	id, isMember := m.node.names.MemberOf(msg.Subject())
 	switch gone := expired || len(msg.Data()) == 0; {
 	case isMember && gone && m.table.Left(id), isMember && !gone && m.table.Heard(id, time.Now()):
-		m.wake()
+		wake(m.changed)
 	case !isMember:
 		if r, err := lease.Read(msg.Headers(), msg.Data()); err == nil && r.Released {
-			m.wake()
+			wake(m.changed)
 		}
 	}
 }
-
-func (m *membership[K]) wake() { wake(m.changed) }
 
 func wake(c chan<- struct{}) {
 	select {
@@ -113,15 +111,13 @@ func (m *membership[K]) keepBeating(ctx context.Context) {
 	}
 }
 
-const acquiring = 16 // leases at once
-
 func (m *membership[K]) rebalance(ctx context.Context) {
 	members := m.table.Members(time.Now())
 	m.listenAgain(ctx, len(members) == 0)
 	if len(members) == 0 {
 		return // nothing was heard for long, so nobody knows better
 	}
-	inLanes(acquiring, m.node.options.Partitions, func(number int) {
+	inLanes(16, m.node.options.Partitions, func(number int) {
 		m.node.mu.Lock()
 		p := m.node.owned[number]
 		m.node.mu.Unlock()
@@ -182,7 +178,7 @@ func (m *membership[K]) disown(p *partition[K]) {
 		delete(n.owned, p.lease.Partition)
 	}
 	n.mu.Unlock()
-	m.wake()
+	wake(m.changed)
 }
 
 func (m *membership[K]) giveUp(p *partition[K]) {
@@ -232,9 +228,8 @@ func (m *membership[K]) listen(ctx context.Context) error {
 	return err
 }
 
-// listenAgain makes another consumer, at most once in half a lease, if this one
-// has failed, or does not even hear this node: a server that stops loses it. The
-// client's own ordered consumer recovers, but has been seen to stay silent.
+// listenAgain makes another consumer if a server has lost this one: it has failed,
+// or does not even hear this node. The client's ordered consumer can stay silent.
 func (m *membership[K]) listenAgain(ctx context.Context, silent bool) {
 	half := m.node.options.Lease / 2
 	if !silent && !m.failed.Load() || time.Since(m.asked) < half {

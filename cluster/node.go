@@ -103,8 +103,7 @@ func (n *Node[K]) ID() string { return n.id }
 func (n *Node[K]) Queue() shardq.Inspector { return n.queue }
 
 // Close closes the connection, unless it is Options.Connection, and the server
-// that Join has started. End Run first: Close does not wait for it. A second
-// Close returns ErrClosed.
+// that Join has started. End Run first. A second Close returns ErrClosed.
 func (n *Node[K]) Close() error {
 	n.mu.Lock()
 	closed := n.closed.Swap(true)
@@ -119,8 +118,6 @@ func (n *Node[K]) Close() error {
 	n.disconnect()
 	return nil
 }
-
-const readyWithin = 20 * time.Second // a server that Join starts
 
 // connect returns s if it has started a server. stop ends that server and the
 // connection, unless the options have the connection.
@@ -198,7 +195,7 @@ func (o Options[K]) startServer() (s *server.Server, stop func(), err error) {
 		s.WaitForShutdown()
 		unlock()
 	}
-	if !s.ReadyForConnections(readyWithin) || !s.JetStreamEnabled() {
+	if !s.ReadyForConnections(20*time.Second) || !s.JetStreamEnabled() {
 		stop()
 		return nil, nil, fmt.Errorf("cluster: the server in %s cannot open its store: is the directory writable, and not full?", dir)
 	}

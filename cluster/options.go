@@ -23,10 +23,9 @@ type Options[K comparable] struct {
 	// Name is the name of the queue: 1 to 64 letters, digits, - or _.
 	Name string
 
-	// Servers are the URLs of NATS servers, with commas between them. NATS has
-	// the options of the connection, such as TLS and credentials. With neither
-	// Servers nor Connection, Join starts a server in this process, which keeps
-	// its data in Dir and listens to nobody else.
+	// Servers are the URLs of NATS servers, with commas between them, and NATS
+	// the options of the connection. With neither Servers nor Connection, Join
+	// starts a server with its data in Dir, which listens to nobody else.
 	Servers string
 	NATS    []nats.Option
 
@@ -51,9 +50,8 @@ type Options[K comparable] struct {
 	// a stream and a consumer, and serves one node. Defaults to 16.
 	Partitions int
 
-	// Replicas is the number of servers that store the queue: 1, 3 or 5.
-	// Placement selects them, by the name of their cluster and by tags. Both
-	// are read when the queue is made. Default to 1, and to any servers.
+	// Replicas is the number of servers that store the queue: 1, 3 or 5. It
+	// defaults to 1. Placement selects them. Both are read when it is made.
 	Replicas  int
 	Placement *jetstream.Placement
 
@@ -66,10 +64,9 @@ type Options[K comparable] struct {
 	Values bool
 
 	// MaxPending limits the pending keys, or values, of each partition, and
-	// MaxDelayed about all that are delayed, without backoffs. Adds beyond return
-	// [ErrFull]. MaxDead limits the dead letters: a key discarded beyond it runs
-	// again each second until there is room. MaxPending and MaxDead are read when
-	// the queue is made. If zero, there is no limit.
+	// MaxDelayed about all delayed ones, without backoffs. Adds beyond return
+	// [ErrFull]. A key discarded beyond MaxDead letters runs again each second.
+	// MaxPending and MaxDead are read when the queue is made. If zero: no limit.
 	MaxPending, MaxDelayed, MaxDead int64
 
 	// MaxHeld limits the messages that a node has taken and not acknowledged.
@@ -89,9 +86,8 @@ type Options[K comparable] struct {
 	// groups, its hooks. The node sets Name, and no Capacity.
 	Queue shardq.Options[K]
 
-	// Inject writes headers into each add, such as the context of a trace: see
-	// [Claim.Headers]. The names must not begin with Nats- or Shardq-. It must be
-	// safe for concurrent use.
+	// Inject writes headers into each add: see [Claim.Headers]. Their names must
+	// not begin with Nats- or Shardq-. It must be safe for concurrent use.
 	Inject func(ctx context.Context, header nats.Header)
 
 	// Logger gets what an operator should know. If nil, nothing is logged.

@@ -45,7 +45,9 @@ func (n *Node[K]) newPartition(l *lease.Lease) *partition[K] {
 	}
 	p.ctx, p.cancel = context.WithCancelCause(context.Background())
 	context.AfterFunc(p.ctx, func() { n.cancelRuns(p) })
-	p.feed = n.newFeed(l.Partition, p.take)
+	p.feed = &feed[K]{
+		node: n, stream: n.streams.work[l.Partition], take: p.take, logger: n.options.Logger.With("partition", l.Partition),
+	}
 	return p
 }
 
@@ -84,10 +86,9 @@ func (p *partition[K]) take(m jetstream.Msg, sequence uint64) {
 	for _, m := range replaced {
 		_ = m.Message.Ack() // the server has deleted it, and counts it until now
 	}
-	if !waits {
-		return
+	if waits {
+		p.node.queue.AddWith(key, shardq.AddOptions{Priority: priorityOf(m.Headers())})
 	}
-	p.node.queue.AddWith(key, shardq.AddOptions{Priority: priorityOf(m.Headers())})
 }
 
 // begin returns nil if no message waits, or if the partition is leaving.
@@ -184,9 +185,8 @@ func (p *partition[K]) beginLeave() bool {
 	return true
 }
 
-// leave waits until no key is in flight, and gives the lease back. When ctx
-// ends, so do the contexts of handlers. If some do not return in time, the
-// lease expires.
+// leave gives the lease back when no key is in flight. When ctx ends, so do the
+// contexts of handlers. If some do not return in time, the lease expires.
 func (p *partition[K]) leave(ctx context.Context) {
 	p.feed.close()
 	select {

@@ -25,9 +25,8 @@ type RunOptions[K comparable] struct {
 	// A key that is added again may run before its backoff ends.
 	Handle func(ctx context.Context, claim Claim[K]) error
 
-	// Timeout ends the context of an attempt, and MaxAttempts limits the
-	// attempts of a key, counted on all nodes: the key is discarded when the
-	// last fails. If zero, there is no limit.
+	// Timeout limits an attempt, and MaxAttempts the attempts of a key on all
+	// nodes: it is discarded when the last fails. If zero, there is no limit.
 	Timeout     time.Duration
 	MaxAttempts int
 
@@ -52,8 +51,15 @@ func (n *Node[K]) RunWith(ctx context.Context, options RunOptions[K]) error {
 	if err != nil {
 		return err
 	}
-	if err := n.beginRun(); err != nil {
-		return err
+	n.mu.Lock()
+	closed, running := n.closed.Load(), n.running
+	n.running = true
+	n.mu.Unlock()
+	switch {
+	case closed:
+		return ErrClosed
+	case running:
+		return ErrRunning
 	}
 	m, stopDue, err := n.enter(ctx)
 	if err != nil {
@@ -88,19 +94,6 @@ func (n *Node[K]) enter(ctx context.Context) (m *membership[K], stopDue func(), 
 		m.leave()
 	}
 	return m, stopDue, err
-}
-
-func (n *Node[K]) beginRun() error {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	switch {
-	case n.closed.Load():
-		return ErrClosed
-	case n.running:
-		return ErrRunning
-	}
-	n.running = true
-	return nil
 }
 
 func (n *Node[K]) pool(o RunOptions[K]) (*worker.Pool[K], error) {
@@ -293,9 +286,8 @@ func (s source[K]) backoff(ctx context.Context, r *run[K]) time.Duration {
 	return s.limiter.When(r.key)
 }
 
-// postpone reports whether the servers keep the key until it is due, so that it
-// takes no other's place. The node itself keeps a key for a short time, and any
-// key with values, whose place is in the stream.
+// postpone reports whether the servers keep the key until it is due. The node
+// itself keeps it for a short time, or if its values have a place in the stream.
 func (s source[K]) postpone(ctx context.Context, r *run[K], how worker.Return) bool {
 	if how.Reason != worker.ReturnRequeue || how.After < shortDelay || s.options.Values || r.keep {
 		return false

@@ -28,7 +28,6 @@ const (
 	valuesKey     = "shardq-values"
 
 	markerTime = time.Minute // how long the server tells that a lease has expired
-	opening    = 4           // streams at once
 )
 
 func openStreams[K comparable](ctx context.Context, js jetstream.JetStream, o Options[K]) (s streams, err error) {
@@ -43,7 +42,7 @@ func openStreams[K comparable](ctx context.Context, js jetstream.JetStream, o Op
 	}
 	s.work = make([]jetstream.Stream, len(work))
 	failed := make([]error, len(work))
-	inLanes(opening, len(work), func(i int) { s.work[i], failed[i] = openStream(ctx, js, work[i]) })
+	inLanes(4, len(work), func(i int) { s.work[i], failed[i] = openStream(ctx, js, work[i]) })
 	return s, errors.Join(failed...)
 }
 
@@ -146,9 +145,8 @@ func agree(have, want map[string]string) (err error) {
 	return err
 }
 
-// Existing returns the options with the Partitions, Lease, Values and Replicas
-// of the queue that the servers have, for tools that do not know them. Without
-// such a queue the error wraps jetstream.ErrStreamNotFound.
+// Existing fills in the Partitions, Lease, Values and Replicas of a queue that
+// exists. Without one the error wraps jetstream.ErrStreamNotFound.
 func Existing[K comparable](ctx context.Context, o Options[K]) (Options[K], error) {
 	connection, _, stop, err := o.connect()
 	if err != nil {

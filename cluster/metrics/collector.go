@@ -18,10 +18,7 @@ type Source interface {
 	Status(ctx context.Context) (cluster.Status, error)
 }
 
-const timeout = 5 * time.Second
-
-// A Collector is a prometheus.Collector of a node, and, if it is asked to, of
-// the whole queue.
+// A Collector is a prometheus.Collector of a node, or also of the whole queue.
 type Collector struct {
 	name   string
 	source Source
@@ -29,10 +26,9 @@ type Collector struct {
 }
 
 // New returns a collector of a node of the named queue. With whole it also
-// exports what is the same on all nodes: what is pending, and the partitions.
-// One or two nodes of a queue are enough for that: a scrape then takes a
-// request to the servers for each partition. If they do not answer within five
-// seconds, the scrape has shardq_cluster_up 0 in place of the queue's series.
+// exports the state of the queue. One or two nodes are enough for that: a scrape
+// takes a request for each partition. If the servers do not answer within five
+// seconds, it has shardq_cluster_up 0 in place of the queue's series.
 func New(name string, source Source, whole bool) *Collector {
 	return &Collector{name, source, whole}
 }
@@ -102,7 +98,7 @@ func (c *Collector) Collect(to chan<- prometheus.Metric) {
 	set := func(d *prometheus.Desc, value float64, labels ...string) {
 		to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, append([]string{c.name}, labels...)...)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), timeout)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	s, err := c.source.Status(ctx)
 	if err != nil {

@@ -14,31 +14,26 @@ import (
 	"github.com/shardq/shardq/cluster"
 )
 
-// A Reader reads the state of a queue. A [cluster.Node] is one, also if it only
-// adds.
+// A Reader reads the state of a queue, such as a [cluster.Node].
 type Reader interface {
 	Status(ctx context.Context) (cluster.Status, error)
 }
-
-const timeout = 5 * time.Second
 
 //go:embed page.html
 var text string
 
 var page = template.Must(template.New("page").Funcs(template.FuncMap{"age": age, "short": short}).Parse(text))
 
-// Handler returns a handler of the page. With ?format=json it answers with the
-// [cluster.Status] as JSON. If the servers do not answer within five seconds,
-// the status is 503.
-//
-// The page shows keys. Mind who can open it.
+// Handler returns a handler of the page, which shows keys: mind who can open it.
+// With ?format=json it answers with the [cluster.Status] as JSON. If the servers
+// do not answer within five seconds, the status is 503.
 func Handler(reader Reader) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
 			http.Error(w, "want GET", http.StatusMethodNotAllowed)
 			return
 		}
-		ctx, cancel := context.WithTimeout(r.Context(), timeout)
+		ctx, cancel := context.WithTimeout(r.Context(), 5*time.Second)
 		defer cancel()
 		status, err := reader.Status(ctx)
 		if err != nil {
