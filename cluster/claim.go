@@ -31,7 +31,9 @@ type Fence struct {
 }
 
 // Fence returns the fence of the claim's partition.
-func (c Claim[K]) Fence() Fence { return Fence{c.run.partition.lease.Partition, c.run.partition.lease.Epoch} }
+func (c Claim[K]) Fence() Fence {
+	return Fence{c.run.partition.lease.Partition, c.run.partition.lease.Epoch}
+}
 
 // Attempt returns the number of the attempt on all nodes, from 1.
 func (c Claim[K]) Attempt() int { return c.run.partition.failuresOf(c.Key) + 1 }

@@ -30,12 +30,11 @@ type DeadLetter[K comparable] struct {
 	sequence uint64
 }
 
-// letterHeader has a letter as JSON. The message is the value.
-const letterHeader = "Shardq-Letter"
-
-// The limits of DeadLetter.Reason, and of a letter as JSON, in which a character
-// can take six bytes: headers count as the message's size.
 const (
+	letterHeader = "Shardq-Letter" // a letter as JSON: the message is the value
+
+	// The limits of DeadLetter.Reason, and of a letter as JSON, in which a
+	// character can take six bytes: headers count as the message's size.
 	maxReason = 512
 	maxLetter = 1024
 )
@@ -126,8 +125,9 @@ func (p *partition[K]) buryUnreadable(m jetstream.Msg, sequence uint64, reason e
 }
 
 // Dead returns the keys that were discarded before the call, in the order of
-// their last discard. A letter that cannot be read comes with an error that
-// wraps [ErrLetter], and others follow. After another error nothing follows.
+// their last discard. They stay until [Node.Revive] or [Node.Forget]. A letter
+// that cannot be read comes with an error that wraps [ErrLetter], and others
+// follow. After another error nothing follows.
 func (n *Node[K]) Dead(ctx context.Context) iter.Seq2[DeadLetter[K], error] {
 	return func(yield func(DeadLetter[K], error) bool) {
 		info, err := n.streams.dead.Info(ctx)

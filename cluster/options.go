@@ -50,8 +50,8 @@ type Options[K comparable] struct {
 	// a stream and a consumer, and serves one node. Defaults to 16.
 	Partitions int
 
-	// Replicas is the number of servers that store the queue: 1, 3 or 5. It
-	// defaults to 1. Placement selects them. Both are read when it is made.
+	// Replicas is the number of servers that store the queue, 1, 3 or 5, and
+	// Placement selects them, when the queue is made. Replicas defaults to 1.
 	Replicas  int
 	Placement *jetstream.Placement
 
@@ -115,9 +115,8 @@ func (o Options[K]) complete() (Options[K], error) {
 			faults = append(faults, fmt.Errorf("cluster: Options."+format, arguments...))
 		}
 	}
-	if err := names.Queue(o.Name).Validate(); err != nil {
-		faults = append(faults, fmt.Errorf("cluster: Options.Name: %w", err))
-	}
+	err := names.Queue(o.Name).Validate()
+	fault(err != nil, "Name: %w", err)
 	if o.Codec == nil {
 		codec, ok := any(text{}).(Codec[K])
 		fault(!ok, "Codec is nil: want one for keys of type %T", *new(K))

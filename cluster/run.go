@@ -35,12 +35,12 @@ type RunOptions[K comparable] struct {
 	OnError, OnDiscard func(context.Context, worker.Failure[K])
 }
 
-// Run processes the keys of the node's share of the partitions until ctx ends.
-// Then handlers may finish for LeaveTimeout, before their contexts are canceled,
-// and Run returns when they return. A handler whose lease may be lost has its
-// context canceled, with the cause [ErrLeaseLost]. Run returns an error at once
-// if workers is less than 1, if handle is nil, after Close, or if the servers do
-// not answer. It can be called once.
+// Run processes the keys of the node's share of the partitions, in that many
+// workers, until ctx ends. Then handlers may finish for LeaveTimeout, before their
+// contexts are canceled, and Run returns when they return. A handler whose lease
+// may be lost has its context canceled, with the cause [ErrLeaseLost]. Run returns
+// an error at once if workers is less than 1, if handle is nil, after Close, or if
+// the servers do not answer. It can be called once.
 func (n *Node[K]) Run(ctx context.Context, workers int, handle func(ctx context.Context, claim Claim[K]) error) error {
 	return n.RunWith(ctx, RunOptions[K]{Workers: workers, Handle: handle})
 }

@@ -104,7 +104,6 @@ func (s *sink) counts(ctx context.Context) (counts map[string]int, err error) {
 	return counts, err
 }
 
-// proof is what the log says.
 type proof struct {
 	writes, repeated, refused int
 	stale                     int // accepted writes with an epoch less than an earlier one's

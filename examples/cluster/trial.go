@@ -206,8 +206,7 @@ func (t *trial) waitUntilCounted(ctx context.Context) error {
 	}
 }
 
-// report returns an error unless each event counts once and no stale write was
-// accepted.
+// report fails unless each event counts once and no stale write was accepted.
 func (t *trial) report(ctx context.Context) error {
 	counts, err := t.sink.counts(ctx)
 	p, unread := t.sink.proof(ctx)

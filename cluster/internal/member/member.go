@@ -60,14 +60,10 @@ func (t *Table) Members(now time.Time) []string {
 func Owner(members []string, partition int) (owner string) {
 	var greatest uint64
 	for _, id := range members {
-		h := score(id, partition)
+		h := xxhash.Sum64(append(binary.LittleEndian.AppendUint64(nil, uint64(partition)), id...))
 		if owner == "" || h > greatest || h == greatest && id > owner {
 			owner, greatest = id, h
 		}
 	}
 	return owner
-}
-
-func score(id string, partition int) uint64 {
-	return xxhash.Sum64(append(binary.LittleEndian.AppendUint64(nil, uint64(partition)), id...))
 }
