@@ -3,6 +3,9 @@ package cluster
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -15,35 +18,26 @@ import (
 
 // AddOptions say how AddWith adds a key.
 type AddOptions struct {
-	// After is the delay. If the key is delayed already, the earlier time
-	// counts.
-	After time.Duration
-	// Priority is the priority in the queue of the partition's owner. Of
-	// several adds of a pending key, that of the last one counts.
-	Priority int
+	After    time.Duration // the delay: if the key is delayed already, the earlier end counts
+	Priority int           // in the owner's queue: that of the last add counts
 }
 
-// Add adds a key. It returns nil when the servers have stored it. A key that is
-// pending is stored once, however often it is added. A key that is in flight
-// runs once more.
-//
-// Add returns [ErrFull], [ErrClosed], an error that wraps [ErrKey],
-// nats.ErrMaxPayload if the headers are too large, and the error of ctx if it
-// ends first. It waits at most 20 seconds for servers that elect a leader.
-// After another error the key may have been stored or not. Adding it again is
-// harmless.
+// Add adds a key, and returns nil when the servers have stored it. A key that is
+// in flight runs once more. Add returns [ErrFull], [ErrClosed], an error that
+// wraps [ErrKey], nats.ErrMaxPayload if the headers are too large, and the error
+// of ctx. It waits at most 20 seconds for servers without a leader. After another
+// error the key may have been stored, and adding it again is harmless.
 func (n *Node[K]) Add(ctx context.Context, key K) error {
 	return n.AddWith(ctx, key, AddOptions{})
 }
 
-// AddAfter adds a key after a delay, and returns as Add does. The node's clock,
-// Options.Queue.Clock, says when the delay ends. The servers look for ends up
-// to four times a second.
+// AddAfter adds a key after a delay, and returns as Add does. Options.Queue.Clock
+// says when the delay ends. The servers look for ends up to four times a second.
 func (n *Node[K]) AddAfter(ctx context.Context, key K, delay time.Duration) error {
 	return n.AddWith(ctx, key, AddOptions{After: delay})
 }
 
-// AddWith adds a key as the options say. It returns as Add does.
+// AddWith adds a key, and returns as Add does.
 func (n *Node[K]) AddWith(ctx context.Context, key K, options AddOptions) error {
 	partition, token, err := n.destination(key, false)
 	if err != nil {
@@ -64,9 +58,8 @@ func (n *Node[K]) AddWith(ctx context.Context, key K, options AddOptions) error 
 	return n.added(1, n.publish(ctx, m))
 }
 
-// AddAll adds many keys, in the time of a few: it does not wait for the servers
-// between them. It returns as Add does, when all are stored. After an error
-// some may have been stored.
+// AddAll adds many keys in the time of a few: it does not wait between them. It
+// returns as Add does, when all are stored. After an error some may be stored.
 func (n *Node[K]) AddAll(ctx context.Context, keys ...K) error {
 	sent := make([]sending, 0, len(keys))
 	for _, key := range keys {
@@ -95,15 +88,12 @@ func (n *Node[K]) AddAll(ctx context.Context, keys ...K) error {
 	return n.added(len(keys), nil)
 }
 
-// A sending is a message that was sent, and the answer to come, or nil if the
-// window was full.
 type sending struct {
 	message *nats.Msg
-	answer  jetstream.PubAckFuture
+	answer  jetstream.PubAckFuture // nil if the window was full
 }
 
-// arrive waits until a message is stored. If the answer is lost, or if there is
-// no leader, it sends the message again: to store a key twice is harmless.
+// arrive repeats a message whose answer is lost: to store a key twice is harmless.
 func (n *Node[K]) arrive(ctx context.Context, s sending) error {
 	if s.answer == nil {
 		return n.publish(ctx, s.message)
@@ -121,13 +111,10 @@ func (n *Node[K]) arrive(ctx context.Context, s sending) error {
 	}
 }
 
-// Put adds a value of a key. A run of the key gets the values that are pending,
-// in the order in which the servers have stored them.
-//
-// Put returns as Add does, and an error that wraps nats.ErrMaxPayload if the
-// value is larger than the servers take, less about 1 KiB and six times the
-// size of the key. After an error of another kind, the value may have been
-// stored, and a Put again stores it twice: see [Node.PutOnce].
+// Put adds a value of a key, and returns as Add does. If the value is larger than
+// the servers take, less about 1 KiB and six times the size of the key, the error
+// wraps nats.ErrMaxPayload. After another error the value may have been stored,
+// and a second Put stores it twice: see [Node.PutOnce].
 func (n *Node[K]) Put(ctx context.Context, key K, value []byte) error {
 	m, _, err := n.valueMessage(ctx, key, value)
 	if err != nil {
@@ -136,9 +123,8 @@ func (n *Node[K]) Put(ctx context.Context, key K, value []byte) error {
 	return n.added(1, n.publishOnce(ctx, m))
 }
 
-// PutOnce is Put of a value that has an id. If the servers have stored a value
-// of the key with that id in the last two minutes, they do not store this one,
-// and PutOnce returns nil. So it can be repeated after any error.
+// PutOnce is Put of a value that has an id, and can be repeated after any error:
+// within two minutes the servers store a key's value with that id once.
 func (n *Node[K]) PutOnce(ctx context.Context, key K, value []byte, id string) error {
 	if id == "" {
 		return errors.New("cluster: PutOnce wants an id")
@@ -159,13 +145,10 @@ func (n *Node[K]) valueMessage(ctx context.Context, key K, value []byte) (m *nat
 	return m, token, n.fill(ctx, m, value)
 }
 
-// PutAfter adds a value of a key after a delay, as AddAfter does. Each value
-// has its own delay, and its place in the order of the key is that of its
-// arrival: values whose delays end at nearly the same time may come in either
-// order.
-//
-// If all nodes end after a value has arrived, and before they know, and stay
-// away for more than two minutes, the value may arrive twice.
+// PutAfter adds a value of a key after a delay, as AddAfter does. Its place is
+// that of its arrival: either of two values that are due at nearly the same time
+// may be first. It may arrive twice if all nodes end before they know of its
+// arrival, and stay away for more than two minutes.
 func (n *Node[K]) PutAfter(ctx context.Context, key K, value []byte, delay time.Duration) error {
 	if delay <= 0 {
 		return n.Put(ctx, key, value)
@@ -182,25 +165,21 @@ func (n *Node[K]) PutAfter(ctx context.Context, key K, value []byte, delay time.
 	return n.added(1, n.publish(ctx, m, jetstream.WithMsgID(id)))
 }
 
-// delayedCount is what a node knows of the number of delayed messages. The
-// server cannot refuse one: a stream with schedules cannot discard what is new.
+// A delayedCount is the number of delayed messages, as far as a node knows. The
+// server cannot refuse one: a stream with schedules cannot have DiscardNew.
 type delayedCount struct {
 	mu    sync.Mutex
 	asked time.Time
 	count uint64
 }
 
-// countedFor is how long a node counts by itself before it asks again.
-const countedFor = time.Second
-
-// admit returns ErrFull if the stream has as many messages as the limit.
 func (d *delayedCount) admit(ctx context.Context, stream jetstream.Stream, limit int64) error {
 	if limit == 0 {
 		return nil
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if time.Since(d.asked) >= countedFor {
+	if time.Since(d.asked) >= time.Second {
 		d.asked = time.Now()
 		d.mu.Unlock()
 		info, err := stream.Info(ctx) // after an error, the add itself will tell
@@ -214,4 +193,150 @@ func (d *delayedCount) admit(ctx context.Context, stream jetstream.Stream, limit
 	}
 	d.count++
 	return nil
+}
+
+// The client's own option for a schedule rounds down to a second.
+const (
+	priorityHeader = "Shardq-Priority"
+	scheduleHeader = "Nats-Schedule"
+	scheduleFormat = "@at " + time.RFC3339Nano
+	targetHeader   = "Nats-Schedule-Target"
+)
+
+func (n *Node[K]) destination(key K, value bool) (partition int, token string, err error) {
+	switch {
+	case n.options.Values != value:
+		return 0, "", ErrValues
+	case n.closed.Load():
+		return 0, "", ErrClosed
+	}
+	return n.place(key)
+}
+
+func (n *Node[K]) place(key K) (partition int, token string, err error) {
+	data, err := n.options.Codec.Encode(key)
+	if err != nil {
+		return 0, "", fmt.Errorf("%w: %w", ErrKey, err)
+	}
+	if token, err = names.Token(data); err != nil {
+		return 0, "", err
+	}
+	return names.Partition(data, n.options.Partitions), token, nil
+}
+
+// decode recovers from the codec's panics: in a goroutine of the connection,
+// one would end the program each time it starts.
+func (n *Node[K]) decode(data []byte) (key K, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("%w: the codec panicked: %v", ErrKey, r)
+		}
+	}()
+	return n.options.Codec.Decode(data)
+}
+
+func (n *Node[K]) now() time.Time {
+	if c := n.options.Queue.Clock; c != nil {
+		return c.Now()
+	}
+	return time.Now()
+}
+
+func (n *Node[K]) workMessage(partition int, token string, priority int) *nats.Msg {
+	m := nats.NewMsg(n.names.Key(names.Work, partition, token))
+	setPriority(m, priority)
+	return m
+}
+
+// scheduleMessage has the servers publish another message when the key is due.
+func (n *Node[K]) scheduleMessage(partition int, token string, at time.Time, priority int) *nats.Msg {
+	m := nats.NewMsg(n.names.Key(names.Delay, partition, token))
+	m.Header.Set(scheduleHeader, at.UTC().Format(scheduleFormat))
+	m.Header.Set(targetHeader, n.names.Key(names.Due, partition, token))
+	setPriority(m, priority)
+	return m
+}
+
+func setPriority(m *nats.Msg, priority int) {
+	if priority != 0 {
+		m.Header.Set(priorityHeader, strconv.Itoa(priority))
+	}
+}
+
+func priorityOf(header nats.Header) int {
+	priority, _ := strconv.Atoi(header.Get(priorityHeader)) // 0 without one
+	return priority
+}
+
+// fill writes the user's headers and a value into a message. It returns an
+// error if the servers could not store what it may become: delayed, or a dead
+// letter.
+func (n *Node[K]) fill(ctx context.Context, m *nats.Msg, value []byte) error {
+	if n.options.Inject != nil {
+		written := nats.Header{}
+		n.options.Inject(ctx, written)
+		carry(m.Header, written)
+	}
+	m.Data = value
+	// A delay names the subject twice.
+	size, limit := m.Size()+2*len(m.Subject)+maxLetter, n.connection.MaxPayload()
+	if int64(size) > limit {
+		return fmt.Errorf("cluster: add: %w: up to %d bytes with headers, and the servers take %d", nats.ErrMaxPayload, size, limit)
+	}
+	return nil
+}
+
+func (n *Node[K]) fillDelayed(ctx context.Context, m *nats.Msg, value []byte) error {
+	if err := n.fill(ctx, m, value); err != nil {
+		return err
+	}
+	return n.delayed.admit(ctx, n.streams.delayed, n.options.MaxDelayed)
+}
+
+// carry copies the headers that are not of the servers or the cluster.
+func carry(to, from nats.Header) {
+	for name, values := range from {
+		lower := strings.ToLower(name)
+		if !strings.HasPrefix(lower, "nats-") && !strings.HasPrefix(lower, "shardq-") {
+			to[name] = values
+		}
+	}
+}
+
+const busyTime = 20 * time.Millisecond // while the server stores another message of the subject
+
+// schedule stores a message that is due then, unless the key is due before. Of
+// concurrent writers one is first, and the others read again.
+func (n *Node[K]) schedule(ctx context.Context, m *nats.Msg, at time.Time) error {
+	ctx, cancel := context.WithTimeout(ctx, electionTime)
+	defer cancel()
+	var before uint64 // the message that this one replaces
+	for {
+		err := n.publish(ctx, m, jetstream.WithExpectLastSequencePerSubject(before))
+		if hasCode(err, codeBusy) {
+			if err = pause(ctx, busyTime); err != nil {
+				return err
+			}
+			continue
+		}
+		if !isConflict(err) {
+			return err
+		}
+		last, err := n.streams.delayed.GetLastMsgForSubject(ctx, m.Subject)
+		switch {
+		case errors.Is(err, jetstream.ErrMsgNotFound): // its delay has ended meanwhile
+			before = 0
+			if err = pause(ctx, busyTime); err != nil {
+				return err
+			}
+			continue
+		case err != nil:
+			return err
+		}
+		until, err := time.Parse(scheduleFormat, last.Header.Get(scheduleHeader))
+		if err == nil && !until.After(at) {
+			return nil
+		}
+		before = last.Sequence
+	}
 }

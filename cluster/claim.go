@@ -1,7 +1,11 @@
 package cluster
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -11,28 +15,27 @@ import (
 	"github.com/shardq/shardq/worker"
 )
 
-// A Claim is a handler's right to work on a key. It is valid until the handler
-// returns.
+// A Claim is a handler's right to work on a key, until the handler returns.
 type Claim[K comparable] struct {
 	Key K
 	run *run[K]
 }
 
-// A Fence names a partition and the epoch of its owner. Each owner has a
-// greater epoch than those before. A sink that keeps the greatest epoch of each
-// partition, and refuses a write with a lesser one, accepts nothing from a node
-// that has lost the partition. This is a fencing token (M. Kleppmann, "How to
-// do distributed locking", 2016).
+// A Fence is a fencing token (M. Kleppmann, "How to do distributed locking",
+// 2016). Each owner of a partition has a greater epoch than those before. A sink
+// that refuses epochs less than the partition's greatest accepts nothing from a
+// node that has lost the partition.
 type Fence struct {
 	Partition int
 	Epoch     uint64
 }
 
 // Fence returns the fence of the claim's partition.
-func (c Claim[K]) Fence() Fence { return c.run.partition.fence() }
+func (c Claim[K]) Fence() Fence {
+	return Fence{c.run.partition.lease.Partition, c.run.partition.lease.Epoch}
+}
 
-// Attempt returns the number of the attempt, from 1. It counts the failures of
-// the key on all nodes.
+// Attempt returns the number of the attempt on all nodes, from 1.
 func (c Claim[K]) Attempt() int { return c.run.partition.failuresOf(c.Key) + 1 }
 
 // Sequence returns the place in the stream of the newest add that the run
@@ -47,32 +50,22 @@ type Value struct {
 	Data     []byte
 }
 
-// Values returns the values of the key that the run serves, oldest first, if
-// the queue has [Options].Values. A run that is repeated may have values that
-// the sink has. A sink that keeps the Sequence of the last value for each key
-// can skip those. [Values] decodes and merges them.
+// Values returns the values that the run serves, oldest first. If the run is
+// repeated, the sink may have some: [Values.After] merges the others.
 func (c Claim[K]) Values() []Value { return c.run.values() }
 
-// A run is the processing of a key.
 type run[K comparable] struct {
 	key       K
 	claim     worker.Claim[K] // of the node's queue
 	partition *partition[K]
 	messages  []hold.Message[jetstream.Msg] // that the run serves, oldest first
 	began     time.Time
-	// cancel ends the context of the handler. The node's mu guards it.
-	cancel context.CancelCauseFunc
-	// keep reports that the messages must stay although the run is done: its
-	// dead letter could not be written.
-	keep bool
+	cancel    context.CancelCauseFunc // of the handler's context: the node's mu guards it
+	keep      bool                    // the messages stay: the dead letter could not be written
 }
 
-// Headers returns the headers of the messages that the run serves, oldest
-// first: what [Options].Inject wrote into them, beside those of the servers. A
-// run that is repeated gets them again. Do not change them.
-//
-// Without [Options].Values there is one message, that of the last add before
-// the run. The adds that it replaced have left no headers.
+// Headers returns what [Options].Inject wrote into the adds that the run serves,
+// oldest first, or without [Options].Values into the last. Do not change them.
 func (c Claim[K]) Headers() []nats.Header {
 	headers := make([]nats.Header, len(c.run.messages))
 	for i, m := range c.run.messages {
@@ -90,4 +83,104 @@ func (r *run[K]) values() []Value {
 		values[i] = Value{m.Sequence, m.Message.Data()}
 	}
 	return values
+}
+
+// ValuesOptions configure [NewValues].
+type ValuesOptions[V any] struct {
+	// Merge merges a newer value into those before it. Both are its to keep.
+	Merge func(pending, next V) (V, error)
+
+	// Encode and Decode make a value bytes, and back. Default to JSON.
+	Encode func(V) ([]byte, error)
+	Decode func([]byte) (V, error)
+}
+
+// Values puts values into a queue with [Options].Values, and merges those of a
+// key. All methods are safe for concurrent use, if the options' functions are.
+type Values[K comparable, V any] struct {
+	node    *Node[K]
+	options ValuesOptions[V]
+}
+
+// NewValues returns the values of a node's queue. It returns an error that
+// lists all faults.
+func NewValues[K comparable, V any](node *Node[K], options ValuesOptions[V]) (*Values[K, V], error) {
+	var faults []error
+	fault := func(is bool, err error) {
+		if is {
+			faults = append(faults, err)
+		}
+	}
+	one := (options.Encode == nil) != (options.Decode == nil)
+	fault(node == nil, errors.New("cluster: NewValues wants a node"))
+	fault(node != nil && !node.options.Values, ErrValues)
+	fault(options.Merge == nil, errors.New("cluster: ValuesOptions.Merge is nil: want a function"))
+	fault(one, errors.New("cluster: ValuesOptions has one of Encode and Decode: want both or none"))
+	if options.Encode == nil {
+		options.Encode = func(value V) ([]byte, error) { return json.Marshal(value) }
+	}
+	if options.Decode == nil {
+		options.Decode = func(data []byte) (value V, err error) { return value, json.Unmarshal(data, &value) }
+	}
+	if faults != nil {
+		return nil, errors.Join(faults...)
+	}
+	return &Values[K, V]{node, options}, nil
+}
+
+// Put adds a value of a key: see [Node.Put].
+func (v *Values[K, V]) Put(ctx context.Context, key K, value V) error {
+	return v.put(value, func(data []byte) error { return v.node.Put(ctx, key, data) })
+}
+
+// PutOnce adds a value that has an id: see [Node.PutOnce].
+func (v *Values[K, V]) PutOnce(ctx context.Context, key K, value V, id string) error {
+	return v.put(value, func(data []byte) error { return v.node.PutOnce(ctx, key, data, id) })
+}
+
+// PutAfter adds a value after a delay: see [Node.PutAfter].
+func (v *Values[K, V]) PutAfter(ctx context.Context, key K, value V, delay time.Duration) error {
+	return v.put(value, func(data []byte) error { return v.node.PutAfter(ctx, key, data, delay) })
+}
+
+func (v *Values[K, V]) put(value V, add func(data []byte) error) error {
+	data, err := v.options.Encode(value)
+	if err != nil {
+		return fmt.Errorf("cluster: encode a value: %w", err)
+	}
+	return add(data)
+}
+
+// Handle returns a handler for [Node.Run] that calls handle with the merged
+// value of a claim. If decoding or merging fails, the attempt has failed.
+func (v *Values[K, V]) Handle(handle func(ctx context.Context, claim Claim[K], value V) error) func(context.Context, Claim[K]) error {
+	return func(ctx context.Context, claim Claim[K]) error {
+		value, _, err := v.After(claim, 0)
+		if err != nil {
+			return err
+		}
+		return handle(ctx, claim, value)
+	}
+}
+
+// After merges the values of a claim, from the oldest, for a sink that has those
+// up to sequence, and afterwards those up to [Claim.Sequence]. If there are none,
+// ok is false. The handler should return an error of decoding or merging.
+func (v *Values[K, V]) After(claim Claim[K], sequence uint64) (merged V, ok bool, err error) {
+	for _, value := range claim.Values() {
+		if value.Sequence <= sequence {
+			continue
+		}
+		next, err := v.options.Decode(bytes.Clone(value.Data))
+		if err != nil {
+			return merged, false, fmt.Errorf("cluster: decode value %d of the stream: %w", value.Sequence, err)
+		}
+		if ok {
+			if next, err = v.options.Merge(merged, next); err != nil {
+				return merged, false, fmt.Errorf("cluster: merge value %d of the stream: %w", value.Sequence, err)
+			}
+		}
+		merged, ok = next, true
+	}
+	return merged, ok, nil
 }

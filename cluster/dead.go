@@ -30,12 +30,11 @@ type DeadLetter[K comparable] struct {
 	sequence uint64
 }
 
-// letterHeader has a letter as JSON. The message is the value.
-const letterHeader = "Shardq-Letter"
-
-// maxReason limits DeadLetter.Reason, and maxLetter a letter as JSON, in which
-// a character can take six bytes: headers count as the message's size.
 const (
+	letterHeader = "Shardq-Letter" // a letter as JSON: the message is the value
+
+	// The limits of DeadLetter.Reason, and of a letter as JSON, in which a
+	// character can take six bytes: headers count as the message's size.
 	maxReason = 512
 	maxLetter = 1024
 )
@@ -62,16 +61,22 @@ func (n *Node[K]) bury(f worker.Failure[K]) bool {
 	return true
 }
 
-// text returns the letter as JSON, so that with the header's name it has at
-// most maxLetter bytes.
-func (l DeadLetter[K]) text() ([]byte, error) {
-	for {
-		text, err := json.Marshal(l)
-		if err != nil || len(text) <= maxLetter-100 {
-			return text, err
-		}
+// storeLetter stores a letter with a value. Its JSON leaves room for the name of
+// the header.
+func (n *Node[K]) storeLetter(
+	ctx context.Context, partition int, token string, l DeadLetter[K], value []byte, options ...jetstream.PublishOpt,
+) error {
+	text, err := json.Marshal(l)
+	for ; err == nil && len(text) > maxLetter-100; text, err = json.Marshal(l) {
 		l.Reason = keytext.Cut(l.Reason, len(l.Reason)/2)
 	}
+	if err != nil {
+		return err
+	}
+	m := nats.NewMsg(n.names.Key(names.Dead, partition, token))
+	m.Header.Set(letterHeader, string(text))
+	m.Data = value
+	return n.publish(ctx, m, options...)
 }
 
 func (n *Node[K]) storeDead(key K, letter DeadLetter[K], values []Value) error {
@@ -79,28 +84,24 @@ func (n *Node[K]) storeDead(key K, letter DeadLetter[K], values []Value) error {
 	if err != nil {
 		return err
 	}
-	text, err := letter.text()
-	if err != nil {
-		return err
-	}
 	ctx, cancel := n.settling()
 	defer cancel()
 	if len(values) == 0 {
-		return n.publish(ctx, n.deadMessage(partition, token, text, nil))
+		return n.storeLetter(ctx, partition, token, letter, nil)
 	}
 	for _, value := range values {
-		m := n.deadMessage(partition, names.WithID(token, strconv.FormatUint(value.Sequence, 10)), text, value.Data)
+		id := names.WithID(token, strconv.FormatUint(value.Sequence, 10))
 		// An attempt before may have stored it, and then found no room.
-		if err := n.publish(ctx, m, jetstream.WithExpectLastSequencePerSubject(0)); err != nil && !isConflict(err) {
+		err := n.storeLetter(ctx, partition, id, letter, value.Data, jetstream.WithExpectLastSequencePerSubject(0))
+		if err != nil && !isConflict(err) {
 			return err
 		}
 	}
 	return nil
 }
 
-// buryUnreadable stores a message whose key cannot be read as a dead letter.
-// Otherwise it would keep a place of MaxAckPending forever. If that fails, the
-// message stays, and the watchdog has the server deliver it again.
+// buryUnreadable makes a message without a readable key a dead letter: it would
+// keep a place of MaxAckPending. If that fails, the watchdog has it come again.
 func (p *partition[K]) buryUnreadable(m jetstream.Msg, sequence uint64, reason error) {
 	n := p.node
 	token := m.Subject()[strings.LastIndexByte(m.Subject(), '.')+1:]
@@ -108,13 +109,10 @@ func (p *partition[K]) buryUnreadable(m jetstream.Msg, sequence uint64, reason e
 		token = names.WithID(token, strconv.FormatUint(sequence, 10))
 	}
 	letter := DeadLetter[K]{Reason: keytext.Cut(reason.Error(), maxReason), Time: time.Now()}
-	text, err := letter.text()
-	if err == nil {
-		ctx, cancel := n.settling()
-		defer cancel()
-		letter := n.deadMessage(p.lease.Partition, token, text, m.Data())
-		err = n.publish(ctx, letter, jetstream.WithExpectLastSequencePerSubject(0))
-	}
+	ctx, cancel := n.settling()
+	defer cancel()
+	once := jetstream.WithExpectLastSequencePerSubject(0)
+	err := n.storeLetter(ctx, p.lease.Partition, token, letter, m.Data(), once)
 	if err == nil || isConflict(err) { // it was delivered twice, perhaps
 		err = m.Ack()
 	}
@@ -126,17 +124,10 @@ func (p *partition[K]) buryUnreadable(m jetstream.Msg, sequence uint64, reason e
 	logger.Error("a key cannot be read, and is a dead letter now")
 }
 
-func (n *Node[K]) deadMessage(partition int, token string, letter, value []byte) *nats.Msg {
-	m := nats.NewMsg(n.names.Key(names.Dead, partition, token))
-	m.Header.Set(letterHeader, string(letter))
-	m.Data = value
-	return m
-}
-
 // Dead returns the keys that were discarded before the call, in the order of
 // their last discard. They stay until [Node.Revive] or [Node.Forget]. A letter
-// that cannot be read comes with an error that wraps [ErrLetter], and the
-// others follow. After another error nothing follows.
+// that cannot be read comes with an error that wraps [ErrLetter], and others
+// follow. After another error nothing follows.
 func (n *Node[K]) Dead(ctx context.Context) iter.Seq2[DeadLetter[K], error] {
 	return func(yield func(DeadLetter[K], error) bool) {
 		info, err := n.streams.dead.Info(ctx)
@@ -178,8 +169,7 @@ func (n *Node[K]) readDead(m *jetstream.RawStreamMsg) (DeadLetter[K], error) {
 	return letter, err
 }
 
-// Revive adds a key that was discarded, with its value, and then removes the
-// letter.
+// Revive adds a key again, with its value, and then removes the letter.
 func (n *Node[K]) Revive(ctx context.Context, letter DeadLetter[K]) error {
 	var err error
 	if n.options.Values {
@@ -193,8 +183,8 @@ func (n *Node[K]) Revive(ctx context.Context, letter DeadLetter[K]) error {
 	return n.Forget(ctx, letter)
 }
 
-// Forget removes a key from the dead letters. If it was discarded once more
-// since the letter was read, that letter stays.
+// Forget removes a letter. If the key was discarded once more since the letter
+// was read, the later one stays.
 func (n *Node[K]) Forget(ctx context.Context, letter DeadLetter[K]) error {
 	err := n.streams.dead.DeleteMsg(ctx, letter.sequence)
 	if hasCode(err, codeNoMessage) || errors.Is(err, jetstream.ErrMsgNotFound) {

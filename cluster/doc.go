@@ -18,13 +18,8 @@
 //		return send(ctx, c.Key, c.Fence())
 //	})
 //
-// A run may be repeated, after a crash, a lost lease or a lost acknowledgement.
-// So a handler must be idempotent, or its sink must know what it has seen: see
-// [Claim.Sequence]. While each node can renew its leases, no two handlers have
-// the same key. But a handler whose process was frozen can go on for a moment
-// beside that of the next owner. A sink that compares the [Fence] refuses what
-// it writes.
-//
-// docs/cluster.md in the repository has the promises one by one, how it works,
-// the failures and what is seen of them, and the settings for production.
+// A run may be repeated, after a crash, a lost lease or a lost acknowledgement:
+// see [Claim.Sequence]. A handler whose process was frozen can go on beside that
+// of the next owner: a sink that compares the [Fence] refuses what it writes.
+// docs/cluster.md in the repository has all promises and settings.
 package cluster

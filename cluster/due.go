@@ -11,17 +11,13 @@ import (
 	"github.com/shardq/shardq/cluster/internal/names"
 )
 
-// dueConsumer is the consumer of keys whose delay has expired. All nodes that
-// work share it.
-const dueConsumer = "due"
+const (
+	dueConsumer = "due"       // of keys whose delay has expired: all nodes that work share it
+	fullDelay   = time.Second // before a key that could not be moved is due again
+)
 
-// fullDelay is how long a due key waits that could not be moved, because the
-// queue is full.
-const fullDelay = time.Second
-
-// A mover moves keys whose delay has expired to the streams of their
-// partitions. A key that is moved twice is stored once, and so is a value,
-// which has an id.
+// A mover moves keys whose delay has expired to the streams of their partitions.
+// What is moved twice is stored once: a key anyway, and a value by its id.
 type mover[K comparable] struct {
 	node      *Node[K]
 	js        jetstream.JetStream
@@ -33,7 +29,6 @@ type mover[K comparable] struct {
 	refused   time.Time // when a key could not be postponed
 }
 
-// A moved key is being stored as pending.
 type moved struct {
 	due    jetstream.Msg
 	stored jetstream.PubAckFuture
@@ -87,7 +82,6 @@ func (v *mover[K]) end() {
 	<-v.consuming.Closed()
 }
 
-// take begins to store a key that is due.
 func (v *mover[K]) take(m jetstream.Msg) {
 	partition, token, id, err := dueKey(m)
 	var stored jetstream.PubAckFuture
@@ -116,14 +110,13 @@ func dueKey(m jetstream.Msg) (partition int, token, id string, err error) {
 	return partition, token, id, err
 }
 
-// copied returns a message with the value and the user's headers of another.
+// copied adds the value and the user's headers of another message.
 func copied(to *nats.Msg, from jetstream.Msg) *nats.Msg {
 	carry(to.Header, from.Headers())
 	to.Data = from.Data()
 	return to
 }
 
-// settleAll settles the keys that are being stored, until the last one.
 func (v *mover[K]) settleAll() {
 	for {
 		select {
@@ -137,17 +130,15 @@ func (v *mover[K]) settleAll() {
 	}
 }
 
-// settle acknowledges a due key when it is stored. A key whose partition is
-// full, or has no leader, is due once more in a second. It must not wait as a
-// message that the consumer has delivered: these are limited, so that it would
-// stop the keys of other partitions.
+// settle acknowledges a due key when it is stored. A key whose partition is full,
+// or has no leader, is scheduled again: delivered messages are limited, so that
+// it would stop the keys of other partitions.
 func (v *mover[K]) settle(m moved) {
 	select {
 	case <-m.stored.Ok():
 		_ = m.due.Ack()
 	case err := <-m.stored.Err():
-		// If the servers have just refused to schedule a key, each one more would
-		// wait for nothing.
+		// If the servers have just refused one, each more would wait for nothing.
 		if (isFull(err) || passes(err)) && time.Since(v.refused) > fullDelay {
 			if v.node.postponeDue(m.due) == nil {
 				_ = m.due.Ack()
@@ -159,7 +150,6 @@ func (v *mover[K]) settle(m moved) {
 	}
 }
 
-// postponeDue schedules a due key again.
 func (n *Node[K]) postponeDue(m jetstream.Msg) error {
 	partition, token, id, err := dueKey(m)
 	if err != nil {
@@ -175,8 +165,6 @@ func (n *Node[K]) postponeDue(m jetstream.Msg) error {
 	return n.publish(ctx, copied(n.scheduleMessage(partition, names.WithID(token, id), at, priorityOf(m.Headers())), m))
 }
 
-// watch begins again when the consumer was deleted, or when it does not deliver
-// the oldest key, until ctx ends.
 func (v *mover[K]) watch(ctx context.Context) {
 	ticker := time.NewTicker(v.node.options.Lease)
 	defer ticker.Stop()
@@ -207,7 +195,6 @@ func (v *mover[K]) isLost(ctx context.Context) bool {
 	return true
 }
 
-// beginAgain takes all keys that are due once more.
 func (v *mover[K]) beginAgain(ctx context.Context) {
 	n := v.node
 	ctx, cancel := context.WithTimeout(ctx, n.options.Lease)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -12,18 +13,21 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// A stream has no leader for a while after it was made, and after its leader
-// was lost. Requests then have no answer, or one that says so. An election
-// takes up to nine seconds. So a request is repeated for electionTime, after
-// electionWait each time. An attempt ends after attemptTime.
+// A stream has no leader for up to nine seconds after it was made, and after its
+// leader was lost. So a request is repeated for electionTime, after electionWait
+// each time. An attempt ends after attemptTime.
 const (
 	electionTime = 20 * time.Second
 	electionWait = 100 * time.Millisecond
 	attemptTime  = 2 * time.Second
+
+	publishWindow = 1024 // messages that no server has answered yet
+	// answerTime is the wait for such an answer. The servers recognize the second
+	// move of a delayed value for much longer, and store the value once.
+	answerTime = 2 * time.Second
 )
 
-// publish publishes a message that may be stored twice, and returns when it is
-// stored.
+// publish publishes a message that may be stored twice.
 func (n *Node[K]) publish(outer context.Context, m *nats.Msg, options ...jetstream.PublishOpt) error {
 	return retry(outer, func() error {
 		ctx, cancel := context.WithTimeout(outer, attemptTime)
@@ -45,8 +49,7 @@ func (n *Node[K]) publishOnce(ctx context.Context, m *nats.Msg) error {
 	return n.orStore(err)
 }
 
-// publishAsync publishes without waiting for the answer. If too many answers
-// are outstanding, it waits for some.
+// publishAsync waits only if too many answers are outstanding.
 func publishAsync(js jetstream.JetStream, m *nats.Msg, options ...jetstream.PublishOpt) (jetstream.PubAckFuture, error) {
 	return js.PublishMsgAsync(m, append(options, jetstream.WithStallWait(5*time.Second))...)
 }
@@ -74,7 +77,6 @@ func retry(ctx context.Context, f func() error) error {
 	}
 }
 
-// pause waits, unless the context ends.
 func pause(ctx context.Context, d time.Duration) error {
 	select {
 	case <-time.After(d):
@@ -97,26 +99,19 @@ func hasCode(err error, code jetstream.ErrorCode) bool {
 	return errors.As(err, &api) && api.ErrorCode == code
 }
 
-// isConflict reports whether another message came before.
 func isConflict(err error) bool { return hasCode(err, jetstream.JSErrCodeStreamWrongLastSequence) }
 
 func isFull(err error) bool { return hasCode(err, codeStoreFailed) }
 
-// passes reports whether an error is that of servers which have no leader yet,
-// which have not heard of one another for a moment, or which did not answer in
-// time.
+// passes reports whether an error passes: the servers have no leader yet, have
+// not heard of one another for a moment, or did not answer in time.
 func passes(err error) bool {
 	var api *jetstream.APIError
 	if !errors.As(err, &api) {
-		for _, each := range []error{
+		return slices.ContainsFunc([]error{
 			nats.ErrNoResponders, nats.ErrDisconnected, nats.ErrTimeout, context.DeadlineExceeded,
 			jetstream.ErrNoStreamResponse, jetstream.ErrAsyncPublishTimeout, jetstream.ErrTooManyStalledMsgs,
-		} {
-			if errors.Is(err, each) {
-				return true
-			}
-		}
-		return false
+		}, func(each error) bool { return errors.Is(err, each) })
 	}
 	switch api.ErrorCode {
 	case codeNoPeers:

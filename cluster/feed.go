@@ -9,16 +9,12 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// ownerConsumer is the consumer of a partition's stream.
-const ownerConsumer = "owner"
+const ownerConsumer = "owner" // of a partition's stream
 
-// A feed hands the messages of a partition to its owner, in the order of the
-// stream. Whenever it begins, it has the server begin with the oldest message,
-// so that nothing waits for an owner that is gone.
-//
-// The server numbers what it delivers. A message that got lost on the way, with
-// a connection for example, would come later, after newer ones of its key. So
-// when a number is missing, the feed begins again.
+// A feed hands the messages of a partition to its owner, from the oldest, so that
+// none waits for an owner that is gone. A message that got lost on the way would
+// come later, after newer ones of its key. So when one of the server's numbers is
+// missing, the feed begins again.
 type feed[K comparable] struct {
 	node   *Node[K]
 	stream jetstream.Stream
@@ -34,12 +30,7 @@ type feed[K comparable] struct {
 	watchdog watchdog
 }
 
-func (n *Node[K]) newFeed(partition int, take func(m jetstream.Msg, sequence uint64)) *feed[K] {
-	return &feed[K]{node: n, stream: n.streams.work[partition], take: take, logger: n.options.Logger.With("partition", partition)}
-}
-
-// consume takes the messages of a consumer. A request that is waiting when its
-// node freezes has ended before the lease does.
+// consume's requests end before the lease of a node that freezes does.
 func (n *Node[K]) consume(c jetstream.Consumer, atOnce int, take func(jetstream.Msg), failed func(error)) (jetstream.ConsumeContext, error) {
 	expiry := n.options.Lease / 2
 	return c.Consume(take, jetstream.PullMaxMessages(atOnce), jetstream.PullExpiry(expiry), jetstream.PullHeartbeat(expiry/2),
@@ -81,9 +72,8 @@ func (f *feed[K]) receive(m jetstream.Msg) {
 	}
 }
 
-// isNext reports whether no message is missing before the one with the given
-// number. A server that has become the consumer's leader may count from a
-// lesser number again: what it delivers twice is known.
+// isNext reports whether no message before this number is missing. A new leader
+// of the consumer may count from a lesser number: what comes twice is known.
 func (f *feed[K]) isNext(number uint64) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -98,10 +88,9 @@ func (f *feed[K]) isNext(number uint64) bool {
 	return true
 }
 
-// failed begins again if an operator has deleted the consumer.
 func (f *feed[K]) failed(err error) {
 	if !isDeleted(err) {
-		return // the client repeats its request
+		return // the client repeats its request, if no operator has deleted the consumer
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -129,14 +118,12 @@ func (f *feed[K]) beginAgain() {
 		ctx, cancel := context.WithTimeout(context.Background(), f.node.options.Lease)
 		_ = f.node.connection.FlushWithContext(ctx) // the server knows that nobody waits for its last answers
 		err := f.begin(ctx)
-		if err == nil {
-			cancel()
-			return
+		if err != nil {
+			f.logger.Warn("a partition is not read", "error", err)
+			<-ctx.Done()
 		}
-		f.logger.Warn("a partition is not read", "error", err)
-		<-ctx.Done()
 		cancel()
-		if f.isClosed() {
+		if err == nil || f.isClosed() {
 			return
 		}
 	}
@@ -157,9 +144,8 @@ func (f *feed[K]) close() {
 	}
 }
 
-// A watchdog finds messages that are not delivered, because a server has lost
-// track of what its consumer has to deliver. Servers have had such mistakes.
-// One goroutine uses it.
+// A watchdog finds messages that a server by mistake does not deliver, as some
+// servers did. One goroutine uses it.
 type watchdog struct {
 	oldest uint64 // at the last check
 	missed int    // checks in a row have missed a message
@@ -167,26 +153,23 @@ type watchdog struct {
 
 const maxMissed = 3
 
-// isLost takes in a check. It reports whether maxMissed checks in a row have
-// missed a message, while the oldest one stayed the same.
+// isLost reports whether maxMissed checks in a row, with this one, have missed a
+// message while the oldest one stayed the same.
 func (w *watchdog) isLost(oldest uint64, misses bool) bool {
 	if oldest != w.oldest {
 		w.missed = 0
 	}
 	w.oldest, w.missed = oldest, w.missed+1
-	if !misses {
-		w.missed = 0
-	}
-	lost := w.missed == maxMissed
-	if lost {
+	lost := misses && w.missed == maxMissed
+	if lost || !misses {
 		w.missed = 0
 	}
 	return lost
 }
 
-// misses reports whether the consumer of a partition has lost a message: its
-// owner does not have the oldest one, or the consumer counts fewer messages
-// than there are. Only counts between which nothing has changed are compared.
+// misses reports whether the consumer has lost a message: the owner does not have
+// the oldest one, or the consumer counts fewer messages than there are. Only
+// counts between which nothing has changed are compared.
 func (f *feed[K]) misses(ctx context.Context, holds func(sequence uint64) bool) (oldest uint64, misses bool, err error) {
 	before, err := f.stream.Info(ctx)
 	if err != nil || before.State.Msgs == 0 {
@@ -209,7 +192,6 @@ func (f *feed[K]) misses(ctx context.Context, holds func(sequence uint64) bool) 
 	return oldest, same && after.State.Msgs > counted.NumPending+uint64(counted.NumAckPending), nil
 }
 
-// check begins again if a message of the partition is lost.
 func (f *feed[K]) check(ctx context.Context, holds func(sequence uint64) bool) {
 	oldest, misses, err := f.misses(ctx, holds)
 	if err != nil || !f.watchdog.isLost(oldest, misses) {

@@ -15,8 +15,8 @@ import (
 	"github.com/shardq/shardq/cluster/internal/member"
 )
 
-// A membership is a node's part in the cluster: what it hears of the others,
-// and which partitions it owns.
+// A membership is what a node hears of the others, and which partitions it
+// owns.
 type membership[K comparable] struct {
 	node   *Node[K]
 	leases lease.Store
@@ -59,23 +59,19 @@ func (m *membership[K]) say(ctx context.Context, data []byte) error {
 	return m.node.publish(ctx, heartbeat, jetstream.WithMsgTTL(m.node.options.Lease))
 }
 
-// hear takes in what nodes say, and the server's markers of what has expired.
 func (m *membership[K]) hear(msg jetstream.Msg) {
 	expired := msg.Headers().Get(jetstream.MarkerReasonHeader) != ""
 	id, isMember := m.node.names.MemberOf(msg.Subject())
 	switch gone := expired || len(msg.Data()) == 0; {
 	case isMember && gone && m.table.Left(id), isMember && !gone && m.table.Heard(id, time.Now()):
-		m.wake()
+		wake(m.changed)
 	case !isMember:
 		if r, err := lease.Read(msg.Headers(), msg.Data()); err == nil && r.Released {
-			m.wake()
+			wake(m.changed)
 		}
 	}
 }
 
-func (m *membership[K]) wake() { wake(m.changed) }
-
-// wake sends to a channel with room for one.
 func wake(c chan<- struct{}) {
 	select {
 	case c <- struct{}{}:
@@ -83,7 +79,6 @@ func wake(c chan<- struct{}) {
 	}
 }
 
-// run takes and gives partitions until ctx ends.
 func (m *membership[K]) run(ctx context.Context) {
 	m.work.Go(func() { m.keepBeating(ctx) })
 	ticker := time.NewTicker(m.node.options.Lease / 4)
@@ -116,29 +111,23 @@ func (m *membership[K]) keepBeating(ctx context.Context) {
 	}
 }
 
-const acquiring = 16 // leases at once
-
-// rebalance takes the partitions that should be this node's and that nobody
-// has, and gives up those that should be another's.
 func (m *membership[K]) rebalance(ctx context.Context) {
 	members := m.table.Members(time.Now())
 	m.listenAgain(ctx, len(members) == 0)
 	if len(members) == 0 {
 		return // nothing was heard for long, so nobody knows better
 	}
-	lanes := newLanes(acquiring)
-	for number := range m.node.options.Partitions {
+	inLanes(16, m.node.options.Partitions, func(number int) {
 		m.node.mu.Lock()
 		p := m.node.owned[number]
 		m.node.mu.Unlock()
 		switch mine := member.Owner(members, number) == m.node.id; {
 		case mine && p == nil && ctx.Err() == nil:
-			lanes.run(func() { m.acquire(ctx, number) })
+			m.acquire(ctx, number)
 		case !mine && p != nil:
 			m.giveUp(p)
 		}
-	}
-	lanes.all.Wait()
+	})
 }
 
 func (m *membership[K]) acquire(ctx context.Context, number int) {
@@ -189,10 +178,9 @@ func (m *membership[K]) disown(p *partition[K]) {
 		delete(n.owned, p.lease.Partition)
 	}
 	n.mu.Unlock()
-	m.wake()
+	wake(m.changed)
 }
 
-// giveUp hands a partition over, in the background.
 func (m *membership[K]) giveUp(p *partition[K]) {
 	if !p.beginLeave() {
 		return
@@ -205,7 +193,6 @@ func (m *membership[K]) giveUp(p *partition[K]) {
 	})
 }
 
-// leave hands all partitions over, and tells the others.
 func (m *membership[K]) leave() {
 	m.stopListening()
 	ctx, cancel := context.WithTimeout(context.Background(), m.node.options.Lease)
@@ -219,8 +206,8 @@ func (m *membership[K]) leave() {
 	m.work.Wait()
 }
 
-// lastOf configures a consumer of the last message of each subject, and of all
-// later ones. It ends soon after its node.
+// lastOf configures a consumer that begins with the last message of each
+// subject, and ends soon after its node.
 func lastOf(subjects ...string) jetstream.ConsumerConfig {
 	return jetstream.ConsumerConfig{
 		FilterSubjects: subjects, DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy,
@@ -241,10 +228,8 @@ func (m *membership[K]) listen(ctx context.Context) error {
 	return err
 }
 
-// listenAgain makes another consumer whenever the client reports an error, or
-// when a node has not even heard itself for long, at most once in half a lease.
-// A server that stops loses the consumer. The client's own ordered consumer
-// recovers from that, but has been seen to stay silent.
+// listenAgain makes another consumer if a server has lost this one: it has failed,
+// or does not even hear this node. The client's ordered consumer can stay silent.
 func (m *membership[K]) listenAgain(ctx context.Context, silent bool) {
 	half := m.node.options.Lease / 2
 	if !silent && !m.failed.Load() || time.Since(m.asked) < half {

@@ -4,10 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/gofrs/flock"
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -19,23 +24,16 @@ import (
 )
 
 var (
-	// ErrFull is returned by an add when the queue has MaxPending messages, or
-	// with a delay about MaxDelayed.
-	ErrFull = errors.New("cluster: the queue is full")
-	// ErrClosed is returned once Close was called.
-	ErrClosed = errors.New("cluster: the node is closed")
-	// ErrLeaseLost is the cause of a handler's context that ended because its
-	// node may have lost the partition.
+	// ErrFull is returned by an add beyond MaxPending or MaxDelayed.
+	ErrFull   = errors.New("cluster: the queue is full")
+	ErrClosed = errors.New("cluster: the node is closed") // Close was called
+	// ErrLeaseLost is the cause of a handler's context whose lease may be lost.
 	ErrLeaseLost = errors.New("cluster: the lease of the partition is lost")
-	// ErrKey is wrapped by the errors of keys whose encoding fails, is empty, or
-	// exceeds 2048 bytes.
+	// ErrKey means that a key's encoding fails, is empty, or exceeds 2048 bytes.
 	ErrKey = names.ErrKey
-	// ErrStore is wrapped by the errors of a node whose own server cannot store.
-	// Close the node, make room, and Join again.
-	ErrStore = errors.New("cluster: the server in this process has stopped storing: is its disk full?")
-	// ErrLetter is wrapped by the errors of dead letters that cannot be read.
-	ErrLetter = errors.New("cluster: a dead letter cannot be read")
-	// ErrRunning is returned by a second Run.
+	// ErrStore means that the node's own server cannot store. Close, and Join again.
+	ErrStore   = errors.New("cluster: the server in this process has stopped storing: is its disk full?")
+	ErrLetter  = errors.New("cluster: a dead letter cannot be read") // comes with Dead
 	ErrRunning = errors.New("cluster: Run was called before")
 	// ErrValues is returned by Put, PutOnce, PutAfter and NewValues without
 	// [Options].Values, and by the other adds with it.
@@ -69,11 +67,9 @@ type Node[K comparable] struct {
 }
 
 // Join connects to the servers, and opens the queue, or makes it. The node only
-// adds keys until Run is called. Close it at the end.
-//
-// Join returns an error if the options have faults, if no server can be
-// reached, or if the queue was made with other options. ctx limits the time to
-// open the queue, but nats.Timeout that to connect.
+// adds keys until Run is called. Join returns an error if the options have
+// faults, if no server can be reached, or if the queue was made with other
+// options. ctx limits the time to open the queue, and nats.Timeout to connect.
 func Join[K comparable](ctx context.Context, options Options[K]) (*Node[K], error) {
 	o, err := options.complete()
 	if err != nil {
@@ -100,14 +96,6 @@ func Join[K comparable](ctx context.Context, options Options[K]) (*Node[K], erro
 	return n, nil
 }
 
-// publishWindow limits the messages without an answer of a server yet.
-const publishWindow = 1024
-
-// answerTime is how long a node waits for the answer to such a message. It is
-// much shorter than the time in which the servers recognize the second move of
-// a delayed value, so that a value whose answer is lost is stored once.
-const answerTime = 2 * time.Second
-
 // ID returns the id of the node, which no other has or had.
 func (n *Node[K]) ID() string { return n.id }
 
@@ -115,8 +103,7 @@ func (n *Node[K]) ID() string { return n.id }
 func (n *Node[K]) Queue() shardq.Inspector { return n.queue }
 
 // Close closes the connection, unless it is Options.Connection, and the server
-// that Join has started. End Run first: Close does not wait for it. A second
-// Close returns ErrClosed.
+// that Join has started. End Run first. A second Close returns ErrClosed.
 func (n *Node[K]) Close() error {
 	n.mu.Lock()
 	closed := n.closed.Swap(true)
@@ -130,4 +117,103 @@ func (n *Node[K]) Close() error {
 	}
 	n.disconnect()
 	return nil
+}
+
+// connect returns s if it has started a server. stop ends that server and the
+// connection, unless the options have the connection.
+func (o Options[K]) connect() (connection *nats.Conn, s *server.Server, stop func(), err error) {
+	if o.Connection != nil {
+		if o.Connection.IsClosed() {
+			return nil, nil, nil, fmt.Errorf("cluster: Options.Connection: %w", nats.ErrConnectionClosed)
+		}
+		return o.Connection, nil, func() {}, nil
+	}
+	settings := append([]nats.Option{
+		nats.Name("shardq " + o.Name), nats.MaxReconnects(-1), nats.ReconnectWait(250 * time.Millisecond),
+	}, o.NATS...)
+	if o.Servers != "" {
+		if connection, err = nats.Connect(o.Servers, settings...); err != nil {
+			return nil, nil, nil, fmt.Errorf("cluster: connect to %s: %w", redacted(o.Servers), err)
+		}
+		return connection, nil, connection.Close, nil
+	}
+	s, stopServer, err := o.startServer()
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	if connection, err = nats.Connect("", append(settings, nats.InProcessServer(s))...); err != nil {
+		stopServer()
+		return nil, nil, nil, fmt.Errorf("cluster: connect to the server in this process: %w", err)
+	}
+	return connection, s, func() { connection.Close(); stopServer() }, nil
+}
+
+// redacted removes passwords from URLs.
+func redacted(servers string) string {
+	all := strings.Split(servers, ",")
+	for i, server := range all {
+		all[i] = "a URL that cannot be read"
+		if u, err := url.Parse(strings.TrimSpace(server)); err == nil {
+			all[i] = u.Redacted()
+		}
+	}
+	return strings.Join(all, ",")
+}
+
+func (o Options[K]) jetStream(connection *nats.Conn) (jetstream.JetStream, error) {
+	window, timeout := jetstream.WithPublishAsyncMaxPending(publishWindow), jetstream.WithPublishAsyncTimeout(answerTime)
+	if o.Domain != "" {
+		return jetstream.NewWithDomain(connection, o.Domain, window, timeout)
+	}
+	return jetstream.New(connection, window, timeout)
+}
+
+func (o Options[K]) startServer() (s *server.Server, stop func(), err error) {
+	dir := o.Dir
+	if dir == "" {
+		config, err := os.UserConfigDir()
+		if err != nil {
+			return nil, nil, fmt.Errorf("cluster: Options.Dir is empty, and there is no default: %w", err)
+		}
+		dir = filepath.Join(config, "shardq", o.Name)
+	}
+	unlock, err := lockDirectory(dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	s, err = server.NewServer(&server.Options{
+		ServerName: "shardq-" + o.Name, DontListen: true, JetStream: true, StoreDir: dir, NoSigs: true, NoLog: true,
+		SyncAlways: true, // a key that was added survives a loss of power
+	})
+	if err != nil {
+		unlock()
+		return nil, nil, fmt.Errorf("cluster: start a server in %s: %w", dir, err)
+	}
+	go s.Start()
+	stop = func() {
+		s.Shutdown()
+		s.WaitForShutdown()
+		unlock()
+	}
+	if !s.ReadyForConnections(20*time.Second) || !s.JetStreamEnabled() {
+		stop()
+		return nil, nil, fmt.Errorf("cluster: the server in %s cannot open its store: is the directory writable, and not full?", dir)
+	}
+	return s, stop, nil
+}
+
+// lockDirectory makes a directory, and locks it until the process ends.
+func lockDirectory(dir string) (unlock func(), err error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("cluster: the directory of the server: %w", err)
+	}
+	lock := flock.New(filepath.Join(dir, "lock"))
+	locked, err := lock.TryLock()
+	if err == nil && !locked {
+		err = errors.New("another process uses it")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cluster: lock the directory %s: %w", dir, err)
+	}
+	return func() { _ = lock.Unlock() }, nil
 }

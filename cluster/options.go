@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,17 +23,15 @@ type Options[K comparable] struct {
 	// Name is the name of the queue: 1 to 64 letters, digits, - or _.
 	Name string
 
-	// Servers are the URLs of NATS servers, with commas between them. NATS has
-	// the options of the connection, such as TLS and credentials.
-	//
-	// If empty, and without Connection, Join starts a server in this process,
-	// which keeps its data in Dir and listens to nobody else.
+	// Servers are the URLs of NATS servers, with commas between them, and NATS
+	// the options of the connection. With neither Servers nor Connection, Join
+	// starts a server with its data in Dir, which listens to nobody else.
 	Servers string
 	NATS    []nats.Option
 
-	// Connection is a connection that the node uses in place of its own, and
-	// does not close. Give it nats.MaxReconnects(-1): a node does not survive
-	// the end of its connection. It excludes Servers, NATS and Dir.
+	// Connection is used in place of a connection of the node, and excludes
+	// Servers, NATS and Dir. Give it nats.MaxReconnects(-1): a node does not
+	// survive the end of its connection, and does not close it.
 	Connection *nats.Conn
 
 	// Domain is the JetStream domain of the servers that store the queue.
@@ -47,65 +46,55 @@ type Options[K comparable] struct {
 	// bytes of a string. Other types need one.
 	Codec Codec[K]
 
-	// Partitions is the number of partitions: 1 to 256. It cannot be changed
-	// for a queue that exists. Each costs the servers a stream and a consumer,
-	// and serves one node. Defaults to 16.
+	// Partitions cannot be changed for a queue that exists: 1 to 256. Each costs
+	// a stream and a consumer, and serves one node. Defaults to 16.
 	Partitions int
 
-	// Replicas is the number of servers that store the queue: 1, 3 or 5.
-	// Placement selects them, by the name of their cluster and by tags. Both
-	// are read when the queue is made. Default to 1, and to any servers.
+	// Replicas is the number of servers that store the queue, 1, 3 or 5, and
+	// Placement selects them, when the queue is made. Replicas defaults to 1.
 	Replicas  int
 	Placement *jetstream.Placement
 
 	// Lease is how long a partition stays with a node that is not heard of: 2 s
-	// or more, in whole seconds. Defaults to 20 s: renewals go on for half of it
-	// while the servers elect a leader, which takes up to nine seconds.
+	// or more, in whole seconds. Defaults to 20 s, which survives an election.
 	Lease time.Duration
 
 	// Values makes each add carry a value: see [Node.Put] and [NewValues]. A run
 	// gets the values of its key together, in the order of the stream.
 	Values bool
 
-	// MaxPending limits the pending keys of each partition, or with Values the
-	// values, and MaxDelayed all that are delayed. Adds beyond return [ErrFull].
-	// MaxDead limits the dead letters: a key that is discarded beyond it stays,
-	// and runs again each second until there is room.
-	//
-	// MaxDelayed is approximate, and does not limit backoffs. The others are
-	// read when the queue is made. If zero, there is no limit.
+	// MaxPending limits the pending keys, or values, of each partition, and
+	// MaxDelayed about all delayed ones, without backoffs. Adds beyond return
+	// [ErrFull]. A key discarded beyond MaxDead letters runs again each second.
+	// MaxPending and MaxDead are read when the queue is made. If zero: no limit.
 	MaxPending, MaxDelayed, MaxDead int64
 
-	// MaxHeld limits the messages that a node takes from the servers and has
-	// not acknowledged, if it owns all partitions: each has an equal part, and
-	// at least one. Defaults to 8192.
+	// MaxHeld limits the messages that a node has taken and not acknowledged.
+	// Each of all partitions has an equal part, at least one. Defaults to 8192.
 	MaxHeld int
 
-	// MaxAckPending limits the same for each partition. Keys that wait for a
-	// backoff of less than a second count, and with Values for any backoff. If
-	// so many wait, the partition stops: see RunOptions.MaxAttempts. Defaults to
-	// 512.
+	// MaxAckPending limits the same for each partition, which stops if so many
+	// keys wait for a backoff of less than a second, or with Values for any: see
+	// RunOptions.MaxAttempts. Defaults to 512.
 	MaxAckPending int
 
-	// LeaveTimeout is how long a node that leaves, or that gives a partition to
-	// another, waits for its handlers. Defaults to 30 s.
+	// LeaveTimeout is the wait for handlers of partitions that a node gives up.
+	// Defaults to 30 s.
 	LeaveTimeout time.Duration
 
 	// Queue has the options of the queue in the node's memory: its limiter, its
 	// groups, its hooks. The node sets Name, and no Capacity.
 	Queue shardq.Options[K]
 
-	// Inject writes headers into the message of each add, such as the context
-	// of a trace: see [Claim.Headers]. The names must not begin with Nats- or
-	// Shardq-. It must be safe for concurrent use.
+	// Inject writes headers into each add: see [Claim.Headers]. Their names must
+	// not begin with Nats- or Shardq-. It must be safe for concurrent use.
 	Inject func(ctx context.Context, header nats.Header)
 
 	// Logger gets what an operator should know. If nil, nothing is logged.
 	Logger *slog.Logger
 }
 
-// minLease is the least Options.Lease. Requests to the servers live for half of
-// it, and at least a second.
+// minLease gives requests, which live for half of it, at least a second.
 const minLease = 2 * time.Second
 
 // A Codec encodes keys as bytes.
@@ -119,8 +108,6 @@ type text struct{}
 func (text) Encode(key string) ([]byte, error)  { return []byte(key), nil }
 func (text) Decode(data []byte) (string, error) { return string(data), nil }
 
-// complete returns the options with defaults, or an error that lists all
-// faults.
 func (o Options[K]) complete() (Options[K], error) {
 	var faults []error
 	fault := func(is bool, format string, arguments ...any) {
@@ -128,20 +115,16 @@ func (o Options[K]) complete() (Options[K], error) {
 			faults = append(faults, fmt.Errorf("cluster: Options."+format, arguments...))
 		}
 	}
-	if err := names.Queue(o.Name).Validate(); err != nil {
-		faults = append(faults, fmt.Errorf("cluster: Options.Name: %w", err))
-	}
+	err := names.Queue(o.Name).Validate()
+	fault(err != nil, "Name: %w", err)
 	if o.Codec == nil {
 		codec, ok := any(text{}).(Codec[K])
 		fault(!ok, "Codec is nil: want one for keys of type %T", *new(K))
 		o.Codec = codec
 	}
-	defaults(&o.Partitions, 16)
-	defaults(&o.Replicas, 1)
-	defaults(&o.Lease, 20*time.Second)
-	defaults(&o.MaxHeld, 8192)
-	defaults(&o.MaxAckPending, 512)
-	defaults(&o.LeaveTimeout, 30*time.Second)
+	o.Partitions, o.Replicas = cmp.Or(o.Partitions, 16), cmp.Or(o.Replicas, 1)
+	o.MaxHeld, o.MaxAckPending = cmp.Or(o.MaxHeld, 8192), cmp.Or(o.MaxAckPending, 512)
+	o.Lease, o.LeaveTimeout = cmp.Or(o.Lease, 20*time.Second), cmp.Or(o.LeaveTimeout, 30*time.Second)
 	fault(o.Partitions < 1 || o.Partitions > 256, "Partitions is %d: want 1 to 256", o.Partitions)
 	fault(o.Replicas != 1 && o.Replicas != 3 && o.Replicas != 5, "Replicas is %d: want 1, 3 or 5", o.Replicas)
 	fault(o.Lease < minLease || o.Lease%time.Second != 0, "Lease is %v: want whole seconds, %v or more", o.Lease, minLease)
@@ -157,13 +140,10 @@ func (o Options[K]) complete() (Options[K], error) {
 	if o.Queue.RateLimiter == nil {
 		o.Queue.RateLimiter = limiter.DefaultItemBased[K]()
 	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	return o, errors.Join(faults...)
 }
 
-// checkServers reports options that exclude one another.
 func (o Options[K]) checkServers(fault func(is bool, format string, arguments ...any)) {
 	if o.Connection != nil {
 		fault(o.Servers != "", "Servers is %q: want none with Connection", o.Servers)
@@ -179,12 +159,5 @@ func (o Options[K]) checkServers(fault func(is bool, format string, arguments ..
 	}
 }
 
-// maxTaken returns how many messages of a partition its owner may have taken.
+// maxTaken limits the messages that the owner of a partition has taken.
 func (o Options[K]) maxTaken() int { return max(1, min(o.MaxAckPending, o.MaxHeld/o.Partitions)) }
-
-// defaults sets a value that is zero.
-func defaults[V comparable](value *V, otherwise V) {
-	if *value == *new(V) {
-		*value = otherwise
-	}
-}

@@ -20,14 +20,12 @@ import (
 	"github.com/shardq/shardq/worker"
 )
 
-// A partition is a node's ownership of a partition, under one lease. It takes
-// the messages of the partition's keys, and puts the keys into the node's
-// queue.
+// A partition is a node's ownership of a partition under one lease. It takes
+// messages, and puts their keys into the node's queue.
 type partition[K comparable] struct {
-	node  *Node[K]
-	lease *lease.Lease
-	// ctx ends when the lease may be lost, and when the partition was left.
-	ctx    context.Context
+	node   *Node[K]
+	lease  *lease.Lease
+	ctx    context.Context // ends when the lease may be lost, and when the partition was left
 	cancel context.CancelCauseFunc
 	kept   chan struct{} // closed when the lease is no longer renewed
 	held   *hold.Table[K, jetstream.Msg]
@@ -47,7 +45,9 @@ func (n *Node[K]) newPartition(l *lease.Lease) *partition[K] {
 	}
 	p.ctx, p.cancel = context.WithCancelCause(context.Background())
 	context.AfterFunc(p.ctx, func() { n.cancelRuns(p) })
-	p.feed = n.newFeed(l.Partition, p.take)
+	p.feed = &feed[K]{
+		node: n, stream: n.streams.work[l.Partition], take: p.take, logger: n.options.Logger.With("partition", l.Partition),
+	}
 	return p
 }
 
@@ -70,10 +70,8 @@ func (p *partition[K]) open() error {
 	return nil
 }
 
-func (p *partition[K]) fence() Fence { return Fence{p.lease.Partition, p.lease.Epoch} }
-
-// take takes the message with that place in the stream, and adds its key to the
-// node's queue. It does not block: the server limits what a partition holds.
+// take adds the key of a message to the node's queue. It does not block: the
+// server limits what a partition holds.
 func (p *partition[K]) take(m jetstream.Msg, sequence uint64) {
 	_, _, data, err := names.Parse(m.Subject())
 	var key K
@@ -88,14 +86,12 @@ func (p *partition[K]) take(m jetstream.Msg, sequence uint64) {
 	for _, m := range replaced {
 		_ = m.Message.Ack() // the server has deleted it, and counts it until now
 	}
-	if !waits {
-		return
+	if waits {
+		p.node.queue.AddWith(key, shardq.AddOptions{Priority: priorityOf(m.Headers())})
 	}
-	p.node.queue.AddWith(key, shardq.AddOptions{Priority: priorityOf(m.Headers())})
 }
 
-// begin returns nil if no message of the key waits, or if the partition is
-// leaving.
+// begin returns nil if no message waits, or if the partition is leaving.
 func (p *partition[K]) begin(claim worker.Claim[K]) *run[K] {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -126,9 +122,8 @@ func (p *partition[K]) end(r *run[K], done bool) {
 	}
 }
 
-// keep renews the lease until the partition's context ends, and returns why it
-// has ended. A renewal that has begun comes to its end, so that the lease can
-// be given back.
+// keep renews the lease until the partition's context ends, and returns why. A
+// renewal that has begun comes to its end, so that the lease can be given back.
 func (p *partition[K]) keep() error {
 	defer close(p.kept)
 	period := p.margin()
@@ -168,8 +163,6 @@ func (p *partition[K]) keep() error {
 // handler needs some time to notice. It is also the time between renewals.
 func (p *partition[K]) margin() time.Duration { return p.node.options.Lease / 4 }
 
-// expire ends the contexts of handlers if only the margin of the lease is left.
-// Otherwise it looks again when that could be so.
 func (p *partition[K]) expire() {
 	switch left := p.lease.Remaining() - p.margin(); {
 	case left <= 0:
@@ -179,7 +172,7 @@ func (p *partition[K]) expire() {
 	}
 }
 
-// beginLeave begins no more runs. It returns false if that has happened before.
+// beginLeave begins no more runs. It returns false if it was called before.
 func (p *partition[K]) beginLeave() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -192,9 +185,8 @@ func (p *partition[K]) beginLeave() bool {
 	return true
 }
 
-// leave waits until no key is in flight, and then gives the lease back. When
-// ctx ends, the contexts of handlers end. If some do not return before the
-// lease would expire, it expires: nobody else has it before.
+// leave gives the lease back when no key is in flight. When ctx ends, so do the
+// contexts of handlers. If some do not return in time, the lease expires.
 func (p *partition[K]) leave(ctx context.Context) {
 	p.feed.close()
 	select {
@@ -217,13 +209,11 @@ func (p *partition[K]) leave(ctx context.Context) {
 	}
 }
 
-// A failureRecord is what the servers keep of a key that has failed.
 type failureRecord struct {
 	Failures int       `json:"failures"`
 	Time     time.Time `json:"time"`
 }
 
-// loadFailures reads how often the keys of the partition have failed.
 func (p *partition[K]) loadFailures(ctx context.Context) error {
 	const atOnce = 1000
 	n := p.node
@@ -264,7 +254,6 @@ func (p *partition[K]) noteFailures(m jetstream.Msg) {
 	}
 }
 
-// forgetAll has the limiter forget the keys of the partition.
 func (p *partition[K]) forgetAll() {
 	p.mu.Lock()
 	keys := slices.Collect(maps.Keys(p.failures))
@@ -280,7 +269,6 @@ func (p *partition[K]) failuresOf(key K) int {
 	return p.failures[key]
 }
 
-// failed counts a failure, and returns how many there are now.
 func (p *partition[K]) failed(ctx context.Context, key K) (failures int, err error) {
 	p.mu.Lock()
 	p.failures[key]++
@@ -305,8 +293,6 @@ func (p *partition[K]) forget(key K) {
 	}
 }
 
-// recordFailures has the servers keep the number of failures of a key. If it is
-// 0, they forget it soon.
 func (p *partition[K]) recordFailures(ctx context.Context, key K, failures int) error {
 	data, err := json.Marshal(failureRecord{Failures: failures, Time: time.Now()})
 	if err != nil {

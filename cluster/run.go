@@ -21,34 +21,26 @@ const (
 type RunOptions[K comparable] struct {
 	Workers int // the number of workers: 1 or more
 
-	// Handle processes a key. Its error says what happens to the key, as that
-	// of [worker.Options].Handle does. Before the limiter's backoff ends, the
-	// key may run if it is added again.
+	// Handle processes a key. Its error is as that of [worker.Options].Handle.
+	// A key that is added again may run before its backoff ends.
 	Handle func(ctx context.Context, claim Claim[K]) error
 
-	// Timeout ends the context of an attempt, and MaxAttempts limits the
-	// attempts of a key, counted on all nodes: the key is discarded when the
-	// last fails. If zero, there is no limit.
+	// Timeout limits an attempt, and MaxAttempts the attempts of a key on all
+	// nodes: it is discarded when the last fails. If zero, there is no limit.
 	Timeout     time.Duration
 	MaxAttempts int
 
-	// OnError is called for each failed attempt, and OnDiscard for each key
-	// that has become a dead letter: see [Node.Dead]. They must be safe for
-	// concurrent use.
+	// OnError is called for each failed attempt, and OnDiscard for each dead
+	// letter: see [Node.Dead]. They must be safe for concurrent use.
 	OnError, OnDiscard func(context.Context, worker.Failure[K])
 }
 
-// Run processes the keys of the node's share of the partitions in that many
-// workers, until ctx ends. Then it takes no more keys, lets the handlers finish
-// for at most LeaveTimeout, cancels the contexts of those that are left, and
-// returns when they return.
-//
-// A handler whose lease may be lost has its context canceled, with the cause
-// [ErrLeaseLost]. If it goes on, another node may have the key as well: see
-// [Claim.Fence].
-//
-// Run returns an error at once if workers is less than 1, if handle is nil,
-// after Close, or if the servers do not answer. It can be called once.
+// Run processes the keys of the node's share of the partitions, in that many
+// workers, until ctx ends. Then handlers may finish for LeaveTimeout, before their
+// contexts are canceled, and Run returns when they return. A handler whose lease
+// may be lost has its context canceled, with the cause [ErrLeaseLost]. Run returns
+// an error at once if workers is less than 1, if handle is nil, after Close, or if
+// the servers do not answer. It can be called once.
 func (n *Node[K]) Run(ctx context.Context, workers int, handle func(ctx context.Context, claim Claim[K]) error) error {
 	return n.RunWith(ctx, RunOptions[K]{Workers: workers, Handle: handle})
 }
@@ -59,8 +51,15 @@ func (n *Node[K]) RunWith(ctx context.Context, options RunOptions[K]) error {
 	if err != nil {
 		return err
 	}
-	if err := n.beginRun(); err != nil {
-		return err
+	n.mu.Lock()
+	closed, running := n.closed.Load(), n.running
+	n.running = true
+	n.mu.Unlock()
+	switch {
+	case closed:
+		return ErrClosed
+	case running:
+		return ErrRunning
 	}
 	m, stopDue, err := n.enter(ctx)
 	if err != nil {
@@ -97,19 +96,6 @@ func (n *Node[K]) enter(ctx context.Context) (m *membership[K], stopDue func(), 
 	return m, stopDue, err
 }
 
-func (n *Node[K]) beginRun() error {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	switch {
-	case n.closed.Load():
-		return ErrClosed
-	case n.running:
-		return ErrRunning
-	}
-	n.running = true
-	return nil
-}
-
 func (n *Node[K]) pool(o RunOptions[K]) (*worker.Pool[K], error) {
 	settings := worker.Options[K]{
 		Workers: o.Workers, Timeout: o.Timeout, MaxAttempts: o.MaxAttempts, OnError: o.OnError,
@@ -136,7 +122,6 @@ type source[K comparable] struct{ *Node[K] }
 
 func (s source[K]) Name() string { return s.options.Name }
 
-// ClaimBatch claims keys whose partitions the node may work on.
 func (s source[K]) ClaimBatch(ctx context.Context, dst []worker.Claim[K]) (claimed int, err error) {
 	for claimed == 0 {
 		n, err := s.queue.ClaimBatch(ctx, dst)
@@ -153,8 +138,8 @@ func (s source[K]) ClaimBatch(ctx context.Context, dst []worker.Claim[K]) (claim
 	return claimed, nil
 }
 
-// begin begins the run of a key, unless its partition is another node's by now,
-// or a lease is too old for work to begin. Then the key waits for the lease.
+// begin returns false if the partition is another node's by now. If a lease is
+// too old for work to begin, the key waits for its renewal.
 func (s source[K]) begin(claim worker.Claim[K]) bool {
 	p := s.partitionOf(claim.Item)
 	if p == nil {
@@ -186,8 +171,6 @@ func (n *Node[K]) partitionOf(key K) *partition[K] {
 	return n.owned[names.Partition(data, n.options.Partitions)]
 }
 
-// attempt returns the run of a key, whose handler is about to be called. If the
-// lease may be lost, cancel ends the handler's context.
 func (n *Node[K]) attempt(key K, cancel context.CancelCauseFunc) *run[K] {
 	n.mu.Lock()
 	r := n.runs[key]
@@ -199,7 +182,6 @@ func (n *Node[K]) attempt(key K, cancel context.CancelCauseFunc) *run[K] {
 	return r
 }
 
-// cancelRuns ends the contexts of the handlers of a partition that has ended.
 func (n *Node[K]) cancelRuns(p *partition[K]) {
 	var all []context.CancelCauseFunc
 	n.mu.Lock()
@@ -228,7 +210,6 @@ func (s source[K]) settle(r *run[K], done bool, end func() error) error {
 	return end()
 }
 
-// claimed returns the run of a claim that has not ended, or nil.
 func (s source[K]) claimed(key K, token worker.Token) *run[K] {
 	if r := s.runOf(key); r != nil && r.claim.Token() == token {
 		return r
@@ -236,7 +217,6 @@ func (s source[K]) claimed(key K, token worker.Token) *run[K] {
 	return nil
 }
 
-// DoneClaim acknowledges what the run has served.
 func (s source[K]) DoneClaim(key K, token worker.Token) error {
 	r := s.claimed(key, token)
 	if r == nil {
@@ -250,8 +230,8 @@ func (s source[K]) DoneClaim(key K, token worker.Token) error {
 	return s.settle(r, true, r.claim.Done)
 }
 
-// settling returns a context for what has to be written at the end of a run,
-// whatever has ended.
+// settling returns a context for writes at the end of a run, whatever has
+// ended.
 func (n *Node[K]) settling() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.Background(), n.options.Lease)
 }
@@ -287,8 +267,8 @@ func (s source[K]) ReturnClaim(key K, token worker.Token, how worker.Return) err
 	})
 }
 
-// backoff counts a failure, and returns the delay before the next attempt. It
-// replays the failures on other nodes to the limiter first.
+// backoff counts a failure, and returns the delay before the next attempt.
+// First it replays the failures on other nodes to the limiter.
 func (s source[K]) backoff(ctx context.Context, r *run[K]) time.Duration {
 	failures, err := r.partition.failed(ctx, r.key)
 	if err != nil {
@@ -306,10 +286,8 @@ func (s source[K]) backoff(ctx context.Context, r *run[K]) time.Duration {
 	return s.limiter.When(r.key)
 }
 
-// postpone has the servers keep the key until it is due, so that it does not
-// take the place of others. It reports whether they do. For a short time the
-// node keeps the key itself, and always if it has values, which stay where they
-// are in the stream.
+// postpone reports whether the servers keep the key until it is due. The node
+// itself keeps it for a short time, or if its values have a place in the stream.
 func (s source[K]) postpone(ctx context.Context, r *run[K], how worker.Return) bool {
 	if how.Reason != worker.ReturnRequeue || how.After < shortDelay || s.options.Values || r.keep {
 		return false

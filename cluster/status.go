@@ -25,8 +25,8 @@ type Stats struct {
 	Done      uint64 // runs that succeeded, or whose key was discarded
 	Failed    uint64 // attempts that failed and are followed by another
 	Discarded uint64 // keys that became dead letters
-	// Partitions is the number of partitions that the node owns, Held the
-	// number of keys that it holds, and InFlight the number of its handlers.
+	// The numbers of partitions that the node owns, of keys that it has taken,
+	// and of its handlers.
 	Partitions, Held, InFlight int
 }
 
@@ -46,7 +46,6 @@ func (n *Node[K]) Stats() Stats {
 	return s
 }
 
-// partitions returns those that the node owns.
 func (n *Node[K]) partitions() []*partition[K] {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -60,10 +59,8 @@ type Member struct {
 	PID  int       `json:"pid"`
 	Time time.Time `json:"time"` // of the heartbeat, by the node's clock
 	Stats
-	// Oldest are the keys that have been in flight for longest: at most ten.
-	Oldest []InFlight `json:"oldest"`
-	// Epochs has the epoch of each partition that the node owns.
-	Epochs map[int]uint64 `json:"epochs"`
+	Oldest []InFlight     `json:"oldest"` // in flight for longest: at most ten
+	Epochs map[int]uint64 `json:"epochs"` // of the partitions that the node owns
 }
 
 // InFlight is a key that a handler has.
@@ -73,7 +70,6 @@ type InFlight struct {
 	Began     time.Time `json:"began"` // by the node's clock
 }
 
-// heartbeat returns what the node tells the others.
 func (n *Node[K]) heartbeat() Member {
 	host, _ := os.Hostname()
 	m := Member{ID: n.id, Host: host, PID: os.Getpid(), Time: time.Now(), Stats: n.Stats(), Epochs: map[int]uint64{}}
@@ -92,9 +88,8 @@ func (n *Node[K]) heartbeat() Member {
 
 // Status is the state of the whole queue.
 type Status struct {
-	Name string
-	// Pending and Delayed are numbers of keys, or of values, and Dead of letters.
-	Pending, Delayed, Dead uint64
+	Name                   string
+	Pending, Delayed, Dead uint64            // keys, or values, and letters
 	Members                []Member          // the nodes that work, by their ids
 	Partitions             []PartitionStatus // by their numbers
 }
@@ -112,42 +107,39 @@ type PartitionStatus struct {
 	OldestAdded      time.Time
 }
 
-// Status asks the servers for the state of the whole queue, also on a node that
-// only adds. It takes a few requests for each partition.
-func (n *Node[K]) Status(ctx context.Context) (Status, error) {
-	s := Status{Name: n.options.Name, Partitions: make([]PartitionStatus, n.options.Partitions)}
+// Status asks the servers for the state of the whole queue, in a few requests for
+// each partition. The node need not run.
+func (n *Node[K]) Status(ctx context.Context) (s Status, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("cluster: status: %w", err)
+		}
+	}()
+	s = Status{Name: n.options.Name, Partitions: make([]PartitionStatus, n.options.Partitions)}
 	for i := range s.Partitions {
 		s.Partitions[i].Partition = i
 	}
-	if err := n.readStatus(ctx, &s); err != nil {
-		return s, fmt.Errorf("cluster: status: %w", err)
+	delayed, err := n.streams.delayed.Info(ctx)
+	if err != nil {
+		return s, err
+	}
+	dead, err := n.streams.dead.Info(ctx)
+	if err != nil {
+		return s, err
+	}
+	s.Delayed, s.Dead = delayed.State.Msgs, dead.State.Msgs
+	if err := n.readMembers(ctx, &s); err != nil {
+		return s, err
+	}
+	for i := range s.Partitions {
+		if err := n.readPartition(ctx, &s.Partitions[i]); err != nil {
+			return s, err
+		}
+		s.Pending += s.Partitions[i].Pending
 	}
 	return s, nil
 }
 
-func (n *Node[K]) readStatus(ctx context.Context, s *Status) error {
-	delayed, err := n.streams.delayed.Info(ctx)
-	if err != nil {
-		return err
-	}
-	dead, err := n.streams.dead.Info(ctx)
-	if err != nil {
-		return err
-	}
-	s.Delayed, s.Dead = delayed.State.Msgs, dead.State.Msgs
-	if err := n.readMembers(ctx, s); err != nil {
-		return err
-	}
-	for i := range s.Partitions {
-		if err := n.readPartition(ctx, &s.Partitions[i]); err != nil {
-			return err
-		}
-		s.Pending += s.Partitions[i].Pending
-	}
-	return nil
-}
-
-// readMembers reads the last heartbeat of each node.
 func (n *Node[K]) readMembers(ctx context.Context, s *Status) error {
 	info, err := n.streams.state.Info(ctx, jetstream.WithSubjectFilter(n.names.Members()))
 	if err != nil {
@@ -204,8 +196,7 @@ func (n *Node[K]) readPartition(ctx context.Context, p *PartitionStatus) error {
 	return nil
 }
 
-// Stuck returns the key of the whole queue that has been in flight for longest,
-// and the node that has it. It returns false if none is in flight.
+// Stuck returns the key that has been in flight for longest, if any, and its node.
 func (s Status) Stuck() (key InFlight, node Member, ok bool) {
 	for _, m := range s.Members {
 		for _, each := range m.Oldest {

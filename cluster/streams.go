@@ -14,8 +14,8 @@ import (
 	"github.com/shardq/shardq/cluster/internal/names"
 )
 
-// streams are those of a queue. Each partition has one of its own, because the
-// server asks all consumers of a stream at each acknowledgement.
+// A partition has a stream of its own, because the server asks all consumers of
+// a stream at each acknowledgement.
 type streams struct {
 	work                 []jetstream.Stream // by partition
 	delayed, state, dead jetstream.Stream
@@ -28,10 +28,8 @@ const (
 	valuesKey     = "shardq-values"
 
 	markerTime = time.Minute // how long the server tells that a lease has expired
-	opening    = 4           // streams at once
 )
 
-// openStreams makes the streams, or opens those that are there.
 func openStreams[K comparable](ctx context.Context, js jetstream.JetStream, o Options[K]) (s streams, err error) {
 	state, work, others := o.configurations()
 	if s.state, err = openStream(ctx, js, state); err != nil {
@@ -44,32 +42,24 @@ func openStreams[K comparable](ctx context.Context, js jetstream.JetStream, o Op
 	}
 	s.work = make([]jetstream.Stream, len(work))
 	failed := make([]error, len(work))
-	lanes := newLanes(opening)
-	for i, config := range work {
-		lanes.run(func() { s.work[i], failed[i] = openStream(ctx, js, config) })
-	}
-	lanes.all.Wait()
+	inLanes(4, len(work), func(i int) { s.work[i], failed[i] = openStream(ctx, js, work[i]) })
 	return s, errors.Join(failed...)
 }
 
-// lanes limit the functions that run at once.
-type lanes struct {
-	free chan struct{}
-	all  sync.WaitGroup
+// inLanes calls f with each number below n, in that many goroutines at once.
+func inLanes(lanes, n int, f func(i int)) {
+	free := make(chan struct{}, lanes)
+	var all sync.WaitGroup
+	for i := range n {
+		free <- struct{}{}
+		all.Go(func() {
+			defer func() { <-free }()
+			f(i)
+		})
+	}
+	all.Wait()
 }
 
-func newLanes(n int) *lanes { return &lanes{free: make(chan struct{}, n)} }
-
-func (l *lanes) run(f func()) {
-	l.free <- struct{}{}
-	l.all.Go(func() {
-		defer func() { <-l.free }()
-		f()
-	})
-}
-
-// configurations returns those of the state stream, of the work streams, and of
-// the streams of delayed and of dead keys.
 func (o Options[K]) configurations() (state jetstream.StreamConfig, work, others []jetstream.StreamConfig) {
 	q := names.Queue(o.Name)
 	// Each key has a subject, and each subject one message: the newest. Reads
@@ -155,9 +145,8 @@ func agree(have, want map[string]string) (err error) {
 	return err
 }
 
-// Existing returns the options with the Partitions, Lease, Values and Replicas
-// of the queue that the servers have, for tools that do not know them. Without
-// such a queue the error wraps jetstream.ErrStreamNotFound.
+// Existing fills in the Partitions, Lease, Values and Replicas of a queue that
+// exists. Without one the error wraps jetstream.ErrStreamNotFound.
 func Existing[K comparable](ctx context.Context, o Options[K]) (Options[K], error) {
 	connection, _, stop, err := o.connect()
 	if err != nil {

@@ -14,7 +14,6 @@ import (
 	"net/url"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -88,18 +87,17 @@ func freePorts(n int) (ports []int, err error) {
 }
 
 // URLs returns the addresses of all servers, with commas between them.
-func (s *Servers) URLs() string {
-	all := make([]string, len(s.options))
-	for i := range all {
-		all[i] = s.URL(i)
+func (s *Servers) URLs() (all string) {
+	for i := range s.options {
+		all += "," + s.URL(i)
 	}
-	return strings.Join(all, ",")
+	return all[1:]
 }
 
 // URL returns the address of a server.
 func (s *Servers) URL(i int) string { return fmt.Sprintf("nats://127.0.0.1:%d", s.options[i].Port) }
 
-// begin starts a server that does not run. It does not wait until it is ready.
+// begin does not wait until the server is ready.
 func (s *Servers) begin(i int) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -114,8 +112,8 @@ func (s *Servers) begin(i int) error {
 	return err
 }
 
-// Restart starts a server that was stopped, with its port and data. It returns
-// when the server takes part in the cluster again.
+// Restart starts a server that was stopped, with its port and data, and returns
+// when it takes part in the cluster.
 func (s *Servers) Restart(i int) error {
 	if err := s.begin(i); err != nil {
 		return err
@@ -164,21 +162,16 @@ func (s *Servers) Close() {
 	}
 }
 
-// ready waits until the servers that run can be used.
 func (s *Servers) ready() error {
 	const readyWithin = 30 * time.Second
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var running []*server.Server
+	running := slices.DeleteFunc(slices.Clone(s.running), func(one *server.Server) bool { return one == nil })
 	deadline := time.Now().Add(readyWithin)
-	for _, one := range s.running {
-		if one == nil {
-			continue
-		}
+	for _, one := range running {
 		if !one.ReadyForConnections(time.Until(deadline)) {
 			return errors.New("clustertest: a server is not ready")
 		}
-		running = append(running, one)
 	}
 	for len(s.options) > 1 && !areTogether(running) {
 		if time.Now().After(deadline) {
@@ -189,8 +182,8 @@ func (s *Servers) ready() error {
 	return nil
 }
 
-// areTogether reports whether servers have a leader that has heard of them all,
-// and are up to date.
+// areTogether reports whether the leader has heard of all, and all are up to
+// date.
 func areTogether(running []*server.Server) bool {
 	var peers []string // as the leader knows them
 	for _, one := range running {
@@ -198,10 +191,7 @@ func areTogether(running []*server.Server) bool {
 			peers = one.JetStreamClusterPeers()
 		}
 	}
-	for _, one := range running {
-		if !one.JetStreamIsCurrent() || !slices.Contains(peers, one.Name()) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(running, func(one *server.Server) bool {
+		return !one.JetStreamIsCurrent() || !slices.Contains(peers, one.Name())
+	})
 }

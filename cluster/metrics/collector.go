@@ -18,11 +18,7 @@ type Source interface {
 	Status(ctx context.Context) (cluster.Status, error)
 }
 
-// timeout limits the reading of a scrape.
-const timeout = 5 * time.Second
-
-// A Collector is a prometheus.Collector of a node, and, if it is asked to, of
-// the whole queue.
+// A Collector is a prometheus.Collector of a node, or also of the whole queue.
 type Collector struct {
 	name   string
 	source Source
@@ -30,15 +26,13 @@ type Collector struct {
 }
 
 // New returns a collector of a node of the named queue. With whole it also
-// exports what is the same on all nodes: what is pending, and the partitions.
-// One or two nodes of a queue are enough for that: a scrape then takes a
-// request to the servers for each partition. If they do not answer within five
-// seconds, the scrape has shardq_cluster_up 0 in place of the queue's series.
+// exports the state of the queue. One or two nodes are enough for that: a scrape
+// takes a request for each partition. If the servers do not answer within five
+// seconds, it has shardq_cluster_up 0 in place of the queue's series.
 func New(name string, source Source, whole bool) *Collector {
 	return &Collector{name, source, whole}
 }
 
-// A series is one of a node.
 type series struct {
 	desc  *prometheus.Desc
 	kind  prometheus.ValueType
@@ -82,7 +76,6 @@ var (
 	epoch   = describe("partition_epoch", "The epoch of the partition's owner.", "partition")
 )
 
-// Describe sends the descriptors of all series.
 func (c *Collector) Describe(to chan<- *prometheus.Desc) {
 	for _, s := range ofNode {
 		to <- s.desc
@@ -94,7 +87,6 @@ func (c *Collector) Describe(to chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect sends the values of all series.
 func (c *Collector) Collect(to chan<- prometheus.Metric) {
 	stats, id := c.source.Stats(), c.source.ID()
 	for _, s := range ofNode {
@@ -106,7 +98,7 @@ func (c *Collector) Collect(to chan<- prometheus.Metric) {
 	set := func(d *prometheus.Desc, value float64, labels ...string) {
 		to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, append([]string{c.name}, labels...)...)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), timeout)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	s, err := c.source.Status(ctx)
 	if err != nil {

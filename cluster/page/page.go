@@ -14,32 +14,26 @@ import (
 	"github.com/shardq/shardq/cluster"
 )
 
-// A Reader reads the state of a queue. A [cluster.Node] is one, also if it only
-// adds.
+// A Reader reads the state of a queue, such as a [cluster.Node].
 type Reader interface {
 	Status(ctx context.Context) (cluster.Status, error)
 }
-
-// timeout limits a reading.
-const timeout = 5 * time.Second
 
 //go:embed page.html
 var text string
 
 var page = template.Must(template.New("page").Funcs(template.FuncMap{"age": age, "short": short}).Parse(text))
 
-// Handler returns a handler of the page. With ?format=json it answers with the
-// [cluster.Status] as JSON. If the servers do not answer within five seconds,
-// the status is 503.
-//
-// The page shows keys. Mind who can open it.
+// Handler returns a handler of the page, which shows keys: mind who can open it.
+// With ?format=json it answers with the [cluster.Status] as JSON. If the servers
+// do not answer within five seconds, the status is 503.
 func Handler(reader Reader) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
 			http.Error(w, "want GET", http.StatusMethodNotAllowed)
 			return
 		}
-		ctx, cancel := context.WithTimeout(r.Context(), timeout)
+		ctx, cancel := context.WithTimeout(r.Context(), 5*time.Second)
 		defer cancel()
 		status, err := reader.Status(ctx)
 		if err != nil {
@@ -55,48 +49,34 @@ func Handler(reader Reader) http.Handler {
 		}
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
-		_ = page.Execute(w, view{Status: status, Now: time.Now()})
+		_ = page.Execute(w, viewOf(status))
 	})
 }
 
-// A view is what the page shows.
 type view struct {
 	cluster.Status
-	Now time.Time
+	Now      time.Time
+	Unowned  int                      // partitions
+	Oldest   *cluster.PartitionStatus // with the oldest pending key, or nil
+	StuckKey map[string]any           // the key in flight for longest, with its node, or nil
 }
 
-// Unowned counts partitions without an owner.
-func (v view) Unowned() (n int) {
-	for _, p := range v.Partitions {
+func viewOf(s cluster.Status) view {
+	v := view{Status: s, Now: time.Now()}
+	for i, p := range s.Partitions {
 		if p.Owner == "" {
-			n++
+			v.Unowned++
+		}
+		if p.OldestKey != "" && (v.Oldest == nil || p.OldestAdded.Before(v.Oldest.OldestAdded)) {
+			v.Oldest = &s.Partitions[i]
 		}
 	}
-	return n
-}
-
-// Oldest returns the partition with the oldest pending key, or nil.
-func (v view) Oldest() (oldest *cluster.PartitionStatus) {
-	for i := range v.Partitions {
-		p := &v.Partitions[i]
-		if p.OldestKey != "" && (oldest == nil || p.OldestAdded.Before(oldest.OldestAdded)) {
-			oldest = p
-		}
+	if key, node, ok := s.Stuck(); ok {
+		v.StuckKey = map[string]any{"Began": key.Began, "Key": key.Key, "Node": node}
 	}
-	return oldest
+	return v
 }
 
-// StuckKey returns the key that has been in flight for longest, with its node,
-// or nothing.
-func (v view) StuckKey() map[string]any {
-	key, node, ok := v.Stuck()
-	if !ok {
-		return nil
-	}
-	return map[string]any{"Began": key.Began, "Key": key.Key, "Node": node}
-}
-
-// age prints how long ago a time was.
 func age(now, t time.Time) string {
 	switch d := now.Sub(t); {
 	case d < 0:

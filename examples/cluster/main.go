@@ -1,11 +1,10 @@
 // Command cluster counts the identifiers of Go's source with a queue that three
 // processes share, while some of them fail.
 //
-// With no arguments it starts three NATS servers and three workers, which are
-// processes of this program. It puts each identifier that it finds into the
-// queue, once for each time that it finds it. The workers count them in a
-// SQLite database. Meanwhile the program kills a worker, freezes another, and
-// stops a server. At the end it compares the database with its own counts.
+// It starts three NATS servers and three workers, which are processes of this
+// program. It puts each identifier into the queue as often as it finds it, and
+// the workers count them in a SQLite database. Meanwhile it kills a worker,
+// freezes another, and stops a server. At the end it compares the counts.
 //
 //	go run -C examples ./cluster
 package main
@@ -15,6 +14,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"log/slog"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -22,17 +22,14 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/shardq/shardq/cluster"
 )
 
-// options are the command's flags.
 type options struct {
-	directory string
-	events    int
-	servers   string
-	listen    string
-	// A worker's process has these.
-	worker   bool
-	database string
+	directory, servers, listen string
+	events                     int
+	database                   string // makes the process a worker
 }
 
 func main() {
@@ -41,8 +38,7 @@ func main() {
 	flag.IntVar(&o.events, "events", 30_000, "how many identifiers to count")
 	flag.StringVar(&o.servers, "servers", "", "the URLs of NATS servers to use, with commas; none are stopped then")
 	flag.StringVar(&o.listen, "listen", "", "an address for the live page, such as 127.0.0.1:8080")
-	flag.BoolVar(&o.worker, "worker", false, "used by the program itself: be a worker")
-	flag.StringVar(&o.database, "database", "", "used by the program itself: the file of the database")
+	flag.StringVar(&o.database, "database", "", "used by the program itself: be a worker with this file as the database")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -58,7 +54,7 @@ func run(ctx context.Context, o options) error {
 		return fmt.Errorf("want no arguments: %q", flag.Args())
 	case o.events < 1:
 		return fmt.Errorf("-events is %d: want 1 or more", o.events)
-	case o.worker:
+	case o.database != "":
 		return work(ctx, o)
 	}
 	if o.directory == "" {
@@ -73,7 +69,7 @@ func run(ctx context.Context, o options) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	if err := room(dir, roomToRun); err != nil {
+	if err := room(dir, 64<<20); err != nil {
 		return err
 	}
 	o.database = filepath.Join(dir, "counts.db")
@@ -88,5 +84,26 @@ func run(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	return t.report(os.Stdout, time.Since(t.begin))
+	return t.report(ctx)
+}
+
+func (o options) settings(replicas int) cluster.Options[string] {
+	return cluster.Options[string]{
+		Name: "identifiers", Servers: o.servers, Replicas: replicas, Partitions: 16, Lease: 3 * time.Second, Values: true,
+		Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError})),
+	}
+}
+
+func work(ctx context.Context, o options) error {
+	s, err := openSink(o.database)
+	if err != nil {
+		return err
+	}
+	defer s.db.Close()
+	node, err := cluster.Join(ctx, o.settings(1)) // the queue is there
+	if err != nil {
+		return err
+	}
+	defer node.Close()
+	return node.Run(ctx, 4, s.count)
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -14,25 +15,20 @@ import (
 // A sink is the database that the workers write to.
 type sink struct{ db *sql.DB }
 
-// schema has the counts, and what a sink needs to refuse writes of workers that
-// have lost a partition: the greatest epoch of each partition. The log is only
-// for the proof at the end.
+// schema has the counts, each with the sequence of the last value in it, and the
+// greatest epoch of each partition, so that a sink can refuse writes of workers
+// that have lost it. The log is only for the proof at the end.
 const schema = `
 CREATE TABLE IF NOT EXISTS fences (partition INTEGER PRIMARY KEY, epoch INTEGER NOT NULL);
-CREATE TABLE IF NOT EXISTS counts (
-	identifier TEXT PRIMARY KEY,
-	n          INTEGER NOT NULL,
-	sequence   INTEGER NOT NULL -- of the last value that n includes
-);
+CREATE TABLE IF NOT EXISTS counts (identifier TEXT PRIMARY KEY, n INTEGER NOT NULL, sequence INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS log (id INTEGER PRIMARY KEY AUTOINCREMENT, partition INTEGER, epoch INTEGER, repeated INTEGER);
 CREATE TABLE IF NOT EXISTS refused (id INTEGER PRIMARY KEY AUTOINCREMENT, partition INTEGER, epoch INTEGER);
 `
 
-// errStale is the error of a write that came too late.
 var errStale = errors.New("another worker has this partition by now")
 
-// openSink opens the database. _txlock=immediate makes each transaction lock it
-// at its begin, so that transactions follow one another.
+// openSink opens the database. With _txlock=immediate each transaction locks it at
+// its begin, so that transactions follow one another.
 func openSink(file string) (*sink, error) {
 	db, err := sql.Open("sqlite", "file:"+file+"?_txlock=immediate&_pragma=busy_timeout(30000)&_pragma=journal_mode(WAL)&_pragma=synchronous(NORMAL)")
 	if err != nil {
@@ -55,7 +51,10 @@ func (s *sink) count(ctx context.Context, c cluster.Claim[string]) error {
 	defer func() { _ = tx.Rollback() }() // without effect after Commit
 	fence := c.Fence()
 	if err := advance(ctx, tx, fence); err != nil {
-		return errors.Join(err, tx.Rollback(), s.noteRefused(ctx, fence))
+		err = errors.Join(err, tx.Rollback())
+		_, noted := s.db.ExecContext(context.WithoutCancel(ctx),
+			`INSERT INTO refused (partition, epoch) VALUES (?, ?)`, fence.Partition, fence.Epoch)
+		return errors.Join(err, noted)
 	}
 	var n int
 	var sequence uint64
@@ -73,18 +72,17 @@ func (s *sink) count(ctx context.Context, c cluster.Claim[string]) error {
 	}
 	_, err = tx.ExecContext(ctx, `INSERT INTO counts VALUES (?, ?, ?)
 		ON CONFLICT DO UPDATE SET n = excluded.n, sequence = excluded.sequence`, c.Key, n, sequence)
-	if err != nil {
-		return err
+	if err == nil {
+		_, err = tx.ExecContext(ctx, `INSERT INTO log (partition, epoch, repeated) VALUES (?, ?, ?)`,
+			fence.Partition, fence.Epoch, repeated)
 	}
-	_, err = tx.ExecContext(ctx, `INSERT INTO log (partition, epoch, repeated) VALUES (?, ?, ?)`, fence.Partition, fence.Epoch, repeated)
 	if err != nil {
 		return err
 	}
 	return tx.Commit()
 }
 
-// advance notes the epoch of a partition. It returns errStale if a later owner
-// has written.
+// advance returns errStale if a later owner of the partition has written.
 func advance(ctx context.Context, tx *sql.Tx, f cluster.Fence) error {
 	result, err := tx.ExecContext(ctx, `INSERT INTO fences VALUES (?, ?)
 		ON CONFLICT DO UPDATE SET epoch = excluded.epoch WHERE excluded.epoch >= fences.epoch`, f.Partition, f.Epoch)
@@ -97,36 +95,19 @@ func advance(ctx context.Context, tx *sql.Tx, f cluster.Fence) error {
 	return errStale
 }
 
-func (s *sink) noteRefused(ctx context.Context, f cluster.Fence) error {
-	_, err := s.db.ExecContext(context.WithoutCancel(ctx), `INSERT INTO refused (partition, epoch) VALUES (?, ?)`, f.Partition, f.Epoch)
-	return err
+func (s *sink) counts(ctx context.Context) (counts map[string]int, err error) {
+	var text []byte
+	row := s.db.QueryRowContext(ctx, `SELECT json_group_object(identifier, n) FROM counts`)
+	if err = row.Scan(&text); err == nil {
+		err = json.Unmarshal(text, &counts)
+	}
+	return counts, err
 }
 
-// counts returns the count of each identifier.
-func (s *sink) counts(ctx context.Context) (map[string]int, error) {
-	rows, err := s.db.QueryContext(ctx, `SELECT identifier, n FROM counts`)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	counts := map[string]int{}
-	for rows.Next() && err == nil {
-		var identifier string
-		var n int
-		err = rows.Scan(&identifier, &n)
-		counts[identifier] = n
-	}
-	return counts, errors.Join(err, rows.Err())
-}
-
-// proof is what the log says.
 type proof struct {
 	writes, repeated, refused int
-	// stale is the number of accepted writes with an epoch less than that of an
-	// earlier write to the same partition.
-	stale int
-	// takeovers is the number of changes of a partition's epoch.
-	takeovers int
+	stale                     int // accepted writes with an epoch less than an earlier one's
+	takeovers                 int // changes of a partition's epoch
 }
 
 func (s *sink) proof(ctx context.Context) (p proof, err error) {

@@ -4,12 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"os"
 	"os/exec"
-	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -19,7 +18,6 @@ import (
 	"github.com/shardq/shardq/cluster/page"
 )
 
-// A trial is one run of the program.
 type trial struct {
 	options  options
 	servers  *clustertest.Servers // nil with -servers
@@ -30,10 +28,14 @@ type trial struct {
 	progress atomic.Int64
 	begin    time.Time
 	warned   sync.Once
-	page     *http.Server // nil without -listen
+	ends     []func() // what ends all that has begun, but the workers
 }
 
-const workers = 3
+const (
+	workers   = 3
+	patience  = 2 * time.Minute // while servers are away
+	frozenFor = 5 * time.Second // longer than a worker's leases
+)
 
 func (t *trial) open(ctx context.Context, dir string) (err error) {
 	o, replicas := t.options, 1
@@ -41,27 +43,28 @@ func (t *trial) open(ctx context.Context, dir string) (err error) {
 		if t.servers, err = clustertest.New(dir, 3); err != nil {
 			return err
 		}
+		t.ends = append(t.ends, t.servers.Close)
 		t.options.servers, replicas = t.servers.URLs(), 3
 		t.say("three NATS servers run")
 	}
 	if t.node, err = cluster.Join(ctx, t.options.settings(replicas)); err != nil {
 		return err
 	}
+	t.ends = append(t.ends, func() { _ = t.node.Close() })
 	if t.sink, err = openSink(o.database); err != nil {
 		return err
 	}
+	t.ends = append(t.ends, func() { _ = t.sink.db.Close() })
 	if o.listen != "" {
-		if err := t.serve(o.listen); err != nil {
-			return err
-		}
+		err = t.serve(o.listen)
 	}
-	for range workers {
-		if err := t.spawn(); err != nil {
-			return err
-		}
+	for i := 0; i < workers && err == nil; i++ {
+		err = t.spawn()
 	}
-	t.say("%d workers run", workers)
-	return nil
+	if err == nil {
+		t.say("%d workers run", workers)
+	}
+	return err
 }
 
 func (t *trial) say(format string, arguments ...any) {
@@ -73,106 +76,119 @@ func (t *trial) serve(address string) error {
 	if err != nil {
 		return err
 	}
-	t.page = &http.Server{Handler: page.Handler(t.node), ReadHeaderTimeout: 5 * time.Second}
-	go func() { _ = t.page.Serve(l) }()
+	s := &http.Server{Handler: page.Handler(t.node), ReadHeaderTimeout: 5 * time.Second}
+	go func() { _ = s.Serve(l) }()
+	t.ends = append(t.ends, func() { _ = s.Close() })
 	t.say("the live page is at http://%s/", l.Addr())
 	return nil
 }
 
-// spawn starts a worker.
 func (t *trial) spawn() error {
-	self, err := os.Executable()
-	if err != nil {
-		return err
-	}
-	w := exec.Command(self, "-worker", "-servers", t.options.servers, "-database", t.options.database)
+	w := exec.Command(os.Args[0], "-servers", t.options.servers, "-database", t.options.database)
 	w.Stderr = os.Stderr
-	if err := w.Start(); err != nil {
-		return err
+	err := w.Start()
+	if err == nil {
+		t.workers = append(t.workers, w)
 	}
-	t.workers = append(t.workers, w)
-	return nil
+	return err
 }
 
 // run feeds the queue, lets things fail, and waits until all is counted.
 func (t *trial) run(ctx context.Context) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	var failing sync.WaitGroup
-	var fault error
-	failing.Go(func() {
-		if fault = t.fail(ctx); fault != nil {
-			cancel()
-		}
-	})
-	err := t.feed(ctx)
-	if err != nil {
-		cancel()
+	running, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	var both sync.WaitGroup
+	for _, part := range []func(context.Context) error{t.feed, t.fail} {
+		both.Go(func() {
+			if err := part(running); err != nil {
+				end(err)
+			}
+		})
 	}
-	failing.Wait()
-	if err = errors.Join(fault, err); err != nil {
+	both.Wait()
+	if err := context.Cause(running); err != nil {
 		return err
 	}
 	t.say("%d identifiers are in the queue, or counted", t.options.events)
 	return t.waitUntilCounted(ctx)
 }
 
-// feeders is the number of puts that wait for the servers at a time.
-const feeders = 64
-
-// feed puts the identifiers into the queue. Each put has an id, so that it can
-// be repeated when its answer was lost. It ends at the first that fails.
-func (t *trial) feed(ctx context.Context) error {
-	ctx, fail := context.WithCancelCause(ctx)
-	defer fail(nil)
-	var group sync.WaitGroup
-	lanes := make(chan struct{}, feeders)
-	n := 0
-	err := identifiers(t.options.directory, func(identifier string) bool {
-		n++
-		id := fmt.Sprint(n)
-		t.put[identifier]++
-		lanes <- struct{}{}
-		group.Go(func() {
-			defer func() { <-lanes }()
-			if err := t.putOne(ctx, identifier, id); err != nil {
-				fail(err)
+func (t *trial) fail(ctx context.Context) error {
+	for _, each := range []struct {
+		part  float64
+		fault func(context.Context) error
+	}{{0.2, t.killWorker}, {0.4, t.freezeWorker}, {0.7, t.stopServer}} {
+		for float64(t.progress.Load()) < each.part*float64(t.options.events) {
+			select {
+			case <-ctx.Done():
+				return nil // interrupted: feed says so
+			case <-time.After(10 * time.Millisecond):
 			}
-		})
-		return n < t.options.events && ctx.Err() == nil
-	})
-	group.Wait()
-	if err != nil || ctx.Err() != nil {
-		return errors.Join(err, context.Cause(ctx))
-	}
-	if n < t.options.events {
-		return fmt.Errorf("%s has %d identifiers: want -events %d or more", t.options.directory, n, t.options.events)
+		}
+		if err := each.fault(ctx); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-// patience limits how long servers may be away.
-const patience = 2 * time.Minute
-
-func (t *trial) putOne(ctx context.Context, identifier, id string) error {
-	var err error
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline) && ctx.Err() == nil; {
-		err = t.node.PutOnce(ctx, identifier, []byte("1"), id)
-		if err == nil {
-			t.progress.Add(1)
-			return nil
-		}
-		if full := room(filepath.Dir(t.options.database), roomToGoOn); full != nil {
-			return errors.Join(err, full)
-		}
-		t.warned.Do(func() {
-			t.say("a put has failed, and is repeated for up to %v, like others after it: %v", patience, err)
-		})
+func (t *trial) killWorker(context.Context) error {
+	victim := t.workers[0]
+	if err := victim.Process.Kill(); err != nil {
+		return err
 	}
-	return errors.Join(ctx.Err(), err)
+	_ = victim.Wait()
+	t.workers = t.workers[1:]
+	t.say("worker %d is killed, and another starts", victim.Process.Pid)
+	return t.spawn()
 }
 
-// waitUntilCounted waits until nothing is pending.
+// freezeWorker lets a worker end its transaction, in which it would keep SQLite
+// locked. A database server would end that.
+func (t *trial) freezeWorker(ctx context.Context) error {
+	victim := t.workers[0]
+	for {
+		if err := freeze(victim); err != nil {
+			t.say("no worker is frozen: %v", err)
+			return nil
+		}
+		if t.databaseIsFree(ctx) {
+			break
+		}
+		if err := thaw(victim); err != nil {
+			return err
+		}
+	}
+	t.say("worker %d is frozen", victim.Process.Pid)
+	select {
+	case <-ctx.Done():
+	case <-time.After(frozenFor):
+	}
+	t.say("worker %d goes on", victim.Process.Pid)
+	return thaw(victim)
+}
+
+func (t *trial) databaseIsFree(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	tx, err := t.sink.db.BeginTx(ctx, nil)
+	return err == nil && tx.Rollback() == nil
+}
+
+func (t *trial) stopServer(context.Context) error {
+	if t.servers == nil {
+		return nil
+	}
+	i, _ := t.servers.Leader("shardq-identifiers") // the first, if none leads
+	t.say("server %d is stopped", i)
+	t.servers.Stop(i)
+	err := t.servers.Restart(i)
+	if err == nil {
+		t.say("server %d is back", i)
+	}
+	return err
+}
+
 func (t *trial) waitUntilCounted(ctx context.Context) error {
 	for deadline := time.Now().Add(patience); ; {
 		s, err := t.node.Status(ctx)
@@ -190,16 +206,11 @@ func (t *trial) waitUntilCounted(ctx context.Context) error {
 	}
 }
 
-// report prints the table, and returns an error unless each event counts once
-// and no stale write was accepted.
-func (t *trial) report(w io.Writer, took time.Duration) error {
-	ctx := context.Background()
+// report fails unless each event counts once and no stale write was accepted.
+func (t *trial) report(ctx context.Context) error {
 	counts, err := t.sink.counts(ctx)
-	if err != nil {
-		return err
-	}
-	p, err := t.sink.proof(ctx)
-	if err != nil {
+	p, unread := t.sink.proof(ctx)
+	if err := errors.Join(err, unread); err != nil {
 		return err
 	}
 	wrong := 0
@@ -210,38 +221,29 @@ func (t *trial) report(w io.Writer, took time.Duration) error {
 		delete(counts, identifier)
 	}
 	wrong += len(counts)
-	fmt.Fprintf(w, "%9d  events were put\n", t.options.events)
-	fmt.Fprintf(w, "%9d  identifiers they are of\n", len(t.put))
-	fmt.Fprintf(w, "%9d  writes were accepted, each with the events of an identifier that were pending\n", p.writes)
-	fmt.Fprintf(w, "%9d  times a partition had a new owner\n", p.takeovers)
-	fmt.Fprintf(w, "%9d  events came once more, and were left out by their sequence\n", p.repeated)
-	fmt.Fprintf(w, "%9d  stale writes were refused\n", p.refused)
-	fmt.Fprintf(w, "%9d  stale writes were accepted\n", p.stale)
-	fmt.Fprintf(w, "%9d  identifiers have a wrong count\n", wrong)
-	fmt.Fprintf(w, "%9.1f  seconds in all\n", took.Seconds())
+	fmt.Printf(`%9d  events were put
+%9d  identifiers they are of
+%9d  writes were accepted, each with the events of an identifier that were pending
+%9d  times a partition had a new owner
+%9d  events came once more, and were left out by their sequence
+%9d  stale writes were refused
+%9d  stale writes were accepted
+%9d  identifiers have a wrong count
+%9.1f  seconds in all
+`, t.options.events, len(t.put), p.writes, p.takeovers, p.repeated, p.refused, p.stale, wrong, time.Since(t.begin).Seconds())
 	if wrong > 0 || p.stale > 0 {
 		return errors.New("the database does not agree")
 	}
-	fmt.Fprintln(w, "Every event counts exactly once.")
+	fmt.Println("Every event counts exactly once.")
 	return nil
 }
 
-// close ends all that the trial has started.
 func (t *trial) close() {
 	for _, w := range t.workers {
 		_ = w.Process.Kill()
 		_ = w.Wait()
 	}
-	if t.page != nil {
-		_ = t.page.Close()
-	}
-	if t.node != nil {
-		_ = t.node.Close()
-	}
-	if t.sink != nil {
-		_ = t.sink.db.Close()
-	}
-	if t.servers != nil {
-		t.servers.Close()
+	for _, end := range slices.Backward(t.ends) {
+		end()
 	}
 }

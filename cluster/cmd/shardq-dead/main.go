@@ -51,10 +51,7 @@ func run(ctx context.Context, arguments []string, out io.Writer) error {
 	if err := flags.Parse(arguments); err != nil {
 		return err
 	}
-	command, keys := flags.Arg(0), flags.Args()
-	if len(keys) > 0 {
-		keys = keys[1:]
-	}
+	command, keys := flags.Arg(0), flags.Args()[min(1, flags.NArg()):]
 	switch {
 	case o.Name == "" || o.Servers == "" && o.Dir == "":
 		return errors.New("want -name, and -servers or -dir")
@@ -118,8 +115,8 @@ func list(ctx context.Context, node *cluster.Node[string], out io.Writer) error 
 	return table.Flush()
 }
 
-// each calls do for the letters of some keys, or of all. It returns an error if
-// a key has none. A letter that cannot be read is one of all.
+// each calls do for the letters of some keys, or of all, also unreadable ones.
+// It returns an error if a key has none.
 func each(ctx context.Context, node *cluster.Node[string], keys []string, do func(letter cluster.DeadLetter[string], unreadable error) error) error {
 	all := slices.Equal(keys, []string{"all"})
 	left := slices.Clone(keys)

@@ -14,8 +14,8 @@ type Message[M any] struct {
 	Message  M
 }
 
-// A Table has the messages by key. Some wait for the next run, and some are
-// being served by a run. All methods are safe for concurrent use.
+// A Table has the messages by key: those that wait for the next run, and those
+// that a run serves. All methods are safe for concurrent use.
 type Table[K comparable, M any] struct {
 	every bool // a run serves every message
 
@@ -29,14 +29,14 @@ type entry[M any] struct {
 }
 
 // New returns an empty table. With every, a run serves every message of its
-// key. Otherwise only the newest.
+// key, and otherwise only the newest.
 func New[K comparable, M any](every bool) *Table[K, M] {
 	return &Table[K, M]{every: every, keys: map[K]*entry[M]{}}
 }
 
-// Add adds a message, and reports whether it waits for a run. One that a run is
-// serving, and that was delivered once more, does not. Add returns the messages
-// for which the newest one stands.
+// Add adds a message, and reports whether it waits for a run. It does not if a
+// run serves it or a newer one. Add returns the messages for which the newest
+// stands.
 func (t *Table[K, M]) Add(key K, m Message[M]) (replaced []Message[M], waits bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -67,8 +67,7 @@ func (t *Table[K, M]) Add(key K, m Message[M]) (replaced []Message[M], waits boo
 
 func bySequence[M any](a, b Message[M]) int { return cmp.Compare(a.Sequence, b.Sequence) }
 
-// Begin takes the messages of a key for a run, if any waits, and if no run is
-// serving the key.
+// Begin takes the messages of a key for a run, unless a run serves the key.
 func (t *Table[K, M]) Begin(key K) []Message[M] {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -98,8 +97,8 @@ func (t *Table[K, M]) Again(key K) {
 	e.waiting, e.running = append(e.running, e.waiting...), nil
 }
 
-// Close ends Add and Begin. The first call returns the keys. A later one returns
-// none, because their node may own them once more by then.
+// Close ends Add and Begin. Only the first call returns the keys: by the next
+// one their node may own them once more.
 func (t *Table[K, M]) Close() (keys []K) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -126,7 +125,6 @@ func (t *Table[K, M]) Holds(sequence uint64) bool {
 	return slices.ContainsFunc(t.Messages(), func(m Message[M]) bool { return m.Sequence == sequence })
 }
 
-// Len returns the number of keys.
 func (t *Table[K, M]) Len() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -1,10 +1,7 @@
-// Package lease has the leases of partitions: who may work on a partition, and
-// until when.
-//
-// A lease is the last message of a subject, and the server deletes it after its
-// time. Its publisher names the message that it replaces, so that of two only
-// one succeeds. Its epoch is the sequence number of the message with which it
-// was acquired, so that a later owner has a greater epoch.
+// Package lease has the right to work on a partition. A lease is the last message
+// of a subject, and the server deletes it after its time. Its publisher names the
+// message that it replaces, so that of two only one succeeds. Its epoch is the
+// sequence number of the message that acquired it, so that epochs grow.
 package lease
 
 import (
@@ -20,10 +17,8 @@ import (
 )
 
 var (
-	// ErrHeld is returned if another has the lease.
 	ErrHeld = errors.New("lease: another node has it")
-	// ErrLost is returned if the lease has expired, or another has it by now.
-	ErrLost = errors.New("lease: lost")
+	ErrLost = errors.New("lease: lost") // it has expired, or another node has it by now
 )
 
 // A Store has the leases of a queue, for one node.
@@ -35,17 +30,15 @@ type Store struct {
 	Time      time.Duration // how long a lease lives after its last renewal: 1 s or more
 }
 
-// A Record is what a lease's message says.
 type Record struct {
 	Node string `json:"node"`
-	// Epoch is 0 in the message that acquires the lease: it is the sequence
-	// number of that.
+	// Epoch is 0 in the message that acquires the lease, whose number it is.
 	Epoch    uint64 `json:"epoch,omitempty"`
 	Released bool   `json:"released,omitempty"`
 }
 
-// Read returns what a lease's message says. The server leaves a message without
-// a record where a lease has expired.
+// Read returns what a lease's message says. Where a lease has expired, the
+// server leaves a message without a record.
 func Read(header nats.Header, data []byte) (Record, error) {
 	var r Record
 	if header.Get(jetstream.MarkerReasonHeader) != "" {
@@ -55,22 +48,19 @@ func Read(header nats.Header, data []byte) (Record, error) {
 	return r, err
 }
 
-// A Lease is the right to work on a partition.
 type Lease struct {
 	Partition int
 	Epoch     uint64
 
 	store *Store
-	// revision is the sequence number of the last message. Only the goroutine
-	// that renews uses it.
+	// revision is the number of the last message, for the goroutine that renews.
 	revision uint64
 	// renewed is when the last renewal that succeeded was sent, in nanoseconds
-	// since begin. That is monotonic: a clock that is set does not change it.
+	// since begin, by the monotonic clock.
 	begin   time.Time
 	renewed atomic.Int64
 }
 
-// last returns the last record of a partition, or the sequence number 0.
 func (s *Store) last(ctx context.Context, partition int) (r Record, sequence uint64, err error) {
 	m, err := s.Stream.GetLastMsgForSubject(ctx, s.Subject(partition))
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
@@ -85,7 +75,6 @@ func (s *Store) last(ctx context.Context, partition int) (r Record, sequence uin
 	return r, m.Sequence, nil
 }
 
-// publish replaces the message with the given sequence number.
 func (s *Store) publish(ctx context.Context, partition int, r Record, replaced uint64) (sequence uint64, err error) {
 	data, err := json.Marshal(r)
 	if err != nil {
@@ -99,7 +88,6 @@ func (s *Store) publish(ctx context.Context, partition int, r Record, replaced u
 	return ack.Sequence, nil
 }
 
-// isConflict reports whether another message came before.
 func isConflict(err error) bool {
 	var api *jetstream.APIError
 	return errors.As(err, &api) && api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence
@@ -144,8 +132,8 @@ func (l *Lease) Renew(ctx context.Context) error {
 
 func (l *Lease) record() Record { return Record{Node: l.store.Node, Epoch: l.Epoch} }
 
-// recover finds the message of a renewal whose answer was lost. The lease then
-// goes on, as of the renewal before, whose time is known.
+// recover finds the message of a renewal whose answer was lost. The lease goes
+// on as of the renewal before, whose time is known.
 func (l *Lease) recover(ctx context.Context) error {
 	last, sequence, err := l.store.last(ctx, l.Partition)
 	if err != nil {
@@ -158,8 +146,7 @@ func (l *Lease) recover(ctx context.Context) error {
 	return nil
 }
 
-// Release gives the lease back, so that another node can acquire it at once. It
-// must not run beside Renew.
+// Release gives the lease back at once. It must not run beside Renew.
 func (l *Lease) Release(ctx context.Context) error {
 	released := l.record()
 	released.Released = true
@@ -172,13 +159,11 @@ func (l *Lease) Release(ctx context.Context) error {
 	return err
 }
 
-// Remaining returns how long the lease lives at least, by this machine's
-// monotonic clock. The server counts from when it has stored the last renewal,
-// which is later than when it was sent.
+// Remaining returns how long the lease lives at least: the server counts from
+// when it has stored the last renewal, which is later than when it was sent.
 func (l *Lease) Remaining() time.Duration {
 	return l.store.Time - (time.Since(l.begin) - time.Duration(l.renewed.Load()))
 }
 
-// IsFresh reports whether so much of the lease is left that work may begin: a
-// third of its time.
+// IsFresh reports whether a third of the lease is left, so that work may begin.
 func (l *Lease) IsFresh() bool { return l.Remaining() > l.store.Time/3 }

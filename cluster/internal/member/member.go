@@ -22,7 +22,6 @@ func NewTable(forget time.Duration) *Table {
 	return &Table{forget: forget, seen: map[string]time.Time{}}
 }
 
-// Heard notes a heartbeat. It reports whether the member is new.
 func (t *Table) Heard(id string, now time.Time) (isNew bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -31,7 +30,6 @@ func (t *Table) Heard(id string, now time.Time) (isNew bool) {
 	return !known
 }
 
-// Left removes a member, and reports whether it was there.
 func (t *Table) Left(id string) (was bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -40,7 +38,7 @@ func (t *Table) Left(id string) (was bool) {
 	return was
 }
 
-// Members returns the members in order, without those that are gone.
+// Members returns the ids in order.
 func (t *Table) Members(now time.Time) []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -56,21 +54,16 @@ func (t *Table) Members(now time.Time) []string {
 	return ids
 }
 
-// Owner returns the member that should own a partition, if any: the one with the
-// greatest hash of its id and the partition. So a member that joins takes only
-// partitions that become its own, and those of one that leaves spread over all
-// others (rendezvous hashing: Thaler and Ravishankar, 1996).
+// Owner returns the member with the greatest hash of its id and the partition,
+// if any. So a member that joins or leaves moves only its own partitions
+// (rendezvous hashing: Thaler and Ravishankar, 1996).
 func Owner(members []string, partition int) (owner string) {
 	var greatest uint64
 	for _, id := range members {
-		h := score(id, partition)
+		h := xxhash.Sum64(append(binary.LittleEndian.AppendUint64(nil, uint64(partition)), id...))
 		if owner == "" || h > greatest || h == greatest && id > owner {
 			owner, greatest = id, h
 		}
 	}
 	return owner
-}
-
-func score(id string, partition int) uint64 {
-	return xxhash.Sum64(append(binary.LittleEndian.AppendUint64(nil, uint64(partition)), id...))
 }

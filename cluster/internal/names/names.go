@@ -1,5 +1,4 @@
-// Package names has the names of what a queue has in JetStream: its streams,
-// and their subjects. A subject of a key is
+// Package names has the names of a queue's streams and subjects. That of a key is
 // shardq.<queue>.<kind>.<partition>.<token>.
 package names
 
@@ -7,6 +6,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -27,28 +27,19 @@ const (
 	Dead     Kind = "dead"     // it was discarded
 )
 
-// MaxKey limits the bytes of the encoding of a key. A subject has to fit in a
-// line of NATS's protocol, which is limited to 4 KiB by default.
-const MaxKey = 2048
+const MaxKey = 2048 // bytes of an encoding: a line of NATS's protocol has 4 KiB by default
 
-// ErrKey is wrapped by the errors of keys that cannot be stored.
 var ErrKey = errors.New("cluster: the key cannot be stored")
 
-// Validate returns an error unless the name can be a part of a subject and of
-// the name of a stream.
+var legal = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`) // in a subject, and in the name of a stream
+
 func (q Queue) Validate() error {
-	if q == "" || len(q) > 64 || strings.IndexFunc(string(q), illegal) >= 0 {
+	if !legal.MatchString(string(q)) {
 		return fmt.Errorf("the name %q: want 1 to 64 letters, digits, - or _", string(q))
 	}
 	return nil
 }
 
-func illegal(r rune) bool {
-	return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '-' || r == '_')
-}
-
-// The streams of pending keys, of delayed ones, of leases, members and failures,
-// and of dead letters.
 func (q Queue) WorkStream(partition int) string { return q.stream(strconv.Itoa(partition)) }
 func (q Queue) DelayedStream() string           { return q.stream("delayed") }
 func (q Queue) StateStream() string             { return q.stream("state") }
@@ -70,7 +61,6 @@ func (q Queue) Leases() string             { return q.join("lease", "*") }
 func (q Queue) Member(id string) string    { return q.join("member", id) }
 func (q Queue) Members() string            { return q.join("member", "*") }
 
-// MemberOf returns the id of a member's subject.
 func (q Queue) MemberOf(subject string) (id string, ok bool) {
 	return strings.CutPrefix(subject, q.join("member", ""))
 }
@@ -79,7 +69,6 @@ func (q Queue) join(parts ...string) string {
 	return "shardq." + string(q) + "." + strings.Join(parts, ".")
 }
 
-// Token returns the encoding of a key as a part of a subject.
 func Token(key []byte) (string, error) {
 	if len(key) == 0 || len(key) > MaxKey {
 		return "", fmt.Errorf("%w: its encoding has %d bytes: want 1 to %d", ErrKey, len(key), MaxKey)
@@ -87,7 +76,6 @@ func Token(key []byte) (string, error) {
 	return base64.RawURLEncoding.EncodeToString(key), nil
 }
 
-// Parse returns the partition, the token and the key of a key's subject.
 func Parse(subject string) (partition int, token string, key []byte, err error) {
 	parts := strings.Split(subject, ".")
 	if len(parts) != 5 {
@@ -103,10 +91,9 @@ func Parse(subject string) (partition int, token string, key []byte, err error) 
 	return partition, token, key, nil
 }
 
-// WithID returns a token with the id of one of several messages of its key.
 func WithID(token, id string) string { return token + "." + id }
 
-// SplitID returns a subject without the id of its message, and the id, if any.
+// SplitID separates a subject and the id of its message, if any.
 func SplitID(subject string) (key, id string) {
 	if strings.Count(subject, ".") < 5 {
 		return subject, ""
@@ -115,5 +102,4 @@ func SplitID(subject string) (key, id string) {
 	return subject[:last], subject[last+1:]
 }
 
-// Partition returns the partition of a key.
 func Partition(key []byte, partitions int) int { return int(xxhash.Sum64(key) % uint64(partitions)) }

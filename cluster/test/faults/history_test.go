@@ -1,5 +1,3 @@
-// Package faults checks the promises of package cluster while its processes and
-// servers are killed, frozen and cut off.
 package faults
 
 import (

@@ -1,0 +1,97 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"go/scanner"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+)
+
+// feed puts the identifiers into the queue, until one fails. Each put has an id,
+// so that it can be repeated when its answer was lost.
+func (t *trial) feed(ctx context.Context) error {
+	ctx, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
+	var group sync.WaitGroup
+	lanes, n := make(chan struct{}, 64), 0 // puts that wait for the servers at a time
+	err := identifiers(t.options.directory, func(identifier string) bool {
+		n++
+		id := fmt.Sprint(n)
+		t.put[identifier]++
+		lanes <- struct{}{}
+		group.Go(func() {
+			defer func() { <-lanes }()
+			if err := t.putOne(ctx, identifier, id); err != nil {
+				fail(err)
+			}
+		})
+		return n < t.options.events && ctx.Err() == nil
+	})
+	group.Wait()
+	if err == nil && ctx.Err() == nil && n < t.options.events {
+		err = fmt.Errorf("%s has %d identifiers: want -events %d or more", t.options.directory, n, t.options.events)
+	}
+	return errors.Join(err, context.Cause(ctx))
+}
+
+func (t *trial) putOne(ctx context.Context, identifier, id string) error {
+	var err error
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline) && ctx.Err() == nil; {
+		if err = t.node.PutOnce(ctx, identifier, []byte("1"), id); err == nil {
+			t.progress.Add(1)
+			return nil
+		}
+		if full := room(filepath.Dir(t.options.database), 1<<20); full != nil {
+			return errors.Join(err, full)
+		}
+		t.warned.Do(func() {
+			t.say("a put has failed, and is repeated for up to %v, like others after it: %v", patience, err)
+		})
+	}
+	return errors.Join(ctx.Err(), err)
+}
+
+// identifiers calls yield for the identifiers of all Go files below a
+// directory, each time they occur, until it returns false.
+func identifiers(directory string, yield func(string) bool) error {
+	return filepath.WalkDir(directory, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || !strings.HasSuffix(path, ".go") {
+			return err
+		}
+		source, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		var s scanner.Scanner
+		s.Init(token.NewFileSet().AddFile("", -1, len(source)), source, nil, 0)
+		for {
+			switch _, what, text := s.Scan(); {
+			case what == token.EOF:
+				return nil
+			case what == token.IDENT && !yield(text):
+				return fs.SkipAll
+			}
+		}
+	})
+}
+
+// room returns an error unless the directory has room for so many bytes.
+func room(dir string, size int) error {
+	f, err := os.CreateTemp(dir, "room-")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	defer f.Close()
+	if _, err = f.Write(make([]byte, size)); err != nil {
+		return fmt.Errorf("the servers and the database need %d MiB: %w (TMPDIR selects another place)", size>>20, err)
+	}
+	return nil
+}
