@@ -3,13 +3,18 @@
 package registry
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"iter"
+	"strings"
 	"sync"
 	"time"
 	"unicode/utf8"
 
 	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/internal/keytext"
+	"github.com/shardq/shardq/internal/topk"
 	"github.com/shardq/shardq/stats"
 )
 
@@ -157,4 +162,153 @@ func (r *Registry) list() []*Row {
 		rows = append(rows, row)
 	}
 	return rows
+}
+
+// A Reading is the state of a queue at one time.
+type Reading struct {
+	*Row
+	// Stats is the state. Read is false if the queue panicked, and Stats is
+	// then incomplete.
+	Stats shardq.Stats
+	Read  bool
+	// Failures counts the reads in which the queue panicked.
+	Failures uint64
+}
+
+// Read reads each queue once, in no particular order. It removes closed queues
+// and does not return them. A queue that panics, because its clock or its
+// limiter does, is returned without having been read.
+func (r *Registry) Read() []Reading {
+	rows := r.list()
+	readings := make([]Reading, 0, len(rows))
+	for _, row := range rows {
+		if reading, open := r.read(row); open {
+			readings = append(readings, reading)
+		}
+	}
+	return readings
+}
+
+// read reads a queue, and removes it if it is closed.
+func (r *Registry) read(row *Row) (reading Reading, open bool) {
+	reading.Row = row
+	reading.Stats, reading.Read = row.stats()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !reading.Read {
+		row.failures++
+	}
+	reading.Failures = row.failures
+	if reading.Read && closed(&reading.Stats) {
+		if r.rows[row.Name] == row { // another queue may have its name by now
+			delete(r.rows, row.Name)
+		}
+		return reading, false
+	}
+	return reading, true
+}
+
+func (row *Row) stats() (stats shardq.Stats, ok bool) {
+	defer func() {
+		if !ok {
+			_ = recover()
+		}
+	}()
+	stats = row.Queue.Stats()
+	return stats, stats.Metrics != nil
+}
+
+// closed reports whether a queue is shut down and holds no items. That is
+// final, because no shard accepts an item after a shutdown has begun.
+func closed(s *shardq.Stats) bool {
+	return s.ShuttingDown && s.Ready == 0 && s.Processing == 0 && s.Delayed == 0
+}
+
+// Others is the name of the sum of all groups that are not among the first.
+const Others = "other"
+
+// nameBytes limits the length of a group's name.
+const nameBytes = 128
+
+// Groups returns the limit groups that hold the most items, by name, and the
+// sum of all other groups as [Others]. Names are valid UTF-8 of at most 128
+// bytes. Groups whose shortened names are equal are added up, and a group that
+// is named like Others is added to the sum. Groups visits all groups of the
+// queue and uses memory for those that it returns.
+//
+// If the queue has no groups, or panics, Groups returns nil.
+func (r *Reading) Groups(limit int) (shown map[string]stats.Group) {
+	if !r.Configuration.Groups {
+		return nil
+	}
+	defer func() {
+		if shown == nil {
+			_ = recover()
+		}
+	}()
+	first, rest := largest(r.Queue.Groups(), limit, byHeld)
+	shown = map[string]stats.Group{Others: rest}
+	for _, g := range first {
+		name := shownName(g.Group)
+		shown[name] = sum(shown[name], g)
+	}
+	return shown
+}
+
+// largest returns at most limit groups, the first ones in the order of compare,
+// and the sum of the others.
+func largest(groups iter.Seq[stats.Group], limit int, compare func(a, b stats.Group) int) (kept []stats.Group, rest stats.Group) {
+	most := topk.New(limit, compare)
+	for g := range groups {
+		if out, dropped := most.Add(g); dropped {
+			rest = sum(rest, out)
+		}
+	}
+	return most.Values(), rest
+}
+
+// byHeld orders groups by descending number of items held, and then by name.
+func byHeld(a, b stats.Group) int {
+	return cmp.Or(cmp.Compare(b.Held, a.Held), cmp.Compare(a.Group, b.Group))
+}
+
+func sum(a, b stats.Group) stats.Group {
+	a.Held += b.Held
+	a.Ready += b.Ready
+	a.Processing += b.Processing
+	return a
+}
+
+// shownName shortens a group's name and makes it valid UTF-8. It shortens
+// twice, because an invalid byte becomes three bytes.
+func shownName(group string) string {
+	valid := strings.ToValidUTF8(keytext.Cut(group, nameBytes), string(utf8.RuneError))
+	return keytext.Cut(valid, nameBytes)
+}
+
+// GroupAttempts returns the attempts at items of the limit groups with the
+// most, by the names of the groups. Names are those of [Reading.Groups]. Unlike
+// there, the others are not added up: their sum would fall when one of them
+// comes among the first, and a counter must not.
+//
+// If the queue has no groups, or panics, GroupAttempts returns nil.
+func (r *Reading) GroupAttempts(limit int) (shown map[string]stats.GroupAttempts) {
+	if !r.Configuration.Groups {
+		return nil
+	}
+	defer func() {
+		if shown == nil {
+			_ = recover()
+		}
+	}()
+	groups := r.Queue.Inspect().GroupAttempts(limit)
+	shown = make(map[string]stats.GroupAttempts, len(groups))
+	for _, g := range groups {
+		g.Group = shownName(g.Group)
+		for result, n := range shown[g.Group].Counts {
+			g.Counts[result] += n
+		}
+		shown[g.Group] = g
+	}
+	return shown
 }
