@@ -15,12 +15,10 @@ import (
 )
 
 const (
-	maxWorkers = 10_000
-	// maxMinutes is the longest pause of a group: a week.
-	maxMinutes     = 7 * 24 * 60
+	maxWorkers     = 10_000
+	maxMinutes     = 7 * 24 * 60 // of the pause of a group
 	defaultMinutes = 10
-	// maxForm limits the bytes of a request for an action.
-	maxForm = 1 << 16
+	maxForm        = 1 << 16 // bytes of a request
 )
 
 // A refusal is an error with the status of its answer.
@@ -40,7 +38,6 @@ type target struct {
 	logged []any
 }
 
-// actions are the actions by name.
 var actions = map[string]func(*target) error{
 	"retry":  onItem(stats.Operator.RetryNow, "no delay of the item is running"),
 	"cancel": onItem(cancel, "there is nothing to cancel: the item is done, or in flight"),
@@ -60,8 +57,7 @@ var actions = map[string]func(*target) error{
 
 func cancel(queue stats.Operator, item any) bool { return queue.Cancel(item).Any() }
 
-// act answers a request for an action: it does it, logs it, and sends the
-// browser back to the page. The client may read the page.
+// act answers a request for an action by a client that may read the page.
 func (h *handler) act(w http.ResponseWriter, r *http.Request) {
 	t := &target{}
 	err := h.perform(t, w, r)
@@ -84,7 +80,6 @@ func (h *handler) logRefusal(attributes ...any) {
 	h.options.Logger.Warn("debugpage: refused an action", attributes...)
 }
 
-// perform checks a request and does its action.
 func (h *handler) perform(t *target, w http.ResponseWriter, r *http.Request) (err error) {
 	if err := h.refusesActions(r); err != nil {
 		return err
@@ -102,7 +97,7 @@ func (h *handler) perform(t *target, w http.ResponseWriter, r *http.Request) (er
 	}
 	do, ok := actions[t.form.Get("action")]
 	if !ok {
-		return refuse(http.StatusBadRequest, "unknown action %s", showText(t.form.Get("action")).inWords())
+		return refuse(http.StatusBadRequest, "unknown action %s", showItem(t.form.Get("action")).inWords())
 	}
 	queue, err := h.directory().find(t.form.Get("queue"))
 	if err != nil {
@@ -118,8 +113,7 @@ func (h *handler) perform(t *target, w http.ResponseWriter, r *http.Request) (er
 	return do(t)
 }
 
-// refusesActions returns why a request may not change a queue, or nil if it
-// may. A panic of Options.AllowActions is a refusal.
+// refusesActions returns why a request may not change a queue, or nil.
 func (h *handler) refusesActions(r *http.Request) (err error) {
 	defer h.caught("AllowActions", func() {
 		err = refuse(http.StatusInternalServerError, "debugpage.Options.AllowActions panicked")
@@ -141,8 +135,7 @@ func (h *handler) caught(function string, then func()) {
 
 func (t *target) log(name string, value any) { t.logged = append(t.logged, slog.Any(name, value)) }
 
-// back returns the query of the page that had the form, with the number of rows
-// that its address has.
+// back returns the query of the page that had the form, with as many rows.
 func (t *target) back(r *http.Request) string {
 	page := queueReport{ID: t.id}
 	page.asked, _ = number("rows", r.URL.Query().Get("rows"), 1, t.handler.options.MaxRows)
@@ -154,7 +147,6 @@ func (t *target) back(r *http.Request) string {
 	return page.to("queue", t.id)
 }
 
-// errCannot is the refusal of an action whose method the queue lacks.
 var errCannot = refuse(http.StatusBadRequest, "this queue cannot do that")
 
 func onQueue(do func(stats.Operator)) func(*target) error {
@@ -168,8 +160,8 @@ func onQueue(do func(stats.Operator)) func(*target) error {
 	}
 }
 
-// onItem returns an action that finds the item of the form by its id, and does
-// something with it. If do reports false, the action is refused.
+// onItem returns an action on the item of the form. It is refused if do reports
+// false.
 func onItem(do func(stats.Operator, any) bool, otherwise string) func(*target) error {
 	return func(t *target) error {
 		queue := t.operator()
@@ -182,7 +174,7 @@ func onItem(do func(stats.Operator, any) bool, otherwise string) func(*target) e
 		case !found && !complete:
 			return refuse(http.StatusNotFound, "the item is not among the first %s: search for its key, and try again", formatCount(maxVisited))
 		case !found:
-			return refuse(http.StatusNotFound, "the queue does not hold the item %s", showText(id).inWords())
+			return refuse(http.StatusNotFound, "the queue does not hold the item %s", showItem(id).inWords())
 		}
 		t.log("item", t.key(info.Item).inWords())
 		if !do(queue, info.Item) {
@@ -192,7 +184,6 @@ func onItem(do func(stats.Operator, any) bool, otherwise string) func(*target) e
 	}
 }
 
-// onGroup finds the group of the form by its id, and does something with it.
 func (t *target) onGroup(do func(stats.Operator, string)) error {
 	queue := t.groupOperator()
 	if queue == nil {
@@ -206,7 +197,7 @@ func (t *target) onGroup(do func(stats.Operator, string)) error {
 			return nil
 		}
 	}
-	return refuse(http.StatusNotFound, "no group %s has items", showText(id).inWords())
+	return refuse(http.StatusNotFound, "no group %s has items", showItem(id).inWords())
 }
 
 func (t *target) resize() error {
@@ -222,7 +213,6 @@ func (t *target) resize() error {
 	return nil
 }
 
-// number returns a number of the form.
 func (t *target) number(name string, least, greatest int) (int, error) {
 	n, err := number(name, t.form.Get(name), least, greatest)
 	if err != nil {
@@ -232,10 +222,10 @@ func (t *target) number(name string, least, greatest int) (int, error) {
 	return n, nil
 }
 
-// A button is a form with one button. Item or Group selects what the action
-// changes. Field is a number that the form asks for, if any, with its Value.
-// While is "true" or "false" if the button has an effect only while the queue
-// is paused, or is not, and Hidden reports that it has none now.
+// A button is a form with one button. Field is a number that the form asks for,
+// if any, with its Value. While is "true" or "false" if the button has an
+// effect only while the queue is paused, or is not, and Hidden reports that it
+// has none now.
 type button struct {
 	Token, Queue, Action, Title, Item, Group string
 	Field, While                             string
@@ -243,8 +233,6 @@ type button struct {
 	Hidden                                   bool
 }
 
-// buttons returns the buttons of the page of a queue, an item or a group: what
-// the queue can do.
 func (h *handler) buttons(n named, q queueReport) (all []button) {
 	add := func(is bool, b button) {
 		if b.Token, b.Queue = h.token, n.id; is {
@@ -275,13 +263,10 @@ func (h *handler) buttons(n named, q queueReport) (all []button) {
 
 // A Resizer has a number of workers that can change. A [worker.Pool] is one.
 type Resizer interface {
-	// Len returns the number of workers.
-	Len() int
-	// Resize changes it to n.
+	Len() int // the number of workers
 	Resize(n int)
 }
 
-// resizer returns the workers of a queue, or nil. It panics if Workers does.
 func (o Options) resizer(queue shardq.Inspector) Resizer {
 	if o.Workers == nil {
 		return nil
@@ -294,8 +279,6 @@ func (o Options) resizer(queue shardq.Inspector) Resizer {
 	return workers
 }
 
-// workers returns the number of workers that can be resized. There are none if
-// a function of the program panics.
 func (h *handler) workers(n named) (number int, ok bool) {
 	defer h.caught("Workers", func() { ok = false })
 	if workers := h.options.resizer(n.queue); workers != nil {

@@ -8,7 +8,6 @@ import (
 	"github.com/shardq/shardq/stats"
 )
 
-// durations are the histograms.
 type durations struct {
 	Queue histogram `json:"queue"`
 	Work  histogram `json:"work"`
@@ -23,8 +22,7 @@ func newDurations(m *stats.Metrics) *durations {
 }
 
 // A histogram is the distribution of a duration. A quantile is nil if it lies
-// beyond the last bound. The mean is nil if the sum exceeds what can be
-// counted.
+// beyond the last bound, and the mean if the sum exceeds what can be counted.
 type histogram struct {
 	Count       uint64  `json:"count"`
 	SumSeconds  seconds `json:"sumSeconds"`
@@ -32,12 +30,12 @@ type histogram struct {
 	P50Seconds  any     `json:"p50Seconds"`
 	P90Seconds  any     `json:"p90Seconds"`
 	P99Seconds  any     `json:"p99Seconds"`
-	// Buckets has a bucket for each doubling, from the first that is not empty
-	// to the last.
+	// Buckets has one for each doubling, from the first to the last that is not
+	// empty.
 	Buckets []bucket `json:"buckets"`
 	// Fine has the buckets behind the quantiles, eight for each doubling,
-	// without the empty ones. The difference of two readings gives the
-	// quantiles of the durations between them.
+	// without empty ones. The difference of two readings gives the quantiles of
+	// the durations between them.
 	Fine fineBuckets `json:"fine"`
 }
 
@@ -46,15 +44,15 @@ type fineBuckets struct {
 	Counts        []uint64 `json:"counts"`
 }
 
-// A bucket counts the durations above the bound of the previous bucket, and at
-// most its own. The last one of all has none.
+// A bucket counts durations up to its bound, and beyond the previous one. The
+// last of all has no bound.
 type bucket struct {
 	AtMostSeconds any    `json:"atMostSeconds"`
 	Count         uint64 `json:"count"`
 }
 
-// newHistogram returns a histogram for the report. The durations are known
-// within fineness.
+// newHistogram converts a histogram of durations that are known within
+// fineness.
 func newHistogram(h stats.Histogram, fineness time.Duration) histogram {
 	bounded := func(d time.Duration) any { return known(inSeconds(d), d != math.MaxInt64) }
 	fine := fineBuckets{[]any{}, []uint64{}}
@@ -68,14 +66,13 @@ func newHistogram(h stats.Histogram, fineness time.Duration) histogram {
 	}
 }
 
-// The bounds of the shown buckets are powers of two of a second, from
-// lowestPower to highestPower. They are also bounds of [stats.Histogram], so
-// that no duration falls into two buckets.
+// The bounds of the shown buckets are these powers of two of a second. They are
+// also bounds of [stats.Histogram], so that no duration falls into two buckets.
 const lowestPower, highestPower = -30, 20
 
-// doublings returns a bucket for each doubling, from the first that is not
-// empty to the last. All durations below the fineness are in one bucket.
-// Otherwise overdue delays would start a row of thirty empty buckets.
+// doublings returns the buckets of a histogram. All durations below the
+// fineness are in one, or overdue delays would start a row of thirty empty
+// buckets.
 func doublings(h stats.Histogram, fineness time.Duration) []bucket {
 	buckets, before := []bucket{}, uint64(0)
 	add := func(bound any, atMost uint64) {
@@ -104,7 +101,6 @@ type chart struct {
 	Fleeting                    bool
 }
 
-// charts returns the charts of the durations, or nil if there are none.
 func (d *durations) charts() []chart {
 	if d == nil {
 		return nil
@@ -117,18 +113,16 @@ func (d *durations) charts() []chart {
 	}
 }
 
-// Hidden reports whether there is nothing to show.
 func (c chart) Hidden() bool { return c.Fleeting && c.Histogram.Count == 0 }
 
-const barPitch = 10
+const barPitch = 10 // the width for each bar of a chart that is 100 high
 
-// A bar stands in a chart that is 100 high, and barPitch wide for each bar.
 type bar struct {
 	X, Y, Height int
 	Label        string
 }
 
-// Bars returns the bars of the buckets. That of one with a count is visible.
+// Bars returns the bars of the buckets. One with a count is visible.
 func (c chart) Bars() (bars []bar) {
 	highest := uint64(0)
 	for _, b := range c.Histogram.Buckets {
@@ -144,23 +138,17 @@ func (c chart) Bars() (bars []bar) {
 	return bars
 }
 
-// Width returns the width of the chart.
 func (c chart) Width() int { return max(1, len(c.Histogram.Buckets)) * barPitch }
 
-// Label describes the chart in words.
 func (c chart) Label() string {
 	h := c.Histogram
 	if h.Count == 0 {
 		return c.Title + ": nothing yet"
 	}
-	half := "at most " + h.quantile(h.P50Seconds)
-	if h.P50Seconds == nil {
-		half = "longer than " + longestBound
-	}
+	half := orNone(h.P50Seconds != nil, "at most "+h.quantile(h.P50Seconds), "longer than "+longestBound)
 	return c.Title + ": " + formatCount(h.Count) + " durations, half of them " + half
 }
 
-// First and Last return the bounds at the ends.
 func (c chart) First() string { return c.label(0) }
 func (c chart) Last() string  { return c.label(len(c.Histogram.Buckets) - 1) }
 
@@ -174,22 +162,15 @@ func (c chart) label(i int) string {
 	return "≤ " + formatValue(asDuration, c.Histogram.Buckets[i].AtMostSeconds)
 }
 
-// longestBound is the bound of the last bounded bucket, in words.
 var longestBound = formatDuration((1 << highestPower) * time.Second)
 
-// quantile returns a formatted quantile.
 func (h histogram) quantile(q any) string {
-	if h.Count > 0 && q == nil {
-		return "> " + longestBound
-	}
-	return orNone(h.Count > 0, formatValue(asDuration, q), unknown)
+	return orNone(h.Count > 0, orNone(q != nil, formatValue(asDuration, q), "> "+longestBound), unknown)
 }
 
-// A point is a number that describes a histogram. Part is its name in the
-// script.
+// A point is a number beside a chart. Part is its name in the script.
 type point struct{ Title, Part, Text string }
 
-// Points returns the numbers beside a chart.
 func (h histogram) Points() []point {
 	return []point{
 		{"p50", "p50Seconds", h.quantile(h.P50Seconds)},
@@ -200,9 +181,8 @@ func (h histogram) Points() []point {
 	}
 }
 
-// A quantity is a value of each shard that the map of shards can show. A
-// request selects it by its name. It is in the report at a field, and its unit
-// follows a value in a label. Shared values are shown as shares of the whole.
+// A quantity is a value of each shard that the map of shards can show. A shared
+// one is shown as a share of the whole. The unit follows a value in a label.
 type quantity struct {
 	Name, Title, field, unit string
 	shared                   bool
@@ -215,8 +195,8 @@ var quantities = []quantity{
 	{"adds", "Share of adds", "added", "of all adds", true},
 }
 
-// A heatMap has a cell for each shard, and a summary of the highest value in
-// words. A dense one has so many cells that they have no room for text.
+// A heatMap has a cell for each shard, and a summary of the highest value. A
+// dense one has no room for text in its cells.
 type heatMap struct {
 	Quantity quantity
 	Cells    []heatCell
@@ -230,8 +210,7 @@ type heatCell struct {
 	Text, Label string
 }
 
-// denseFrom is the number of shards from which a map is dense.
-const denseFrom = 257
+const denseFrom = 257 // shards
 
 func newHeatMap(q quantity, shards entry) heatMap {
 	values := shards[q.field].([]uint64)

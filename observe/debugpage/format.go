@@ -11,23 +11,16 @@ import (
 
 // formatCount formats a whole number with separators: 1,234,567.
 func formatCount[N int | int64 | uint64](n N) string {
-	digits := strconv.FormatInt(int64(n), 10)
-	if n > 0 && int64(n) < 0 {
-		digits = strconv.FormatUint(uint64(n), 10)
-	}
-	sign := ""
-	if digits[0] == '-' {
-		sign, digits = "-", digits[1:]
-	}
-	for i := len(digits) - 3; i > 0; i -= 3 {
+	digits := fmt.Sprint(n)
+	for i := len(digits) - 3; i > 0 && digits[i-1] != '-'; i -= 3 {
 		digits = digits[:i] + "," + digits[i:]
 	}
-	return sign + digits
+	return digits
 }
 
-// formatDuration formats a duration for people, with at least two digits: 1.2
-// ms, 3 m 05 s. It rounds down.
+// formatDuration rounds down to at least two digits: 1.2 ms, 3 m 05 s.
 func formatDuration(d time.Duration) string {
+	const day = 24 * time.Hour
 	switch {
 	case d < 0:
 		return "-" + formatDuration(-max(d, -math.MaxInt64)) // also of the most negative duration
@@ -49,8 +42,6 @@ func formatDuration(d time.Duration) string {
 	return fmt.Sprintf("%s d %02d h", formatCount(int64(d/day)), d%day/time.Hour)
 }
 
-const day = 24 * time.Hour
-
 func withUnit[N time.Duration | uint64](d, unit N, name string) string {
 	if d < 10*unit {
 		return fmt.Sprintf("%d.%d%s", d/unit, d%unit/(unit/10), name)
@@ -58,7 +49,6 @@ func withUnit[N time.Duration | uint64](d, unit N, name string) string {
 	return fmt.Sprintf("%d%s", d/unit, name)
 }
 
-// formatShare formats a part of the whole as a percentage.
 func formatShare(part float64) string {
 	percent := part * 100
 	switch {
@@ -70,14 +60,12 @@ func formatShare(part float64) string {
 	return fmt.Sprintf("%d.%d %%", int(percent), int(percent*10)%10)
 }
 
-// formatRatio formats a ratio with one decimal.
 func formatRatio(ratio float64) string {
 	tenths := int(ratio * 10)
 	return fmt.Sprintf("%d.%d", tenths/10, tenths%10)
 }
 
-// formatDecimal formats a number with three digits, or more if it has more
-// before the point.
+// formatDecimal formats a number with three digits, or all before the point.
 func formatDecimal(number float64) string {
 	if number >= 100 {
 		return formatCount(uint64(math.Round(number)))
@@ -92,23 +80,23 @@ func formatBrief[N int | int64 | uint64](n N) string {
 	if n < 10_000_000 {
 		return formatCount(n)
 	}
-	unit, name := uint64(1_000_000), 0
-	for uint64(n)/unit >= 1000 {
-		unit, name = unit*1000, name+1
-	}
-	return withUnit(uint64(n), unit, " "+"MGTPE"[name:name+1])
+	return scaled(uint64(n), 1_000_000, " M", " G", " T", " P", " E")
 }
 
-// formatShort formats a count in at most four characters, for a small field:
-// 987, 12k, 1.2M. A count that needs more gets more.
+// formatShort formats a count in at most four characters: 987, 12k, 1.2M. A
+// count that needs more gets more.
 func formatShort(n uint64) string {
-	switch {
-	case n < 1000:
+	if n < 1000 {
 		return strconv.FormatUint(n, 10)
-	case n < 1_000_000:
-		return withUnit(n, 1000, "k")
-	case n < 1_000_000_000:
-		return withUnit(n, 1_000_000, "M")
 	}
-	return withUnit(n, 1_000_000_000, "G")
+	return scaled(n, 1000, "k", "M", "G")
+}
+
+// scaled formats n with the first of the units, each a thousand of the one
+// before, that leaves less than a thousand.
+func scaled(n, unit uint64, names ...string) string {
+	for ; n/unit >= 1000 && len(names) > 1; names = names[1:] {
+		unit *= 1000
+	}
+	return withUnit(n, unit, names[0])
 }

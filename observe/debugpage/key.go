@@ -9,23 +9,17 @@ import (
 	"github.com/shardq/shardq/internal/keytext"
 )
 
-// maxKeyBytes limits the bytes that are shown of a key.
-const maxKeyBytes = 200
+const maxKeyBytes = 200 // that are shown
 
 // A shownKey is a key as it is shown: short, printable, and on one line.
 type shownKey struct {
-	Text string
-	// KeyLength is the length of the key in bytes if the text was cut, and
-	// otherwise 0.
-	KeyLength int
+	Text      string
+	KeyLength int // in bytes if the text was cut, and otherwise 0
 }
 
-// showText returns the text to show for a string.
-func showText(text string) shownKey { return showItem(text) }
-
 // showItem returns the text to show for an item, whose String method may panic.
-// It quotes a text that would be misleading: one with control characters,
-// characters that change the direction of text, or invalid UTF-8.
+// It quotes a misleading text: one with control characters, characters that
+// change the direction of text, or invalid UTF-8.
 func showItem(item any) shownKey {
 	t := keytext.Of(item, maxKeyBytes)
 	shown := shownKey{Text: t.Beginning}
@@ -40,20 +34,7 @@ func showItem(item any) shownKey {
 	return shown
 }
 
-// redact returns the text that a user's function returns, or says that it
-// panicked.
-func redact(with func() string) (shown shownKey) {
-	defer func() {
-		if recover() != nil {
-			shown = shownKey{Text: "(redacting it panicked)"}
-		}
-	}()
-	return showText(with())
-}
-
-// deceptive reports whether a text needs quotes: if it is empty, begins with a
-// quote or a space, ends with a space, or contains a character that is not
-// printable.
+// deceptive reports whether a text needs quotes. A space at an end does, too.
 func deceptive(text string) bool {
 	if text == "" || text[0] == '"' || text[0] == ' ' || text[len(text)-1] == ' ' || !utf8.ValidString(text) {
 		return true
@@ -61,46 +42,43 @@ func deceptive(text string) bool {
 	return strings.ContainsFunc(text, func(r rune) bool { return !strconv.IsPrint(r) })
 }
 
-// withEllipsis returns the text, and an ellipsis if it is cut.
 func (k shownKey) withEllipsis() string { return k.Text + orNone(k.KeyLength > 0, "…", "") }
 
-// inWords returns the text, and its length if it is cut.
 func (k shownKey) inWords() string {
 	return k.Text + orNone(k.KeyLength > 0, "… ("+formatCount(k.KeyLength)+" bytes)", "")
 }
 
-// key returns the text to show for an item.
-func (rd *reader) key(item any) shownKey {
-	if of := rd.handler.options.RedactKey; of != nil {
-		return redact(func() string { return of(rd.name, item) })
-	}
-	return showItem(item)
-}
+func (rd *reader) key(item any) shownKey { return redact(rd.handler.options.RedactKey, rd.name, item) }
 
-// group returns the text to show for the name of a group.
 func (rd *reader) group(group string) shownKey {
-	if of := rd.handler.options.RedactGroup; of != nil {
-		return redact(func() string { return of(rd.name, group) })
-	}
-	return showText(group)
+	return redact(rd.handler.options.RedactGroup, rd.name, group)
 }
 
-// errorHidden is shown in place of a text that may have what other options
-// hide.
+// redact returns what a user's function makes of a value, or that it panicked.
+func redact[V any](with func(queue string, value V) string, queue string, value V) (shown shownKey) {
+	if with == nil {
+		return showItem(value)
+	}
+	defer func() {
+		if recover() != nil {
+			shown = shownKey{Text: "(redacting it panicked)"}
+		}
+	}()
+	return showItem(with(queue, value))
+}
+
+// errorHidden replaces a text that may have what other options hide.
 const errorHidden = "(hidden, because keys or groups are: see Options.RedactError)"
 
-// errorText returns the text to show for the text of an error.
 func (rd *reader) errorText(text string) shownKey {
-	options := rd.handler.options
-	shown := showText(text)
+	options, shown := rd.handler.options, showItem(text)
 	switch {
 	case options.RedactError != nil:
-		whole := wholeWords(text)
-		shown = redact(func() string {
-			text = options.RedactError(rd.name, whole)
+		shown = redact(func(queue, whole string) string {
+			text = options.RedactError(queue, whole)
 			return text
-		})
-		if text == "" && shown == showText("") { // its quotes would be misleading
+		}, rd.name, wholeWords(text))
+		if text == "" && shown == showItem("") { // its quotes would be misleading
 			return shownKey{}
 		}
 	case options.RedactKey != nil || options.RedactGroup != nil:
@@ -112,9 +90,8 @@ func (rd *reader) errorText(text string) shownKey {
 	return shown
 }
 
-// wholeWords returns a text without the last word and with an ellipsis, if the
-// queue has cut the text. RedactError may not recognize a secret by its
-// beginning, which may be all that is left of the last word.
+// wholeWords returns a text without the last word, if the queue has cut it
+// there. RedactError may not recognize a secret by its beginning.
 func wholeWords(text string) string {
 	const ellipsis, least = "…", 512 // bytes of a text that the queue has cut
 	if len(text) < least || !strings.HasSuffix(text, ellipsis) {

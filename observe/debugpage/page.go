@@ -25,8 +25,8 @@ var (
 	script = trendScript + pageScript
 )
 
-// page is the template of the page. It contains the style and the script, so
-// that nothing else needs a path, and the policy allows them by their hashes.
+// page contains the style and the script, so that nothing else needs a path,
+// and the policy allows them by their hashes.
 var page = template.Must(template.New("page").
 	Funcs(template.FuncMap{"show": formatValue, "of": ofCapacity}).Parse(pageText))
 
@@ -40,8 +40,8 @@ func hashOf(text string) string {
 }
 
 // A view has the data for the template. Queue is the selected queue, or nil.
-// Overview is the table of all queues, if none is selected, and Several says
-// that there is one to go back to.
+// Then Overview is the table of all queues. Several says that there is one to
+// go back to.
 type view struct {
 	Report                      report
 	Style                       template.CSS
@@ -54,7 +54,6 @@ type view struct {
 	Find, SlowReload            string
 }
 
-// A queueView has the data of a queue for the template, or of found items.
 type queueView struct {
 	queueReport
 	Notices    []string
@@ -64,17 +63,15 @@ type queueView struct {
 	// First, Beside and Folded are the tables: on the first screen, two beside
 	// each other, and those that open.
 	First, Beside, Folded []table
+	Open, HeatOpen        bool // the folded parts
 	// Named reports whether the search has to name the queue, and Rows is the
-	// number of rows that it keeps, or 0. Open and HeatOpen report whether the
-	// folded parts are open.
-	Named, Open, HeatOpen bool
-	Rows                  int
-	// Back leads from found items to the queue, and MoreRows to more rows.
-	Back, MoreRows string
+	// number of rows that it keeps, or 0.
+	Named          bool
+	Rows           int
+	Back, MoreRows string // the addresses of the queue, from found items, and of more rows
 	Buttons        []button
 }
 
-// A link leads to the same page with another query.
 type link struct {
 	Name, Title, To string
 	Current         bool
@@ -112,7 +109,6 @@ func (h *handler) view(request *http.Request, q query, r report) view {
 	return v
 }
 
-// addDetail adds what the page of a queue shows.
 func (v *queueView) addDetail(q query) {
 	v.Charts = v.Detail.Durations.charts()
 	for _, t := range v.tables() {
@@ -138,7 +134,6 @@ func (v *queueView) addDetail(q query) {
 	}
 }
 
-// Others returns the gauges that the page does not show at the top.
 func (v *queueView) Others() []figure {
 	top := []string{
 		"gauges.ready", "gauges.processing", "gauges.delayed", "gauges.oldestReadySeconds", "gauges.oldestProcessingSeconds",
@@ -148,7 +143,7 @@ func (v *queueView) Others() []figure {
 }
 
 // address returns the query of this page, with another value of a parameter,
-// unless that is empty.
+// unless its name is empty.
 func (q query) address(name, value string) string {
 	values := url.Values{}
 	set := func(is bool, name, value string) {
@@ -164,5 +159,4 @@ func (q query) address(name, value string) string {
 	return "?" + values.Encode()
 }
 
-// Clock returns the time of the report without the date.
 func (v view) Clock() string { return v.Report.Time.Format(time.TimeOnly) + " UTC" }

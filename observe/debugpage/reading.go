@@ -10,20 +10,17 @@ import (
 	"github.com/shardq/shardq/stats"
 )
 
-// A reading is what was read of a queue at a time. Now is a time of the queue's
-// clock, or zero if it is not known. Stuck is the number of items in flight for
-// StuckAfter, or a lower bound if stuckAtLeast is set. Fault says why there is
-// nothing else.
+// A reading is what was read of a queue at a time of its clock, or zero if that
+// is not known. Fault says why there is nothing else.
 type reading struct {
 	stats        shardq.Stats
 	options      stats.Configuration
 	now          time.Time
 	stuck        int
-	stuckAtLeast bool
+	stuckAtLeast bool // stuck is a lower bound
 	fault        string
 }
 
-// gauges describe the queue now.
 func (r *reading) gauges() entry {
 	s := &r.stats
 	g := entry{
@@ -43,7 +40,6 @@ func (r *reading) gauges() entry {
 	return g
 }
 
-// oldest returns the greatest age of the shards.
 func (r *reading) oldest(age func(*stats.Shard) time.Duration) any {
 	oldest := time.Duration(0)
 	for i := range r.stats.PerShard {
@@ -52,7 +48,6 @@ func (r *reading) oldest(age func(*stats.Shard) time.Duration) any {
 	return known(inSeconds(oldest), r.options.Ages)
 }
 
-// counters count since the queue was created.
 func (r *reading) counters() entry {
 	s := &r.stats
 	c := entry{
@@ -66,7 +61,6 @@ func (r *reading) counters() entry {
 	return c
 }
 
-// values are about the pending values of a Coalescer.
 func (r *reading) values() entry {
 	v := r.stats.Values
 	if v == nil {
@@ -78,8 +72,7 @@ func (r *reading) values() entry {
 	}
 }
 
-// A figure is a number of a queue on the page. Meaning says what a counter
-// counts. Text is the value, and Limit what follows it.
+// A figure is a number of a queue on the page. Limit follows its Text.
 type figure struct {
 	heading
 	Meaning, Text, Limit string
@@ -99,7 +92,6 @@ var gauges = []heading{
 	{"Weight of pending values", "values.weight", asCount, ""}, {"Share of puts merged", "values.mergedShare", asShare, ""},
 }
 
-// limits are the fields of the limits of gauges.
 var limits = map[string]string{"gauges.held": "gauges.capacity", "values.weight": "values.capacity"}
 
 // counters have the field, the title and the meaning of each.
@@ -123,7 +115,6 @@ var counters = [][3]string{
 	{"values.overCapacity", "Values over capacity", "times that the pending values exceeded the capacity"},
 }
 
-// Now returns the gauges of a queue.
 func (q queueReport) Now() (shown []figure) {
 	for _, h := range gauges {
 		shown = q.show(shown, h, "")
@@ -131,7 +122,6 @@ func (q queueReport) Now() (shown []figure) {
 	return shown
 }
 
-// Counted returns the counters of a queue.
 func (q queueReport) Counted() (shown []figure) {
 	for _, c := range counters {
 		shown = q.show(shown, heading{c[1], c[0], asCount, ""}, c[2])
@@ -139,7 +129,6 @@ func (q queueReport) Counted() (shown []figure) {
 	return shown
 }
 
-// show adds a figure, if the queue has it.
 func (q queueReport) show(to []figure, h heading, meaning string) []figure {
 	if q.Values == nil && strings.HasPrefix(h.Field, "values.") {
 		return to
@@ -148,7 +137,6 @@ func (q queueReport) show(to []figure, h heading, meaning string) []figure {
 	return append(to, figure{h, meaning, formatValue(h.Format, at(all, h.Field)), ofCapacity(asCount, at(all, limits[h.Field]))})
 }
 
-// ofCapacity returns the text that follows a value limited by a capacity.
 func ofCapacity(format string, capacity any) string {
 	if n, _ := capacity.(int); n > 0 {
 		return " of " + formatValue(format, n)
@@ -156,7 +144,6 @@ func ofCapacity(format string, capacity any) string {
 	return ""
 }
 
-// A fact is a title with a text.
 type fact struct{ Title, Text string }
 
 func configuration(c stats.Configuration) entry {
@@ -168,8 +155,8 @@ func configuration(c stats.Configuration) entry {
 	}
 }
 
-// Configured returns the configuration in words. The queue of a Coalescer has
-// no capacity itself: its values have.
+// Configured returns the configuration in words. Of a Coalescer, the capacity
+// is that of its values.
 func (q queueReport) Configured() []fact {
 	c, of := q.Detail.options, ""
 	if capacity, is := q.Values["capacity"].(int); is {
@@ -207,8 +194,8 @@ func (r *reading) state() string {
 	return drained
 }
 
-// A verdict says in a few words how a queue is doing, from one reading. In a
-// browser, the script adds the trend: see trend.js.
+// A verdict says how a queue is doing, from one reading. In a browser, the
+// script adds the trend: see trend.js.
 type verdict struct {
 	Name string `json:"name"`
 	Tone string `json:"tone"`
@@ -217,21 +204,18 @@ type verdict struct {
 
 const bad, warn, plain, good = "bad", "warn", "plain", "good" // the tones
 
-// problem reports whether the queue needs an operator.
 func (v verdict) problem() bool { return v.Tone == bad || v.Tone == warn }
 
-// rank is lower for a worse verdict.
 func (v verdict) rank() int { return slices.Index([]string{bad, warn, plain, good}, v.Tone) }
 
-// A rule gives a verdict to the readings for which it holds.
 type rule struct {
 	name, tone string
 	holds      func(*reading) bool
 	text       func(*reading) string
 }
 
-// rules is the decision table: the first rule that holds counts. The last one
-// always holds. The script refines the verdict "working" by the trend.
+// rules is the decision table: the first rule that holds counts. The script
+// refines the verdict "working" by the trend.
 var rules = []rule{
 	{"unknown", bad, func(r *reading) bool { return r.fault != "" }, always("unknown")},
 	{"drained", plain, func(r *reading) bool { return r.state() == drained }, always("drained")},
@@ -265,7 +249,6 @@ func (r *reading) verdict() verdict {
 
 func (r *reading) ready() string { return formatCount(r.stats.Ready) + " ready" }
 
-// limited returns what the capacity limits, and the capacity.
 func (r *reading) limited() (held, capacity int) {
 	if v := r.stats.Values; v != nil && v.Capacity > 0 {
 		return v.Weight, v.Capacity
@@ -273,30 +256,27 @@ func (r *reading) limited() (held, capacity int) {
 	return r.stats.Held, r.stats.Capacity
 }
 
-// unattended reports whether items are ready, and no consumer is there.
 func (r *reading) unattended() bool {
 	s := &r.stats
 	return s.Ready > 0 && s.Workers == 0 && s.Parked == 0 && s.Processing == 0
 }
 
 // throttled reports whether consumers are parked while items are ready. Only
-// the limits, rates and pauses of groups, or the rate of the queue, keep them
-// from these items.
+// the groups, or the rate of the queue, keep them from these.
 func (r *reading) throttled() bool {
 	s := &r.stats
 	return s.Ready > 0 && s.Parked > 0 && (s.Throttled > 0 || s.Rate.PerSecond > 0)
 }
 
-// problemsFirst returns the queues in the order of their verdicts. Among equals
-// it keeps the order.
+// problemsFirst returns the queues in the order of their verdicts.
 func problemsFirst(queues []queueReport) []queueReport {
 	return slices.SortedStableFunc(slices.Values(queues), func(a, b queueReport) int {
 		return cmp.Compare(a.Verdict.rank(), b.Verdict.rank())
 	})
 }
 
-// limit leaves out the queues beyond a number of them: those with the best
-// verdicts, and the last of these. The others keep their order.
+// limit leaves out the last of the queues with the best verdicts. The others
+// keep their order.
 func (r *report) limit(most int) {
 	out := map[string]bool{}
 	for _, q := range problemsFirst(r.Queues)[min(most, len(r.Queues)):] {
@@ -309,7 +289,6 @@ func (r *report) limit(most int) {
 	r.Queues = slices.DeleteFunc(r.Queues, func(q queueReport) bool { return out[q.ID] })
 }
 
-// notShownText says how many queues are left out, or nothing if none is.
 func (r report) notShownText() string {
 	if r.NotShown == 0 {
 		return ""

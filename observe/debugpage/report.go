@@ -11,12 +11,12 @@ import (
 	"github.com/shardq/shardq/stats"
 )
 
-// schemaVersion is the version of the JSON answers. A new field does not change
-// it. A renamed field, or one with a new meaning, does.
+// schemaVersion changes when a field of the JSON is renamed or has a new
+// meaning, and not for a new field.
 const schemaVersion = 2
 
-// A report has everything that the page shows, in any format.
-// docs/reference/debugpage.md describes each field of its JSON.
+// A report has everything that the page shows. docs/reference/debugpage.md
+// describes each field of its JSON.
 type report struct {
 	Version          int           `json:"version"`
 	Title            string        `json:"title"`
@@ -25,15 +25,13 @@ type report struct {
 	NotShown         int           `json:"notShown"`
 	ProblemsNotShown int           `json:"problemsNotShown"`
 	Queues           []queueReport `json:"queues"`
-	// one is the only queue of a report with its detail, or nil in an overview.
-	one *named
+	one              *named        // nil in an overview
 }
 
-// An entry is an object of the JSON. The tables find their values in it by the
-// names, as the script does. What the queue does not know is nil.
+// An entry is an object of the JSON. Tables find their values by name, as the
+// script does. Unknown ones are nil.
 type entry = map[string]any
 
-// A queueReport has what is shown of a queue.
 type queueReport struct {
 	ID       string  `json:"id"`
 	Name     string  `json:"name"`
@@ -43,17 +41,13 @@ type queueReport struct {
 	Verdict  verdict `json:"verdict"`
 	Gauges   entry   `json:"gauges"`
 	Counters entry   `json:"counters"`
-	// Values is nil unless the queue is that of a Coalescer.
-	Values entry         `json:"values"`
+	Values   entry   `json:"values"` // nil unless the queue is that of a Coalescer
+
 	Detail *detailReport `json:"detail,omitempty"`
-	// Found has the items that the request selects, in place of Detail.
-	Found *foundReport `json:"found,omitempty"`
-	// asked is the number of rows that the request asks for, or 0. The links to
-	// other pages of the queue keep it.
-	asked int
+	Found  *foundReport  `json:"found,omitempty"` // in place of Detail
+	asked  int           // the rows that the request and its links ask for, or 0
 }
 
-// A detailReport has what is shown only of the selected queue.
 type detailReport struct {
 	Durations       *durations `json:"durations"` // nil without metrics
 	Processing      []entry    `json:"processing"`
@@ -66,19 +60,15 @@ type detailReport struct {
 	AttemptsByGroup []entry    `json:"attemptsByGroup"`
 	Failures        []entry    `json:"failures"`
 	Discards        []entry    `json:"discards"`
-	// Shards has a column for each quantity, with one value for each shard.
-	// Rows would be several times as long.
-	Shards        entry `json:"shards"`
-	Configuration entry `json:"configuration"`
-	options       stats.Configuration
+	Shards          entry      `json:"shards"` // columns, because rows are several times as long
+	Configuration   entry      `json:"configuration"`
+	options         stats.Configuration
 }
 
-// seconds is a duration in seconds, the unit of all durations in the report.
 type seconds float64
 
 func inSeconds(d time.Duration) seconds { return seconds(d.Seconds()) }
 
-// duration returns the duration, limited to those that exist.
 func (s seconds) duration() time.Duration {
 	nanoseconds := math.Round(float64(s) * float64(time.Second))
 	if nanoseconds >= math.MaxInt64 { // the conversion would overflow
@@ -87,7 +77,6 @@ func (s seconds) duration() time.Duration {
 	return time.Duration(max(nanoseconds, math.MinInt64))
 }
 
-// known returns a value, or nil if it is not known.
 func known[V any](value V, is bool) any {
 	if !is {
 		return nil
@@ -95,8 +84,7 @@ func known[V any](value V, is bool) any {
 	return value
 }
 
-// until returns the seconds from one time to another, or nil if one of them is
-// not known.
+// until returns the seconds between two times, or nil if one is not known.
 func until(from, to time.Time) any {
 	return known(inSeconds(max(to.Sub(from), 0)), !from.IsZero() && !to.IsZero())
 }
@@ -108,23 +96,20 @@ func ratio(part, whole uint64) float64 {
 	return float64(part) / float64(whole)
 }
 
-// A reader reads a queue for a report.
 type reader struct {
 	*handler
 	named
-	// rows limits the rows of each table.
-	rows int
-	// options are those of the queue, and now is a time of its clock.
+	rows    int // of each table at most
 	options stats.Configuration
-	now     time.Time
+	now     time.Time // of the queue's clock
 }
 
 func (h *handler) reader(n named, rows int) *reader {
 	return &reader{handler: h, named: n, rows: rows}
 }
 
-// guarded returns what read returns, or says that it panicked. The queue's
-// limiter may panic, or an Inspector that the program implements itself.
+// guarded returns what read returns, or that it panicked, as a limiter may, or
+// an Inspector of the program.
 func (rd *reader) guarded(read func() queueReport) (q queueReport) {
 	defer func() {
 		if recover() != nil {
@@ -135,7 +120,6 @@ func (rd *reader) guarded(read func() queueReport) (q queueReport) {
 	return read()
 }
 
-// report returns what an overview has of a queue.
 func (rd *reader) report(r *reading) queueReport {
 	return queueReport{
 		ID: rd.id, Name: rd.title, Instance: rd.instance(), Fault: r.fault, State: r.state(), Verdict: r.verdict(),
@@ -143,7 +127,6 @@ func (rd *reader) report(r *reading) queueReport {
 	}
 }
 
-// overview reads the numbers of a queue.
 func (rd *reader) overview() queueReport {
 	return rd.guarded(func() queueReport {
 		r := &reading{stats: rd.queue.Stats(), options: rd.options}
@@ -156,23 +139,22 @@ func (rd *reader) overview() queueReport {
 	})
 }
 
-// clock returns the time of the queue's clock.
 func (rd *reader) clock() time.Time { return rd.queue.Inspect().Snapshot(0).Time }
 
-// whole reads everything that the page shows of a queue.
 func (rd *reader) whole() queueReport {
 	return rd.guarded(func() queueReport {
 		snapshot := rd.queue.Inspect().Snapshot(rd.rows)
 		rd.now = snapshot.Time
 		s := snapshot.Stats
 		failed, discarded := rd.queue.Inspect().RecentFailures(rd.rows)
+		retried := func(f limiter.Failed[any]) entry { return rd.keyed(f.Item, entry{"failures": f.Failures}) }
 		detail := &detailReport{
 			Durations:       newDurations(s.Metrics),
 			Processing:      rd.processing(snapshot.Processing),
 			Ready:           each(snapshot.Ready, rd.item),
 			Delayed:         each(snapshot.Delayed, rd.item),
 			TimeLeft:        newHistogram(rd.queue.Inspect().TimeLeft(), rd.options.Tick),
-			Retried:         each(rd.queue.Inspect().MostRetried(rd.rows), rd.failure),
+			Retried:         each(rd.queue.Inspect().MostRetried(rd.rows), retried),
 			Groups:          rd.groups(s.Ready),
 			Attempts:        attemptsByResult(s.Metrics),
 			AttemptsByGroup: each(rd.queue.Inspect().GroupAttempts(rd.rows), rd.attemptsOf),
@@ -200,15 +182,13 @@ func each[From, To any](all []From, convert func(From) To) []To {
 	return rows
 }
 
-// addText adds a text to an entry, and its length if it was cut.
 func addText(to entry, name string, text shownKey) {
 	if to[name] = text.Text; text.KeyLength > 0 {
 		to[name+"Length"] = text.KeyLength
 	}
 }
 
-// keyed adds the key of an item, and an id that selects it. It remembers the
-// item.
+// keyed adds the key of an item, and the id that selects it.
 func (rd *reader) keyed(item any, e entry) entry {
 	addText(e, "key", rd.key(item))
 	id := itemID(item)
@@ -232,19 +212,20 @@ func (rd *reader) item(info stats.Item[any]) entry {
 	return e
 }
 
-// isStuck reports whether an item has been in flight for StuckAfter. It is not
-// known without ages.
+// isStuck reports whether an item has been in flight for StuckAfter, as far as
+// is known.
 func (rd *reader) isStuck(info stats.Item[any]) bool {
 	after := rd.options.StuckAfter
 	return info.State == stats.Processing && after > 0 && !info.Since.IsZero() && rd.now.Sub(info.Since) >= after
 }
 
-// maxStuck limits the stuck items that are counted.
-const maxStuck = 1000
+const (
+	maxStuck  = 1000 // items that are counted
+	batchRows = 1000 // items in flight that are read to find the workers of batches
+)
 
-// countStuck counts the stuck items of a queue. If atLeast is set, there may be
-// more. It visits the items in flight, so it is called only if one of them is
-// stuck.
+// countStuck counts the stuck items, at least. It visits the items in flight,
+// so it is called only if one is stuck.
 func (rd *reader) countStuck() (count int, atLeast bool) {
 	visited := 0
 	for info := range rd.queue.Inspect().All(stats.Processing) {
@@ -258,12 +239,8 @@ func (rd *reader) countStuck() (count int, atLeast bool) {
 	return count, false
 }
 
-// batchRows is the number of items in flight that are read to find the workers
-// of batches.
-const batchRows = 1000
-
-// processing returns the rows of the items in flight, one for each worker. If
-// the first rows are those of batches, it reads more of them.
+// processing returns a row for each worker. If the first items are those of
+// batches, it reads more.
 func (rd *reader) processing(infos []stats.Item[any]) []entry {
 	first, sizes := byWorker(infos)
 	if len(infos) >= rd.rows && len(first) < len(infos) {
@@ -278,8 +255,8 @@ func (rd *reader) processing(infos []stats.Item[any]) []entry {
 	return rows
 }
 
-// byWorker returns an item for each worker, the first of its items, and how
-// many it has. Items without a known worker stand alone.
+// byWorker returns the first item of each worker, and how many it has. Items
+// without a known worker stand alone.
 func byWorker(infos []stats.Item[any]) (first []stats.Item[any], sizes []int) {
 	seen := map[int]int{}
 	for _, info := range infos {
@@ -293,8 +270,8 @@ func byWorker(infos []stats.Item[any]) (first []stats.Item[any], sizes []int) {
 	return first, sizes
 }
 
-// groups returns the groups with the most ready items, at most as many as there
-// may be rows. It reads all groups, and keeps only these.
+// groups returns the groups with the most ready items. It reads all groups, and
+// keeps only these.
 func (rd *reader) groups(ready int) []entry {
 	top := topk.New(rd.rows, func(a, b stats.Group) int {
 		return cmp.Or(cmp.Compare(b.Ready, a.Ready), cmp.Compare(b.Processing, a.Processing), cmp.Compare(a.Group, b.Group))
@@ -307,7 +284,6 @@ func (rd *reader) groups(ready int) []entry {
 	return each(top.Values(), func(info stats.Group) entry { return rd.groupOf(info, ready) })
 }
 
-// groupOf returns the row of a group, of a queue with so many ready items.
 func (rd *reader) groupOf(info stats.Group, ready int) entry {
 	e := entry{
 		"ready":              info.Ready,
@@ -328,11 +304,10 @@ func (rd *reader) groupOf(info stats.Group, ready int) entry {
 }
 
 func attemptsByResult(m *stats.Metrics) []entry {
-	rows := []entry{}
+	rows, total := []entry{}, uint64(0)
 	if m == nil {
 		return rows
 	}
-	total := uint64(0)
 	for _, h := range m.Attempts.All() {
 		total += h.Count
 	}
@@ -348,7 +323,6 @@ func attemptsByResult(m *stats.Metrics) []entry {
 	return rows
 }
 
-// attemptsOf returns a row with the attempts at items of a group by result.
 func (rd *reader) attemptsOf(g stats.GroupAttempts) entry {
 	e := entry{"total": g.Total()}
 	addText(e, "group", rd.group(g.Group))
@@ -356,10 +330,6 @@ func (rd *reader) attemptsOf(g stats.GroupAttempts) entry {
 		e[stats.Result(result).String()] = n
 	}
 	return e
-}
-
-func (rd *reader) failure(f limiter.Failed[any]) entry {
-	return rd.keyed(f.Item, entry{"failures": f.Failures})
 }
 
 func (rd *reader) failedAttempt(f stats.Failure[any]) entry {

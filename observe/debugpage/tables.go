@@ -34,7 +34,6 @@ func overviewTable(queues []queueReport) table {
 	}}.with(queueReport{}, entries)
 }
 
-// The columns of several tables.
 var (
 	keyColumn      = heading{"Key", "key", asKey, ""}
 	attemptColumn  = heading{"Attempt", "attempt", asCount, ""}
@@ -56,7 +55,6 @@ var (
 	}
 )
 
-// tables returns the tables of the selected queue.
 func (q queueReport) tables() []table {
 	d := q.Detail
 	agesNote := unless(d.options.Ages, agesMissing)
@@ -87,7 +85,6 @@ func (q queueReport) tables() []table {
 	}, q.attempts(), q.failures())
 }
 
-// attempts returns the tables of attempts by result, where they can have rows.
 func (q queueReport) attempts() (all []table) {
 	d := q.Detail
 	if d.options.Metrics {
@@ -108,7 +105,6 @@ func (q queueReport) attempts() (all []table) {
 	return all
 }
 
-// failures returns the tables of failed attempts.
 func (q queueReport) failures() []table {
 	d := q.Detail
 	return []table{
@@ -123,7 +119,6 @@ func (q queueReport) failures() []table {
 	}
 }
 
-// withGroup adds the column of groups, if the queue has groups.
 func (d *detailReport) withGroup(columns []heading) []heading {
 	if d.options.Groups {
 		columns = append(columns, groupColumn)
@@ -131,7 +126,6 @@ func (d *detailReport) withGroup(columns []heading) []heading {
 	return columns
 }
 
-// foundTables returns the tables of what a request has found.
 func (q queueReport) foundTables() (all []table) {
 	f := q.Found
 	if f.Group != nil {
@@ -154,18 +148,13 @@ func (q queueReport) foundTables() (all []table) {
 func unless(there bool, missing string) string { return orNone(there, "", missing) }
 
 // A highlight is a line below the verdict of a narrow page, where the tables
-// are below the first screen: the item that is stuck longest, the group with
-// the most ready items, or the last error. The script updates it.
+// are below the first screen. The script updates it. It is hidden if Key is
+// empty.
 type highlight struct {
-	// Path is where the rows are in the report, and the id of the section that
-	// the line links to.
-	Path, Title string
-	// Key is that of the first row, and Text follows it. The line is hidden if
-	// Key is empty.
-	Key, Text string
+	Path, Title string // of the rows in the report, and of the section
+	Key, Text   string // of the first row
 }
 
-// Highlights returns the lines of a queue, also those that are empty now.
 func (d *detailReport) Highlights() []highlight {
 	lines := []highlight{
 		{Path: "detail.processing", Title: "Stuck"},
@@ -195,61 +184,47 @@ func (h *highlight) show(row entry, key, text string) {
 }
 
 // A table has rows, for the page and for the text. Path is where they are in
-// the report of a queue, or "queues".
+// the report of a queue, or "queues". Note says what is missing, and Empty
+// stands in place of rows.
 type table struct {
-	Path, Title string
-	// Note says what is missing. Empty is shown in place of rows.
-	Note, Empty string
-	// Chart stands above the rows, unless it is nil. Open reports whether a
-	// folded table is open.
-	Chart   *chart
-	Open    bool
+	Path, Title, Note, Empty string
+
+	Chart   *chart // above the rows, or nil
+	Open    bool   // if the table is folded
 	Columns []heading
 	Rows    []row
-	// link is the parameter that selects the item, the group or the queue of a
-	// row by its id.
-	link string
+	link    string // the parameter that selects the item, group or queue of a row
 }
 
-// A heading describes a column. Field is where the value is in an entry, and
-// Format how it is shown. Sort is "ascending" or "descending" if the rows are
-// sorted by the column.
+// A heading describes a column: where the value is in an entry, and how it is
+// shown. Sort is "ascending" or "descending" if the rows are sorted by it.
 type heading struct{ Title, Field, Format, Sort string }
 
 // Live reports whether a column makes sense only while the page updates itself.
 func (h heading) Live() bool { return h.Format == asRate || h.Format == asGraph }
 
-// Numeric reports whether the column has numbers.
 func (h heading) Numeric() bool {
-	switch h.Format {
-	case asCount, asDuration, asShare, asRate, asDecimal, asWorker:
-		return true
-	}
-	return false
+	return slices.Contains([]string{asCount, asDuration, asShare, asRate, asDecimal, asWorker}, h.Format)
 }
 
-// A row has a cell for each heading. ID distinguishes it from others where the
-// order may change.
 type row struct {
 	Cells []cell
 	Stuck bool
-	ID    string
+	ID    string // where the order may change
 }
 
-// A cell is a value as it is shown. Stuck is that of the item of a key, Tone
-// that of a verdict, and Percent the length of the bar of a share.
+// A cell is a value as it is shown. Tone is that of a verdict, and Percent the
+// length of the bar of a share.
 type cell struct {
 	shownKey
 	Format, Tone string
 	Stuck        bool
 	Percent      int
-	// To is the address that a key links to. More links to the other items of
-	// the worker.
-	To   string
-	More *more
+	To           string // the link of a key
+	More         *more
 }
 
-// more links to n further items.
+// more links to n further items of the worker.
 type more struct {
 	N  int
 	To string
@@ -262,7 +237,6 @@ const (
 	asWorker, asRate, asGraph                                   = "worker", "rate", "graph"
 )
 
-// with returns the table with rows. They link to pages of the queue.
 func (t table) with(q queueReport, entries []entry) table {
 	for _, e := range entries {
 		var r row
@@ -308,8 +282,6 @@ func (q queueReport) to(name, value string) string {
 	return "?" + values.Encode()
 }
 
-// at returns the value at a path such as "gauges.ready", or nil if there is
-// none.
 func at(e entry, path string) any {
 	name, rest, more := strings.Cut(path, ".")
 	if inner, _ := e[name].(entry); more {
@@ -318,10 +290,8 @@ func at(e entry, path string) any {
 	return e[name]
 }
 
-// unknown is shown in place of an unknown value.
-const unknown = "–"
+const unknown = "–" // in place of a value
 
-// formatValue formats a value of the report.
 func formatValue(format string, value any) string {
 	switch v := value.(type) {
 	case nil:

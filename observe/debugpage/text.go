@@ -9,7 +9,6 @@ import (
 	"time"
 )
 
-// writeText writes a report for a terminal.
 func writeText(w io.Writer, r report) {
 	fmt.Fprintf(w, "%s, %s\n", r.Title, r.Time.Format(time.RFC3339))
 	if r.one != nil && r.Queues[0].Fault == "" {
@@ -84,8 +83,8 @@ func writeTable(w io.Writer, t table) {
 	writeLines(w, t.Title+orNone(note != "", "\n  "+note, ""), lines)
 }
 
-// texts returns the cells of a row for a terminal. No key has a tab or a
-// control character, because keys with these are quoted.
+// texts returns the cells of a row. No key has a tab, because keys with control
+// characters are quoted.
 func (r row) texts(columns []heading) (texts []string) {
 	for i, c := range r.Cells {
 		if !columns[i].Live() {
@@ -95,7 +94,6 @@ func (r row) texts(columns []heading) (texts []string) {
 	return texts
 }
 
-// writeLines writes a title and aligned lines.
 func writeLines(w io.Writer, title string, lines [][]string) {
 	fmt.Fprintf(w, "\n%s\n", title)
 	aligned := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
