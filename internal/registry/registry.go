@@ -18,17 +18,15 @@ import (
 	"github.com/shardq/shardq/stats"
 )
 
-// A Registry maps names to queues. It must not be copied. All methods are safe
-// for concurrent use. It holds no lock while it reads a queue, because a queue
-// calls its clock and its limiter, which may be user code.
-//
-// The zero Registry is empty.
+// A Registry maps names to queues. All methods are safe for concurrent use. It
+// holds no lock while it reads a queue, because a queue calls its clock and its
+// limiter, which may be user code.
 type Registry struct {
-	mu   sync.Mutex
-	rows map[string]*Row
-	// sweepAt is the number of rows at which Add next searches all of them for
-	// closed queues.
-	sweepAt int
+	Exporter string // begins the errors, if set
+
+	mu      sync.Mutex
+	rows    map[string]*Row
+	sweepAt int // the number of rows at which Add next sweeps all of them
 }
 
 // A Row is a queue in a Registry. Add sets the fields below Queue.
@@ -36,19 +34,14 @@ type Row struct {
 	Name          string
 	Queue         shardq.Inspector
 	Configuration stats.Configuration
-	// Since is when the queue began to count: when it was made, or added if its
-	// configuration does not say.
-	Since time.Time
+	Since         time.Time // when the queue began to count, or was added
 
 	failures uint64 // guarded by the registry's mutex
 }
 
-// fewRows is the number of rows up to which Add does not search all of them for
-// closed queues.
-const fewRows = 16
+const fewRows = 16 // up to which Add does not sweep all of them
 
-// RowsOf returns a row for each queue, with the queue's own name. The row of a
-// nil queue has no name.
+// RowsOf returns a row for each queue, with its own name.
 func RowsOf(queues []shardq.Inspector) []*Row {
 	rows := make([]*Row, len(queues))
 	for i, queue := range queues {
@@ -61,18 +54,22 @@ func RowsOf(queues []shardq.Inspector) []*Row {
 }
 
 // Add adds all rows, or returns an error that names every fault and adds none.
-// The queue of a row must keep metrics. Its name must be valid UTF-8, not empty
-// and unique. The name of a closed queue may be used again.
+// Each queue must keep metrics, and have a unique name of valid UTF-8. The name
+// of a closed queue may be used again.
 func (r *Registry) Add(rows ...*Row) error {
 	var faults []error
 	for _, row := range rows {
 		faults = append(faults, row.complete())
 	}
-	if err := errors.Join(faults...); err != nil {
-		return err
+	err := errors.Join(faults...)
+	if err == nil {
+		r.sweep(rows)
+		err = r.insert(rows)
 	}
-	r.sweep(rows)
-	return r.insert(rows)
+	if err != nil && r.Exporter != "" {
+		return fmt.Errorf("%s: %w", r.Exporter, err)
+	}
+	return err
 }
 
 // complete reads the configuration of the queue and validates the row.
@@ -95,9 +92,8 @@ func (row *Row) complete() error {
 	return nil
 }
 
-// sweep removes closed queues that have one of the wanted names. From time to
-// time it removes all closed queues, so that they do not accumulate if nothing
-// calls Read.
+// sweep removes closed queues that have one of the wanted names, and from time
+// to time all, because nothing may call Read.
 func (r *Registry) sweep(wanted []*Row) {
 	r.mu.Lock()
 	var suspects []*Row
@@ -121,7 +117,6 @@ func (r *Registry) sweep(wanted []*Row) {
 	}
 }
 
-// insert inserts the rows, or none if a name is taken.
 func (r *Registry) insert(rows []*Row) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -145,7 +140,6 @@ func (r *Registry) insert(rows []*Row) error {
 	return nil
 }
 
-// Remove removes the queue of that name, and reports whether there was one.
 func (r *Registry) Remove(name string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -167,17 +161,13 @@ func (r *Registry) list() []*Row {
 // A Reading is the state of a queue at one time.
 type Reading struct {
 	*Row
-	// Stats is the state. Read is false if the queue panicked, and Stats is
-	// then incomplete.
-	Stats shardq.Stats
-	Read  bool
-	// Failures counts the reads in which the queue panicked.
-	Failures uint64
+	Stats    shardq.Stats
+	Read     bool   // false if the queue panicked: Stats is then incomplete
+	Failures uint64 // the reads in which the queue panicked
 }
 
 // Read reads each queue once, in no particular order. It removes closed queues
-// and does not return them. A queue that panics, because its clock or its
-// limiter does, is returned without having been read.
+// and does not return them.
 func (r *Registry) Read() []Reading {
 	rows := r.list()
 	readings := make([]Reading, 0, len(rows))
@@ -189,7 +179,6 @@ func (r *Registry) Read() []Reading {
 	return readings
 }
 
-// read reads a queue, and removes it if it is closed.
 func (r *Registry) read(row *Row) (reading Reading, open bool) {
 	reading.Row = row
 	reading.Stats, reading.Read = row.stats()
@@ -218,8 +207,7 @@ func (row *Row) stats() (stats shardq.Stats, ok bool) {
 	return stats, stats.Metrics != nil
 }
 
-// closed reports whether a queue is shut down and holds no items. That is
-// final, because no shard accepts an item after a shutdown has begun.
+// closed is final, because no shard accepts an item after a shutdown has begun.
 func closed(s *shardq.Stats) bool {
 	return s.ShuttingDown && s.Ready == 0 && s.Processing == 0 && s.Delayed == 0
 }
@@ -227,16 +215,11 @@ func closed(s *shardq.Stats) bool {
 // Others is the name of the sum of all groups that are not among the first.
 const Others = "other"
 
-// nameBytes limits the length of a group's name.
-const nameBytes = 128
+const nameBytes = 128 // of a group
 
 // Groups returns the limit groups that hold the most items, by name, and the
-// sum of all other groups as [Others]. Names are valid UTF-8 of at most 128
-// bytes. Groups whose shortened names are equal are added up, and a group that
-// is named like Others is added to the sum. Groups visits all groups of the
-// queue and uses memory for those that it returns.
-//
-// If the queue has no groups, or panics, Groups returns nil.
+// sum of the others as [Others]. Groups whose shortened names are equal are
+// added up. If the queue has no groups, or panics, Groups returns nil.
 func (r *Reading) Groups(limit int) (shown map[string]stats.Group) {
 	if !r.Configuration.Groups {
 		return nil
@@ -255,8 +238,8 @@ func (r *Reading) Groups(limit int) (shown map[string]stats.Group) {
 	return shown
 }
 
-// largest returns at most limit groups, the first ones in the order of compare,
-// and the sum of the others.
+// largest returns the first groups in the order of compare, and the sum of the
+// others.
 func largest(groups iter.Seq[stats.Group], limit int, compare func(a, b stats.Group) int) (kept []stats.Group, rest stats.Group) {
 	most := topk.New(limit, compare)
 	for g := range groups {
@@ -267,7 +250,6 @@ func largest(groups iter.Seq[stats.Group], limit int, compare func(a, b stats.Gr
 	return most.Values(), rest
 }
 
-// byHeld orders groups by descending number of items held, and then by name.
 func byHeld(a, b stats.Group) int {
 	return cmp.Or(cmp.Compare(b.Held, a.Held), cmp.Compare(a.Group, b.Group))
 }
@@ -279,19 +261,17 @@ func sum(a, b stats.Group) stats.Group {
 	return a
 }
 
-// shownName shortens a group's name and makes it valid UTF-8. It shortens
-// twice, because an invalid byte becomes three bytes.
+// shownName makes a name valid UTF-8 and shortens it twice, because an invalid
+// byte becomes three bytes.
 func shownName(group string) string {
 	valid := strings.ToValidUTF8(keytext.Cut(group, nameBytes), string(utf8.RuneError))
 	return keytext.Cut(valid, nameBytes)
 }
 
 // GroupAttempts returns the attempts at items of the limit groups with the
-// most, by the names of the groups. Names are those of [Reading.Groups]. Unlike
-// there, the others are not added up: their sum would fall when one of them
-// comes among the first, and a counter must not.
-//
-// If the queue has no groups, or panics, GroupAttempts returns nil.
+// most, by name. Unlike [Reading.Groups], it does not add up the others: their
+// sum would fall when one of them comes among the first, and a counter must
+// not. If the queue has no groups, or panics, GroupAttempts returns nil.
 func (r *Reading) GroupAttempts(limit int) (shown map[string]stats.GroupAttempts) {
 	if !r.Configuration.Groups {
 		return nil

@@ -11,15 +11,9 @@ import (
 
 // A Description describes a metric.
 type Description struct {
-	// Name is the OpenTelemetry name: words separated by dots, without the
-	// unit.
-	Name string
-	// Unit is s, or 1 for a ratio, or the counted thing in braces, such as
-	// {item}.
-	Unit string
-	// Text describes the metric, without a full stop.
-	Text string
-	// Kind says how values may be combined.
+	Name string // of OpenTelemetry: words separated by dots, without the unit
+	Unit string // s, or 1 for a ratio, or the counted thing, such as {item}
+	Text string // without a full stop
 	Kind Kind
 }
 
@@ -27,29 +21,23 @@ type Description struct {
 type Kind int
 
 const (
-	// Counter values only rise, and may be added.
-	Counter Kind = iota
-	// Level values rise and fall, and may be added.
-	Level
-	// Gauge values may not be added.
-	Gauge
+	Counter Kind = iota // values only rise, and may be added
+	Level               // values rise and fall, and may be added
+	Gauge               // values may not be added
 )
 
 // A Number is a metric with a single value per queue.
 type Number struct {
 	Description
-	// Integer or Float reads the value. Exactly one is set. Call it only if Has
-	// reports true.
+	// Integer or Float reads the value, if Has reports true. One is nil.
 	Integer func(s *shardq.Stats) int64
 	Float   func(s *shardq.Stats) float64
-	// shown reports whether a queue has the number. If nil, all queues have it.
-	shown func(r *registry.Reading) bool
+	shown   func(r *registry.Reading) bool // if nil, all queues have the number
 }
 
 // Has reports whether the queue of a reading has the number.
 func (n *Number) Has(r *registry.Reading) bool { return n.shown == nil || n.shown(r) }
 
-// Value returns the value as a floating-point number.
 func (n *Number) Value(s *shardq.Stats) float64 {
 	if n.Integer != nil {
 		return float64(n.Integer(s))
@@ -57,8 +45,7 @@ func (n *Number) Value(s *shardq.Stats) float64 {
 	return n.Float(s)
 }
 
-// A Histogram is a distribution of durations, in seconds. All queues have all
-// histograms.
+// A Histogram is a distribution of durations, in seconds, that all queues have.
 type Histogram struct {
 	Name, Text string
 	Read       func(m *stats.Metrics) stats.Histogram
@@ -118,14 +105,12 @@ var (
 	}
 )
 
-// A Result has the durations of the attempts with a result.
 type Result struct {
 	Name      string
 	Durations stats.Histogram
 }
 
-// Results returns the attempts of a queue by result. All results are among
-// them.
+// Results returns the attempts of a queue by result, with all results.
 func Results(m *stats.Metrics) []Result {
 	results := make([]Result, 0, stats.Results)
 	for r, durations := range m.Attempts.All() {
@@ -154,7 +139,6 @@ func GroupResults(r *registry.Reading, limit int) []GroupResult {
 	return all
 }
 
-// Histograms are all histograms of a queue.
 var Histograms = []Histogram{
 	{
 		"workqueue.queue.duration", "Time from the first add that a run serves until Get returns the item",

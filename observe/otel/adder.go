@@ -12,10 +12,10 @@ import (
 )
 
 // Link calls add, which must add item to the queue, and returns its error. The
-// next attempt of item gets a link to the span in ctx. If add returns an error
-// or panics, there is no link.
+// next attempt of item gets a link to the span in ctx, unless add fails or
+// panics.
 //
-// [Tracer.Adder] is the short form for a queue. Link is for a coalescer and for
+// [Tracer.Adder] is the short form for a queue. Link is for a coalescer and
 // other calls:
 //
 //	err := tracer.Link(ctx, key, func() error { return views.Put(key, 1) })
@@ -39,17 +39,15 @@ func (t *Tracer[T]) Link(ctx context.Context, item T, add func() error) error {
 }
 
 // An Adder adds items to a queue, with links: see [Tracer.Link]. Each method is
-// that of the queue, with the context of the add. It is a small value.
+// that of the queue, with the context of the add.
 type Adder[T comparable] struct {
 	tracer *Tracer[T]
 	queue  *shardq.Queue[T]
 }
 
-// Adder returns an Adder of the Tracer's queue.
-//
-// Adder panics if queue is nil, or is not the queue that the Tracer was made
-// for. If that was no [shardq.Queue], Adder cannot compare the two: links for
-// another queue would stay until they are swept.
+// Adder returns an Adder of the Tracer's queue. It panics if queue is nil, or
+// is not the [shardq.Queue] that the Tracer was made for. Of another [Keys] it
+// cannot tell: links for another queue would stay until they are swept.
 func (t *Tracer[T]) Adder(queue *shardq.Queue[T]) Adder[T] {
 	if queue == nil {
 		panic("shardqotel: Tracer.Adder was called with nil: want the queue of the Tracer")
@@ -85,7 +83,7 @@ func (a Adder[T]) link(ctx context.Context, item T, add func()) {
 // link.
 func (a Adder[T]) AddWith(ctx context.Context, item T, options shardq.AddOptions) {
 	adder := a.queue.Inspect().(interface {
-		AddWith(item T, options shardq.AddOptions) error
+		AddWith(T, shardq.AddOptions) error
 	})
 	_ = a.tracer.Link(ctx, item, func() error { return adder.AddWith(item, options) })
 }
@@ -107,12 +105,12 @@ func (a Adder[T]) AddContext(ctx context.Context, item T, options shardq.AddOpti
 	return a.tracer.Link(ctx, item, func() error { return a.queue.AddContext(ctx, item, options) })
 }
 
-// Cancel is [shardq.Queue.Cancel]. Adds that have returned before get no link.
-// If an add of the item runs at the same time, canceled adds may get one.
+// Cancel is [shardq.Queue.Cancel]. Canceled adds get no link, except of an add
+// that runs at the same time.
 func (a Adder[T]) Cancel(item T) shardq.Canceled {
 	// An add that runs between the two calls keeps its item and its link.
-	version := a.tracer.links.version(item)
+	kept, _ := a.tracer.links.pending.Load(item)
 	canceled := a.queue.Cancel(item)
-	a.tracer.links.forget(item, version)
+	a.tracer.links.forget(item, kept.version)
 	return canceled
 }

@@ -14,27 +14,24 @@ import (
 // links are the spans of the adds that no attempt has served, by their items.
 //
 // An add is recorded before the queue gets it, and an attempt takes what is
-// recorded after it was claimed. So an attempt misses no add that it serves.
-// The race on the other side would be this: a worker claims the item, an add
-// makes it dirty, and the worker takes the link of that add. Then the next run
-// serves the add, and has no link. So an attempt leaves the links of adds that
-// have not returned, and puts all links back if the item is dirty.
+// recorded after it was claimed, so it misses no add that it serves. The race
+// on the other side: a worker claims the item, an add makes it dirty, and the
+// worker takes the link of that add. Then the next run serves the add, and has
+// no link. So an attempt leaves the links of adds that have not returned, and
+// puts all links back if the item is dirty.
 type links[T comparable] struct {
-	pending *xsync.MapOf[T, pending]
-	// each limits the links of an item, and all the items.
-	each, all int
+	pending   *xsync.MapOf[T, pending]
+	each, all int // limits of the links of an item, and of the items
 	lookup    func(T) (stats.Item[T], bool)
 	ids       atomic.Uint64
 	forgotten atomic.Uint64
-	// news counts new items. A sweep is due at next: when as many have come as
-	// the last one has left. So the cost for each is constant, and at most as
-	// many items are kept in vain as the queue holds.
+	// news counts new items. A sweep is due at next, when as many have come as
+	// the last one has left, so that the cost for each is constant.
 	news, next atomic.Int64
 	sweeping   atomic.Bool
 }
 
-// pending is what is kept beside an item. It is a value, and its slice does not
-// change.
+// pending is kept beside an item. It is a value, and its slice does not change.
 type pending struct {
 	links   []link // oldest first
 	omitted int    // links that were left out
@@ -79,7 +76,7 @@ func (l *links[T]) begin(item T, span trace.SpanContext, carried baggage.Baggage
 	return id
 }
 
-// end is called when the add has returned. If it has failed, its link goes.
+// end is called when the add has returned.
 func (l *links[T]) end(item T, id uint64, failed bool) {
 	l.pending.Compute(item, func(p pending, known bool) (pending, bool) {
 		if !known {
@@ -94,7 +91,6 @@ func (l *links[T]) end(item T, id uint64, failed bool) {
 	})
 }
 
-// take returns what is kept of an item whose attempt begins.
 func (l *links[T]) take(item T) (taken pending) {
 	l.pending.Compute(item, func(p pending, _ bool) (pending, bool) {
 		taken = p
@@ -121,23 +117,16 @@ func (l *links[T]) putBack(item T, older pending) {
 	})
 }
 
-// version returns the version of what is kept of an item, or 0.
-func (l *links[T]) version(item T) uint64 {
-	kept, _ := l.pending.Load(item)
-	return kept.version
-}
-
-// forget drops what is kept of an item, unless it has changed since it had that
-// version, or an add of it is in progress. An add that has begun since then has
-// changed it, also if the add has returned.
+// forget drops what is kept of an item, unless an add of it is in progress, or
+// has begun since it had the version.
 func (l *links[T]) forget(item T, version uint64) {
 	l.pending.Compute(item, func(p pending, known bool) (pending, bool) {
 		return p, !known || p.adding == 0 && p.version == version
 	})
 }
 
-// with returns the first pending with the links of the second one appended,
-// without those that are too many, and without duplicates.
+// with returns p with the links of newer appended, without duplicates and those
+// that are too many.
 func (l *links[T]) with(p, newer pending, version uint64) pending {
 	all := slices.Clone(p.links)
 	for _, one := range newer.links {
@@ -158,8 +147,7 @@ func (l *links[T]) holds(item T) bool {
 	return held
 }
 
-// fewest is the least number of new items after which a sweep is due.
-const fewest = 1024
+const fewest = 1024 // new items before a sweep
 
 // hasRoom reports whether another item may be kept, and sweeps now and then.
 func (l *links[T]) hasRoom() bool {
@@ -176,7 +164,6 @@ func (l *links[T]) hasRoom() bool {
 	return true
 }
 
-// sweep drops what is kept of items that the queue does not hold.
 func (l *links[T]) sweep() {
 	l.pending.Range(func(item T, found pending) bool {
 		if found.adding == 0 && !l.holds(item) {

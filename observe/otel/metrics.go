@@ -24,34 +24,33 @@ const Scope = "github.com/shardq/shardq/observe/otel"
 
 // Options configure an [Observer].
 type Options struct {
-	// Groups is the number of groups of each queue that have points of their
-	// own: in shardq.group.items those with the most items, and in
-	// shardq.group.attempts those with the most attempts of workers. Each
-	// collection reads all groups that have items.
+	// Groups is the number of groups of each queue with points of their own:
+	// those with the most items, or in shardq.group.attempts those with the
+	// most attempts. Each collection reads all groups that have items.
 	//
 	// If zero, no groups are exported.
 	Groups int
 }
 
-// An Observer exports queues to OpenTelemetry. It reads them at each
-// collection, and does nothing in between. All methods are safe for concurrent
-// use, and none holds a lock while it reads a queue.
+// An Observer exports queues to OpenTelemetry, and reads them at each
+// collection. All methods are safe for concurrent use, and none holds a lock
+// while it reads a queue.
 //
-// A queue that is shut down and empty disappears from the next collection, and
-// the Observer drops its reference. Until then the Observer keeps the queue
-// alive, also if the program drops it without a shutdown: call Remove.
+// A queue that is shut down and empty disappears from the next collection.
+// Until then the Observer keeps it alive, also if the program drops it: call
+// Remove.
 type Observer struct {
 	registry registry.Registry
 	options  Options
 }
 
-// NewObserver returns an Observer of queues. [Observer.Add] adds more. The
-// error lists every fault of the options, or of the queues: see Add.
+// NewObserver returns an Observer of queues, or an error that lists every fault
+// of the options, or of the queues: see [Observer.Add].
 func NewObserver(options Options, queues ...shardq.Inspector) (*Observer, error) {
 	if options.Groups < 0 {
 		return nil, fmt.Errorf("shardqotel: Options.Groups is %d: want 0 (none) or more", options.Groups)
 	}
-	o := &Observer{options: options}
+	o := &Observer{registry: registry.Registry{Exporter: "shardqotel"}, options: options}
 	if err := o.Add(queues...); err != nil {
 		return nil, err
 	}
@@ -59,34 +58,24 @@ func NewObserver(options Options, queues ...shardq.Inspector) (*Observer, error)
 }
 
 // Add adds queues under their names. It adds all of them, or returns an error
-// that lists every fault and adds none. Each queue must have
-// [shardq.Options].Metrics set, and a name that no other queue of this Observer
-// has.
+// that lists every fault and adds none. Each must have [shardq.Options].Metrics
+// set, and a name that no other queue of this Observer has.
 func (o *Observer) Add(queues ...shardq.Inspector) error {
-	return o.add(registry.RowsOf(queues)...)
+	return o.registry.Add(registry.RowsOf(queues)...)
 }
 
-// AddAs adds a queue as [Observer.Add] does, under a given name in place of its
-// own.
+// AddAs adds a queue as [Observer.Add] does, under a given name.
 func (o *Observer) AddAs(name string, queue shardq.Inspector) error {
-	return o.add(&registry.Row{Name: name, Queue: queue})
+	return o.registry.Add(&registry.Row{Name: name, Queue: queue})
 }
 
-func (o *Observer) add(rows ...*registry.Row) error {
-	if err := o.registry.Add(rows...); err != nil {
-		return fmt.Errorf("shardqotel: %w", err)
-	}
-	return nil
-}
-
-// Remove removes the queue that was added under a name, and reports whether
-// there was one. A collection in progress may still export it.
+// Remove removes the queue of a name, and reports whether there was one. A
+// collection in progress may still export it.
 func (o *Observer) Remove(name string) bool { return o.registry.Remove(name) }
 
 // Register creates the instruments with a meter of the provider, and registers
-// one callback that observes them. Unregister of the returned registration ends
-// it. An Observer may be registered with several providers. If Register returns
-// an error, nothing is registered.
+// one callback that observes them, or nothing if it returns an error. An
+// Observer may be registered with several providers.
 func (o *Observer) Register(provider metric.MeterProvider) (metric.Registration, error) {
 	if provider == nil {
 		return nil, errors.New("shardqotel: the provider is nil")
@@ -110,7 +99,6 @@ func (o *Observer) Register(provider metric.MeterProvider) (metric.Registration,
 	return registration, nil
 }
 
-// The attributes of the metrics.
 const (
 	nameKey   = attribute.Key("workqueue.name")
 	groupKey  = attribute.Key("shardq.group.name")
@@ -118,28 +106,19 @@ const (
 	resultKey = attribute.Key("shardq.attempt.result")
 )
 
-// instruments are the instruments of a meter, with the functions that observe
-// them.
 type instruments struct {
 	meter   metric.Meter
 	all     []metric.Observable
 	faults  []error
-	numbers []number
+	numbers []func(to metric.Observer, r *registry.Reading, name metric.ObserveOption)
 	// groups and groupAttempts are nil without groups.
 	failures, attempts, groups, groupAttempts metric.Int64Observable
 }
 
-type number struct {
-	*series.Number
-	observe func(to metric.Observer, s *registry.Reading, name metric.ObserveOption)
-}
-
-// newInstruments makes all instruments.
 func newInstruments(meter metric.Meter, groups bool) (*instruments, error) {
 	m := &instruments{meter: meter}
 	for i := range series.Numbers {
-		n := &series.Numbers[i]
-		m.numbers = append(m.numbers, number{n, m.observer(n)})
+		m.numbers = append(m.numbers, m.observer(&series.Numbers[i]))
 	}
 	m.failures = m.integer(series.Failures)
 	m.attempts = m.integer(series.Attempts)
@@ -149,8 +128,6 @@ func newInstruments(meter metric.Meter, groups bool) (*instruments, error) {
 	return m, errors.Join(m.faults...)
 }
 
-// observer makes an instrument for a number, and returns a function that
-// observes it.
 func (m *instruments) observer(n *series.Number) func(metric.Observer, *registry.Reading, metric.ObserveOption) {
 	if n.Integer != nil {
 		made := m.integer(n.Description)
@@ -166,7 +143,7 @@ func (m *instruments) observer(n *series.Number) func(metric.Observer, *registry
 
 func (m *instruments) integer(d series.Description) (made metric.Int64Observable) {
 	var err error
-	unit, description := metric.WithUnit(d.Unit), metric.WithDescription(sentence(d.Text))
+	unit, description := metric.WithUnit(d.Unit), metric.WithDescription(d.Text+".")
 	switch d.Kind {
 	case series.Counter:
 		made, err = m.meter.Int64ObservableCounter(d.Name, unit, description)
@@ -179,10 +156,9 @@ func (m *instruments) integer(d series.Description) (made metric.Int64Observable
 	return made
 }
 
-// float makes an instrument for a number that is no counter.
 func (m *instruments) float(d series.Description) (made metric.Float64Observable) {
 	var err error
-	unit, description := metric.WithUnit(d.Unit), metric.WithDescription(sentence(d.Text))
+	unit, description := metric.WithUnit(d.Unit), metric.WithDescription(d.Text+".")
 	if d.Kind == series.Level {
 		made, err = m.meter.Float64ObservableUpDownCounter(d.Name, unit, description)
 	} else {
@@ -191,9 +167,6 @@ func (m *instruments) float(d series.Description) (made metric.Float64Observable
 	m.all, m.faults = append(m.all, made), append(m.faults, err)
 	return made
 }
-
-// sentence returns a text in the form of a description.
-func sentence(text string) string { return text + "." }
 
 // observe observes the numbers of a queue, and at most limit groups.
 func (m *instruments) observe(r *registry.Reading, limit int, to metric.Observer) {
@@ -206,9 +179,9 @@ func (m *instruments) observe(r *registry.Reading, limit int, to metric.Observer
 	if !r.Read {
 		return
 	}
-	for _, n := range m.numbers {
-		if n.Has(r) {
-			n.observe(to, r, named)
+	for i, observe := range m.numbers {
+		if series.Numbers[i].Has(r) {
+			observe(to, r, named)
 		}
 	}
 	for _, result := range series.Results(r.Stats.Metrics) {
@@ -227,9 +200,9 @@ func (m *instruments) observe(r *registry.Reading, limit int, to metric.Observer
 
 var _ sdkmetric.Producer = (*Observer)(nil)
 
-// Produce returns the histograms of all queues. The reader calls it: pass the
-// Observer to the reader by [sdkmetric.WithProducer]. Produce reads each queue
-// once, as the callback does.
+// Produce returns the histograms of all queues, exponential ones of scale 3 and
+// of cumulative temporality. Pass the Observer to the reader by
+// [sdkmetric.WithProducer], or there are none.
 func (o *Observer) Produce(ctx context.Context) ([]metricdata.ScopeMetrics, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -245,7 +218,7 @@ func (o *Observer) Produce(ctx context.Context) ([]metricdata.ScopeMetrics, erro
 		}
 		if len(points) > 0 {
 			scope.Metrics = append(scope.Metrics, metricdata.Metrics{
-				Name: name, Description: sentence(text), Unit: "s",
+				Name: name, Description: text + ".", Unit: "s",
 				Data: metricdata.ExponentialHistogram[float64]{DataPoints: points, Temporality: metricdata.CumulativeTemporality},
 			})
 		}
@@ -269,8 +242,8 @@ func (o *Observer) Produce(ctx context.Context) ([]metricdata.ScopeMetrics, erro
 
 type point = metricdata.ExponentialHistogramDataPoint[float64]
 
-// newPoint returns the histogram of a queue. OpenTelemetry numbers a bucket by
-// its lower bound, and package exponential by its upper bound.
+// newPoint returns a histogram. OpenTelemetry numbers a bucket by its lower
+// bound, and package exponential by its upper bound.
 func newPoint(r *registry.Reading, h stats.Histogram, now time.Time, more ...attribute.KeyValue) point {
 	buckets := exponential.Of(h)
 	var positive metricdata.ExponentialBucket

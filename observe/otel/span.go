@@ -16,8 +16,8 @@ import (
 	"github.com/shardq/shardq/worker"
 )
 
-// The attributes of the spans. Those of the namespace messaging follow the
-// semantic conventions for messaging.
+// The attributes of the spans. Those of messaging follow its semantic
+// conventions.
 const (
 	systemKey        = attribute.Key("messaging.system")
 	operationTypeKey = attribute.Key("messaging.operation.type")
@@ -37,18 +37,15 @@ const (
 
 // An Attempt describes the span of [Process].
 type Attempt struct {
-	// Provider makes the tracer.
-	//
-	// Defaults to the global provider.
+	// Provider makes the tracer. Defaults to the global provider.
 	Provider trace.TracerProvider
 	// Queue is the name of the queue, and Number the number of the attempt,
-	// from 1, if they are known.
+	// from 1, if known.
 	Queue  string
 	Number int
 	// Links are the spans that asked for the attempt: see [RemoteLinks].
 	Links []trace.Link
-	// Parent is the parent of the span. If it is not valid, the span begins a
-	// trace.
+	// Parent is the parent of the span. Without it, the span begins a trace.
 	Parent trace.SpanContext
 	// Attributes are more attributes of the span.
 	Attributes []attribute.KeyValue
@@ -57,9 +54,9 @@ type Attempt struct {
 }
 
 // Process calls handle in a span of the kind consumer, named "process" and the
-// queue, and returns its error. The span gets the error as its status, and an
-// exception event. A [worker.RequeueAfter] is no error. A panic or a
-// runtime.Goexit of handle is recorded, and goes on.
+// queue, and returns its error. The span's shardq.result is success, error,
+// permanent, panic, requeue or interrupted. A panic or a runtime.Goexit of
+// handle is recorded, and goes on.
 //
 // It is exported for queues whose adds a [Tracer] cannot see, such as those of
 // package cluster.
@@ -106,7 +103,6 @@ func (a Attempt) start(ctx context.Context) (context.Context, trace.Span) {
 	return tracer.Start(ctx, name, options...)
 }
 
-// tracerOf returns the tracer of a provider, or of the global one.
 func tracerOf(provider trace.TracerProvider) trace.Tracer {
 	if provider == nil {
 		provider = otel.GetTracerProvider()
@@ -114,7 +110,6 @@ func tracerOf(provider trace.TracerProvider) trace.Tracer {
 	return provider.Tracer(Scope)
 }
 
-// endOf writes what became of the attempt into the span.
 func endOf(ctx context.Context, span trace.Span, err error) {
 	result, failed := "error", false
 	_, requeued := worker.RequeueDelay(err)
@@ -138,16 +133,16 @@ func endOf(ctx context.Context, span trace.Span, err error) {
 	}
 }
 
-// isInterruption reports whether the handler ended because its item was added
-// again or canceled: see [worker.Options].CancelIfAddedAgain.
+// isInterruption reports whether [worker.Options].CancelIfAddedAgain ended the
+// handler, or a Cancel.
 func isInterruption(ctx context.Context, err error) bool {
 	cause := context.Cause(ctx)
 	return (cause == worker.ErrAddedAgain || cause == worker.ErrItemCanceled) &&
 		(errors.Is(err, context.Canceled) || errors.Is(err, cause))
 }
 
-// endOfPanic writes a panic, or a Goexit, into the span, and lets it go on. It
-// is called where the stack still has the frames of the panic.
+// endOfPanic writes a panic, or a Goexit, into the span. It is called where the
+// stack still has the frames of the panic.
 func endOfPanic(span trace.Span, recovered any) {
 	err, stack := worker.ErrGoexit, []trace.EventOption(nil)
 	if recovered != nil {
@@ -163,8 +158,7 @@ func endOfPanic(span trace.Span, recovered any) {
 }
 
 // RemoteLinks returns links to the spans whose contexts a propagator has
-// written into the headers of messages, one header for each. It leaves out
-// headers without one.
+// written into the headers of messages.
 func RemoteLinks[H ~map[string][]string](propagator propagation.TextMapPropagator, headers ...H) (links []trace.Link) {
 	for _, header := range headers {
 		ctx := propagator.Extract(context.Background(), propagation.HeaderCarrier(map[string][]string(header)))
@@ -176,11 +170,9 @@ func RemoteLinks[H ~map[string][]string](propagator propagation.TextMapPropagato
 }
 
 // NewLogHandler returns a handler that adds trace_id and span_id to each record
-// whose context has a span, and passes it to next. So the lines that a handler
-// writes with its context name the span of its attempt:
+// whose context has a span, as that of a traced attempt, and passes it to next:
 //
 //	logger := slog.New(shardqotel.NewLogHandler(slog.NewJSONHandler(os.Stdout, nil)))
-//	logger.InfoContext(ctx, "sent")
 //
 // In a logger with groups, the two are in the innermost group.
 func NewLogHandler(next slog.Handler) slog.Handler { return logHandler{next} }
