@@ -6,7 +6,8 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"iter"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -151,11 +152,7 @@ func (r *Registry) Remove(name string) bool {
 func (r *Registry) list() []*Row {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	rows := make([]*Row, 0, len(r.rows))
-	for _, row := range r.rows {
-		rows = append(rows, row)
-	}
-	return rows
+	return slices.Collect(maps.Values(r.rows))
 }
 
 // A Reading is the state of a queue at one time.
@@ -198,11 +195,7 @@ func (r *Registry) read(row *Row) (reading Reading, open bool) {
 }
 
 func (row *Row) stats() (stats shardq.Stats, ok bool) {
-	defer func() {
-		if !ok {
-			_ = recover()
-		}
-	}()
+	defer func() { _ = recover() }()
 	stats = row.Queue.Stats()
 	return stats, stats.Metrics != nil
 }
@@ -224,34 +217,22 @@ func (r *Reading) Groups(limit int) (shown map[string]stats.Group) {
 	if !r.Configuration.Groups {
 		return nil
 	}
-	defer func() {
-		if shown == nil {
-			_ = recover()
-		}
-	}()
-	first, rest := largest(r.Queue.Groups(), limit, byHeld)
-	shown = map[string]stats.Group{Others: rest}
-	for _, g := range first {
-		name := shownName(g.Group)
-		shown[name] = sum(shown[name], g)
-	}
-	return shown
-}
-
-// largest returns the first groups in the order of compare, and the sum of the
-// others.
-func largest(groups iter.Seq[stats.Group], limit int, compare func(a, b stats.Group) int) (kept []stats.Group, rest stats.Group) {
-	most := topk.New(limit, compare)
-	for g := range groups {
+	defer func() { _ = recover() }()
+	most := topk.New(limit, func(a, b stats.Group) int {
+		return cmp.Or(cmp.Compare(b.Held, a.Held), cmp.Compare(a.Group, b.Group))
+	})
+	var rest stats.Group
+	for g := range r.Queue.Groups() {
 		if out, dropped := most.Add(g); dropped {
 			rest = sum(rest, out)
 		}
 	}
-	return most.Values(), rest
-}
-
-func byHeld(a, b stats.Group) int {
-	return cmp.Or(cmp.Compare(b.Held, a.Held), cmp.Compare(a.Group, b.Group))
+	shown = map[string]stats.Group{Others: rest}
+	for _, g := range most.Values() {
+		name := shownName(g.Group)
+		shown[name] = sum(shown[name], g)
+	}
+	return shown
 }
 
 func sum(a, b stats.Group) stats.Group {
@@ -276,11 +257,7 @@ func (r *Reading) GroupAttempts(limit int) (shown map[string]stats.GroupAttempts
 	if !r.Configuration.Groups {
 		return nil
 	}
-	defer func() {
-		if shown == nil {
-			_ = recover()
-		}
-	}()
+	defer func() { _ = recover() }()
 	groups := r.Queue.Inspect().GroupAttempts(limit)
 	shown = make(map[string]stats.GroupAttempts, len(groups))
 	for _, g := range groups {

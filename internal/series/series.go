@@ -51,8 +51,8 @@ type Histogram struct {
 	Read       func(m *stats.Metrics) stats.Histogram
 }
 
-// Failures describes [registry.Reading].Failures, and GroupItems the numbers of
-// a group.
+// The descriptions of [registry.Reading].Failures, of the numbers of a group,
+// and of the attempts of workers by result.
 var (
 	Failures = Description{
 		"shardq.failed.readings", "{reading}",
@@ -63,6 +63,21 @@ var (
 		"shardq.group.items", "{item}",
 		"Items of a group by state: ready, processing or delayed",
 		Level,
+	}
+	Attempts = Description{
+		"shardq.attempts", "{attempt}",
+		"Attempts of workers by result: success, error, panic, timeout, requeue or discarded",
+		Counter,
+	}
+	AttemptDuration = Description{
+		"shardq.attempt.duration", "s",
+		"Time that attempts of workers took, by result; missing for results that no attempt had",
+		Gauge,
+	}
+	GroupAttempts = Description{
+		"shardq.group.attempts", "{attempt}",
+		"Attempts of workers at items of a group by result, of the groups with the most attempts; missing for results that no attempt had",
+		Counter,
 	}
 )
 
@@ -83,40 +98,6 @@ func Groups(r *registry.Reading, limit int) []Group {
 			Group{group, "delayed", g.Held - g.Ready - g.Processing})
 	}
 	return all
-}
-
-// Attempts, AttemptDuration and GroupAttempts describe the attempts of workers,
-// by their results.
-var (
-	Attempts = Description{
-		"shardq.attempts", "{attempt}",
-		"Attempts of workers by result: success, error, panic, timeout, requeue or discarded",
-		Counter,
-	}
-	AttemptDuration = Description{
-		"shardq.attempt.duration", "s",
-		"Time that attempts of workers took, by result; missing for results that no attempt had",
-		Gauge,
-	}
-	GroupAttempts = Description{
-		"shardq.group.attempts", "{attempt}",
-		"Attempts of workers at items of a group by result, of the groups with the most attempts; missing for results that no attempt had",
-		Counter,
-	}
-)
-
-type Result struct {
-	Name      string
-	Durations stats.Histogram
-}
-
-// Results returns the attempts of a queue by result, with all results.
-func Results(m *stats.Metrics) []Result {
-	results := make([]Result, 0, stats.Results)
-	for r, durations := range m.Attempts.All() {
-		results = append(results, Result{r.String(), *durations})
-	}
-	return results
 }
 
 // A GroupResult is the number of attempts at a group's items with a result.
@@ -144,12 +125,6 @@ var Histograms = []Histogram{
 		"workqueue.queue.duration", "Time from the first add that a run serves until Get returns the item",
 		func(m *stats.Metrics) stats.Histogram { return m.QueueDuration },
 	},
-	{
-		"workqueue.work.duration", "Time from Get to Done",
-		func(m *stats.Metrics) stats.Histogram { return m.WorkDuration },
-	},
-	{
-		"shardq.delay", "Requested delays",
-		func(m *stats.Metrics) stats.Histogram { return m.Delay },
-	},
+	{"workqueue.work.duration", "Time from Get to Done", func(m *stats.Metrics) stats.Histogram { return m.WorkDuration }},
+	{"shardq.delay", "Requested delays", func(m *stats.Metrics) stats.Histogram { return m.Delay }},
 }

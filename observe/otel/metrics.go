@@ -184,8 +184,8 @@ func (m *instruments) observe(r *registry.Reading, limit int, to metric.Observer
 			observe(to, r, named)
 		}
 	}
-	for _, result := range series.Results(r.Stats.Metrics) {
-		to.ObserveInt64(m.attempts, int64(result.Durations.Count), with(resultKey.String(result.Name)))
+	for result, durations := range r.Stats.Metrics.Attempts.All() {
+		to.ObserveInt64(m.attempts, int64(durations.Count), with(resultKey.String(result.String())))
 	}
 	if m.groups == nil {
 		return
@@ -227,9 +227,9 @@ func (o *Observer) Produce(ctx context.Context) ([]metricdata.ScopeMetrics, erro
 		add(h.Name, h.Text, func(r *registry.Reading) []point { return []point{newPoint(r, h.Read(r.Stats.Metrics), now)} })
 	}
 	add(series.AttemptDuration.Name, series.AttemptDuration.Text, func(r *registry.Reading) (points []point) {
-		for _, result := range series.Results(r.Stats.Metrics) {
-			if result.Durations.Count > 0 {
-				points = append(points, newPoint(r, result.Durations, now, resultKey.String(result.Name)))
+		for result, durations := range r.Stats.Metrics.Attempts.All() {
+			if durations.Count > 0 {
+				points = append(points, newPoint(r, *durations, now, resultKey.String(result.String())))
 			}
 		}
 		return points

@@ -153,11 +153,11 @@ func (c *Collector) collect(r *registry.Reading, metrics chan<- prometheus.Metri
 	// The counters of all results exist from the beginning, so that their rates
 	// are right. A histogram has many series, and appears with its first
 	// attempt.
-	for _, result := range series.Results(r.Stats.Metrics) {
-		of := labels(c.attempts, result.Name)
-		send(c.attempts, prometheus.CounterValue, float64(result.Durations.Count), of)
-		if result.Durations.Count > 0 {
-			metrics <- histogram{c.durations, of, result.Durations}
+	for result, durations := range r.Stats.Metrics.Attempts.All() {
+		of := labels(c.attempts, result.String())
+		send(c.attempts, prometheus.CounterValue, float64(durations.Count), of)
+		if durations.Count > 0 {
+			metrics <- histogram{c.durations, of, *durations}
 		}
 	}
 	if c.groups == nil {
