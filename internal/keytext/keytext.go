@@ -17,10 +17,8 @@ type Text struct {
 	Length    int    // of the whole text in bytes
 }
 
-// IsCut reports whether Beginning is shorter than the whole text.
 func (t Text) IsCut() bool { return t.Length > len(t.Beginning) }
 
-// String returns the beginning, with an ellipsis if it is cut.
 func (t Text) String() string {
 	if t.IsCut() {
 		return t.Beginning + "…"
@@ -29,12 +27,11 @@ func (t Text) String() string {
 }
 
 // Of formats an item in at most the given number of bytes, or says that its
-// String method panics. Of follows no pointer, because its target may change
-// meanwhile.
+// String method panics. It follows no pointer, because its target may change.
 func Of(item any, most int) (text Text) {
+	const panicked = "(its String method panicked)"
 	defer func() {
 		if recover() != nil {
-			const panicked = "(its String method panicked)"
 			text = Text{panicked, len(panicked)}
 		}
 	}()
@@ -45,13 +42,12 @@ func Of(item any, most int) (text Text) {
 
 // A writer keeps the beginning of the text, and counts the length of all of it.
 type writer struct {
-	kept   strings.Builder
-	length int
-	most   int
-	left   int // parts to visit after the beginning is complete
+	kept         strings.Builder
+	length, most int
+	left         int // parts to visit after the beginning is complete
 }
 
-// add keeps one byte more than allowed, which shows whether the last rune is
+// add keeps a byte more than allowed, which shows whether the last rune is
 // whole.
 func (w *writer) add(text string) {
 	if free := w.most + 1 - w.kept.Len(); free > 0 {
@@ -75,13 +71,9 @@ func (w *writer) write(v reflect.Value) {
 	case reflect.Interface:
 		w.write(v.Elem())
 	case reflect.Struct:
-		w.add("{")
-		w.writeParts(v.NumField(), v.NumField(), v.Field)
-		w.add("}")
+		w.writeParts("{}", v.NumField(), v.NumField(), v.Field)
 	case reflect.Array:
-		w.add("[")
-		w.writeParts(v.Len(), maxElements, v.Index)
-		w.add("]")
+		w.writeParts("[]", v.Len(), maxElements, v.Index)
 	case reflect.Pointer, reflect.Chan, reflect.UnsafePointer:
 		w.add(fmt.Sprintf("(%s)(%#x)", v.Type(), v.Pointer()))
 	default: // booleans and numbers
@@ -89,28 +81,23 @@ func (w *writer) write(v reflect.Value) {
 	}
 }
 
-// writeParts writes at most that many of the n parts, and the number of the
-// others.
-func (w *writer) writeParts(n, most int, part func(int) reflect.Value) {
+// writeParts writes at most that many of n parts, and the number of the others.
+func (w *writer) writeParts(brackets string, n, most int, part func(int) reflect.Value) {
+	w.add(brackets[:1])
 	for i := range n {
-		if i == most || !w.continues() {
+		if i < most && w.kept.Len() > w.most { // an array of arrays costs no more than one
+			w.left--
+		}
+		if i == most || w.left < 0 {
 			w.add(fmt.Sprintf(" … %d more", n-i))
-			return
+			break
 		}
 		if i > 0 {
 			w.add(" ")
 		}
 		w.write(part(i))
 	}
-}
-
-// continues reports whether another part may be visited, so that an array of
-// arrays costs no more than one.
-func (w *writer) continues() bool {
-	if w.kept.Len() > w.most {
-		w.left--
-	}
-	return w.left >= 0
+	w.add(brackets[1:])
 }
 
 // Cut returns the beginning of a text of at most the given bytes, cut between

@@ -19,9 +19,8 @@ import (
 	"github.com/shardq/shardq/stats"
 )
 
-// A Registry maps names to queues. All methods are safe for concurrent use. It
-// holds no lock while it reads a queue, because a queue calls its clock and its
-// limiter, which may be user code.
+// A Registry maps names to queues, safe for concurrent use. It holds no lock
+// while it reads a queue, which calls its clock and its limiter.
 type Registry struct {
 	Exporter string // begins the errors, if set
 

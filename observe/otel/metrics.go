@@ -26,9 +26,8 @@ const Scope = "github.com/shardq/shardq/observe/otel"
 type Options struct {
 	// Groups is the number of groups of each queue with points of their own:
 	// those with the most items, or in shardq.group.attempts those with the
-	// most attempts. Each collection reads all groups that have items.
-	//
-	// If zero, no groups are exported.
+	// most attempts. Each collection reads all groups that have items. If zero,
+	// no groups are exported.
 	Groups int
 }
 
@@ -69,8 +68,7 @@ func (o *Observer) AddAs(name string, queue shardq.Inspector) error {
 	return o.registry.Add(&registry.Row{Name: name, Queue: queue})
 }
 
-// Remove removes the queue of a name, and reports whether there was one. A
-// collection in progress may still export it.
+// Remove removes the queue of a name, and reports whether there was one.
 func (o *Observer) Remove(name string) bool { return o.registry.Remove(name) }
 
 // Register creates the instruments with a meter of the provider, and registers
@@ -111,8 +109,8 @@ type instruments struct {
 	all     []metric.Observable
 	faults  []error
 	numbers []func(to metric.Observer, r *registry.Reading, name metric.ObserveOption)
-	// groups and groupAttempts are nil without groups.
-	failures, attempts, groups, groupAttempts metric.Int64Observable
+
+	failures, attempts, groups, groupAttempts metric.Int64Observable // the last two nil without groups
 }
 
 func newInstruments(meter metric.Meter, groups bool) (*instruments, error) {
@@ -120,8 +118,7 @@ func newInstruments(meter metric.Meter, groups bool) (*instruments, error) {
 	for i := range series.Numbers {
 		m.numbers = append(m.numbers, m.observer(&series.Numbers[i]))
 	}
-	m.failures = m.integer(series.Failures)
-	m.attempts = m.integer(series.Attempts)
+	m.failures, m.attempts = m.integer(series.Failures), m.integer(series.Attempts)
 	if groups {
 		m.groups, m.groupAttempts = m.integer(series.GroupItems), m.integer(series.GroupAttempts)
 	}
@@ -135,34 +132,32 @@ func (m *instruments) observer(n *series.Number) func(metric.Observer, *registry
 			to.ObserveInt64(made, n.Integer(&r.Stats), name)
 		}
 	}
-	made := m.float(n.Description)
+	made, _ := m.instrument(n.Description, true).(metric.Float64Observable)
 	return func(to metric.Observer, r *registry.Reading, name metric.ObserveOption) {
 		to.ObserveFloat64(made, n.Float(&r.Stats), name)
 	}
 }
 
-func (m *instruments) integer(d series.Description) (made metric.Int64Observable) {
-	var err error
-	unit, description := metric.WithUnit(d.Unit), metric.WithDescription(d.Text+".")
-	switch d.Kind {
-	case series.Counter:
-		made, err = m.meter.Int64ObservableCounter(d.Name, unit, description)
-	case series.Level:
-		made, err = m.meter.Int64ObservableUpDownCounter(d.Name, unit, description)
-	default:
-		made, err = m.meter.Int64ObservableGauge(d.Name, unit, description)
-	}
-	m.all, m.faults = append(m.all, made), append(m.faults, err)
+func (m *instruments) integer(d series.Description) metric.Int64Observable {
+	made, _ := m.instrument(d, false).(metric.Int64Observable)
 	return made
 }
 
-func (m *instruments) float(d series.Description) (made metric.Float64Observable) {
+// instrument makes an instrument. No counter is a float.
+func (m *instruments) instrument(d series.Description, float bool) (made metric.Observable) {
 	var err error
 	unit, description := metric.WithUnit(d.Unit), metric.WithDescription(d.Text+".")
-	if d.Kind == series.Level {
+	switch {
+	case float && d.Kind == series.Level:
 		made, err = m.meter.Float64ObservableUpDownCounter(d.Name, unit, description)
-	} else {
+	case float:
 		made, err = m.meter.Float64ObservableGauge(d.Name, unit, description)
+	case d.Kind == series.Counter:
+		made, err = m.meter.Int64ObservableCounter(d.Name, unit, description)
+	case d.Kind == series.Level:
+		made, err = m.meter.Int64ObservableUpDownCounter(d.Name, unit, description)
+	default:
+		made, err = m.meter.Int64ObservableGauge(d.Name, unit, description)
 	}
 	m.all, m.faults = append(m.all, made), append(m.faults, err)
 	return made

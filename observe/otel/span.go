@@ -16,39 +16,18 @@ import (
 	"github.com/shardq/shardq/worker"
 )
 
-// The attributes of the spans. Those of messaging follow its semantic
-// conventions.
-const (
-	systemKey        = attribute.Key("messaging.system")
-	operationTypeKey = attribute.Key("messaging.operation.type")
-	operationNameKey = attribute.Key("messaging.operation.name")
-	destinationKey   = attribute.Key("messaging.destination.name")
-	batchCountKey    = attribute.Key("messaging.batch.message_count")
-	errorTypeKey     = attribute.Key("error.type")
-	stackTraceKey    = attribute.Key("exception.stacktrace")
-	attemptKey       = attribute.Key("shardq.attempt")
-	itemKey          = attribute.Key("shardq.item")
-	itemGroupKey     = attribute.Key("shardq.group")
-	spanResultKey    = attribute.Key("shardq.result")
-	priorityKey      = attribute.Key("shardq.priority")
-	waitedKey        = attribute.Key("shardq.waited")
-	omittedLinksKey  = attribute.Key("shardq.links.omitted")
-)
-
 // An Attempt describes the span of [Process].
 type Attempt struct {
 	// Provider makes the tracer. Defaults to the global provider.
 	Provider trace.TracerProvider
-	// Queue is the name of the queue, and Number the number of the attempt,
-	// from 1, if known.
+	// Queue is the name of the queue, and Number that of the attempt, from 1.
 	Queue  string
 	Number int
 	// Links are the spans that asked for the attempt: see [RemoteLinks].
 	Links []trace.Link
 	// Parent is the parent of the span. Without it, the span begins a trace.
 	Parent trace.SpanContext
-	// Attributes are more attributes of the span.
-	Attributes []attribute.KeyValue
+	Attributes []attribute.KeyValue // more attributes of the span
 
 	tracer trace.Tracer // in place of the Provider
 }
@@ -77,15 +56,16 @@ func Process(ctx context.Context, a Attempt, handle func(context.Context) error)
 
 func (a Attempt) start(ctx context.Context) (context.Context, trace.Span) {
 	name := "process"
-	attributes := []attribute.KeyValue{
-		systemKey.String("shardq"), operationTypeKey.String("process"), operationNameKey.String("process"),
+	attributes := []attribute.KeyValue{ // of the semantic conventions for messaging
+		attribute.String("messaging.system", "shardq"),
+		attribute.String("messaging.operation.type", "process"), attribute.String("messaging.operation.name", "process"),
 	}
 	if a.Queue != "" {
 		name += " " + a.Queue
-		attributes = append(attributes, destinationKey.String(a.Queue))
+		attributes = append(attributes, attribute.String("messaging.destination.name", a.Queue))
 	}
 	if a.Number > 0 {
-		attributes = append(attributes, attemptKey.Int(a.Number))
+		attributes = append(attributes, attribute.Int("shardq.attempt", a.Number))
 	}
 	options := []trace.SpanStartOption{
 		trace.WithSpanKind(trace.SpanKindConsumer), trace.WithLinks(a.Links...),
@@ -125,31 +105,30 @@ func endOf(ctx context.Context, span trace.Span, err error) {
 	default:
 		failed = true
 	}
-	span.SetAttributes(spanResultKey.String(result))
+	span.SetAttributes(attribute.String("shardq.result", result))
 	if failed {
-		span.SetAttributes(errorTypeKey.String(fmt.Sprintf("%T", err)))
+		span.SetAttributes(attribute.String("error.type", fmt.Sprintf("%T", err)))
 		span.RecordError(err)
 		span.SetStatus(codes.Error, err.Error())
 	}
 }
 
-// isInterruption reports whether [worker.Options].CancelIfAddedAgain ended the
-// handler, or a Cancel.
+// isInterruption reports whether CancelIfAddedAgain or a Cancel ended the
+// handler.
 func isInterruption(ctx context.Context, err error) bool {
 	cause := context.Cause(ctx)
 	return (cause == worker.ErrAddedAgain || cause == worker.ErrItemCanceled) &&
 		(errors.Is(err, context.Canceled) || errors.Is(err, cause))
 }
 
-// endOfPanic writes a panic, or a Goexit, into the span. It is called where the
-// stack still has the frames of the panic.
+// endOfPanic is called where the stack still has the frames of the panic.
 func endOfPanic(span trace.Span, recovered any) {
 	err, stack := worker.ErrGoexit, []trace.EventOption(nil)
 	if recovered != nil {
 		err = fmt.Errorf("panic: %v", recovered)
-		stack = append(stack, trace.WithAttributes(stackTraceKey.String(string(debug.Stack()))))
+		stack = append(stack, trace.WithAttributes(attribute.String("exception.stacktrace", string(debug.Stack()))))
 	}
-	span.SetAttributes(spanResultKey.String("panic"))
+	span.SetAttributes(attribute.String("shardq.result", "panic"))
 	span.RecordError(err, stack...)
 	span.SetStatus(codes.Error, err.Error())
 	if recovered != nil {

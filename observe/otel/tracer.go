@@ -79,8 +79,7 @@ func NewTracer[T comparable](queue Keys[T], options TracerOptions[T]) (*Tracer[T
 // Len returns the number of items of which adds are kept.
 func (t *Tracer[T]) Len() int { return t.links.pending.Size() }
 
-// Forgotten returns how many adds have no link, because there were MaxItems
-// items.
+// Forgotten returns how many adds have no link because of MaxItems.
 func (t *Tracer[T]) Forgotten() uint64 { return t.links.forgotten.Load() }
 
 // Handle returns a handler that calls next in a span: see [Process]. It is a
@@ -120,13 +119,12 @@ func requireFunctions(key, next bool) {
 	}
 }
 
-// attributesOf returns what the pool knows of the attempt, if the Tracer is in
-// [worker.Options].Use.
+// attributesOf returns what the pool knows, if the Tracer is in its Use.
 func attributesOf[E any](ctx context.Context) (attributes []attribute.KeyValue) {
 	if a, known := worker.AttemptOf[E](ctx); known {
-		attributes = append(attributes, priorityKey.Int(a.Priority()))
+		attributes = append(attributes, attribute.Int("shardq.priority", a.Priority()))
 		if waited := a.Waited(); waited > 0 {
-			attributes = append(attributes, waitedKey.Float64(waited.Seconds()))
+			attributes = append(attributes, attribute.Float64("shardq.waited", waited.Seconds()))
 		}
 	}
 	return attributes
@@ -151,10 +149,10 @@ func (s *service[T]) attempt(attributes []attribute.KeyValue) Attempt {
 	a, options := attemptOf(s.tracer, attributes, s), &s.tracer.options
 	a.Number = s.found.Attempts + 1
 	if options.Group && s.found.Group != "" {
-		a.Attributes = append(a.Attributes, itemGroupKey.String(s.found.Group))
+		a.Attributes = append(a.Attributes, attribute.String("shardq.group", s.found.Group))
 	}
 	if options.Item != nil {
-		a.Attributes = append(a.Attributes, itemKey.String(options.Item(s.item)))
+		a.Attributes = append(a.Attributes, attribute.String("shardq.item", options.Item(s.item)))
 	}
 	if n := len(a.Links); n > 0 && options.Parent {
 		a.Parent = a.Links[n-1].SpanContext
@@ -177,7 +175,7 @@ func attemptOf[T comparable](t *Tracer[T], attributes []attribute.KeyValue, all 
 		omitted += s.taken.omitted
 	}
 	if omitted > 0 {
-		a.Attributes = append(a.Attributes, omittedLinksKey.Int(omitted))
+		a.Attributes = append(a.Attributes, attribute.Int("shardq.links.omitted", omitted))
 	}
 	return a
 }
@@ -185,16 +183,15 @@ func attemptOf[T comparable](t *Tracer[T], attributes []attribute.KeyValue, all 
 // ended decides what the next attempt serves: a retry the same adds, and a
 // requeue the attempt that has asked for it.
 func (s *service[T]) ended(ctx context.Context, err error) {
-	if err == nil || worker.IsPermanent(err) {
+	_, requeued := worker.RequeueDelay(err)
+	switch {
+	case err == nil || worker.IsPermanent(err):
 		s.again = pending{}
-		return
-	}
-	if _, requeued := worker.RequeueDelay(err); !requeued {
-		return
-	}
-	s.again = pending{baggage: s.taken.baggage}
-	if span := trace.SpanContextFromContext(ctx); span.IsValid() {
-		s.again.links = []link{{s.tracer.links.ids.Add(1), span}}
+	case requeued:
+		s.again = pending{baggage: s.taken.baggage}
+		if span := trace.SpanContextFromContext(ctx); span.IsValid() {
+			s.again.links = []link{{s.tracer.links.ids.Add(1), span}}
+		}
 	}
 }
 
@@ -223,7 +220,7 @@ func HandleBatchKeyed[E any, T comparable](
 		for _, item := range items {
 			all = append(all, t.serve(key(item)))
 		}
-		count := []attribute.KeyValue{batchCountKey.Int(len(all))}
+		count := []attribute.KeyValue{attribute.Int("messaging.batch.message_count", len(all))}
 		_ = Process(ctx, attemptOf(t, count, all...), func(ctx context.Context) error {
 			errs = next(ctx, items)
 			return ended(ctx, all, errs)
