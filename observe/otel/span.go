@@ -26,7 +26,7 @@ type Attempt struct {
 	// Links are the spans that asked for the attempt: see [RemoteLinks].
 	Links []trace.Link
 	// Parent is the parent of the span. Without it, the span begins a trace.
-	Parent trace.SpanContext
+	Parent     trace.SpanContext
 	Attributes []attribute.KeyValue // more attributes of the span
 
 	tracer trace.Tracer // in place of the Provider
