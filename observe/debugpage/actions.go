@@ -39,8 +39,9 @@ type target struct {
 }
 
 var actions = map[string]func(*target) error{
-	"retry":  onItem(stats.Operator.RetryNow, "no delay of the item is running"),
-	"cancel": onItem(cancel, "there is nothing to cancel: the item is done, or in flight"),
+	"retry": onItem(stats.Operator.RetryNow, "no delay of the item is running"),
+	"cancel": onItem(func(queue stats.Operator, item any) bool { return queue.Cancel(item).Any() },
+		"there is nothing to cancel: the item is done, or in flight"),
 	"pause":  onQueue(stats.Operator.Pause),
 	"resume": onQueue(stats.Operator.Resume),
 	"pause-group": func(t *target) error {
@@ -54,8 +55,6 @@ var actions = map[string]func(*target) error{
 	"resume-group": func(t *target) error { return t.onGroup(stats.Operator.ResumeGroup) },
 	"resize":       (*target).resize,
 }
-
-func cancel(queue stats.Operator, item any) bool { return queue.Cancel(item).Any() }
 
 // act answers a request for an action by a client that may read the page.
 func (h *handler) act(w http.ResponseWriter, r *http.Request) {
@@ -222,10 +221,9 @@ func (t *target) number(name string, least, greatest int) (int, error) {
 	return n, nil
 }
 
-// A button is a form with one button. Field is a number that the form asks for,
-// if any, with its Value. While is "true" or "false" if the button has an
-// effect only while the queue is paused, or is not, and Hidden reports that it
-// has none now.
+// A button is a form with one button, and a Field for a number, if any. While
+// is "true" or "false" if the button has an effect only while the queue is
+// paused, or is not, and Hidden reports that it has none now.
 type button struct {
 	Token, Queue, Action, Title, Item, Group string
 	Field, While                             string
@@ -256,7 +254,8 @@ func (h *handler) buttons(n named, q queueReport) (all []button) {
 			Action: "pause-group", Title: "Pause the group", Group: f.choice.text,
 			Field: "minutes", Value: defaultMinutes, Least: 1, Greatest: maxMinutes,
 		})
-		add(isPaused(f.Group), button{Action: "resume-group", Title: "Resume the group", Group: f.choice.text})
+		paused := f.Group["throttledBy"] == stats.ThrottledByPause.String()
+		add(paused, button{Action: "resume-group", Title: "Resume the group", Group: f.choice.text})
 	}
 	return all
 }

@@ -2,6 +2,7 @@ package debugpage
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -30,13 +31,9 @@ type histogram struct {
 	P50Seconds  any     `json:"p50Seconds"`
 	P90Seconds  any     `json:"p90Seconds"`
 	P99Seconds  any     `json:"p99Seconds"`
-	// Buckets has one for each doubling, from the first to the last that is not
-	// empty.
-	Buckets []bucket `json:"buckets"`
-	// Fine has the buckets behind the quantiles, eight for each doubling,
-	// without empty ones. The difference of two readings gives the quantiles of
-	// the durations between them.
-	Fine fineBuckets `json:"fine"`
+
+	Buckets []bucket    `json:"buckets"` // one for each doubling
+	Fine    fineBuckets `json:"fine"`    // eight for each doubling, to compare two readings
 }
 
 type fineBuckets struct {
@@ -113,8 +110,6 @@ func (d *durations) charts() []chart {
 	}
 }
 
-func (c chart) Hidden() bool { return c.Fleeting && c.Histogram.Count == 0 }
-
 const barPitch = 10 // the width for each bar of a chart that is 100 high
 
 type bar struct {
@@ -138,8 +133,6 @@ func (c chart) Bars() (bars []bar) {
 	return bars
 }
 
-func (c chart) Width() int { return max(1, len(c.Histogram.Buckets)) * barPitch }
-
 func (c chart) Label() string {
 	h := c.Histogram
 	if h.Count == 0 {
@@ -149,17 +142,17 @@ func (c chart) Label() string {
 	return c.Title + ": " + formatCount(h.Count) + " durations, half of them " + half
 }
 
+func (c chart) Hidden() bool  { return c.Fleeting && c.Histogram.Count == 0 }
+func (c chart) Width() int    { return max(1, len(c.Histogram.Buckets)) * barPitch }
 func (c chart) First() string { return c.label(0) }
 func (c chart) Last() string  { return c.label(len(c.Histogram.Buckets) - 1) }
 
 func (c chart) label(i int) string {
-	switch {
-	case len(c.Histogram.Buckets) == 0:
+	if len(c.Histogram.Buckets) == 0 {
 		return ""
-	case c.Histogram.Buckets[i].AtMostSeconds == nil:
-		return "> " + longestBound
 	}
-	return "≤ " + formatValue(asDuration, c.Histogram.Buckets[i].AtMostSeconds)
+	bound := c.Histogram.Buckets[i].AtMostSeconds
+	return orNone(bound != nil, "≤ "+formatValue(asDuration, bound), "> "+longestBound)
 }
 
 var longestBound = formatDuration((1 << highestPower) * time.Second)
@@ -215,12 +208,9 @@ const denseFrom = 257 // shards
 func newHeatMap(q quantity, shards entry) heatMap {
 	values := shards[q.field].([]uint64)
 	m := heatMap{Quantity: q, Dense: len(values) >= denseFrom}
-	sum, highest := uint64(0), 0
-	for i, v := range values {
+	sum, highest := uint64(0), slices.Index(values, slices.Max(values))
+	for _, v := range values {
 		sum += v
-		if v > values[highest] {
-			highest = i
-		}
 	}
 	// Levels are relative to the highest value. For shares they are relative to
 	// twice the mean, so that equal shards are in the middle.
@@ -248,8 +238,5 @@ func newHeatMap(q quantity, shards entry) heatMap {
 }
 
 func (q quantity) inWords(v, sum uint64) string {
-	if q.shared {
-		return formatShare(ratio(v, sum)) + " " + q.unit
-	}
-	return formatCount(v) + " " + q.unit
+	return orNone(q.shared, formatShare(ratio(v, sum)), formatCount(v)) + " " + q.unit
 }

@@ -52,7 +52,9 @@ type handler struct {
 const maxQueues = 1000
 
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	secure(w.Header())
+	for name, value := range headers {
+		w.Header().Set(name, value)
+	}
 	methods := []string{http.MethodGet, http.MethodHead}
 	if h.options.AllowActions != nil { // a POST is an action
 		methods = append(methods, http.MethodPost)
@@ -87,14 +89,10 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 const denied = "access denied: by default this page answers only clients on the same machine that request a local host; " +
 	"debugpage.Options.Allow changes that"
 
-func secure(header http.Header) {
-	for name, value := range map[string]string{
-		"Content-Security-Policy": contentSecurityPolicy, "X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY",
-		"Referrer-Policy": "same-origin", "Cross-Origin-Resource-Policy": "same-origin",
-		"Cache-Control": "no-store", "Vary": "Accept, User-Agent",
-	} {
-		header.Set(name, value)
-	}
+var headers = map[string]string{ // of all answers
+	"Content-Security-Policy": contentSecurityPolicy, "X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY",
+	"Referrer-Policy": "same-origin", "Cross-Origin-Resource-Policy": "same-origin",
+	"Cache-Control": "no-store", "Vary": "Accept, User-Agent",
 }
 
 // read returns a report about one queue, if the query selects it or there is
@@ -118,11 +116,13 @@ func (h *handler) read(q query) (report, error) {
 	case q.choice.by != "":
 		return r, errors.New("there are several queues: want queue as well")
 	default:
-		for _, n := range queues.matching(q.find) {
-			r.Queues = append(r.Queues, h.reader(n, q.rows).overview())
-		}
-		if q.problems {
-			r.Queues = slices.DeleteFunc(r.Queues, func(q queueReport) bool { return !q.Verdict.problem() })
+		for _, n := range queues.all {
+			if !strings.Contains(strings.ToLower(n.id), strings.ToLower(q.find)) {
+				continue
+			}
+			if one := h.reader(n, q.rows).overview(); !q.problems || one.Verdict.problem() {
+				r.Queues = append(r.Queues, one)
+			}
 		}
 		r.limit(maxQueues)
 	}

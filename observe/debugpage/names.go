@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"hash/maphash"
 	"reflect"
-	"slices"
-	"strings"
 	"sync"
 
 	"github.com/shardq/shardq"
@@ -18,13 +16,6 @@ type directory struct {
 	byID map[string]int
 }
 
-// matching returns the queues whose id contains a text, in upper or lower case.
-func (d directory) matching(text string) []named {
-	return slices.DeleteFunc(slices.Clone(d.all), func(n named) bool {
-		return !strings.Contains(strings.ToLower(n.id), strings.ToLower(text))
-	})
-}
-
 func (d directory) find(id string) (named, error) {
 	if i, ok := d.byID[id]; ok {
 		return d.all[i], nil
@@ -33,9 +24,9 @@ func (d directory) find(id string) (named, error) {
 }
 
 // names remembers the ids of the queues in the last list. Queues that share a
-// name are numbered, except the first. Numbers that follow from the order alone
-// would change when the first queue goes, and an open page would continue with
-// another queue.
+// name are numbered, except the first. If numbers followed from the order
+// alone, an open page would continue with another queue when the first one
+// goes.
 type names struct {
 	handler string // distinguishes the numbers from those of other handlers
 	mu      sync.Mutex
@@ -43,9 +34,9 @@ type names struct {
 	last    uint64             // the last number that was assigned
 }
 
-// An identity distinguishes a queue from others without keeping it alive.
-// Queues with equal hashes are distinguished by their place among these, from
-// 1. A queue that is not comparable, or nil, has the zero identity.
+// An identity distinguishes a queue without keeping it alive. Queues with equal
+// hashes differ in their place among these, from 1. A queue that is not
+// comparable, or nil, has the zero identity.
 type identity struct {
 	kind  reflect.Type
 	hash  uint64
@@ -69,9 +60,9 @@ func identify(queues []shardq.Inspector) []identity {
 	return identities
 }
 
-// nameAll returns a directory of queues. A queue keeps the id that it had in
-// the list before. Otherwise its id is its own name, with a number if it has
-// none or another queue has it.
+// nameAll returns a directory of queues. A queue keeps its id of the list
+// before. Otherwise that is its name, with a number if it has none or another
+// queue has it.
 func (n *names) nameAll(queues []shardq.Inspector) directory {
 	identities := identify(queues)
 	d := directory{each(queues, newNamed), make(map[string]int, len(queues))}
@@ -119,21 +110,16 @@ func (d directory) giveOthers() {
 	}
 }
 
-// instance returns a text that distinguishes a queue from all others, also
-// earlier ones.
-func (rd *reader) instance() string { return fmt.Sprintf("%s-%d", rd.names.handler, rd.number) }
-
-// A named is a queue with its own name, the title by which the page shows it,
-// and the id that selects it. Its number distinguishes it also from one that
-// had its id before, and is 0 if that is not known.
+// A named is a queue with its own name, the title that the page shows, and the
+// id that selects it. Its number tells it also from one that had its id before,
+// and is 0 if not known.
 type named struct {
 	queue           shardq.Inspector
 	name, title, id string
 	number          uint64
 }
 
-// newNamed returns a queue without an id. It has no name if Name panics, as a
-// nil queue does.
+// newNamed returns a queue without an id, and without a name if Name panics.
 func newNamed(queue shardq.Inspector) (n named) {
 	n = named{queue: queue, title: "unnamed"}
 	defer func() { _ = recover() }()
@@ -143,14 +129,13 @@ func newNamed(queue shardq.Inspector) (n named) {
 	return n
 }
 
-// operator returns what changes the queue, or nil.
 func (n named) operator() (operator stats.Operator) {
 	defer func() { _ = recover() }() // of a nil queue
 	return n.queue.Inspect().Operator()
 }
 
-// groupOperator is nil also without groups, because its methods about groups
-// would panic.
+// groupOperator is nil without groups, because its methods about groups would
+// panic.
 func (n named) groupOperator() stats.Operator {
 	if operator := n.operator(); operator != nil && n.queue.Inspect().Configuration().Groups {
 		return operator

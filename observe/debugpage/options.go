@@ -40,11 +40,9 @@ type Options struct {
 
 	// Title is the heading of the page. Defaults to "Work queues".
 	Title string
-
 	// MaxRows limits the rows of each table. A request may ask for fewer with
 	// ?rows=. Defaults to [DefaultMaxRows].
 	MaxRows int
-
 	// PollEvery is the interval at which an open and visible page polls.
 	// Defaults to [DefaultPollEvery].
 	PollEvery time.Duration
@@ -54,7 +52,6 @@ type Options struct {
 	//
 	// If nil, the page shows the item itself: see docs/guide/debugpage.md.
 	RedactKey func(queue string, item any) string
-
 	// RedactGroup returns the text to show in place of the name of a group.
 	RedactGroup func(queue, group string) string
 

@@ -78,7 +78,7 @@ type figure struct {
 	Meaning, Text, Limit string
 }
 
-var gauges = []heading{
+var gauges = each([]heading{
 	{"Ready", "gauges.ready", asCount, ""}, {"Oldest ready", "gauges.oldestReadySeconds", asDuration, ""},
 	{"In flight", "gauges.processing", asCount, ""}, {"Longest in flight", "gauges.oldestProcessingSeconds", asDuration, ""},
 	{"Unfinished work", "gauges.unfinishedSeconds", asDuration, ""}, {"Dirty", "gauges.dirty", asCount, ""},
@@ -90,12 +90,11 @@ var gauges = []heading{
 	{"Items in the limiter", "gauges.limited", asCount, ""}, {"Skew of the shards", "gauges.skew", asRatio, ""},
 	{"Keys with a pending value", "values.keys", asCount, ""}, {"Keys that linger", "values.lingering", asCount, ""},
 	{"Weight of pending values", "values.weight", asCount, ""}, {"Share of puts merged", "values.mergedShare", asShare, ""},
-}
+}, func(h heading) figure { return figure{heading: h} })
 
 var limits = map[string]string{"gauges.held": "gauges.capacity", "values.weight": "values.capacity"}
 
-// counters have the field, the title and the meaning of each.
-var counters = [][3]string{
+var counters = each([][3]string{
 	{"counters.added", "Added", "adds that requested a run"},
 	{"counters.deduplicated", "Deduplicated", "adds of items that were to run anyway"},
 	{"counters.handedOut", "Handed out", "items that Get returned"},
@@ -113,28 +112,20 @@ var counters = [][3]string{
 	{"values.put", "Values put", "values that were put and accepted"},
 	{"values.merged", "Values merged", "those of them whose key had a pending value"},
 	{"values.overCapacity", "Values over capacity", "times that the pending values exceeded the capacity"},
-}
+}, func(c [3]string) figure { return figure{heading: heading{c[1], c[0], asCount, ""}, Meaning: c[2]} })
 
-func (q queueReport) Now() (shown []figure) {
-	for _, h := range gauges {
-		shown = q.show(shown, h, "")
-	}
-	return shown
-}
+func (q queueReport) Now() []figure     { return q.figures(gauges) }
+func (q queueReport) Counted() []figure { return q.figures(counters) }
 
-func (q queueReport) Counted() (shown []figure) {
-	for _, c := range counters {
-		shown = q.show(shown, heading{c[1], c[0], asCount, ""}, c[2])
-	}
-	return shown
-}
-
-func (q queueReport) show(to []figure, h heading, meaning string) []figure {
-	if q.Values == nil && strings.HasPrefix(h.Field, "values.") {
-		return to
-	}
+func (q queueReport) figures(of []figure) (shown []figure) {
 	all := entry{"gauges": q.Gauges, "counters": q.Counters, "values": q.Values}
-	return append(to, figure{h, meaning, formatValue(h.Format, at(all, h.Field)), ofCapacity(asCount, at(all, limits[h.Field]))})
+	for _, f := range of {
+		if q.Values != nil || !strings.HasPrefix(f.Field, "values.") {
+			f.Text, f.Limit = formatValue(f.Format, at(all, f.Field)), ofCapacity(asCount, at(all, limits[f.Field]))
+			shown = append(shown, f)
+		}
+	}
+	return shown
 }
 
 func ofCapacity(format string, capacity any) string {
@@ -202,11 +193,11 @@ type verdict struct {
 	Text string `json:"text"`
 }
 
-const bad, warn, plain, good = "bad", "warn", "plain", "good" // the tones
+const bad, warn, plain, good = "bad", "warn", "plain", "good"
+
+var tones = []string{bad, warn, plain, good}
 
 func (v verdict) problem() bool { return v.Tone == bad || v.Tone == warn }
-
-func (v verdict) rank() int { return slices.Index([]string{bad, warn, plain, good}, v.Tone) }
 
 type rule struct {
 	name, tone string
@@ -271,7 +262,7 @@ func (r *reading) throttled() bool {
 // problemsFirst returns the queues in the order of their verdicts.
 func problemsFirst(queues []queueReport) []queueReport {
 	return slices.SortedStableFunc(slices.Values(queues), func(a, b queueReport) int {
-		return cmp.Compare(a.Verdict.rank(), b.Verdict.rank())
+		return cmp.Compare(slices.Index(tones, a.Verdict.Tone), slices.Index(tones, b.Verdict.Tone))
 	})
 }
 

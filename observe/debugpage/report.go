@@ -2,6 +2,7 @@ package debugpage
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 	"time"
@@ -121,8 +122,9 @@ func (rd *reader) guarded(read func() queueReport) (q queueReport) {
 }
 
 func (rd *reader) report(r *reading) queueReport {
-	return queueReport{
-		ID: rd.id, Name: rd.title, Instance: rd.instance(), Fault: r.fault, State: r.state(), Verdict: r.verdict(),
+	return queueReport{ // the instance distinguishes it from all others, also earlier ones
+		ID: rd.id, Name: rd.title, Instance: fmt.Sprintf("%s-%d", rd.names.handler, rd.number),
+		Fault: r.fault, State: r.state(), Verdict: r.verdict(),
 		Gauges: r.gauges(), Counters: r.counters(), Values: r.values(),
 	}
 }

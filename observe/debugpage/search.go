@@ -55,18 +55,6 @@ type choice struct {
 	worker   int
 }
 
-func (c choice) title() string {
-	switch c.by {
-	case "item":
-		return "Item"
-	case "group":
-		return "Items of the group"
-	case "worker":
-		return "Items of worker " + formatCount(c.worker)
-	}
-	return "Keys that begin with " + showItem(c.text).inWords()
-}
-
 // A foundReport has the items that a choice selects. It is complete unless
 // there were more items than one request visits. Failure is the last one of the
 // selected item that is still kept.
@@ -107,7 +95,11 @@ var states = []stats.State{stats.Processing, stats.Ready, stats.Delayed}
 // search finds the items that a choice selects. It looks up one item if it can,
 // and visits the others.
 func (rd *reader) search(list stats.Inspection, c choice) *foundReport {
-	f := &foundReport{Title: c.title(), Complete: true, choice: c}
+	titles := map[string]string{
+		"item": "Item", "group": "Items of the group", "worker": "Items of worker " + formatCount(c.worker),
+		"key": "Keys that begin with " + showItem(c.text).inWords(),
+	}
+	f := &foundReport{Title: titles[c.by], Complete: true, choice: c}
 	var first stats.Item[any]
 	found, others := false, true
 	switch c.by {
@@ -214,17 +206,11 @@ func (rd *reader) describeGroup(f *foundReport) {
 // same time, the discard is the last.
 func (rd *reader) lastFailure(id string) entry {
 	failed, discarded := rd.queue.Inspect().RecentFailures(maxMaxRows)
-	var last *stats.Failure[any]
-	for _, failures := range [][]stats.Failure[any]{discarded, failed} { // each has the newest first
-		i := slices.IndexFunc(failures, func(f stats.Failure[any]) bool { return itemID(f.Item) == id })
-		if i >= 0 && (last == nil || failures[i].Time.After(last.Time)) {
-			last = &failures[i]
-		}
-	}
-	if last == nil {
+	all := slices.DeleteFunc(slices.Concat(discarded, failed), func(f stats.Failure[any]) bool { return itemID(f.Item) != id })
+	if len(all) == 0 {
 		return nil
 	}
-	return rd.failedAttempt(*last)
+	return rd.failedAttempt(slices.MaxFunc(all, func(a, b stats.Failure[any]) int { return a.Time.Compare(b.Time) }))
 }
 
 func (f *foundReport) notices() []string {
@@ -237,8 +223,6 @@ func (f *foundReport) notices() []string {
 	return nil
 }
 
-func isPaused(group entry) bool { return group["throttledBy"] == stats.ThrottledByPause.String() }
-
 // direct looks up the item that is written as a text, without a search. If
 // others is false, no other is written so.
 func (rd *reader) direct(list stats.Inspection, text string) (info stats.Item[any], found, others bool) {
@@ -250,13 +234,12 @@ func (rd *reader) direct(list stats.Inspection, text string) (info stats.Item[an
 	return info, found, !found || !rd.isPlain(item)
 }
 
-func kindOf(list stats.Inspection) reflect.Type {
-	for _, state := range states {
-		for info := range list.All(state) {
-			return reflect.TypeOf(info.Item)
-		}
-	}
-	return nil
+func kindOf(list stats.Inspection) (kind reflect.Type) {
+	visit(list, func(info stats.Item[any]) bool {
+		kind = reflect.TypeOf(info.Item)
+		return false
+	})
+	return kind
 }
 
 func parseItem(kind reflect.Type, text string) (item any, ok bool) {
@@ -280,10 +263,8 @@ func parseItem(kind reflect.Type, text string) (item any, ok bool) {
 // asks before it looks the item up, so that its time does not tell whether the
 // queue holds a hidden item.
 func (rd *reader) isShownAs(item any, text string) bool {
-	if rd.handler.options.RedactKey == nil && keytext.Of(item, len(text)) == (keytext.Text{Beginning: text, Length: len(text)}) {
-		return true
-	}
-	return rd.key(item).Text == text
+	whole := keytext.Text{Beginning: text, Length: len(text)}
+	return rd.handler.options.RedactKey == nil && keytext.Of(item, len(text)) == whole || rd.key(item).Text == text
 }
 
 // isPlain reports whether no other item is written as the same text. With
