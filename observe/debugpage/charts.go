@@ -41,15 +41,13 @@ type fineBuckets struct {
 	Counts        []uint64 `json:"counts"`
 }
 
-// A bucket counts durations up to its bound, and beyond the previous one. The
-// last of all has no bound.
+// A bucket counts durations up to its bound. The last of all has no bound.
 type bucket struct {
 	AtMostSeconds any    `json:"atMostSeconds"`
 	Count         uint64 `json:"count"`
 }
 
-// newHistogram converts a histogram of durations that are known within
-// fineness.
+// newHistogram converts a histogram of durations known within fineness.
 func newHistogram(h stats.Histogram, fineness time.Duration) histogram {
 	bounded := func(d time.Duration) any { return known(inSeconds(d), d != math.MaxInt64) }
 	fine := fineBuckets{[]any{}, []uint64{}}
@@ -63,13 +61,12 @@ func newHistogram(h stats.Histogram, fineness time.Duration) histogram {
 	}
 }
 
-// The bounds of the shown buckets are these powers of two of a second. They are
-// also bounds of [stats.Histogram], so that no duration falls into two buckets.
+// The powers of two of a second that bound the shown buckets are also bounds of
+// [stats.Histogram], so that no duration falls into two.
 const lowestPower, highestPower = -30, 20
 
-// doublings returns the buckets of a histogram. All durations below the
-// fineness are in one, or overdue delays would start a row of thirty empty
-// buckets.
+// doublings returns the buckets. All durations below the fineness are in one,
+// or overdue delays would start a row of thirty empty buckets.
 func doublings(h stats.Histogram, fineness time.Duration) []bucket {
 	buckets, before := []bucket{}, uint64(0)
 	add := func(bound any, atMost uint64) {
@@ -90,8 +87,8 @@ func doublings(h stats.Histogram, fineness time.Duration) []bucket {
 	return buckets
 }
 
-// A chart shows the histogram at a path in the report of a queue. A fleeting
-// one is hidden while it is empty.
+// A chart shows the histogram at a path. A fleeting one is hidden while it is
+// empty.
 type chart struct {
 	Path, Title, Meaning, Since string
 	Histogram                   histogram
@@ -174,8 +171,8 @@ func (h histogram) Points() []point {
 	}
 }
 
-// A quantity is a value of each shard that the map of shards can show. A shared
-// one is shown as a share of the whole. The unit follows a value in a label.
+// A quantity of the shards can be shown as shares of the whole. Its unit
+// follows a value.
 type quantity struct {
 	Name, Title, field, unit string
 	shared                   bool
@@ -188,8 +185,8 @@ var quantities = []quantity{
 	{"adds", "Share of adds", "added", "of all adds", true},
 }
 
-// A heatMap has a cell for each shard, and a summary of the highest value. A
-// dense one has no room for text in its cells.
+// A heatMap has a cell for each shard. A dense one has no room for text in its
+// cells.
 type heatMap struct {
 	Quantity quantity
 	Cells    []heatCell
@@ -197,9 +194,8 @@ type heatMap struct {
 	Dense    bool
 }
 
-// A heatCell shows a shard. Level is 0 for nothing, and 1 to 9 otherwise.
 type heatCell struct {
-	Level       int
+	Level       int // 0 for nothing, and 1 to 9 otherwise
 	Text, Label string
 }
 

@@ -10,7 +10,6 @@ import (
 	"github.com/shardq/shardq/stats"
 )
 
-// A directory has all queues in order, and their indexes by id.
 type directory struct {
 	all  []named
 	byID map[string]int
@@ -31,7 +30,7 @@ type names struct {
 	handler string // distinguishes the numbers from those of other handlers
 	mu      sync.Mutex
 	known   map[identity]named // without their queues
-	last    uint64             // the last number that was assigned
+	last    uint64             // number that was assigned
 }
 
 // An identity distinguishes a queue without keeping it alive. Queues with equal
@@ -43,8 +42,7 @@ type identity struct {
 	place int
 }
 
-// seed makes identities, and the ids of items and groups. It is random, so that
-// an id says nothing about a key that is redacted.
+// seed is random, so that an id says nothing about a key that is redacted.
 var seed = maphash.MakeSeed()
 
 func identify(queues []shardq.Inspector) []identity {

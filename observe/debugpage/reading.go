@@ -22,15 +22,18 @@ type reading struct {
 }
 
 func (r *reading) gauges() entry {
-	s := &r.stats
+	s, ready, processing := &r.stats, time.Duration(0), time.Duration(0)
+	for i := range s.PerShard {
+		ready, processing = max(ready, s.PerShard[i].OldestReady), max(processing, s.PerShard[i].OldestProcessing)
+	}
 	g := entry{
 		"ready": s.Ready, "processing": s.Processing, "delayed": s.Delayed, "held": s.Held, "capacity": s.Capacity,
 		"groups": s.Groups, "throttled": s.Throttled, "parked": s.Parked, "workers": s.Workers,
 		"stuck": r.stuck, "stuckAtLeast": r.stuckAtLeast, "paused": s.Paused,
 		"ratePerSecond": known(s.Rate.PerSecond, s.Rate.PerSecond > 0), "outageFailures": s.OutageFailures,
 		"limited": known(s.Limited, s.Limited >= 0 && r.fault == ""), "skew": s.Skew(),
-		"oldestReadySeconds":      r.oldest(func(s *stats.Shard) time.Duration { return s.OldestReady }),
-		"oldestProcessingSeconds": r.oldest(func(s *stats.Shard) time.Duration { return s.OldestProcessing }),
+		"oldestReadySeconds":      known(inSeconds(ready), r.options.Ages),
+		"oldestProcessingSeconds": known(inSeconds(processing), r.options.Ages),
 		"nextDueSeconds":          until(r.now, s.NextDue),
 		"dirty":                   nil, "depth": nil, "unfinishedSeconds": nil,
 	}
@@ -38,14 +41,6 @@ func (r *reading) gauges() entry {
 		g["dirty"], g["depth"], g["unfinishedSeconds"] = m.Dirty, m.Depth, inSeconds(m.Unfinished)
 	}
 	return g
-}
-
-func (r *reading) oldest(age func(*stats.Shard) time.Duration) any {
-	oldest := time.Duration(0)
-	for i := range r.stats.PerShard {
-		oldest = max(oldest, age(&r.stats.PerShard[i]))
-	}
-	return known(inSeconds(oldest), r.options.Ages)
 }
 
 func (r *reading) counters() entry {
@@ -221,8 +216,12 @@ var rules = []rule{
 		held, capacity := r.limited()
 		return "full: " + formatBrief(held) + " of " + formatBrief(capacity)
 	}},
-	{"no workers", bad, (*reading).unattended, func(r *reading) string { return "no workers: " + r.ready() }},
-	{"throttled", warn, (*reading).throttled, func(r *reading) string { return "throttled: " + r.ready() + ", workers wait" }},
+	{"no workers", bad, func(r *reading) bool {
+		return r.stats.Ready > 0 && r.stats.Workers == 0 && r.stats.Parked == 0 && r.stats.Processing == 0
+	}, func(r *reading) string { return "no workers: " + r.ready() }},
+	{"throttled", warn, func(r *reading) bool { // only the groups, or the rate of the queue, keep consumers from what is ready
+		return r.stats.Ready > 0 && r.stats.Parked > 0 && (r.stats.Throttled > 0 || r.stats.Rate.PerSecond > 0)
+	}, func(r *reading) string { return "throttled: " + r.ready() + ", workers wait" }},
 	{"shutting down", warn, func(r *reading) bool { return r.state() == shuttingDown }, func(r *reading) string {
 		return "shutting down: " + formatCount(r.stats.Held) + " left"
 	}},
@@ -247,18 +246,6 @@ func (r *reading) limited() (held, capacity int) {
 	return r.stats.Held, r.stats.Capacity
 }
 
-func (r *reading) unattended() bool {
-	s := &r.stats
-	return s.Ready > 0 && s.Workers == 0 && s.Parked == 0 && s.Processing == 0
-}
-
-// throttled reports whether consumers are parked while items are ready. Only
-// the groups, or the rate of the queue, keep them from these.
-func (r *reading) throttled() bool {
-	s := &r.stats
-	return s.Ready > 0 && s.Parked > 0 && (s.Throttled > 0 || s.Rate.PerSecond > 0)
-}
-
 // problemsFirst returns the queues in the order of their verdicts.
 func problemsFirst(queues []queueReport) []queueReport {
 	return slices.SortedStableFunc(slices.Values(queues), func(a, b queueReport) int {
@@ -266,8 +253,7 @@ func problemsFirst(queues []queueReport) []queueReport {
 	})
 }
 
-// limit leaves out the last of the queues with the best verdicts. The others
-// keep their order.
+// limit leaves out the last of the queues with the best verdicts.
 func (r *report) limit(most int) {
 	out := map[string]bool{}
 	for _, q := range problemsFirst(r.Queues)[min(most, len(r.Queues)):] {

@@ -71,11 +71,8 @@ type seconds float64
 func inSeconds(d time.Duration) seconds { return seconds(d.Seconds()) }
 
 func (s seconds) duration() time.Duration {
-	nanoseconds := math.Round(float64(s) * float64(time.Second))
-	if nanoseconds >= math.MaxInt64 { // the conversion would overflow
-		return math.MaxInt64
-	}
-	return time.Duration(max(nanoseconds, math.MinInt64))
+	const longest = math.MaxInt64 - 1023 // the next greater float64 would overflow
+	return time.Duration(max(math.MinInt64, min(math.Round(float64(s)*float64(time.Second)), longest)))
 }
 
 func known[V any](value V, is bool) any {
@@ -105,23 +102,24 @@ type reader struct {
 	now     time.Time // of the queue's clock
 }
 
-func (h *handler) reader(n named, rows int) *reader {
-	return &reader{handler: h, named: n, rows: rows}
-}
+func (h *handler) reader(n named, rows int) *reader { return &reader{handler: h, named: n, rows: rows} }
 
 // guarded returns what read returns, or that it panicked, as a limiter may, or
 // an Inspector of the program.
 func (rd *reader) guarded(read func() queueReport) (q queueReport) {
 	defer func() {
 		if recover() != nil {
-			q = rd.report(&reading{fault: "reading this queue panicked"})
+			q = rd.report(&reading{fault: "reading this queue panicked"}, false)
 		}
 	}()
 	rd.options = rd.queue.Inspect().Configuration()
 	return read()
 }
 
-func (rd *reader) report(r *reading) queueReport {
+func (rd *reader) report(r *reading, isStuck bool) queueReport {
+	if isStuck {
+		r.stuck, r.stuckAtLeast = rd.countStuck()
+	}
 	return queueReport{ // the instance distinguishes it from all others, also earlier ones
 		ID: rd.id, Name: rd.title, Instance: fmt.Sprintf("%s-%d", rd.names.handler, rd.number),
 		Fault: r.fault, State: r.state(), Verdict: r.verdict(),
@@ -132,12 +130,13 @@ func (rd *reader) report(r *reading) queueReport {
 func (rd *reader) overview() queueReport {
 	return rd.guarded(func() queueReport {
 		r := &reading{stats: rd.queue.Stats(), options: rd.options}
-		isStuck := func(s stats.Shard) bool { return s.OldestProcessing >= rd.options.StuckAfter }
-		if rd.options.StuckAfter > 0 && slices.ContainsFunc(r.stats.PerShard, isStuck) {
+		isStuck := rd.options.StuckAfter > 0 && slices.ContainsFunc(r.stats.PerShard, func(s stats.Shard) bool {
+			return s.OldestProcessing >= rd.options.StuckAfter
+		})
+		if isStuck {
 			rd.now = rd.clock()
-			r.stuck, r.stuckAtLeast = rd.countStuck()
 		}
-		return rd.report(r)
+		return rd.report(r, isStuck)
 	})
 }
 
@@ -167,10 +166,7 @@ func (rd *reader) whole() queueReport {
 			options:         rd.options,
 		}
 		r := &reading{stats: s, options: rd.options, now: rd.now}
-		if slices.ContainsFunc(detail.Processing, func(e entry) bool { return e["stuck"] == true }) {
-			r.stuck, r.stuckAtLeast = rd.countStuck()
-		}
-		q := rd.report(r)
+		q := rd.report(r, slices.ContainsFunc(detail.Processing, func(e entry) bool { return e["stuck"] == true }))
 		q.Detail = detail
 		return q
 	})
@@ -192,9 +188,9 @@ func addText(to entry, name string, text shownKey) {
 
 // keyed adds the key of an item, and the id that selects it.
 func (rd *reader) keyed(item any, e entry) entry {
-	addText(e, "key", rd.key(item))
 	id := itemID(item)
 	e["id"] = id
+	addText(e, "key", rd.key(item))
 	rd.shown.add(id, item)
 	return e
 }
@@ -214,8 +210,6 @@ func (rd *reader) item(info stats.Item[any]) entry {
 	return e
 }
 
-// isStuck reports whether an item has been in flight for StuckAfter, as far as
-// is known.
 func (rd *reader) isStuck(info stats.Item[any]) bool {
 	after := rd.options.StuckAfter
 	return info.State == stats.Processing && after > 0 && !info.Since.IsZero() && rd.now.Sub(info.Since) >= after
@@ -226,8 +220,7 @@ const (
 	batchRows = 1000 // items in flight that are read to find the workers of batches
 )
 
-// countStuck counts the stuck items, at least. It visits the items in flight,
-// so it is called only if one is stuck.
+// countStuck counts the stuck items, at least. It visits all items in flight.
 func (rd *reader) countStuck() (count int, atLeast bool) {
 	visited := 0
 	for info := range rd.queue.Inspect().All(stats.Processing) {
@@ -272,8 +265,7 @@ func byWorker(infos []stats.Item[any]) (first []stats.Item[any], sizes []int) {
 	return first, sizes
 }
 
-// groups returns the groups with the most ready items. It reads all groups, and
-// keeps only these.
+// groups returns the groups with the most ready items.
 func (rd *reader) groups(ready int) []entry {
 	top := topk.New(rd.rows, func(a, b stats.Group) int {
 		return cmp.Or(cmp.Compare(b.Ready, a.Ready), cmp.Compare(b.Processing, a.Processing), cmp.Compare(a.Group, b.Group))

@@ -12,10 +12,9 @@ import (
 	"strings"
 )
 
-// A query has the parameters of a request. hasQueue and hasHeat report whether
-// it names a queue, and a quantity of the map of shards. asked is the number of
-// rows that it asks for, or 0. A browser without JavaScript reloads the page
-// after refresh seconds, unless that is 0.
+// A query has the parameters of a request. asked is the number of rows that it
+// asks for, or 0. A browser without JavaScript reloads the page after refresh
+// seconds, unless that is 0.
 type query struct {
 	format, queue, heat, find   string
 	hasQueue, hasHeat, problems bool
@@ -110,8 +109,8 @@ func number(name, value string, least, greatest int) (int, error) {
 	return n, nil
 }
 
-// negotiated returns the format of a request that does not name one: the first
-// in Accept that is known. Without one, curl and similar clients get text.
+// negotiated returns the first known format in Accept. Without one, curl and
+// the like get text.
 func negotiated(r *http.Request) string {
 	for part := range strings.SplitSeq(r.Header.Get("Accept"), ",") {
 		media, _, _ := strings.Cut(part, ";")

@@ -13,7 +13,6 @@ import (
 	"github.com/shardq/shardq/stats"
 )
 
-// itemID and groupID return a text that selects an item or a group.
 func itemID(item any) string      { return fmt.Sprintf("%016x", maphash.Comparable(seed, item)) }
 func groupID(group string) string { return fmt.Sprintf("%016x", maphash.String(seed, group)) }
 
@@ -22,8 +21,8 @@ const (
 	maxVisited = 200_000 // items that one request visits
 )
 
-// shownItems remembers the items that were shown last, so that an id leads to
-// its item without a search. It keeps them alive.
+// shownItems remembers the items that were shown last, and keeps them alive, so
+// that an id leads to its item without a search.
 type shownItems struct {
 	mu sync.Mutex
 	// recent takes the place of older when it has half of maxShown.
@@ -48,16 +47,15 @@ func (s *shownItems) get(id string) (item any, ok bool) {
 	return item, ok
 }
 
-// A choice selects items of a queue by "key", "item", which is an id, "group"
-// or "worker", or nothing.
+// A choice selects items by "key", "item", which is an id, "group" or "worker",
+// or nothing.
 type choice struct {
 	by, text string
 	worker   int
 }
 
 // A foundReport has the items that a choice selects. It is complete unless
-// there were more items than one request visits. Failure is the last one of the
-// selected item that is still kept.
+// there were more than one request visits.
 type foundReport struct {
 	Title              string  `json:"title"`
 	Items              []entry `json:"items"`
@@ -92,8 +90,7 @@ func (rd *reader) read(c choice) queueReport {
 
 var states = []stats.State{stats.Processing, stats.Ready, stats.Delayed}
 
-// search finds the items that a choice selects. It looks up one item if it can,
-// and visits the others.
+// search looks up one item if it can, and visits the others.
 func (rd *reader) search(list stats.Inspection, c choice) *foundReport {
 	titles := map[string]string{
 		"item": "Item", "group": "Items of the group", "worker": "Items of worker " + formatCount(c.worker),
@@ -141,9 +138,8 @@ func visit(list stats.Inspection, do func(stats.Item[any]) bool) (complete bool)
 	return true
 }
 
-// byID returns the item with an id. It looks up an item that a page has shown,
-// and searches for any other. Unless complete, the queue may hold an item that
-// was not found.
+// byID looks up an item that a page has shown, and searches for any other.
+// Unless complete, the queue may hold an item that was not found.
 func (rd *reader) byID(list stats.Inspection, id string) (info stats.Item[any], found, complete bool) {
 	if item, ok := rd.shown.get(id); ok {
 		info, found = list.Lookup(item)
@@ -223,8 +219,8 @@ func (f *foundReport) notices() []string {
 	return nil
 }
 
-// direct looks up the item that is written as a text, without a search. If
-// others is false, no other is written so.
+// direct looks up the item that is written as a text. Unless others, no other
+// is.
 func (rd *reader) direct(list stats.Inspection, text string) (info stats.Item[any], found, others bool) {
 	item, ok := parseItem(kindOf(list), text)
 	if !ok || !rd.isShownAs(item, text) {
@@ -258,17 +254,17 @@ func parseItem(kind reflect.Type, text string) (item any, ok bool) {
 	return reflect.ValueOf(parsed).Convert(kind).Interface(), err == nil
 }
 
-// isShownAs reports whether a search for a text may find an item: by the text
-// that the page shows, or by the whole text if no option hides keys. direct
-// asks before it looks the item up, so that its time does not tell whether the
-// queue holds a hidden item.
+// isShownAs reports whether a search for a text may find an item: by the shown
+// text, or by the whole text if no option hides keys. direct asks before it
+// looks the item up, so that its time does not tell whether the queue holds a
+// hidden item.
 func (rd *reader) isShownAs(item any, text string) bool {
 	whole := keytext.Text{Beginning: text, Length: len(text)}
 	return rd.handler.options.RedactKey == nil && keytext.Of(item, len(text)) == whole || rd.key(item).Text == text
 }
 
-// isPlain reports whether no other item is written as the same text. With
-// RedactKey, a String method, or items of several types, others may be.
+// isPlain reports whether no other item is written as the same text, as with
+// RedactKey, a String method, or several types.
 func (rd *reader) isPlain(item any) bool {
 	_, described := item.(fmt.Stringer)
 	return rd.handler.options.RedactKey == nil && !described && reflect.TypeOf(item).String() == rd.options.Item

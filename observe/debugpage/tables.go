@@ -121,8 +121,7 @@ func (q queueReport) foundTables() (all []table) {
 func unless(there bool, missing string) string { return orNone(there, "", missing) }
 
 // A highlight is a line below the verdict of a narrow page, where the tables
-// are below the first screen. The script updates it. It is hidden if Key is
-// empty.
+// are below the first screen. It is hidden if Key is empty.
 type highlight struct {
 	Path, Title string // of the rows in the report, and of the section
 	Key, Text   string // of the first row
@@ -155,8 +154,7 @@ func (d *detailReport) Highlights() []highlight {
 }
 
 // A table has rows, for the page and for the text. Path is where they are in
-// the report of a queue, or "queues". Note says what is missing, and Empty
-// stands in place of rows.
+// the report. Note says what is missing, and Empty stands in place of rows.
 type table struct {
 	Path, Title, Note, Empty string
 
@@ -166,8 +164,8 @@ type table struct {
 	Rows    []row
 }
 
-// A heading describes a column: where the value is in an entry, and how it is
-// shown. Sort is "ascending" or "descending" if the rows are sorted by it.
+// A heading describes a column. Sort is "ascending" or "descending" if rows are
+// sorted by it.
 type heading struct{ Title, Field, Format, Sort string }
 
 // Live reports whether a column makes sense only while the page updates itself.
@@ -183,8 +181,8 @@ type row struct {
 	ID    string // where the order may change
 }
 
-// A cell is a value as it is shown. Tone is that of a verdict, and Percent the
-// length of the bar of a share.
+// A cell is a value as it is shown. Tone is that of a verdict, and Percent of a
+// share.
 type cell struct {
 	shownKey
 	Format, Tone string
@@ -194,9 +192,8 @@ type cell struct {
 	More         *more
 }
 
-// more links to n further items of the worker.
 type more struct {
-	N  int
+	N  int // of the worker
 	To string
 }
 
@@ -207,8 +204,8 @@ const (
 	asWorker, asRate, asGraph                                   = "worker", "rate", "graph"
 )
 
-// table returns a table of entries. Its rows link to pages of the queue, by the
-// parameter that selects an item, a group or a queue by its id.
+// table returns a table of entries. Rows link to pages by a parameter with
+// their id.
 func (q queueReport) table(path, title, empty, link string, entries []entry, columns ...heading) table {
 	t := table{Path: path, Title: title, Empty: empty, Columns: columns}
 	for _, e := range entries {
