@@ -1,8 +1,8 @@
 package debugpage
 
 import (
+	"cmp"
 	"crypto/subtle"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -63,11 +63,8 @@ func (h *handler) act(w http.ResponseWriter, r *http.Request) {
 	attributes := append([]any{"action", t.form.Get("action"), "remote", r.RemoteAddr}, t.logged...)
 	if err != nil {
 		h.logRefusal(append(attributes, "error", err)...)
-		status := http.StatusInternalServerError
-		if refused := (refusal{}); errors.As(err, &refused) {
-			status = refused.status
-		}
-		http.Error(w, err.Error(), status)
+		refused, _ := err.(refusal)
+		http.Error(w, err.Error(), cmp.Or(refused.status, http.StatusInternalServerError))
 		return
 	}
 	h.options.Logger.Info("debugpage: did an action", attributes...)

@@ -215,10 +215,8 @@ func newHeatMap(q quantity, shards entry) heatMap {
 		scale = 2 * float64(sum) / float64(len(values))
 	}
 	for i, v := range values {
-		cell := heatCell{Text: formatShort(v), Label: "shard " + formatCount(i) + ": " + q.inWords(v, sum)}
-		if q.shared {
-			cell.Text = strings.ReplaceAll(formatShare(ratio(v, sum)), " ", "")
-		}
+		text := orNone(q.shared, strings.ReplaceAll(formatShare(ratio(v, sum)), " ", ""), formatShort(v))
+		cell := heatCell{Text: text, Label: "shard " + formatCount(i) + ": " + q.inWords(v, sum)}
 		if v > 0 {
 			cell.Level = min(9, 1+int(8*float64(v)/scale))
 		}

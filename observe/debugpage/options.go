@@ -31,9 +31,9 @@ type Options struct {
 	// if AllowActions is set.
 	Queues []shardq.Inspector
 
-	// List returns further queues to show, for a program that creates and
-	// closes queues while it runs. The same queue must be the same value each
-	// time.
+	// List returns further queues to show, once in each request, for a program
+	// that creates and closes queues. The same queue must be the same value
+	// each time.
 	List func() []shardq.Inspector
 
 	// Title is the heading of the page. Defaults to "Work queues".

@@ -188,22 +188,20 @@ func addText(to entry, name string, text shownKey) {
 
 // keyed adds the key of an item, and the id that selects it.
 func (rd *reader) keyed(item any, e entry) entry {
-	id := itemID(item)
-	e["id"] = id
 	addText(e, "key", rd.key(item))
+	id := itemID(item)
 	rd.shown.add(id, item)
+	e["id"] = id
 	return e
 }
 
 func (rd *reader) item(info stats.Item[any]) entry {
 	e := rd.keyed(info.Item, entry{
 		"ageSeconds": until(info.Since, rd.now), "dueSeconds": until(rd.now, info.Deadline),
-		"attempts": info.Attempts, "attempt": info.Attempts + 1, "state": info.State.String(), "worker": info.Worker,
+		"attempts": info.Attempts, "attempt": info.Attempts + 1, "worker": info.Worker,
+		"state": orNone(info.State == stats.Processing, "in flight", info.State.String()),
 		"dirty": info.Dirty, "group": "", "priority": info.Priority, "shard": info.Shard, "stuck": rd.isStuck(info),
 	})
-	if info.State == stats.Processing {
-		e["state"] = "in flight"
-	}
 	if rd.options.Groups {
 		addText(e, "group", rd.group(info.Group))
 	}
@@ -283,17 +281,14 @@ func (rd *reader) groupOf(info stats.Group, ready int) entry {
 		"ready":              info.Ready,
 		"share":              min(ratio(uint64(info.Ready), uint64(ready)), 1), // of two readings
 		"oldestReadySeconds": until(info.Oldest, rd.now), "processing": info.Processing, "held": info.Held, "weight": info.Weight,
-		"throttled": info.Throttled, "throttledBy": info.Reason.String(), "pauseLeftSeconds": until(rd.now, info.PausedUntil),
-		"limit": info.Limit, "ratePerSecond": nil, "shard": info.Shard,
+		"throttled": info.Throttled, "pauseLeftSeconds": until(rd.now, info.PausedUntil),
+		"throttledBy": orNone(info.Paused, stats.ThrottledByPause.String(), info.Reason.String()), // also if nothing is ready
+		"limit":       info.Limit, "ratePerSecond": nil, "shard": info.Shard, "id": groupID(info.Group),
 	}
 	addText(e, "group", rd.group(info.Group))
-	if info.Paused { // also if nothing is ready
-		e["throttledBy"] = stats.ThrottledByPause.String()
-	}
 	if info.Rate.PerSecond > 0 {
 		e["ratePerSecond"], e["burst"] = info.Rate.PerSecond, max(info.Rate.Burst, 1)
 	}
-	e["id"] = groupID(info.Group)
 	return e
 }
 
@@ -339,17 +334,13 @@ func (rd *reader) failedAttempt(f stats.Failure[any]) entry {
 }
 
 func newShards(shards []stats.Shard, ages bool) entry {
-	e := entry{
-		"ready":              each(shards, func(s stats.Shard) uint64 { return uint64(s.Ready) }),
-		"processing":         each(shards, func(s stats.Shard) uint64 { return uint64(s.Processing) }),
-		"delayed":            each(shards, func(s stats.Shard) uint64 { return uint64(s.Delayed) }),
-		"held":               each(shards, func(s stats.Shard) uint64 { return uint64(s.Held) }),
-		"added":              each(shards, func(s stats.Shard) uint64 { return s.Added }),
-		"oldestReadySeconds": nil, "oldestProcessingSeconds": nil,
+	return entry{
+		"ready":                   each(shards, func(s stats.Shard) uint64 { return uint64(s.Ready) }),
+		"processing":              each(shards, func(s stats.Shard) uint64 { return uint64(s.Processing) }),
+		"delayed":                 each(shards, func(s stats.Shard) uint64 { return uint64(s.Delayed) }),
+		"held":                    each(shards, func(s stats.Shard) uint64 { return uint64(s.Held) }),
+		"added":                   each(shards, func(s stats.Shard) uint64 { return s.Added }),
+		"oldestReadySeconds":      known(each(shards, func(s stats.Shard) seconds { return inSeconds(s.OldestReady) }), ages),
+		"oldestProcessingSeconds": known(each(shards, func(s stats.Shard) seconds { return inSeconds(s.OldestProcessing) }), ages),
 	}
-	if ages {
-		e["oldestReadySeconds"] = each(shards, func(s stats.Shard) seconds { return inSeconds(s.OldestReady) })
-		e["oldestProcessingSeconds"] = each(shards, func(s stats.Shard) seconds { return inSeconds(s.OldestProcessing) })
-	}
-	return e
 }

@@ -79,10 +79,16 @@ func (rd *reader) read(c choice) queueReport {
 		rd.now = rd.clock()
 		q.Found = rd.search(rd.queue.Inspect(), c)
 		switch c.by {
-		case "group":
-			rd.describeGroup(q.Found)
 		case "item":
 			q.Found.Failure = rd.lastFailure(c.text)
+		case "group":
+			for info := range rd.queue.Groups() {
+				if groupID(info.Group) == c.text {
+					q.Found.Group = rd.groupOf(info, rd.queue.Stats().Ready)
+					q.Found.OldestReadySeconds = q.Found.Group["oldestReadySeconds"]
+					break
+				}
+			}
 		}
 		return q
 	})
@@ -186,16 +192,6 @@ func (f *foundReport) add(info stats.Item[any], exact bool, limit int) {
 
 func (f *foundReport) isOne() bool {
 	return f.Complete && f.matches == 1 && (f.choice.by == "item" || f.choice.by == "key")
-}
-
-func (rd *reader) describeGroup(f *foundReport) {
-	for info := range rd.queue.Groups() {
-		if groupID(info.Group) == f.choice.text {
-			f.Group = rd.groupOf(info, rd.queue.Stats().Ready)
-			f.OldestReadySeconds = f.Group["oldestReadySeconds"]
-			return
-		}
-	}
 }
 
 // lastFailure returns the last failure of an item that is kept. Of two at the
