@@ -18,33 +18,31 @@ const perDoubling = 1 << Schema
 
 // Buckets are the buckets of a histogram of seconds.
 type Buckets struct {
-	// Zero is the number of durations of zero.
-	Zero uint64
-	// First is the number of the first bucket. Counts has the numbers of
-	// durations in it and in the following buckets. Bucket i has the durations
+	Zero uint64 // the number of durations of zero
+	// Counts begins with the bucket number First. Bucket i has the durations
 	// that are longer than 2^((i-1)/8) s and at most 2^(i/8) s.
 	First  int
 	Counts []uint64
 }
 
-// longest is the number of the first bucket beyond twelve days, the largest
-// bound of a queue's histogram. It has all longer durations.
+// longest has all durations beyond twelve days, the largest bound of a queue's
+// histogram.
 const longest = 20*perDoubling + 1
 
-// Of returns the buckets of a histogram. They are exact, because the bounds of
-// a queue's buckets include all of theirs.
+// Of returns exact buckets, because the bounds of a queue's buckets include all
+// of theirs.
 func Of(h stats.Histogram) (b Buckets) {
 	for bound, n := range h.Buckets() {
 		if bound == 0 {
 			b.Zero = n
-			continue
+		} else {
+			b.add(bucketOf(bound), n)
 		}
-		b.add(bucketOf(bound), n)
 	}
 	return b
 }
 
-// add adds to a bucket. The caller adds in ascending order of buckets.
+// add is called in ascending order of buckets.
 func (b *Buckets) add(bucket int, n uint64) {
 	if len(b.Counts) == 0 {
 		b.First = bucket
@@ -55,17 +53,15 @@ func (b *Buckets) add(bucket int, n uint64) {
 }
 
 // fractions has the bounds within a doubling, halved to match [math.Frexp].
-var fractions = makeFractions()
-
-func makeFractions() (bounds [perDoubling]float64) {
+var fractions = func() (bounds [perDoubling]float64) {
 	for i := range bounds {
 		bounds[i] = math.Exp2(float64(i)/perDoubling) / 2
 	}
 	return bounds
-}
+}()
 
-// bucketOf returns the number of the bucket of d, which must be more than 0. d
-// is the upper bound of a bucket and represents all of its durations.
+// bucketOf returns the number of the bucket of d > 0, the upper bound of a
+// queue's bucket.
 func bucketOf(d time.Duration) int {
 	if d == math.MaxInt64 {
 		return longest

@@ -1,6 +1,5 @@
-// Package keytext formats items as short texts, for a log or a page. An item
-// may be huge, have methods that panic, or be a pointer to memory that its
-// worker is about to change.
+// Package keytext formats items as short texts, for a log or a page. An item may
+// be huge, have methods that panic, or point to memory that its worker changes.
 package keytext
 
 import (
@@ -10,23 +9,16 @@ import (
 	"unicode/utf8"
 )
 
-// maxElements limits the elements of an array that are written, and the parts
-// that are visited once the beginning of the item is complete.
-const maxElements = 64
+const maxElements = 64 // of an array, and parts to visit once the beginning is complete
 
-// A Text is the %v format of an item, or the beginning of that.
+// A Text is the %v format of an item, or its beginning.
 type Text struct {
-	// Beginning is the text, or as much as the caller asked for, cut between
-	// two runes.
-	Beginning string
-	// Length is the length of the whole text in bytes.
-	Length int
+	Beginning string // the text, or as much as the caller asked for, cut between two runes
+	Length    int    // of the whole text in bytes
 }
 
-// IsCut reports whether Beginning is shorter than the whole text.
 func (t Text) IsCut() bool { return t.Length > len(t.Beginning) }
 
-// String returns the beginning, followed by an ellipsis if it is cut.
 func (t Text) String() string {
 	if t.IsCut() {
 		return t.Beginning + "…"
@@ -34,31 +26,29 @@ func (t Text) String() string {
 	return t.Beginning
 }
 
-// Of formats an item in at most the given number of bytes. If a String method
-// of the item panics, the text says so. Of follows no pointer, because its
-// target may change meanwhile.
+// Of formats an item in at most the given number of bytes, or says that its
+// String method panics. It follows no pointer, because its target may change.
 func Of(item any, most int) (text Text) {
+	const panicked = "(its String method panicked)"
 	defer func() {
 		if recover() != nil {
-			const panicked = "(its String method panicked)"
 			text = Text{panicked, len(panicked)}
 		}
 	}()
 	w := writer{most: most, left: maxElements}
 	w.write(reflect.ValueOf(item))
-	return w.text()
+	return Text{Cut(w.kept.String(), most), w.length}
 }
 
 // A writer keeps the beginning of the text, and counts the length of all of it.
 type writer struct {
-	kept   strings.Builder
-	length int
-	most   int
-	left   int // parts to visit at most after the beginning is complete
+	kept         strings.Builder
+	length, most int
+	left         int // parts to visit after the beginning is complete
 }
 
-// add writes a text. It keeps one byte more than allowed, which shows whether
-// the last rune is whole.
+// add keeps a byte more than allowed, which shows whether the last rune is
+// whole.
 func (w *writer) add(text string) {
 	if free := w.most + 1 - w.kept.Len(); free > 0 {
 		w.kept.WriteString(text[:min(len(text), free)])
@@ -81,13 +71,9 @@ func (w *writer) write(v reflect.Value) {
 	case reflect.Interface:
 		w.write(v.Elem())
 	case reflect.Struct:
-		w.add("{")
-		w.writeParts(v.NumField(), v.NumField(), v.Field)
-		w.add("}")
+		w.writeParts("{}", v.NumField(), v.NumField(), v.Field)
 	case reflect.Array:
-		w.add("[")
-		w.writeParts(v.Len(), maxElements, v.Index)
-		w.add("]")
+		w.writeParts("[]", v.Len(), maxElements, v.Index)
 	case reflect.Pointer, reflect.Chan, reflect.UnsafePointer:
 		w.add(fmt.Sprintf("(%s)(%#x)", v.Type(), v.Pointer()))
 	default: // booleans and numbers
@@ -95,37 +81,27 @@ func (w *writer) write(v reflect.Value) {
 	}
 }
 
-// writeParts writes at most that many of the n parts of an item, and the number
-// of the others.
-func (w *writer) writeParts(n, most int, part func(int) reflect.Value) {
+// writeParts writes at most that many of n parts, and the number of the others.
+func (w *writer) writeParts(brackets string, n, most int, part func(int) reflect.Value) {
+	w.add(brackets[:1])
 	for i := range n {
-		if i == most || !w.continues() {
+		if i < most && w.kept.Len() > w.most { // an array of arrays costs no more than one
+			w.left--
+		}
+		if i == most || w.left < 0 {
 			w.add(fmt.Sprintf(" … %d more", n-i))
-			return
+			break
 		}
 		if i > 0 {
 			w.add(" ")
 		}
 		w.write(part(i))
 	}
+	w.add(brackets[1:])
 }
 
-// continues reports whether another part may be visited, so that an array of
-// arrays costs no more than one.
-func (w *writer) continues() bool {
-	if w.kept.Len() <= w.most {
-		return true
-	}
-	w.left--
-	return w.left >= 0
-}
-
-func (w *writer) text() Text {
-	return Text{Cut(w.kept.String(), w.most), w.length}
-}
-
-// Cut returns the beginning of a text, of at most the given number of bytes,
-// cut between two runes. Invalid UTF-8 is cut anywhere.
+// Cut returns the beginning of a text of at most the given bytes, cut between
+// two runes. Invalid UTF-8 is cut anywhere.
 func Cut(text string, most int) string {
 	if len(text) <= most {
 		return text

@@ -3,27 +3,30 @@
 package registry
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 	"unicode/utf8"
 
 	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/internal/keytext"
+	"github.com/shardq/shardq/internal/topk"
 	"github.com/shardq/shardq/stats"
 )
 
-// A Registry maps names to queues. It must not be copied. All methods are safe
-// for concurrent use. It holds no lock while it reads a queue, because a queue
-// calls its clock and its limiter, which may be user code.
-//
-// The zero Registry is empty.
+// A Registry maps names to queues, safe for concurrent use. It holds no lock
+// while it reads a queue, which calls its clock and its limiter.
 type Registry struct {
-	mu   sync.Mutex
-	rows map[string]*Row
-	// sweepAt is the number of rows at which Add next searches all of them for
-	// closed queues.
-	sweepAt int
+	Exporter string // begins the errors, if set
+
+	mu      sync.Mutex
+	rows    map[string]*Row
+	sweepAt int // the number of rows at which Add next sweeps all of them
 }
 
 // A Row is a queue in a Registry. Add sets the fields below Queue.
@@ -31,19 +34,14 @@ type Row struct {
 	Name          string
 	Queue         shardq.Inspector
 	Configuration stats.Configuration
-	// Since is when the queue began to count: when it was made, or added if its
-	// configuration does not say.
-	Since time.Time
+	Since         time.Time // when the queue began to count, or was added
 
 	failures uint64 // guarded by the registry's mutex
 }
 
-// fewRows is the number of rows up to which Add does not search all of them for
-// closed queues.
-const fewRows = 16
+const fewRows = 16 // up to which Add does not sweep all of them
 
-// RowsOf returns a row for each queue, with the queue's own name. The row of a
-// nil queue has no name.
+// RowsOf returns a row for each queue, with its own name.
 func RowsOf(queues []shardq.Inspector) []*Row {
 	rows := make([]*Row, len(queues))
 	for i, queue := range queues {
@@ -56,18 +54,22 @@ func RowsOf(queues []shardq.Inspector) []*Row {
 }
 
 // Add adds all rows, or returns an error that names every fault and adds none.
-// The queue of a row must keep metrics. Its name must be valid UTF-8, not empty
-// and unique. The name of a closed queue may be used again.
+// Each queue must keep metrics, and have a unique name of valid UTF-8. The name
+// of a closed queue may be used again.
 func (r *Registry) Add(rows ...*Row) error {
 	var faults []error
 	for _, row := range rows {
 		faults = append(faults, row.complete())
 	}
-	if err := errors.Join(faults...); err != nil {
-		return err
+	err := errors.Join(faults...)
+	if err == nil {
+		r.sweep(rows)
+		err = r.insert(rows)
 	}
-	r.sweep(rows)
-	return r.insert(rows)
+	if err != nil && r.Exporter != "" {
+		return fmt.Errorf("%s: %w", r.Exporter, err)
+	}
+	return err
 }
 
 // complete reads the configuration of the queue and validates the row.
@@ -90,9 +92,8 @@ func (row *Row) complete() error {
 	return nil
 }
 
-// sweep removes closed queues that have one of the wanted names. From time to
-// time it removes all closed queues, so that they do not accumulate if nothing
-// calls Read.
+// sweep removes closed queues that have one of the wanted names, and from time
+// to time all, because nothing may call Read.
 func (r *Registry) sweep(wanted []*Row) {
 	r.mu.Lock()
 	var suspects []*Row
@@ -116,7 +117,6 @@ func (r *Registry) sweep(wanted []*Row) {
 	}
 }
 
-// insert inserts the rows, or none if a name is taken.
 func (r *Registry) insert(rows []*Row) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -140,7 +140,6 @@ func (r *Registry) insert(rows []*Row) error {
 	return nil
 }
 
-// Remove removes the queue of that name, and reports whether there was one.
 func (r *Registry) Remove(name string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -152,9 +151,120 @@ func (r *Registry) Remove(name string) bool {
 func (r *Registry) list() []*Row {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	rows := make([]*Row, 0, len(r.rows))
-	for _, row := range r.rows {
-		rows = append(rows, row)
+	return slices.Collect(maps.Values(r.rows))
+}
+
+// A Reading is the state of a queue at one time.
+type Reading struct {
+	*Row
+	Stats    shardq.Stats
+	Read     bool   // false if the queue panicked: Stats is then incomplete
+	Failures uint64 // the reads in which the queue panicked
+}
+
+// Read reads each queue once, in no particular order. It removes closed queues
+// and does not return them.
+func (r *Registry) Read() []Reading {
+	rows := r.list()
+	readings := make([]Reading, 0, len(rows))
+	for _, row := range rows {
+		if reading, open := r.read(row); open {
+			readings = append(readings, reading)
+		}
 	}
-	return rows
+	return readings
+}
+
+func (r *Registry) read(row *Row) (reading Reading, open bool) {
+	reading.Row = row
+	reading.Stats, reading.Read = row.stats()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !reading.Read {
+		row.failures++
+	}
+	reading.Failures = row.failures
+	if reading.Read && closed(&reading.Stats) {
+		if r.rows[row.Name] == row { // another queue may have its name by now
+			delete(r.rows, row.Name)
+		}
+		return reading, false
+	}
+	return reading, true
+}
+
+func (row *Row) stats() (stats shardq.Stats, ok bool) {
+	defer func() { _ = recover() }()
+	stats = row.Queue.Stats()
+	return stats, stats.Metrics != nil
+}
+
+// closed is final, because no shard accepts an item after a shutdown has begun.
+func closed(s *shardq.Stats) bool {
+	return s.ShuttingDown && s.Ready == 0 && s.Processing == 0 && s.Delayed == 0
+}
+
+// Others is the name of the sum of all groups that are not among the first.
+const Others = "other"
+
+const nameBytes = 128 // of a group
+
+// Groups returns the limit groups that hold the most items, by name, and the
+// sum of the others as [Others]. Groups whose shortened names are equal are
+// added up. If the queue has no groups, or panics, Groups returns nil.
+func (r *Reading) Groups(limit int) (shown map[string]stats.Group) {
+	if !r.Configuration.Groups {
+		return nil
+	}
+	defer func() { _ = recover() }()
+	most := topk.New(limit, func(a, b stats.Group) int {
+		return cmp.Or(cmp.Compare(b.Held, a.Held), cmp.Compare(a.Group, b.Group))
+	})
+	var rest stats.Group
+	for g := range r.Queue.Groups() {
+		if out, dropped := most.Add(g); dropped {
+			rest = sum(rest, out)
+		}
+	}
+	shown = map[string]stats.Group{Others: rest}
+	for _, g := range most.Values() {
+		name := shownName(g.Group)
+		shown[name] = sum(shown[name], g)
+	}
+	return shown
+}
+
+func sum(a, b stats.Group) stats.Group {
+	a.Held += b.Held
+	a.Ready += b.Ready
+	a.Processing += b.Processing
+	return a
+}
+
+// shownName makes a name valid UTF-8 and shortens it twice, because an invalid
+// byte becomes three bytes.
+func shownName(group string) string {
+	valid := strings.ToValidUTF8(keytext.Cut(group, nameBytes), string(utf8.RuneError))
+	return keytext.Cut(valid, nameBytes)
+}
+
+// GroupAttempts returns the attempts at items of the limit groups with the
+// most, by name. Unlike [Reading.Groups], it does not add up the others: their
+// sum would fall when one of them comes among the first, and a counter must
+// not. If the queue has no groups, or panics, GroupAttempts returns nil.
+func (r *Reading) GroupAttempts(limit int) (shown map[string]stats.GroupAttempts) {
+	if !r.Configuration.Groups {
+		return nil
+	}
+	defer func() { _ = recover() }()
+	groups := r.Queue.Inspect().GroupAttempts(limit)
+	shown = make(map[string]stats.GroupAttempts, len(groups))
+	for _, g := range groups {
+		g.Group = shownName(g.Group)
+		for result, n := range shown[g.Group].Counts {
+			g.Counts[result] += n
+		}
+		shown[g.Group] = g
+	}
+	return shown
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/shardq/shardq/stats"
 )
 
-// Numbers are all numbers of a queue.
 var Numbers = slices.Concat(ofWorkqueues, ofQueues, counts, ofCoalescers)
 
 // ofWorkqueues are the numbers that client-go has too.
@@ -109,8 +108,6 @@ var counts = []Number{
 		func(s *shardq.Stats) uint64 { return s.Outages }),
 }
 
-// ofCoalescers are the numbers of a Coalescer's values, in addition to those of
-// the queue of its keys.
 var ofCoalescers = []Number{
 	level("shardq.pending.keys", "{key}", "Keys of a Coalescer that have an entry; missing for other queues",
 		func(s *shardq.Stats) int { return s.Values.Keys }).shownIf(coalesced),
@@ -134,7 +131,6 @@ var ofCoalescers = []Number{
 		func(s *shardq.Stats) uint64 { return s.Values.OverCapacity }).shownIf(coalesced),
 }
 
-// total returns a number that counts events.
 func total(name, unit, text string, read func(s *shardq.Stats) uint64) Number {
 	return Number{
 		Description: Description{name, unit, text, Counter},
@@ -142,7 +138,6 @@ func total(name, unit, text string, read func(s *shardq.Stats) uint64) Number {
 	}
 }
 
-// level returns a number that counts what exists at the moment.
 func level(name, unit, text string, read func(s *shardq.Stats) int) Number {
 	return Number{
 		Description: Description{name, unit, text, Level},
@@ -176,7 +171,6 @@ func one(is bool) int {
 func ready(i *stats.Shard) time.Duration      { return i.OldestReady }
 func processing(i *stats.Shard) time.Duration { return i.OldestProcessing }
 
-// oldest returns the largest of the shards' ages, in seconds.
 func oldest(s *shardq.Stats, age func(i *stats.Shard) time.Duration) float64 {
 	longest := time.Duration(0)
 	for i := range s.PerShard {

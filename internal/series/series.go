@@ -11,15 +11,9 @@ import (
 
 // A Description describes a metric.
 type Description struct {
-	// Name is the OpenTelemetry name: words separated by dots, without the
-	// unit.
-	Name string
-	// Unit is s, or 1 for a ratio, or the counted thing in braces, such as
-	// {item}.
-	Unit string
-	// Text describes the metric, without a full stop.
-	Text string
-	// Kind says how values may be combined.
+	Name string // of OpenTelemetry: words separated by dots, without the unit
+	Unit string // s, or 1 for a ratio, or the counted thing, such as {item}
+	Text string // without a full stop
 	Kind Kind
 }
 
@@ -27,29 +21,23 @@ type Description struct {
 type Kind int
 
 const (
-	// Counter values only rise, and may be added.
-	Counter Kind = iota
-	// Level values rise and fall, and may be added.
-	Level
-	// Gauge values may not be added.
-	Gauge
+	Counter Kind = iota // values only rise, and may be added
+	Level               // values rise and fall, and may be added
+	Gauge               // values may not be added
 )
 
 // A Number is a metric with a single value per queue.
 type Number struct {
 	Description
-	// Integer or Float reads the value. Exactly one is set. Call it only if Has
-	// reports true.
+	// Integer or Float reads the value, if Has reports true. One is nil.
 	Integer func(s *shardq.Stats) int64
 	Float   func(s *shardq.Stats) float64
-	// shown reports whether a queue has the number. If nil, all queues have it.
-	shown func(r *registry.Reading) bool
+	shown   func(r *registry.Reading) bool // if nil, all queues have the number
 }
 
 // Has reports whether the queue of a reading has the number.
 func (n *Number) Has(r *registry.Reading) bool { return n.shown == nil || n.shown(r) }
 
-// Value returns the value as a floating-point number.
 func (n *Number) Value(s *shardq.Stats) float64 {
 	if n.Integer != nil {
 		return float64(n.Integer(s))
@@ -57,15 +45,14 @@ func (n *Number) Value(s *shardq.Stats) float64 {
 	return n.Float(s)
 }
 
-// A Histogram is a distribution of durations, in seconds. All queues have all
-// histograms.
+// A Histogram is a distribution of durations, in seconds, that all queues have.
 type Histogram struct {
 	Name, Text string
 	Read       func(m *stats.Metrics) stats.Histogram
 }
 
-// Failures describes [registry.Reading].Failures, and GroupItems the numbers of
-// a group.
+// The descriptions of [registry.Reading].Failures, of the numbers of a group,
+// and of the attempts of workers by result.
 var (
 	Failures = Description{
 		"shardq.failed.readings", "{reading}",
@@ -76,6 +63,21 @@ var (
 		"shardq.group.items", "{item}",
 		"Items of a group by state: ready, processing or delayed",
 		Level,
+	}
+	Attempts = Description{
+		"shardq.attempts", "{attempt}",
+		"Attempts of workers by result: success, error, panic, timeout, requeue or discarded",
+		Counter,
+	}
+	AttemptDuration = Description{
+		"shardq.attempt.duration", "s",
+		"Time that attempts of workers took, by result; missing for results that no attempt had",
+		Gauge,
+	}
+	GroupAttempts = Description{
+		"shardq.group.attempts", "{attempt}",
+		"Attempts of workers at items of a group by result, of the groups with the most attempts; missing for results that no attempt had",
+		Counter,
 	}
 )
 
@@ -96,4 +98,33 @@ func Groups(r *registry.Reading, limit int) []Group {
 			Group{group, "delayed", g.Held - g.Ready - g.Processing})
 	}
 	return all
+}
+
+// A GroupResult is the number of attempts at a group's items with a result.
+type GroupResult struct {
+	Group, Result string
+	Attempts      uint64
+}
+
+// GroupResults returns the attempts of at most limit groups: see
+// [registry.Reading.GroupAttempts].
+func GroupResults(r *registry.Reading, limit int) []GroupResult {
+	var all []GroupResult
+	for group, g := range r.GroupAttempts(limit) {
+		for result, n := range g.Counts {
+			if n > 0 {
+				all = append(all, GroupResult{group, stats.Result(result).String(), n})
+			}
+		}
+	}
+	return all
+}
+
+var Histograms = []Histogram{
+	{
+		"workqueue.queue.duration", "Time from the first add that a run serves until Get returns the item",
+		func(m *stats.Metrics) stats.Histogram { return m.QueueDuration },
+	},
+	{"workqueue.work.duration", "Time from Get to Done", func(m *stats.Metrics) stats.Histogram { return m.WorkDuration }},
+	{"shardq.delay", "Requested delays", func(m *stats.Metrics) stats.Histogram { return m.Delay }},
 }

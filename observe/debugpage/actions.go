@@ -1,24 +1,24 @@
 package debugpage
 
 import (
+	"cmp"
 	"crypto/subtle"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
 	"net/url"
+	"reflect"
 	"time"
 
+	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/stats"
 )
 
 const (
-	maxWorkers = 10_000
-	// maxMinutes is the longest pause of a group: a week.
-	maxMinutes     = 7 * 24 * 60
+	maxWorkers     = 10_000
+	maxMinutes     = 7 * 24 * 60 // of the pause of a group
 	defaultMinutes = 10
-	// maxForm limits the bytes of a request for an action.
-	maxForm = 1 << 16
+	maxForm        = 1 << 16 // bytes of a request
 )
 
 // A refusal is an error with the status of its answer.
@@ -38,10 +38,10 @@ type target struct {
 	logged []any
 }
 
-// actions are the actions by name.
 var actions = map[string]func(*target) error{
-	"retry":  onItem(stats.Operator.RetryNow, "no delay of the item is running"),
-	"cancel": onItem(cancel, "there is nothing to cancel: the item is done, or in flight"),
+	"retry": onItem(stats.Operator.RetryNow, "no delay of the item is running"),
+	"cancel": onItem(func(queue stats.Operator, item any) bool { return queue.Cancel(item).Any() },
+		"there is nothing to cancel: the item is done, or in flight"),
 	"pause":  onQueue(stats.Operator.Pause),
 	"resume": onQueue(stats.Operator.Resume),
 	"pause-group": func(t *target) error {
@@ -56,21 +56,15 @@ var actions = map[string]func(*target) error{
 	"resize":       (*target).resize,
 }
 
-func cancel(queue stats.Operator, item any) bool { return queue.Cancel(item).Any() }
-
-// act answers a request for an action: it does it, logs it, and sends the
-// browser back to the page. The client may read the page.
+// act answers a request for an action by a client that may read the page.
 func (h *handler) act(w http.ResponseWriter, r *http.Request) {
 	t := &target{}
 	err := h.perform(t, w, r)
 	attributes := append([]any{"action", t.form.Get("action"), "remote", r.RemoteAddr}, t.logged...)
 	if err != nil {
 		h.logRefusal(append(attributes, "error", err)...)
-		status := http.StatusInternalServerError
-		if refused := (refusal{}); errors.As(err, &refused) {
-			status = refused.status
-		}
-		http.Error(w, err.Error(), status)
+		refused, _ := err.(refusal)
+		http.Error(w, err.Error(), cmp.Or(refused.status, http.StatusInternalServerError))
 		return
 	}
 	h.options.Logger.Info("debugpage: did an action", attributes...)
@@ -82,7 +76,6 @@ func (h *handler) logRefusal(attributes ...any) {
 	h.options.Logger.Warn("debugpage: refused an action", attributes...)
 }
 
-// perform checks a request and does its action.
 func (h *handler) perform(t *target, w http.ResponseWriter, r *http.Request) (err error) {
 	if err := h.refusesActions(r); err != nil {
 		return err
@@ -100,7 +93,7 @@ func (h *handler) perform(t *target, w http.ResponseWriter, r *http.Request) (er
 	}
 	do, ok := actions[t.form.Get("action")]
 	if !ok {
-		return refuse(http.StatusBadRequest, "unknown action %s", showText(t.form.Get("action")).inWords())
+		return refuse(http.StatusBadRequest, "unknown action %s", showItem(t.form.Get("action")).inWords())
 	}
 	queue, err := h.directory().find(t.form.Get("queue"))
 	if err != nil {
@@ -116,8 +109,7 @@ func (h *handler) perform(t *target, w http.ResponseWriter, r *http.Request) (er
 	return do(t)
 }
 
-// refusesActions returns why a request may not change a queue, or nil if it
-// may. A panic of Options.AllowActions is a refusal.
+// refusesActions returns why a request may not change a queue, or nil.
 func (h *handler) refusesActions(r *http.Request) (err error) {
 	defer h.caught("AllowActions", func() {
 		err = refuse(http.StatusInternalServerError, "debugpage.Options.AllowActions panicked")
@@ -139,8 +131,7 @@ func (h *handler) caught(function string, then func()) {
 
 func (t *target) log(name string, value any) { t.logged = append(t.logged, slog.Any(name, value)) }
 
-// back returns the query of the page that had the form, with the number of rows
-// that its address has.
+// back returns the query of the page that had the form, with as many rows.
 func (t *target) back(r *http.Request) string {
 	page := queueReport{ID: t.id}
 	page.asked, _ = number("rows", r.URL.Query().Get("rows"), 1, t.handler.options.MaxRows)
@@ -152,7 +143,6 @@ func (t *target) back(r *http.Request) string {
 	return page.to("queue", t.id)
 }
 
-// errCannot is the refusal of an action whose method the queue lacks.
 var errCannot = refuse(http.StatusBadRequest, "this queue cannot do that")
 
 func onQueue(do func(stats.Operator)) func(*target) error {
@@ -166,8 +156,8 @@ func onQueue(do func(stats.Operator)) func(*target) error {
 	}
 }
 
-// onItem returns an action that finds the item of the form by its id, and does
-// something with it. If do reports false, the action is refused.
+// onItem returns an action on the item of the form. It is refused if do reports
+// false.
 func onItem(do func(stats.Operator, any) bool, otherwise string) func(*target) error {
 	return func(t *target) error {
 		queue := t.operator()
@@ -180,7 +170,7 @@ func onItem(do func(stats.Operator, any) bool, otherwise string) func(*target) e
 		case !found && !complete:
 			return refuse(http.StatusNotFound, "the item is not among the first %s: search for its key, and try again", formatCount(maxVisited))
 		case !found:
-			return refuse(http.StatusNotFound, "the queue does not hold the item %s", showText(id).inWords())
+			return refuse(http.StatusNotFound, "the queue does not hold the item %s", showItem(id).inWords())
 		}
 		t.log("item", t.key(info.Item).inWords())
 		if !do(queue, info.Item) {
@@ -190,7 +180,6 @@ func onItem(do func(stats.Operator, any) bool, otherwise string) func(*target) e
 	}
 }
 
-// onGroup finds the group of the form by its id, and does something with it.
 func (t *target) onGroup(do func(stats.Operator, string)) error {
 	queue := t.groupOperator()
 	if queue == nil {
@@ -204,7 +193,7 @@ func (t *target) onGroup(do func(stats.Operator, string)) error {
 			return nil
 		}
 	}
-	return refuse(http.StatusNotFound, "no group %s has items", showText(id).inWords())
+	return refuse(http.StatusNotFound, "no group %s has items", showItem(id).inWords())
 }
 
 func (t *target) resize() error {
@@ -220,7 +209,6 @@ func (t *target) resize() error {
 	return nil
 }
 
-// number returns a number of the form.
 func (t *target) number(name string, least, greatest int) (int, error) {
 	n, err := number(name, t.form.Get(name), least, greatest)
 	if err != nil {
@@ -228,4 +216,69 @@ func (t *target) number(name string, least, greatest int) (int, error) {
 	}
 	t.log(name, n)
 	return n, nil
+}
+
+// A button is a form with one button, and a Field for a number, if any. While
+// is "true" or "false" if the button has an effect only while the queue is
+// paused, or is not, and Hidden reports that it has none now.
+type button struct {
+	Token, Queue, Action, Title, Item, Group string
+	Field, While                             string
+	Value, Least, Greatest                   int
+	Hidden                                   bool
+}
+
+func (h *handler) buttons(n named, q queueReport) (all []button) {
+	add := func(is bool, b button) {
+		if b.Token, b.Queue = h.token, n.id; is {
+			all = append(all, b)
+		}
+	}
+	switch f := q.Found; {
+	case f == nil:
+		paused := q.Gauges["paused"] == true
+		add(n.operator() != nil, button{Action: "pause", Title: "Pause the queue", While: "false", Hidden: paused})
+		add(n.operator() != nil, button{Action: "resume", Title: "Resume the queue", While: "true", Hidden: !paused})
+		workers, ok := h.workers(n)
+		add(ok, button{Action: "resize", Title: "Resize", Field: "workers", Value: workers, Greatest: maxWorkers})
+	case f.isOne() && n.operator() != nil:
+		id := f.Items[0]["id"].(string)
+		add(f.Items[0]["dueSeconds"] != nil, button{Action: "retry", Title: "Retry now", Item: id})
+		// The cancel of a coalescer drops a value.
+		add(true, button{Action: "cancel", Title: orNone(q.Values != nil, "Drop the value", "Cancel"), Item: id})
+	case f.Group != nil && n.groupOperator() != nil:
+		add(true, button{
+			Action: "pause-group", Title: "Pause the group", Group: f.choice.text,
+			Field: "minutes", Value: defaultMinutes, Least: 1, Greatest: maxMinutes,
+		})
+		paused := f.Group["throttledBy"] == stats.ThrottledByPause.String()
+		add(paused, button{Action: "resume-group", Title: "Resume the group", Group: f.choice.text})
+	}
+	return all
+}
+
+// A Resizer has a number of workers that can change. A [worker.Pool] is one.
+type Resizer interface {
+	Len() int // the number of workers
+	Resize(n int)
+}
+
+func (o Options) resizer(queue shardq.Inspector) Resizer {
+	if o.Workers == nil {
+		return nil
+	}
+	workers := o.Workers(queue)
+	// A map of pools has a nil pointer for a queue without a pool.
+	if v := reflect.ValueOf(workers); v.Kind() == reflect.Pointer && v.IsNil() {
+		return nil
+	}
+	return workers
+}
+
+func (h *handler) workers(n named) (number int, ok bool) {
+	defer h.caught("Workers", func() { ok = false })
+	if workers := h.options.resizer(n.queue); workers != nil {
+		return workers.Len(), true
+	}
+	return 0, false
 }

@@ -3,12 +3,9 @@
 //
 //	mux.Handle("/debug/queues", debugpage.Handler(invoices, mails))
 //
-// In a browser the page updates itself. Without JavaScript it is a plain page.
-// The same content comes as JSON with ?format=json, and as text with
-// ?format=text or for curl: see docs/reference/debugpage.md.
-//
-// The page is read-only unless [Options].AllowActions is set. It keeps no
-// history, and nothing runs between requests.
+// In a browser the page updates itself. The same content comes as JSON with
+// ?format=json, and as text for curl: see docs/reference/debugpage.md. It keeps
+// no history, and is read-only unless [Options].AllowActions is set.
 //
 // The page may show confidential data. By default the handler answers only
 // clients on the same machine: see [Local] and [Options].Allow.

@@ -4,30 +4,27 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/shardq/shardq/internal/keytext"
 )
 
-// The script has the same formats: a test in a browser compares the two.
-
-// formatCount formats a whole number with separators: 1,234,567.
+// formatCount separates digits: 1,234,567. The script has the same formats as
+// this file, and a test in a browser compares the two.
 func formatCount[N int | int64 | uint64](n N) string {
-	digits := strconv.FormatInt(int64(n), 10)
-	if n > 0 && int64(n) < 0 {
-		digits = strconv.FormatUint(uint64(n), 10)
-	}
-	sign := ""
-	if digits[0] == '-' {
-		sign, digits = "-", digits[1:]
-	}
-	for i := len(digits) - 3; i > 0; i -= 3 {
+	digits := fmt.Sprint(n)
+	for i := len(digits) - 3; i > 0 && digits[i-1] != '-'; i -= 3 {
 		digits = digits[:i] + "," + digits[i:]
 	}
-	return sign + digits
+	return digits
 }
 
-// formatDuration formats a duration for people, with at least two digits: 1.2
-// ms, 3 m 05 s. It rounds down.
+// formatDuration rounds down to at least two digits: 1.2 ms, 3 m 05 s.
 func formatDuration(d time.Duration) string {
+	const day = 24 * time.Hour
 	switch {
 	case d < 0:
 		return "-" + formatDuration(-max(d, -math.MaxInt64)) // also of the most negative duration
@@ -49,8 +46,6 @@ func formatDuration(d time.Duration) string {
 	return fmt.Sprintf("%s d %02d h", formatCount(int64(d/day)), d%day/time.Hour)
 }
 
-const day = 24 * time.Hour
-
 func withUnit[N time.Duration | uint64](d, unit N, name string) string {
 	if d < 10*unit {
 		return fmt.Sprintf("%d.%d%s", d/unit, d%unit/(unit/10), name)
@@ -58,7 +53,6 @@ func withUnit[N time.Duration | uint64](d, unit N, name string) string {
 	return fmt.Sprintf("%d%s", d/unit, name)
 }
 
-// formatShare formats a part of the whole as a percentage.
 func formatShare(part float64) string {
 	percent := part * 100
 	switch {
@@ -70,14 +64,12 @@ func formatShare(part float64) string {
 	return fmt.Sprintf("%d.%d %%", int(percent), int(percent*10)%10)
 }
 
-// formatRatio formats a ratio with one decimal.
 func formatRatio(ratio float64) string {
 	tenths := int(ratio * 10)
 	return fmt.Sprintf("%d.%d", tenths/10, tenths%10)
 }
 
-// formatDecimal formats a number with three digits, or more if it has more
-// before the point.
+// formatDecimal formats a number with three digits, or all before the point.
 func formatDecimal(number float64) string {
 	if number >= 100 {
 		return formatCount(uint64(math.Round(number)))
@@ -92,23 +84,119 @@ func formatBrief[N int | int64 | uint64](n N) string {
 	if n < 10_000_000 {
 		return formatCount(n)
 	}
-	unit, name := uint64(1_000_000), 0
-	for uint64(n)/unit >= 1000 {
-		unit, name = unit*1000, name+1
-	}
-	return withUnit(uint64(n), unit, " "+"MGTPE"[name:name+1])
+	return scaled(uint64(n), 1_000_000, " M", " G", " T", " P", " E")
 }
 
-// formatShort formats a count in at most four characters, for a small field:
-// 987, 12k, 1.2M. A count that needs more gets more.
+// formatShort formats a count in at most four characters: 987, 12k, 1.2M. A
+// count that needs more gets more.
 func formatShort(n uint64) string {
-	switch {
-	case n < 1000:
+	if n < 1000 {
 		return strconv.FormatUint(n, 10)
-	case n < 1_000_000:
-		return withUnit(n, 1000, "k")
-	case n < 1_000_000_000:
-		return withUnit(n, 1_000_000, "M")
 	}
-	return withUnit(n, 1_000_000_000, "G")
+	return scaled(n, 1000, "k", "M", "G")
+}
+
+// scaled formats n with the first of the units, each a thousand of the one
+// before, that leaves less than a thousand.
+func scaled(n, unit uint64, names ...string) string {
+	for ; n/unit >= 1000 && len(names) > 1; names = names[1:] {
+		unit *= 1000
+	}
+	return withUnit(n, unit, names[0])
+}
+
+const maxKeyBytes = 200 // that are shown
+
+// A shownKey is a key as it is shown: short, printable, and on one line.
+type shownKey struct {
+	Text      string
+	KeyLength int // in bytes if the text was cut, and otherwise 0
+}
+
+// showItem returns the text to show for an item, whose String method may panic.
+// It quotes a misleading text: one with control characters, characters that
+// change the direction of text, or invalid UTF-8.
+func showItem(item any) shownKey {
+	t := keytext.Of(item, maxKeyBytes)
+	shown := shownKey{Text: t.Beginning}
+	visible := shown.Text
+	if t.IsCut() {
+		shown.KeyLength = t.Length
+		visible = strings.TrimRight(visible, " ") // an ellipsis follows the spaces
+	}
+	if deceptive(visible) {
+		shown.Text = strconv.Quote(shown.Text)
+	}
+	return shown
+}
+
+// deceptive reports whether a text needs quotes. A space at an end does, too.
+func deceptive(text string) bool {
+	if text == "" || text[0] == '"' || text[0] == ' ' || text[len(text)-1] == ' ' || !utf8.ValidString(text) {
+		return true
+	}
+	return strings.ContainsFunc(text, func(r rune) bool { return !strconv.IsPrint(r) })
+}
+
+func (k shownKey) withEllipsis() string { return k.Text + orNone(k.KeyLength > 0, "…", "") }
+
+func (k shownKey) inWords() string {
+	return k.Text + orNone(k.KeyLength > 0, "… ("+formatCount(k.KeyLength)+" bytes)", "")
+}
+
+func (rd *reader) key(item any) shownKey { return redact(rd.handler.options.RedactKey, rd.name, item) }
+
+func (rd *reader) group(group string) shownKey {
+	return redact(rd.handler.options.RedactGroup, rd.name, group)
+}
+
+// redact returns what a user's function makes of a value, or that it panicked.
+func redact[V any](with func(queue string, value V) string, queue string, value V) (shown shownKey) {
+	if with == nil {
+		return showItem(value)
+	}
+	defer func() {
+		if recover() != nil {
+			shown = shownKey{Text: "(redacting it panicked)"}
+		}
+	}()
+	return showItem(with(queue, value))
+}
+
+// errorHidden replaces a text that may have what other options hide.
+const errorHidden = "(hidden, because keys or groups are: see Options.RedactError)"
+
+func (rd *reader) errorText(text string) shownKey {
+	options, shown := rd.handler.options, showItem(text)
+	switch {
+	case options.RedactError != nil:
+		shown = redact(func(queue, whole string) string {
+			text = options.RedactError(queue, whole)
+			return text
+		}, rd.name, wholeWords(text))
+		if text == "" && shown == showItem("") { // its quotes would be misleading
+			return shownKey{}
+		}
+	case options.RedactKey != nil || options.RedactGroup != nil:
+		return shownKey{Text: errorHidden}
+	}
+	if shown.KeyLength > 0 && strings.HasSuffix(text, "…") { // the queue has cut it: its length is not that of the error
+		return shownKey{Text: shown.Text + "…"}
+	}
+	return shown
+}
+
+// wholeWords returns a text without the last word, if the queue has cut it
+// there. RedactError may not recognize a secret by its beginning.
+func wholeWords(text string) string {
+	const ellipsis, least = "…", 512 // bytes of a text that the queue has cut
+	if len(text) < least || !strings.HasSuffix(text, ellipsis) {
+		return text
+	}
+	end := strings.LastIndexFunc(text, unicode.IsSpace)
+	if end < 0 {
+		return ellipsis
+	}
+	_, size := utf8.DecodeRuneInString(text[end:])
+	return text[:end+size] + ellipsis
 }

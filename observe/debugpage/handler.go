@@ -18,11 +18,10 @@ import (
 // see [Local]. It calls [New] with only Queues set, and panics if a queue is
 // nil.
 //
-// The handler may be mounted at any path of any mux: the query selects what it
+// The handler fits any path of any mux, because the query selects what it
 // serves. It starts no goroutine, is safe for concurrent use, and also works
 // after the shutdown of a queue. docs/reference/debugpage.md has the cost of a
-// request. Workers continue meanwhile: no lock is held for more than a few
-// hundred rows.
+// request.
 func Handler(queues ...shardq.Inspector) http.Handler {
 	handler, err := New(Options{Queues: queues})
 	if err != nil {
@@ -41,12 +40,10 @@ func New(options Options) (http.Handler, error) {
 }
 
 type handler struct {
-	options Options
-	names   names
-	shown   shownItems
-	// token proves that a request for an action comes from a page of this
-	// handler.
-	token       string
+	options     Options
+	names       names
+	shown       shownItems
+	token       string // proves that an action comes from a page of this handler
 	crossOrigin http.CrossOriginProtection
 }
 
@@ -54,9 +51,10 @@ type handler struct {
 // those with a problem come first.
 const maxQueues = 1000
 
-// ServeHTTP answers a request.
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	secure(w.Header())
+	for name, value := range headers {
+		w.Header().Set(name, value)
+	}
 	methods := []string{http.MethodGet, http.MethodHead}
 	if h.options.AllowActions != nil { // a POST is an action
 		methods = append(methods, http.MethodPost)
@@ -91,19 +89,14 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 const denied = "access denied: by default this page answers only clients on the same machine that request a local host; " +
 	"debugpage.Options.Allow changes that"
 
-// secure sets the headers that all answers have.
-func secure(header http.Header) {
-	for name, value := range map[string]string{
-		"Content-Security-Policy": contentSecurityPolicy, "X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY",
-		"Referrer-Policy": "same-origin", "Cross-Origin-Resource-Policy": "same-origin",
-		"Cache-Control": "no-store", "Vary": "Accept, User-Agent",
-	} {
-		header.Set(name, value)
-	}
+var headers = map[string]string{ // of all answers
+	"Content-Security-Policy": contentSecurityPolicy, "X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY",
+	"Referrer-Policy": "same-origin", "Cross-Origin-Resource-Policy": "same-origin",
+	"Cache-Control": "no-store", "Vary": "Accept, User-Agent",
 }
 
-// read returns a report about one queue, if the query selects it or it is the
-// only one, and otherwise an overview of all queues.
+// read returns a report about one queue, if the query selects it or there is
+// only one, and otherwise an overview.
 func (h *handler) read(q query) (report, error) {
 	start := time.Now()
 	r := report{Version: schemaVersion, Title: h.options.Title, Time: start.UTC(), Queues: []queueReport{}}
@@ -117,20 +110,19 @@ func (h *handler) read(q query) (report, error) {
 		if err != nil {
 			return r, err
 		}
-		one, err := h.reader(selected, q.rows).read(q.choice)
-		if err != nil {
-			return r, err
-		}
+		one := h.reader(selected, q.rows).read(q.choice)
 		one.asked = q.asked
 		r.one, r.Queues = &selected, append(r.Queues, one)
 	case q.choice.by != "":
 		return r, errors.New("there are several queues: want queue as well")
 	default:
-		for _, n := range queues.matching(q.find) {
-			r.Queues = append(r.Queues, h.reader(n, q.rows).overview())
-		}
-		if q.problems {
-			r.Queues = slices.DeleteFunc(r.Queues, func(q queueReport) bool { return !q.Verdict.problem() })
+		for _, n := range queues.all {
+			if !strings.Contains(strings.ToLower(n.id), strings.ToLower(q.find)) {
+				continue
+			}
+			if one := h.reader(n, q.rows).overview(); !q.problems || one.Verdict.problem() {
+				r.Queues = append(r.Queues, one)
+			}
 		}
 		r.limit(maxQueues)
 	}
@@ -138,12 +130,10 @@ func (h *handler) read(q query) (report, error) {
 	return r, nil
 }
 
-// directory returns all queues of the options by their names.
 func (h *handler) directory() directory {
 	return h.names.nameAll(slices.Concat(h.options.Queues, h.options.List()))
 }
 
-// write writes a report in the requested format, all at once.
 func (h *handler) write(w http.ResponseWriter, r *http.Request, q query, report report) {
 	var body bytes.Buffer
 	var err error

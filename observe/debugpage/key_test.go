@@ -67,20 +67,20 @@ func TestKeysOfAllTypes(t *testing.T) {
 // TestLongKeys checks that a key is cut between two runes, and its length is
 // added, and that a key of a megabyte costs as much as a short one.
 func TestLongKeys(t *testing.T) {
-	require.Equal(t, shownKey{strings.Repeat("x", maxKeyBytes), 0}, showText(strings.Repeat("x", maxKeyBytes)))
-	require.Equal(t, shownKey{strings.Repeat("x", maxKeyBytes), maxKeyBytes + 1}, showText(strings.Repeat("x", maxKeyBytes+1)))
+	require.Equal(t, shownKey{strings.Repeat("x", maxKeyBytes), 0}, showItem(strings.Repeat("x", maxKeyBytes)))
+	require.Equal(t, shownKey{strings.Repeat("x", maxKeyBytes), maxKeyBytes + 1}, showItem(strings.Repeat("x", maxKeyBytes+1)))
 	for shift := range 4 {
 		key := strings.Repeat("x", shift) + strings.Repeat("🙂", 100)
-		shown := showText(key)
+		shown := showItem(key)
 		require.True(t, utf8.ValidString(shown.Text) && strings.HasPrefix(key, shown.Text), shown.Text)
 		require.Greater(t, len(shown.Text), maxKeyBytes-utf8.UTFMax)
 		require.LessOrEqual(t, len(shown.Text), maxKeyBytes)
 		require.Equal(t, len(key), shown.KeyLength)
 	}
-	require.Equal(t, 1<<20, showText(strings.Repeat("\x80", 1<<20)).KeyLength, "which is not UTF-8")
+	require.Equal(t, 1<<20, showItem(strings.Repeat("\x80", 1<<20)).KeyLength, "which is not UTF-8")
 	spaced := strings.Repeat("x", maxKeyBytes-1) + " "
-	require.Equal(t, shownKey{spaced, maxKeyBytes + 1}, showText(spaced+"x"), "cut after a space")
-	require.Equal(t, `"`+strings.Repeat(" ", maxKeyBytes)+`"`, showText(strings.Repeat(" ", 1000)).Text)
+	require.Equal(t, shownKey{spaced, maxKeyBytes + 1}, showItem(spaced+"x"), "cut after a space")
+	require.Equal(t, `"`+strings.Repeat(" ", maxKeyBytes)+`"`, showItem(strings.Repeat(" ", 1000)).Text)
 	require.Equal(t, "xxx… (1,048,576 bytes)", shownKey{"xxx", 1 << 20}.inWords())
 	var huge any = strings.Repeat("<", 1<<20)
 	var before, after runtime.MemStats

@@ -4,65 +4,47 @@ import (
 	"fmt"
 	"hash/maphash"
 	"reflect"
-	"slices"
-	"strings"
 	"sync"
 
 	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/stats"
 )
 
-// A directory has all queues in order, and an index by id.
 type directory struct {
 	all  []named
 	byID map[string]int
 }
 
-// matching returns the queues whose id has a text in it, in upper or lower
-// case.
-func (d directory) matching(text string) []named {
-	return slices.DeleteFunc(slices.Clone(d.all), func(n named) bool {
-		return !strings.Contains(strings.ToLower(n.id), strings.ToLower(text))
-	})
-}
-
-// find returns the queue that an id selects.
 func (d directory) find(id string) (named, error) {
 	if i, ok := d.byID[id]; ok {
 		return d.all[i], nil
 	}
-	return named{}, fmt.Errorf("there is no queue %s: it may be closed, or have another name", showText(id).inWords())
+	return named{}, fmt.Errorf("there is no queue %s: it may be closed, or have another name", showItem(id).inWords())
 }
 
 // names remembers the ids of the queues in the last list. Queues that share a
-// name are numbered, except the first. Numbers that follow from the order alone
-// would change when the first queue goes: an open page would continue with
-// another queue, and a link would lead to it.
+// name are numbered, except the first. If numbers followed from the order
+// alone, an open page would continue with another queue when the first one
+// goes.
 type names struct {
-	// handler distinguishes the numbers from those of other handlers, also in
-	// other processes.
-	handler string
-
-	mu    sync.Mutex
-	known map[identity]named // without their queues
-	// last is the last number that was assigned.
-	last uint64
+	handler string // distinguishes the numbers from those of other handlers
+	mu      sync.Mutex
+	known   map[identity]named // without their queues
+	last    uint64             // number that was assigned
 }
 
-// An identity distinguishes a queue from others without keeping it alive.
-// Queues with equal hashes, whether they are the same queue or not, are
-// distinguished by their place among these, counted from 1. The zero identity
-// is that of a queue that is not comparable, or nil.
+// An identity distinguishes a queue without keeping it alive. Queues with equal
+// hashes differ in their place among these, from 1. A queue that is not
+// comparable, or nil, has the zero identity.
 type identity struct {
 	kind  reflect.Type
 	hash  uint64
 	place int
 }
 
-// seed makes identities, and the ids of items and groups. It is random, so that
-// an id says nothing about a key that is redacted, and ends with the process.
+// seed is random, so that an id says nothing about a key that is redacted.
 var seed = maphash.MakeSeed()
 
-// identify returns the identities of queues.
 func identify(queues []shardq.Inspector) []identity {
 	identities, places := make([]identity, len(queues)), make(map[identity]int, len(queues))
 	for i, queue := range queues {
@@ -76,9 +58,9 @@ func identify(queues []shardq.Inspector) []identity {
 	return identities
 }
 
-// nameAll returns a directory in which each id selects one queue. A queue keeps
-// the id that it had in the list before. Otherwise its id is its own name, with
-// a number if it has none or another queue has it.
+// nameAll returns a directory of queues. A queue keeps its id of the list
+// before. Otherwise that is its name, with a number if it has none or another
+// queue has it.
 func (n *names) nameAll(queues []shardq.Inspector) directory {
 	identities := identify(queues)
 	d := directory{each(queues, newNamed), make(map[string]int, len(queues))}
@@ -109,7 +91,6 @@ func (d directory) give(i int, id string) {
 	d.byID[id] = i
 }
 
-// giveOthers assigns ids to the queues that have none.
 func (d directory) giveOthers() {
 	last := map[string]int{} // the last number of each title
 	for i, one := range d.all {
@@ -127,6 +108,35 @@ func (d directory) giveOthers() {
 	}
 }
 
-// instance returns a text that distinguishes a queue from all others, including
-// earlier ones.
-func (rd *reader) instance() string { return fmt.Sprintf("%s-%d", rd.names.handler, rd.number) }
+// A named is a queue with its own name, the title that the page shows, and the
+// id that selects it. Its number tells it also from one that had its id before,
+// and is 0 if not known.
+type named struct {
+	queue           shardq.Inspector
+	name, title, id string
+	number          uint64
+}
+
+// newNamed returns a queue without an id, and without a name if Name panics.
+func newNamed(queue shardq.Inspector) (n named) {
+	n = named{queue: queue, title: "unnamed"}
+	defer func() { _ = recover() }()
+	if n.name = queue.Name(); n.name != "" {
+		n.title = showItem(n.name).inWords()
+	}
+	return n
+}
+
+func (n named) operator() (operator stats.Operator) {
+	defer func() { _ = recover() }() // of a nil queue
+	return n.queue.Inspect().Operator()
+}
+
+// groupOperator is nil without groups, because its methods about groups would
+// panic.
+func (n named) groupOperator() stats.Operator {
+	if operator := n.operator(); operator != nil && n.queue.Inspect().Configuration().Groups {
+		return operator
+	}
+	return nil
+}

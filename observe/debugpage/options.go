@@ -18,102 +18,72 @@ const (
 	// DefaultPollEvery is the value of [Options].PollEvery if that is zero.
 	DefaultPollEvery = 2 * time.Second
 
-	// maxMaxRows limits the rows that a request can ask for.
 	maxMaxRows = 10_000
-	// minPollEvery rejects a mistake such as 2 for two seconds, which would be
-	// costly.
+	// minPollEvery rejects a costly mistake, such as 2 for two seconds.
 	minPollEvery = 10 * time.Millisecond
 )
 
-// Options configure a page. The handler calls the functions of the options in
-// the goroutine of the request, with no lock held. They must be safe for
-// concurrent use.
+// Options configure a page. The handler calls their functions in the goroutine
+// of the request, with no lock held. They must be safe for concurrent use.
 type Options struct {
 	// Queues are the queues to show, in this order. To show a
 	// [coalesce.Coalescer], list its Coalescer.Queue, or its Coalescer.Controls
 	// if AllowActions is set.
 	Queues []shardq.Inspector
 
-	// List returns further queues to show, for a program that creates and
-	// closes queues while it runs. The handler calls it once in each request.
-	// It must return the same values for the same queues: a different value is
-	// a different queue to the page. Queues that share a name are numbered.
-	//
-	// If nil, there are no further queues.
+	// List returns further queues to show, once in each request, for a program
+	// that creates and closes queues. The same queue must be the same value
+	// each time.
 	List func() []shardq.Inspector
 
-	// Title is the heading of the page.
-	//
-	// Defaults to "Work queues".
+	// Title is the heading of the page. Defaults to "Work queues".
 	Title string
-
 	// MaxRows limits the rows of each table. A request may ask for fewer with
-	// ?rows=.
-	//
-	// Defaults to [DefaultMaxRows].
+	// ?rows=. Defaults to [DefaultMaxRows].
 	MaxRows int
-
 	// PollEvery is the interval at which an open and visible page polls.
-	//
 	// Defaults to [DefaultPollEvery].
 	PollEvery time.Duration
-
 	// RedactKey returns the text to show in place of an item, a T of the queue
-	// with the name. In a search, the queue may not hold it. If RedactKey
-	// panics, the page says so in place of the item.
-	//
-	// If nil, the page shows the item itself: see docs/guide/debugpage.md.
+	// with the name. In a search, the queue may not hold the item. If nil, the
+	// page shows the item itself: see docs/guide/debugpage.md.
 	RedactKey func(queue string, item any) string
-
-	// RedactGroup returns the text to show in place of the name of a group, as
-	// RedactKey does for items.
+	// RedactGroup returns the text to show in place of the name of a group.
 	RedactGroup func(queue, group string) string
 
-	// RedactError returns the text to show in place of the text of an error.
-	// The queue keeps the first 512 bytes of a text. RedactError gets a text
-	// that was cut without its last word, which may be the beginning of a
-	// secret. A pattern for a secret with white space must also match its
-	// beginning.
+	// RedactError returns the text to show in place of the text of an error, of
+	// which the queue keeps 512 bytes. A text that was cut lacks its last word,
+	// which may be the beginning of a secret.
 	//
 	// If nil, the page shows the text itself, or hides all texts if RedactKey
 	// or RedactGroup is set, because a text may name the key.
 	RedactError func(queue, text string) string
 
-	// Allow reports whether a request may be answered. A page behind an
-	// authentication can return true:
+	// Allow reports whether a request may be answered. Defaults to [Local]. A
+	// page behind an authentication can return true:
 	//
 	//	Allow: func(r *http.Request) bool { return debugpage.Local(r) || isOperator(r) }
-	//
-	// Defaults to [Local].
 	Allow func(*http.Request) bool
 
 	// AllowActions reports whether a request may change a queue: retry or
 	// cancel an item, pause a queue or a group, and resize workers. The handler
-	// asks it after Allow, for each action, and for each page to know whether
-	// to show the buttons. It offers only what the queue can do: a
-	// [shardq.View] is read-only, and so is Coalescer.Queue.
-	//
+	// asks it after Allow. A [shardq.View] and a Coalescer.Queue are read-only.
 	// If nil, there are no actions.
 	AllowActions func(*http.Request) bool
 
-	// Workers returns the workers of a queue, for the action that resizes them,
-	// or nil if they cannot be resized. It gets the queue as Queues or List has
-	// it. Queues compare with ==, and so do the Controls of a coalescer:
+	// Workers returns the workers of a queue of Queues or List, for the action
+	// that resizes them, or nil if they cannot be resized. Queues compare with
+	// ==, and so do the Controls of a coalescer:
 	//
 	//	pools := map[shardq.Inspector]debugpage.Resizer{invoices: first, clicks: second}
 	//	Workers: func(queue shardq.Inspector) debugpage.Resizer { return pools[queue] }
-	//
-	// If nil, no workers can be resized.
 	Workers func(queue shardq.Inspector) Resizer
 
 	// Logger logs each action, and each that was refused, with the address of
-	// its client.
-	//
-	// Defaults to [slog.Default].
+	// its client. Defaults to [slog.Default].
 	Logger *slog.Logger
 }
 
-// withDefaults returns the options with defaults in place of zero fields.
 func (o Options) withDefaults() Options {
 	o.Queues = slices.Clone(o.Queues)
 	if o.List == nil {
@@ -129,7 +99,6 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// validate returns one error that lists every fault, or nil.
 func (o Options) validate() error {
 	var faults []error
 	for i, queue := range o.Queues {

@@ -4,11 +4,15 @@ import (
 	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
+	"fmt"
 	"html/template"
+	"io"
 	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
+	"text/tabwriter"
 	"time"
 )
 
@@ -25,8 +29,8 @@ var (
 	script = trendScript + pageScript
 )
 
-// page is the template of the page. It contains the style and the script, so
-// that nothing else needs a path, and the policy allows them by their hashes.
+// page contains the style and the script, so that nothing else needs a path,
+// and the policy allows them by their hashes.
 var page = template.Must(template.New("page").
 	Funcs(template.FuncMap{"show": formatValue, "of": ofCapacity}).Parse(pageText))
 
@@ -39,9 +43,9 @@ func hashOf(text string) string {
 	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
 }
 
-// A view has the data for the template. Queue is the selected queue, or nil.
-// Overview is the table of all queues, if none is selected, and Several says
-// that there is one to go back to.
+// A view has the data for the template. Queue is the selected queue, or nil,
+// and then Overview is the table of all. Several says that there is one to go
+// back to.
 type view struct {
 	Report                      report
 	Style                       template.CSS
@@ -54,7 +58,6 @@ type view struct {
 	Find, SlowReload            string
 }
 
-// A queueView has the data of a queue for the template, or of found items.
 type queueView struct {
 	queueReport
 	Notices    []string
@@ -64,17 +67,15 @@ type queueView struct {
 	// First, Beside and Folded are the tables: on the first screen, two beside
 	// each other, and those that open.
 	First, Beside, Folded []table
+	Open, HeatOpen        bool // the folded parts
 	// Named reports whether the search has to name the queue, and Rows is the
-	// number of rows that it keeps, or 0. Open and HeatOpen report whether the
-	// folded parts are open.
-	Named, Open, HeatOpen bool
-	Rows                  int
-	// Back leads from found items to the queue, and MoreRows to more rows.
-	Back, MoreRows string
+	// number of rows that it keeps, or 0.
+	Named          bool
+	Rows           int
+	Back, MoreRows string // the addresses of the queue, from found items, and of more rows
 	Buttons        []button
 }
 
-// A link leads to the same page with another query.
 type link struct {
 	Name, Title, To string
 	Current         bool
@@ -112,7 +113,6 @@ func (h *handler) view(request *http.Request, q query, r report) view {
 	return v
 }
 
-// addDetail adds what the page of a queue shows.
 func (v *queueView) addDetail(q query) {
 	v.Charts = v.Detail.Durations.charts()
 	for _, t := range v.tables() {
@@ -138,7 +138,6 @@ func (v *queueView) addDetail(q query) {
 	}
 }
 
-// Others returns the gauges that the page does not show at the top.
 func (v *queueView) Others() []figure {
 	top := []string{
 		"gauges.ready", "gauges.processing", "gauges.delayed", "gauges.oldestReadySeconds", "gauges.oldestProcessingSeconds",
@@ -147,8 +146,8 @@ func (v *queueView) Others() []figure {
 	return slices.DeleteFunc(v.Now(), func(f figure) bool { return slices.Contains(top, f.Field) })
 }
 
-// address returns the query of this page, with another value of a parameter,
-// unless that is empty.
+// address returns the query of this page, with another value of a parameter, if
+// any.
 func (q query) address(name, value string) string {
 	values := url.Values{}
 	set := func(is bool, name, value string) {
@@ -164,5 +163,98 @@ func (q query) address(name, value string) string {
 	return "?" + values.Encode()
 }
 
-// Clock returns the time of the report without the date.
 func (v view) Clock() string { return v.Report.Time.Format(time.TimeOnly) + " UTC" }
+
+func writeText(w io.Writer, r report) {
+	fmt.Fprintf(w, "%s, %s\n", r.Title, r.Time.Format(time.RFC3339))
+	if r.one != nil && r.Queues[0].Fault == "" {
+		writeQueue(w, r.Queues[0])
+		return
+	}
+	writeTable(w, overviewTable(r.Queues))
+	for _, q := range r.Queues {
+		if q.Fault != "" {
+			fmt.Fprintf(w, "%s: %s\n", q.ID, q.Fault)
+		}
+	}
+	if text := r.notShownText(); text != "" {
+		fmt.Fprintf(w, "and %s\n", text)
+	}
+}
+
+func writeQueue(w io.Writer, q queueReport) {
+	fmt.Fprintf(w, "\n%s: %s, %s\n", q.ID, q.State, q.Verdict.Text)
+	if f := q.Found; f != nil {
+		for _, notice := range f.notices() {
+			fmt.Fprintf(w, "%s\n", notice)
+		}
+		for _, t := range q.foundTables() {
+			writeTable(w, t)
+		}
+		return
+	}
+	asFact := func(f figure) fact { return fact{f.Title, f.Text + f.Limit} }
+	writeFacts(w, "Now", each(q.Now(), asFact))
+	writeFacts(w, "Since creation", each(q.Counted(), asFact))
+	writeDurations(w, q.Detail.Durations.charts())
+	for _, t := range q.tables() {
+		writeTable(w, t)
+	}
+	shards := each(quantities, func(of quantity) []string {
+		return []string{of.Title + ": " + newHeatMap(of, q.Detail.Shards).Summary}
+	})
+	writeLines(w, "Shards", shards)
+	writeFacts(w, "Configuration", q.Configured())
+}
+
+func writeDurations(w io.Writer, charts []chart) {
+	lines := [][]string{{metricsMissing}}
+	for i, c := range charts {
+		if i == 0 {
+			lines[0] = append([]string{""}, each(c.Histogram.Points(), func(p point) string { return p.Title })...)
+		}
+		lines = append(lines, append([]string{c.Title}, each(c.Histogram.Points(), func(p point) string { return p.Text })...))
+	}
+	writeLines(w, "Durations", lines)
+}
+
+func writeFacts(w io.Writer, title string, facts []fact) {
+	writeLines(w, title, each(facts, func(f fact) []string { return []string{f.Title, f.Text} }))
+}
+
+func writeTable(w io.Writer, t table) {
+	columns := slices.DeleteFunc(slices.Clone(t.Columns), heading.Live)
+	lines := [][]string{each(columns, func(h heading) string { return h.Title })}
+	note := t.Note
+	switch {
+	case len(t.Rows) == 0:
+		lines, note = nil, orNone(note == "", t.Empty, note)
+	case t.Chart != nil:
+		points := each(t.Chart.Histogram.Points(), func(p point) string { return p.Title + " " + p.Text })
+		note = t.Chart.Title + " " + t.Chart.Meaning + ": " + strings.Join(points, ", ")
+	}
+	for _, r := range t.Rows {
+		lines = append(lines, r.texts(t.Columns))
+	}
+	writeLines(w, t.Title+orNone(note != "", "\n  "+note, ""), lines)
+}
+
+// texts returns the cells of a row. No key has a tab, because keys with control
+// characters are quoted.
+func (r row) texts(columns []heading) (texts []string) {
+	for i, c := range r.Cells {
+		if !columns[i].Live() {
+			texts = append(texts, orNone(i == 0 && r.Stuck, "stuck: ", "")+c.inWords())
+		}
+	}
+	return texts
+}
+
+func writeLines(w io.Writer, title string, lines [][]string) {
+	fmt.Fprintf(w, "\n%s\n", title)
+	aligned := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, line := range lines {
+		fmt.Fprintf(aligned, "  %s\n", strings.Join(line, "\t"))
+	}
+	_ = aligned.Flush() // cannot fail: w is a buffer
+}

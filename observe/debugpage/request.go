@@ -3,17 +3,18 @@ package debugpage
 import (
 	"fmt"
 	"math"
+	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
 )
 
-// A query has the parameters of a request, and hasQueue and hasHeat whether it
-// names a queue and a quantity of the map of shards. Rows is the number of
-// rows, and asked the number that the request asks for, or 0. Refresh is the
-// seconds after which a browser without JavaScript reloads the page, or 0.
+// A query has the parameters of a request. asked is the number of rows that it
+// asks for, or 0. A browser without JavaScript reloads the page after refresh
+// seconds, unless that is 0.
 type query struct {
 	format, queue, heat, find   string
 	hasQueue, hasHeat, problems bool
@@ -26,15 +27,11 @@ const (
 	asJSON = "json"
 	asText = "text"
 
-	// maxText limits the texts to search for.
-	maxText    = 1000
+	maxText    = 1000 // bytes to search for
 	maxRefresh = 3600
-	// pageRows is the number of rows on a page that does not ask for more.
-	pageRows = 8
+	pageRows   = 8 // on a page that does not ask for more
 )
 
-// parse returns the parameters of a request, or an error that says what is
-// allowed.
 func (o Options) parse(r *http.Request) (query, error) {
 	q := query{format: negotiated(r), heat: quantities[0].Name}
 	values, err := url.ParseQuery(r.URL.RawQuery)
@@ -43,7 +40,7 @@ func (o Options) parse(r *http.Request) (query, error) {
 	}
 	for name, given := range values {
 		if len(given) > 1 {
-			return q, fmt.Errorf("%s is given %d times: want it once", showText(name).inWords(), len(given))
+			return q, fmt.Errorf("%s is given %d times: want it once", showItem(name).inWords(), len(given))
 		}
 		if err := o.parseValue(&q, name, given[0]); err != nil {
 			return q, err
@@ -92,7 +89,7 @@ func (o Options) parseValue(q *query, name, value string) (err error) {
 	case "refresh":
 		q.refresh, err = number(name, value, 1, maxRefresh)
 	default:
-		err = fmt.Errorf("unknown parameter %s: want queue, format, shards, rows, refresh, find, problems, key, item, group or worker", showText(name).inWords())
+		err = fmt.Errorf("unknown parameter %s: want queue, format, shards, rows, refresh, find, problems, key, item, group or worker", showItem(name).inWords())
 	}
 	return err
 }
@@ -101,20 +98,19 @@ func oneOf(name, value string, known ...string) (string, error) {
 	if slices.Contains(known, value) {
 		return value, nil
 	}
-	return "", fmt.Errorf("%s is %s: want %s", name, showText(value).inWords(), strings.Join(known, ", "))
+	return "", fmt.Errorf("%s is %s: want %s", name, showItem(value).inWords(), strings.Join(known, ", "))
 }
 
 func number(name, value string, least, greatest int) (int, error) {
 	n, err := strconv.Atoi(value)
 	if err != nil || n < least || n > greatest {
-		return 0, fmt.Errorf("%s is %s: want %d to %d", name, showText(value).inWords(), least, greatest)
+		return 0, fmt.Errorf("%s is %s: want %d to %d", name, showItem(value).inWords(), least, greatest)
 	}
 	return n, nil
 }
 
-// negotiated returns the format of a request that does not name one: the first
-// of the three in Accept. Without one of these, curl and similar clients get
-// text.
+// negotiated returns the first known format in Accept. Without one, curl and
+// the like get text.
 func negotiated(r *http.Request) string {
 	for part := range strings.SplitSeq(r.Header.Get("Accept"), ",") {
 		media, _, _ := strings.Cut(part, ";")
@@ -127,10 +123,48 @@ func negotiated(r *http.Request) string {
 			return asText
 		}
 	}
-	for _, client := range []string{"curl/", "Wget/", "HTTPie/"} {
-		if strings.HasPrefix(r.UserAgent(), client) {
-			return asText
+	client, _, _ := strings.Cut(r.UserAgent(), "/")
+	return orNone(slices.Contains([]string{"curl", "Wget", "HTTPie"}, client) && client != r.UserAgent(), asText, asHTML)
+}
+
+// Local reports whether a request comes from this machine and is addressed to
+// it: its client and its Host are loopback addresses, or the Host is
+// "localhost". It has no header of a proxy, and no browser sent it for the page
+// of another site.
+//
+// The user of a tunnel, such as ssh -L or kubectl port-forward, counts as
+// local. So does every client of a local reverse proxy that sets none of the
+// usual headers.
+func Local(r *http.Request) bool {
+	// The Host, because of DNS rebinding: a page of another site can have its
+	// own name resolve to 127.0.0.1, and read what is served there.
+	host := hostOf(r.Host)
+	localName := strings.EqualFold(strings.TrimSuffix(host, "."), "localhost") || loopback(host)
+	return loopback(hostOf(r.RemoteAddr)) && localName && !proxied(r) && r.Header.Get("Sec-Fetch-Site") != "cross-site"
+}
+
+func hostOf(address string) string {
+	if host, _, err := net.SplitHostPort(address); err == nil {
+		return host
+	}
+	if n := len(address); n > 1 && address[0] == '[' && address[n-1] == ']' {
+		return address[1 : n-1]
+	}
+	return address
+}
+
+func loopback(host string) bool {
+	address, err := netip.ParseAddr(host)
+	return err == nil && address.Unmap().IsLoopback()
+}
+
+var proxyHeaders = []string{"Forwarded", "Via", "X-Real-Ip", "Cf-Connecting-Ip", "True-Client-Ip"}
+
+func proxied(r *http.Request) bool {
+	for name := range r.Header {
+		if slices.Contains(proxyHeaders, name) || strings.HasPrefix(name, "X-Forwarded-") || strings.HasPrefix(name, "X-Envoy-") {
+			return true
 		}
 	}
-	return asHTML
+	return false
 }

@@ -13,29 +13,22 @@ import (
 	"github.com/shardq/shardq/stats"
 )
 
-// itemID and groupID return a text that selects an item or a group in a
-// request.
 func itemID(item any) string      { return fmt.Sprintf("%016x", maphash.Comparable(seed, item)) }
 func groupID(group string) string { return fmt.Sprintf("%016x", maphash.String(seed, group)) }
 
-// maxShown limits the items that a handler remembers, and maxVisited those that
-// one request visits.
 const (
-	maxShown   = 4096
-	maxVisited = 200_000
+	maxShown   = 4096    // items that a handler remembers
+	maxVisited = 200_000 // items that one request visits
 )
 
-// shownItems remembers the items whose ids were shown last, so that an id leads
-// to its item without a search. It keeps these items alive. The zero value is
-// empty.
+// shownItems remembers the items that were shown last, and keeps them alive, so
+// that an id leads to its item without a search.
 type shownItems struct {
 	mu sync.Mutex
-	// recent and older have at most half of maxShown each. When recent is full,
-	// it takes the place of older.
+	// recent takes the place of older when it has half of maxShown.
 	recent, older map[string]any
 }
 
-// add remembers an item by its id.
 func (s *shownItems) add(id string, item any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -45,7 +38,6 @@ func (s *shownItems) add(id string, item any) {
 	s.recent[id] = item
 }
 
-// get returns the item with an id, if it is remembered.
 func (s *shownItems) get(id string) (item any, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -55,29 +47,15 @@ func (s *shownItems) get(id string) (item any, ok bool) {
 	return item, ok
 }
 
-// A choice selects items of a queue by "key", "item", which is an id, "group"
-// or "worker". It selects nothing if by is empty.
+// A choice selects items by "key", "item", which is an id, "group" or "worker",
+// or nothing.
 type choice struct {
 	by, text string
 	worker   int
 }
 
-func (c choice) title() string {
-	switch c.by {
-	case "item":
-		return "Item"
-	case "group":
-		return "Items of the group"
-	case "worker":
-		return "Items of worker " + formatCount(c.worker)
-	}
-	return "Keys that begin with " + showText(c.text).inWords()
-}
-
 // A foundReport has the items that a choice selects. It is complete unless
-// there were more items than one request visits. Group is the selected group,
-// if it has items, and Failure the last failure of the selected item, if it is
-// still kept.
+// there were more than one request visits.
 type foundReport struct {
 	Title              string  `json:"title"`
 	Items              []entry `json:"items"`
@@ -86,40 +64,45 @@ type foundReport struct {
 	OldestReadySeconds any     `json:"oldestReadySeconds,omitempty"`
 	Failure            entry   `json:"failure,omitempty"`
 
-	choice choice
-	// infos are the items of the rows. All items that the choice selects are as
-	// many as matches. If exact is set, these are the items whose key is the
-	// text, and otherwise those that begin with it.
-	infos   []stats.Item[any]
-	matches int
-	exact   bool
+	choice  choice
+	infos   []stats.Item[any] // of the rows
+	matches int               // of all selected items
+	exact   bool              // they are the items whose key is the text, and not those that begin with it
 }
 
-// read reads a queue, or the items of it that a choice selects.
-func (rd *reader) read(c choice) (q queueReport, err error) {
+func (rd *reader) read(c choice) queueReport {
 	if c.by == "" {
-		return rd.whole(), nil
+		return rd.whole()
 	}
 	return rd.guarded(func() queueReport {
 		q := rd.overview()
 		rd.now = rd.clock()
 		q.Found = rd.search(rd.queue.Inspect(), c)
 		switch c.by {
-		case "group":
-			rd.describeGroup(q.Found)
 		case "item":
 			q.Found.Failure = rd.lastFailure(c.text)
+		case "group":
+			for info := range rd.queue.Groups() {
+				if groupID(info.Group) == c.text {
+					q.Found.Group = rd.groupOf(info, rd.queue.Stats().Ready)
+					q.Found.OldestReadySeconds = q.Found.Group["oldestReadySeconds"]
+					break
+				}
+			}
 		}
 		return q
-	}), nil
+	})
 }
 
 var states = []stats.State{stats.Processing, stats.Ready, stats.Delayed}
 
-// search finds the items that a choice selects. It looks up one item if it can,
-// and visits the others until one request has visited enough.
+// search looks up one item if it can, and visits the others.
 func (rd *reader) search(list stats.Inspection, c choice) *foundReport {
-	f := &foundReport{Title: c.title(), Complete: true, choice: c}
+	titles := map[string]string{
+		"item": "Item", "group": "Items of the group", "worker": "Items of worker " + formatCount(c.worker),
+		"key": "Keys that begin with " + showItem(c.text).inWords(),
+	}
+	f := &foundReport{Title: titles[c.by], Complete: true, choice: c}
 	var first stats.Item[any]
 	found, others := false, true
 	switch c.by {
@@ -144,8 +127,8 @@ func (rd *reader) search(list stats.Inspection, c choice) *foundReport {
 	return f
 }
 
-// visit calls do with the items of a queue, until it returns false. It reports
-// whether there were no more items than one request visits.
+// visit calls do with the items of a queue until it returns false. It is
+// complete if there were no more than one request visits.
 func visit(list stats.Inspection, do func(stats.Item[any]) bool) (complete bool) {
 	visited := 0
 	for _, state := range states {
@@ -161,9 +144,8 @@ func visit(list stats.Inspection, do func(stats.Item[any]) bool) (complete bool)
 	return true
 }
 
-// byID returns the item with an id. It looks up an item that a page has shown,
-// and searches for any other. If complete is false, the queue may hold an item
-// that was not found.
+// byID looks up an item that a page has shown, and searches for any other.
+// Unless complete, the queue may hold an item that was not found.
 func (rd *reader) byID(list stats.Inspection, id string) (info stats.Item[any], found, complete bool) {
 	if item, ok := rd.shown.get(id); ok {
 		info, found = list.Lookup(item)
@@ -178,7 +160,6 @@ func (rd *reader) byID(list stats.Inspection, id string) (info stats.Item[any], 
 	return info, found, complete
 }
 
-// consider adds an item to the result if the choice selects it.
 func (rd *reader) consider(f *foundReport, info stats.Item[any]) {
 	c, exact, selected := f.choice, false, false
 	switch c.by {
@@ -195,8 +176,7 @@ func (rd *reader) consider(f *foundReport, info stats.Item[any]) {
 	}
 }
 
-// add adds the item of a row. The first exact match takes the place of all
-// other items.
+// add adds an item. The first exact match takes the place of all other items.
 func (f *foundReport) add(info stats.Item[any], exact bool, limit int) {
 	switch {
 	case f.exact && !exact:
@@ -210,39 +190,21 @@ func (f *foundReport) add(info stats.Item[any], exact bool, limit int) {
 	}
 }
 
-// isOne reports whether the result is one item, selected by its key or its id.
 func (f *foundReport) isOne() bool {
 	return f.Complete && f.matches == 1 && (f.choice.by == "item" || f.choice.by == "key")
 }
 
-func (rd *reader) describeGroup(f *foundReport) {
-	for info := range rd.queue.Groups() {
-		if groupID(info.Group) == f.choice.text {
-			f.Group = rd.groupOf(info, rd.queue.Stats().Ready)
-			f.OldestReadySeconds = f.Group["oldestReadySeconds"]
-			return
-		}
-	}
-}
-
-// lastFailure returns the last failure of an item that the queue keeps. Of two
-// at the same time, the discard is the last.
+// lastFailure returns the last failure of an item that is kept. Of two at the
+// same time, the discard is the last.
 func (rd *reader) lastFailure(id string) entry {
 	failed, discarded := rd.queue.Inspect().RecentFailures(maxMaxRows)
-	var last *stats.Failure[any]
-	for _, failures := range [][]stats.Failure[any]{discarded, failed} { // each has the newest first
-		i := slices.IndexFunc(failures, func(f stats.Failure[any]) bool { return itemID(f.Item) == id })
-		if i >= 0 && (last == nil || failures[i].Time.After(last.Time)) {
-			last = &failures[i]
-		}
-	}
-	if last == nil {
+	all := slices.DeleteFunc(slices.Concat(discarded, failed), func(f stats.Failure[any]) bool { return itemID(f.Item) != id })
+	if len(all) == 0 {
 		return nil
 	}
-	return rd.failedAttempt(*last)
+	return rd.failedAttempt(slices.MaxFunc(all, func(a, b stats.Failure[any]) int { return a.Time.Compare(b.Time) }))
 }
 
-// notices say what the result lacks.
 func (f *foundReport) notices() []string {
 	switch {
 	case !f.Complete:
@@ -253,10 +215,8 @@ func (f *foundReport) notices() []string {
 	return nil
 }
 
-func isPaused(group entry) bool { return group["throttledBy"] == stats.ThrottledByPause.String() }
-
-// direct looks up the item that is written as a text, a string or a whole
-// number, without a search. If others is false, no other is written so.
+// direct looks up the item that is written as a text. Unless others, no other
+// is.
 func (rd *reader) direct(list stats.Inspection, text string) (info stats.Item[any], found, others bool) {
 	item, ok := parseItem(kindOf(list), text)
 	if !ok || !rd.isShownAs(item, text) {
@@ -266,54 +226,41 @@ func (rd *reader) direct(list stats.Inspection, text string) (info stats.Item[an
 	return info, found, !found || !rd.isPlain(item)
 }
 
-// kindOf returns the type of the first item that a queue lists, or nil if it
-// lists none.
-func kindOf(list stats.Inspection) reflect.Type {
-	for _, state := range states {
-		for info := range list.All(state) {
-			return reflect.TypeOf(info.Item)
-		}
-	}
-	return nil
+func kindOf(list stats.Inspection) (kind reflect.Type) {
+	visit(list, func(info stats.Item[any]) bool {
+		kind = reflect.TypeOf(info.Item)
+		return false
+	})
+	return kind
 }
 
-// parseItem returns the item of a type that is written as a text.
 func parseItem(kind reflect.Type, text string) (item any, ok bool) {
 	if kind == nil {
 		return nil, false
 	}
-	value := reflect.New(kind).Elem()
-	var err error
-	switch {
-	case kind.Kind() == reflect.String:
-		value.SetString(text)
-	case value.CanInt():
-		var n int64
-		n, err = strconv.ParseInt(text, 10, kind.Bits())
-		value.SetInt(n)
-	case value.CanUint():
-		var n uint64
-		n, err = strconv.ParseUint(text, 10, kind.Bits())
-		value.SetUint(n)
-	default:
+	parsed, err := any(text), error(nil)
+	switch zero := reflect.Zero(kind); {
+	case zero.CanInt():
+		parsed, err = strconv.ParseInt(text, 10, kind.Bits())
+	case zero.CanUint():
+		parsed, err = strconv.ParseUint(text, 10, kind.Bits())
+	case kind.Kind() != reflect.String:
 		return nil, false
 	}
-	return value.Interface(), err == nil
+	return reflect.ValueOf(parsed).Convert(kind).Interface(), err == nil
 }
 
-// isShownAs reports whether a search for a text may find an item: by the text
-// that the page shows, or, if no option hides keys, by the whole text. direct
-// asks before it looks the item up, so that its time does not tell whether the
-// queue holds a hidden item.
+// isShownAs reports whether a search for a text may find an item: by the shown
+// text, or by the whole text if no option hides keys. direct asks before it
+// looks the item up, so that its time does not tell whether the queue holds a
+// hidden item.
 func (rd *reader) isShownAs(item any, text string) bool {
-	if rd.handler.options.RedactKey == nil && keytext.Of(item, len(text)) == (keytext.Text{Beginning: text, Length: len(text)}) {
-		return true
-	}
-	return rd.key(item).Text == text
+	whole := keytext.Text{Beginning: text, Length: len(text)}
+	return rd.handler.options.RedactKey == nil && keytext.Of(item, len(text)) == whole || rd.key(item).Text == text
 }
 
-// isPlain reports whether no other item is written as the same text. With
-// RedactKey, a String method, or items of several types, others may be.
+// isPlain reports whether no other item is written as the same text, as with
+// RedactKey, a String method, or several types.
 func (rd *reader) isPlain(item any) bool {
 	_, described := item.(fmt.Stringer)
 	return rd.handler.options.RedactKey == nil && !described && reflect.TypeOf(item).String() == rd.options.Item

@@ -1,7 +1,10 @@
 package debugpage
 
 import (
+	"net/url"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/shardq/shardq/stats"
 )
@@ -23,15 +26,14 @@ func overviewTable(queues []queueReport) table {
 			"gauges": q.Gauges, "counters": q.Counters,
 		}
 	})
-	return table{Path: "queues", Title: "All queues", Empty: "There are no queues.", link: "queue", Columns: []heading{
+	return queueReport{}.table("queues", "All queues", "There are no queues.", "queue", entries, []heading{
 		{"Queue", "id", asQueue, ""}, {"Verdict", "verdict.text", asVerdict, ""}, {"Ready", "gauges.ready", asCount, ""},
 		{"Recent", "gauges.ready", asGraph, ""}, {"Oldest ready", "gauges.oldestReadySeconds", asDuration, ""},
 		{"In flight", "gauges.processing", asCount, ""}, {"Longest in flight", "gauges.oldestProcessingSeconds", asDuration, ""},
 		{"Delayed", "gauges.delayed", asCount, ""}, {"Added", "counters.added", asCount, ""}, {"Per second", "counters.added", asRate, ""},
-	}}.with(queueReport{}, entries)
+	}...)
 }
 
-// The columns of several tables.
 var (
 	keyColumn      = heading{"Key", "key", asKey, ""}
 	attemptColumn  = heading{"Attempt", "attempt", asCount, ""}
@@ -53,140 +55,237 @@ var (
 	}
 )
 
-// tables returns the tables of the selected queue.
 func (q queueReport) tables() []table {
 	d := q.Detail
-	agesNote := unless(d.options.Ages, agesMissing)
+	withGroup := func(columns ...heading) []heading {
+		if d.options.Groups {
+			columns = append(slices.Clone(columns), groupColumn)
+		}
+		return columns
+	}
+	items := func(columns ...heading) []heading { return append(withGroup(columns...), priorityColumn, shardColumn) }
 	age := heading{"For", "ageSeconds", asDuration, unless(!d.options.Ages, "descending")}
-	items := func(columns ...heading) []heading { return append(d.withGroup(columns), priorityColumn, shardColumn) }
-	return slices.Concat([]table{
-		table{
-			Path: "detail.processing", Title: "In flight, longest first", Note: agesNote, Empty: "Nothing is in flight.", link: "item",
-			Columns: items(keyColumn, age, attemptColumn, workerColumn, dirtyColumn),
-		}.with(q, d.Processing),
-		table{
-			Path: "detail.ready", Title: "Ready, longest first", Note: agesNote, Empty: "Nothing is ready.", link: "item",
-			Columns: items(keyColumn, age, attemptColumn),
-		}.with(q, d.Ready),
-		table{
-			Path: "detail.delayed", Title: "Delayed, next deadline first", Empty: "Nothing is delayed.", link: "item",
-			Columns: items(keyColumn, heading{"Time left", "dueSeconds", asDuration, "ascending"}, attemptColumn),
-			Chart:   &chart{"detail.timeLeft", "Time left", "of all running delays", "now", d.TimeLeft, true},
-		}.with(q, d.Delayed),
-		table{
-			Path: "detail.retried", Title: "Most failures", Note: unless(q.Gauges["limited"] != nil, limiterMissing),
-			Empty: "Nothing has failed.", link: "item", Columns: []heading{keyColumn, {"Failures", "failures", asCount, "descending"}},
-		}.with(q, d.Retried),
-		table{
-			Path: "detail.groups", Title: "Groups, most ready first", Note: unless(d.options.Groups, groupsMissing),
-			Empty: unless(!d.options.Groups, "No group has items."), link: "group", Columns: groupColumns,
-		}.with(q, d.Groups),
-	}, q.attempts(), q.failures())
-}
-
-// attempts returns the tables of attempts by result, where they can have rows.
-func (q queueReport) attempts() (all []table) {
-	d := q.Detail
+	all := []table{
+		q.table("detail.processing", "In flight, longest first", "Nothing is in flight.", "item", d.Processing,
+			items(keyColumn, age, attemptColumn, workerColumn, dirtyColumn)...),
+		q.table("detail.ready", "Ready, longest first", "Nothing is ready.", "item", d.Ready, items(keyColumn, age, attemptColumn)...),
+		q.table("detail.delayed", "Delayed, next deadline first", "Nothing is delayed.", "item", d.Delayed,
+			items(keyColumn, heading{"Time left", "dueSeconds", asDuration, "ascending"}, attemptColumn)...),
+		q.table("detail.retried", "Most failures", "Nothing has failed.", "item", d.Retried,
+			keyColumn, heading{"Failures", "failures", asCount, "descending"}),
+		q.table("detail.groups", "Groups, most ready first", unless(!d.options.Groups, "No group has items."), "group", d.Groups,
+			groupColumns...),
+	}
+	all[0].Note = unless(d.options.Ages, agesMissing)
+	all[1].Note = all[0].Note
+	all[2].Chart = &chart{"detail.timeLeft", "Time left", "of all running delays", "now", d.TimeLeft, true}
+	all[3].Note = unless(q.Gauges["limited"] != nil, limiterMissing)
+	all[4].Note = unless(d.options.Groups, groupsMissing)
 	if d.options.Metrics {
-		all = append(all, table{Path: "detail.attempts", Title: "Attempts by result", Empty: noAttempt, Columns: []heading{
+		all = append(all, q.table("detail.attempts", "Attempts by result", noAttempt, "", d.Attempts, []heading{
 			{"Result", "result", asKey, ""}, {"Attempts", "count", asCount, ""}, {"Share", "share", asShare, ""},
 			{"Mean", "meanSeconds", asDuration, ""}, {"Half", "p50Seconds", asDuration, ""}, {"99 %", "p99Seconds", asDuration, ""},
-		}}.with(q, d.Attempts))
+		}...))
 	}
 	if d.options.Metrics && d.options.Groups {
 		columns := []heading{{"Group", "group", asKey, ""}, {"Attempts", "total", asCount, "descending"}}
 		for result := range stats.Result(stats.Results) {
 			columns = append(columns, heading{result.String(), result.String(), asCount, ""})
 		}
-		all = append(all, table{
-			Path: "detail.attemptsByGroup", Title: "Attempts by group, most first", Empty: noAttempt, Columns: columns,
-		}.with(q, d.AttemptsByGroup))
+		all = append(all, q.table("detail.attemptsByGroup", "Attempts by group, most first", noAttempt, "", d.AttemptsByGroup, columns...))
 	}
-	return all
+	return append(all,
+		q.table("detail.failures", "Last failures, newest first", "No attempt has failed whose item runs again.", "item", d.Failures,
+			withGroup(failedColumns...)...),
+		q.table("detail.discards", "Dead letters, newest first", "No item was discarded.", "item", d.Discards,
+			withGroup(slices.Insert(slices.Clone(failedColumns), 4, reasonColumn)...)...))
 }
 
-// failures returns the tables of failed attempts.
-func (q queueReport) failures() []table {
-	d := q.Detail
-	return []table{
-		table{
-			Path: "detail.failures", Title: "Last failures, newest first", Empty: "No attempt has failed whose item runs again.",
-			link: "item", Columns: d.withGroup(slices.Clone(failedColumns)),
-		}.with(q, d.Failures),
-		table{
-			Path: "detail.discards", Title: "Dead letters, newest first", Empty: "No item was discarded.",
-			link: "item", Columns: d.withGroup(slices.Insert(slices.Clone(failedColumns), 4, reasonColumn)),
-		}.with(q, d.Discards),
-	}
-}
-
-// withGroup adds the column of groups, if the queue has groups.
-func (d *detailReport) withGroup(columns []heading) []heading {
-	if d.options.Groups {
-		columns = append(columns, groupColumn)
-	}
-	return columns
-}
-
-// foundTables returns the tables of what a request has found.
 func (q queueReport) foundTables() (all []table) {
 	f := q.Found
 	if f.Group != nil {
-		columns := append(slices.Clone(groupColumns), heading{"Limit in flight", "limit", asWorker, ""}, heading{"Burst", "burst", asCount, ""})
-		all = append(all, table{Path: "found.group", Title: "Group", Columns: columns}.with(q, []entry{f.Group}))
+		limits := []heading{{"Limit in flight", "limit", asWorker, ""}, {"Burst", "burst", asCount, ""}}
+		all = append(all, q.table("found.group", "Group", "", "", []entry{f.Group}, slices.Concat(groupColumns, limits)...))
 	}
 	if f.Failure != nil {
 		columns := append(slices.Clone(failedColumns), reasonColumn)
-		all = append(all, table{Path: "found.failure", Title: "Last failure", Columns: columns}.with(q, []entry{f.Failure}))
+		all = append(all, q.table("found.failure", "Last failure", "", "", []entry{f.Failure}, columns...))
 	}
-	return append(all, table{
-		Path: "found.items", Title: "Items", Empty: orNone(f.Complete, "No item.", "None of the items that were searched."), link: "item",
-		Columns: []heading{
-			keyColumn, {"State", "state", asYes, ""}, {"For", "ageSeconds", asDuration, ""}, {"Time left", "dueSeconds", asDuration, ""},
-			attemptColumn, workerColumn, dirtyColumn, groupColumn, priorityColumn, shardColumn,
-		},
-	}.with(q, f.Items))
+	none := orNone(f.Complete, "No item.", "None of the items that were searched.")
+	return append(all, q.table("found.items", "Items", none, "item", f.Items, []heading{
+		keyColumn, {"State", "state", asYes, ""}, {"For", "ageSeconds", asDuration, ""}, {"Time left", "dueSeconds", asDuration, ""},
+		attemptColumn, workerColumn, dirtyColumn, groupColumn, priorityColumn, shardColumn,
+	}...))
 }
 
 func unless(there bool, missing string) string { return orNone(there, "", missing) }
 
 // A highlight is a line below the verdict of a narrow page, where the tables
-// are below the first screen: the item that is stuck longest, the group with
-// the most ready items, or the last error. The script updates it.
+// are below the first screen. It is hidden if Key is empty.
 type highlight struct {
-	// Path is where the rows are in the report, and the id of the section that
-	// the line links to.
-	Path, Title string
-	// Key is that of the first row, and Text follows it. The line is hidden if
-	// Key is empty.
-	Key, Text string
+	Path, Title string // of the rows in the report, and of the section
+	Key, Text   string // of the first row
 }
 
-// Highlights returns the lines of a queue, also those that are empty now.
 func (d *detailReport) Highlights() []highlight {
-	lines := []highlight{
-		{Path: "detail.processing", Title: "Stuck"},
-		{Path: "detail.groups", Title: "Largest group"},
-		{Path: "detail.failures", Title: "Last failure"},
-		{Path: "detail.discards", Title: "Last dead letter"},
+	line := func(path, title, key string, rows []entry, is bool, text func(row entry) string) highlight {
+		h := highlight{Path: path, Title: title}
+		if is {
+			h.Key, h.Text = newCell(rows[0], heading{Field: key}).withEllipsis(), text(rows[0])
+		}
+		return h
 	}
-	if rows := d.Processing; len(rows) > 0 && rows[0]["stuck"] == true {
-		lines[0].show(rows[0], "key", "for "+formatValue(asDuration, rows[0]["ageSeconds"]))
+	stuck := func(row entry) string { return "for " + formatValue(asDuration, row["ageSeconds"]) }
+	ready := func(row entry) string {
+		return formatValue(asCount, row["ready"]) + " ready, " + formatValue(asShare, row["share"]) + " of all"
 	}
-	if rows := d.Groups; len(rows) > 0 && rows[0]["ready"] != 0 {
-		lines[1].show(rows[0], "group", formatValue(asCount, rows[0]["ready"])+" ready, "+formatValue(asShare, rows[0]["share"])+" of all")
+	failed := func(row entry) string {
+		return formatValue(asDuration, row["ageSeconds"]) + " ago: " + newCell(row, heading{Field: "error"}).withEllipsis()
 	}
-	failed, failures := 2, d.Failures
-	if len(failures) == 0 { // one error is enough
-		failed, failures = 3, d.Discards
+	isStuck := len(d.Processing) > 0 && d.Processing[0]["stuck"] == true
+	isReady := len(d.Groups) > 0 && d.Groups[0]["ready"] != 0
+	isDiscarded := len(d.Discards) > 0 && len(d.Failures) == 0 // one error is enough
+	return []highlight{
+		line("detail.processing", "Stuck", "key", d.Processing, isStuck, stuck),
+		line("detail.groups", "Largest group", "group", d.Groups, isReady, ready),
+		line("detail.failures", "Last failure", "key", d.Failures, len(d.Failures) > 0, failed),
+		line("detail.discards", "Last dead letter", "key", d.Discards, isDiscarded, failed),
 	}
-	if len(failures) > 0 {
-		error := newCell(failures[0], heading{Field: "error"}).withEllipsis()
-		lines[failed].show(failures[0], "key", formatValue(asDuration, failures[0]["ageSeconds"])+" ago: "+error)
-	}
-	return lines
 }
 
-func (h *highlight) show(row entry, key, text string) {
-	h.Key, h.Text = newCell(row, heading{Field: key}).withEllipsis(), text
+// A table has rows, for the page and for the text. Path is where they are in
+// the report. Note says what is missing, and Empty stands in place of rows.
+type table struct {
+	Path, Title, Note, Empty string
+
+	Chart   *chart // above the rows, or nil
+	Open    bool   // if the table is folded
+	Columns []heading
+	Rows    []row
+}
+
+// A heading describes a column. Sort is "ascending" or "descending" if rows are
+// sorted by it.
+type heading struct{ Title, Field, Format, Sort string }
+
+// Live reports whether a column makes sense only while the page updates itself.
+func (h heading) Live() bool { return h.Format == asRate || h.Format == asGraph }
+
+func (h heading) Numeric() bool {
+	return slices.Contains([]string{asCount, asDuration, asShare, asRate, asDecimal, asWorker}, h.Format)
+}
+
+type row struct {
+	Cells []cell
+	Stuck bool
+	ID    string // where the order may change
+}
+
+// A cell is a value as it is shown. Tone is that of a verdict, and Percent of a
+// share.
+type cell struct {
+	shownKey
+	Format, Tone string
+	Stuck        bool
+	Percent      int
+	To           string // the link of a key
+	More         *more
+}
+
+type more struct {
+	N  int // of the worker
+	To string
+}
+
+// The formats of values. The script has them, too.
+const (
+	asKey, asWords, asError, asYes, asTruth, asQueue, asVerdict = "key", "text", "error", "yes", "truth", "queue", "verdict"
+	asCount, asBrief, asShare, asRatio, asDecimal, asDuration   = "count", "brief", "share", "ratio", "decimal", "duration"
+	asWorker, asRate, asGraph                                   = "worker", "rate", "graph"
+)
+
+// table returns a table of entries. Rows link to pages by a parameter with
+// their id.
+func (q queueReport) table(path, title, empty, link string, entries []entry, columns ...heading) table {
+	t := table{Path: path, Title: title, Empty: empty, Columns: columns}
+	for _, e := range entries {
+		r := row{Cells: each(columns, func(h heading) cell { return newCell(e, h) }), Stuck: e["stuck"] == true}
+		first := &r.Cells[0]
+		first.Stuck = r.Stuck
+		switch id, _ := e["id"].(string); {
+		case link == "queue":
+			r.ID, first.To = id, queueReport{ID: id}.to(link, id)
+		case link != "" && id != "":
+			first.To = q.to(link, id)
+		}
+		if n, _ := e["batch"].(int); n > 1 {
+			first.More = &more{n - 1, q.to("worker", strconv.Itoa(e["worker"].(int)))}
+		}
+		t.Rows = append(t.Rows, r)
+	}
+	return t
+}
+
+func newCell(e entry, h heading) cell {
+	value := at(e, h.Field)
+	c := cell{shownKey: shownKey{Text: formatValue(h.Format, value)}, Format: h.Format}
+	c.KeyLength, _ = e[h.Field+"Length"].(int)
+	switch h.Format {
+	case asShare:
+		c.Percent = int(value.(float64) * 100)
+	case asVerdict:
+		c.Tone = at(e, "verdict.tone").(string)
+	}
+	return c
+}
+
+// to returns the address of another page of the queue, with as many rows.
+func (q queueReport) to(name, value string) string {
+	values := url.Values{"queue": {q.ID}, name: {value}}
+	if q.asked > 0 {
+		values.Set("rows", strconv.Itoa(q.asked))
+	}
+	return "?" + values.Encode()
+}
+
+func at(e entry, path string) any {
+	name, rest, more := strings.Cut(path, ".")
+	if inner, _ := e[name].(entry); more {
+		return at(inner, rest)
+	}
+	return e[name]
+}
+
+const unknown = "–" // in place of a value
+
+func formatValue(format string, value any) string {
+	switch v := value.(type) {
+	case nil:
+		return unknown
+	case string:
+		return v
+	case bool:
+		return orNone(v, "yes", orNone(format == asTruth, "no", ""))
+	case seconds:
+		return formatDuration(v.duration())
+	case uint64:
+		return formatCount(v)
+	case int:
+		switch {
+		case format == asWorker && v == 0:
+			return unknown
+		case format == asBrief:
+			return formatBrief(v)
+		}
+		return formatCount(v)
+	case float64:
+		switch format {
+		case asShare:
+			return formatShare(v)
+		case asDecimal:
+			return formatDecimal(v)
+		}
+		return formatRatio(v)
+	}
+	panic("debugpage: a value of a type that has no format")
 }

@@ -3,6 +3,7 @@ package shardqotel
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -11,13 +12,91 @@ import (
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
+	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/internal/exponential"
 	"github.com/shardq/shardq/internal/registry"
 	"github.com/shardq/shardq/internal/series"
 	"github.com/shardq/shardq/stats"
 )
 
-// The attributes of the metrics.
+// Scope is the name of the instrumentation scope of all metrics.
+const Scope = "github.com/shardq/shardq/observe/otel"
+
+// Options configure an [Observer].
+type Options struct {
+	// Groups is the number of groups of each queue with points of their own:
+	// those with the most items, or in shardq.group.attempts those with the
+	// most attempts. Each collection reads all groups that have items. If zero,
+	// no groups are exported.
+	Groups int
+}
+
+// An Observer exports queues to OpenTelemetry, and reads them at each
+// collection. All methods are safe for concurrent use, and none holds a lock
+// while it reads a queue.
+//
+// A queue that is shut down and empty disappears from the next collection.
+// Until then the Observer keeps it alive, also if the program drops it: call
+// Remove.
+type Observer struct {
+	registry registry.Registry
+	options  Options
+}
+
+// NewObserver returns an Observer of queues, or an error that lists every fault
+// of the options, or of the queues: see [Observer.Add].
+func NewObserver(options Options, queues ...shardq.Inspector) (*Observer, error) {
+	if options.Groups < 0 {
+		return nil, fmt.Errorf("shardqotel: Options.Groups is %d: want 0 (none) or more", options.Groups)
+	}
+	o := &Observer{registry: registry.Registry{Exporter: "shardqotel"}, options: options}
+	if err := o.Add(queues...); err != nil {
+		return nil, err
+	}
+	return o, nil
+}
+
+// Add adds queues under their names. It adds all of them, or returns an error
+// that lists every fault and adds none. Each must have [shardq.Options].Metrics
+// set, and a name that no other queue of this Observer has.
+func (o *Observer) Add(queues ...shardq.Inspector) error {
+	return o.registry.Add(registry.RowsOf(queues)...)
+}
+
+// AddAs adds a queue as [Observer.Add] does, under a given name.
+func (o *Observer) AddAs(name string, queue shardq.Inspector) error {
+	return o.registry.Add(&registry.Row{Name: name, Queue: queue})
+}
+
+// Remove removes the queue of a name, and reports whether there was one.
+func (o *Observer) Remove(name string) bool { return o.registry.Remove(name) }
+
+// Register creates the instruments with a meter of the provider, and registers
+// one callback that observes them, or nothing if it returns an error. An
+// Observer may be registered with several providers.
+func (o *Observer) Register(provider metric.MeterProvider) (metric.Registration, error) {
+	if provider == nil {
+		return nil, errors.New("shardqotel: the provider is nil")
+	}
+	m, err := newInstruments(provider.Meter(Scope), o.options.Groups > 0)
+	if err != nil {
+		return nil, fmt.Errorf("shardqotel: %w", err)
+	}
+	registration, err := m.meter.RegisterCallback(func(ctx context.Context, to metric.Observer) error {
+		for _, r := range o.registry.Read() {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			m.observe(&r, o.options.Groups, to)
+		}
+		return nil
+	}, m.all...)
+	if err != nil {
+		return nil, fmt.Errorf("shardqotel: %w", err)
+	}
+	return registration, nil
+}
+
 const (
 	nameKey   = attribute.Key("workqueue.name")
 	groupKey  = attribute.Key("shardq.group.name")
@@ -25,39 +104,27 @@ const (
 	resultKey = attribute.Key("shardq.attempt.result")
 )
 
-// instruments are the instruments of a meter, with the functions that observe
-// them.
 type instruments struct {
 	meter   metric.Meter
 	all     []metric.Observable
 	faults  []error
-	numbers []number
-	// groups and groupAttempts are nil without groups.
-	failures, attempts, groups, groupAttempts metric.Int64Observable
+	numbers []func(to metric.Observer, r *registry.Reading, name metric.ObserveOption)
+
+	failures, attempts, groups, groupAttempts metric.Int64Observable // the last two nil without groups
 }
 
-type number struct {
-	*series.Number
-	observe func(to metric.Observer, s *registry.Reading, name metric.ObserveOption)
-}
-
-// newInstruments makes all instruments.
 func newInstruments(meter metric.Meter, groups bool) (*instruments, error) {
 	m := &instruments{meter: meter}
 	for i := range series.Numbers {
-		n := &series.Numbers[i]
-		m.numbers = append(m.numbers, number{n, m.observer(n)})
+		m.numbers = append(m.numbers, m.observer(&series.Numbers[i]))
 	}
-	m.failures = m.integer(series.Failures)
-	m.attempts = m.integer(series.Attempts)
+	m.failures, m.attempts = m.integer(series.Failures), m.integer(series.Attempts)
 	if groups {
 		m.groups, m.groupAttempts = m.integer(series.GroupItems), m.integer(series.GroupAttempts)
 	}
 	return m, errors.Join(m.faults...)
 }
 
-// observer makes an instrument for a number, and returns a function that
-// observes it.
 func (m *instruments) observer(n *series.Number) func(metric.Observer, *registry.Reading, metric.ObserveOption) {
 	if n.Integer != nil {
 		made := m.integer(n.Description)
@@ -65,19 +132,29 @@ func (m *instruments) observer(n *series.Number) func(metric.Observer, *registry
 			to.ObserveInt64(made, n.Integer(&r.Stats), name)
 		}
 	}
-	made := m.float(n.Description)
+	made, _ := m.instrument(n.Description, true).(metric.Float64Observable)
 	return func(to metric.Observer, r *registry.Reading, name metric.ObserveOption) {
 		to.ObserveFloat64(made, n.Float(&r.Stats), name)
 	}
 }
 
-func (m *instruments) integer(d series.Description) (made metric.Int64Observable) {
+func (m *instruments) integer(d series.Description) metric.Int64Observable {
+	made, _ := m.instrument(d, false).(metric.Int64Observable)
+	return made
+}
+
+// instrument makes an instrument. No counter is a float.
+func (m *instruments) instrument(d series.Description, float bool) (made metric.Observable) {
 	var err error
-	unit, description := metric.WithUnit(d.Unit), metric.WithDescription(sentence(d.Text))
-	switch d.Kind {
-	case series.Counter:
+	unit, description := metric.WithUnit(d.Unit), metric.WithDescription(d.Text+".")
+	switch {
+	case float && d.Kind == series.Level:
+		made, err = m.meter.Float64ObservableUpDownCounter(d.Name, unit, description)
+	case float:
+		made, err = m.meter.Float64ObservableGauge(d.Name, unit, description)
+	case d.Kind == series.Counter:
 		made, err = m.meter.Int64ObservableCounter(d.Name, unit, description)
-	case series.Level:
+	case d.Kind == series.Level:
 		made, err = m.meter.Int64ObservableUpDownCounter(d.Name, unit, description)
 	default:
 		made, err = m.meter.Int64ObservableGauge(d.Name, unit, description)
@@ -85,22 +162,6 @@ func (m *instruments) integer(d series.Description) (made metric.Int64Observable
 	m.all, m.faults = append(m.all, made), append(m.faults, err)
 	return made
 }
-
-// float makes an instrument for a number that is no counter.
-func (m *instruments) float(d series.Description) (made metric.Float64Observable) {
-	var err error
-	unit, description := metric.WithUnit(d.Unit), metric.WithDescription(sentence(d.Text))
-	if d.Kind == series.Level {
-		made, err = m.meter.Float64ObservableUpDownCounter(d.Name, unit, description)
-	} else {
-		made, err = m.meter.Float64ObservableGauge(d.Name, unit, description)
-	}
-	m.all, m.faults = append(m.all, made), append(m.faults, err)
-	return made
-}
-
-// sentence returns a text in the form of a description.
-func sentence(text string) string { return text + "." }
 
 // observe observes the numbers of a queue, and at most limit groups.
 func (m *instruments) observe(r *registry.Reading, limit int, to metric.Observer) {
@@ -113,13 +174,13 @@ func (m *instruments) observe(r *registry.Reading, limit int, to metric.Observer
 	if !r.Read {
 		return
 	}
-	for _, n := range m.numbers {
-		if n.Has(r) {
-			n.observe(to, r, named)
+	for i, observe := range m.numbers {
+		if series.Numbers[i].Has(r) {
+			observe(to, r, named)
 		}
 	}
-	for _, result := range series.Results(r.Stats.Metrics) {
-		to.ObserveInt64(m.attempts, int64(result.Durations.Count), with(resultKey.String(result.Name)))
+	for result, durations := range r.Stats.Metrics.Attempts.All() {
+		to.ObserveInt64(m.attempts, int64(durations.Count), with(resultKey.String(result.String())))
 	}
 	if m.groups == nil {
 		return
@@ -134,9 +195,9 @@ func (m *instruments) observe(r *registry.Reading, limit int, to metric.Observer
 
 var _ sdkmetric.Producer = (*Observer)(nil)
 
-// Produce returns the histograms of all queues. The reader calls it: pass the
-// Observer to the reader by [sdkmetric.WithProducer]. Produce reads each queue
-// once, as the callback does.
+// Produce returns the histograms of all queues, exponential ones of scale 3 and
+// of cumulative temporality. Pass the Observer to the reader by
+// [sdkmetric.WithProducer], or there are none.
 func (o *Observer) Produce(ctx context.Context) ([]metricdata.ScopeMetrics, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -152,7 +213,7 @@ func (o *Observer) Produce(ctx context.Context) ([]metricdata.ScopeMetrics, erro
 		}
 		if len(points) > 0 {
 			scope.Metrics = append(scope.Metrics, metricdata.Metrics{
-				Name: name, Description: sentence(text), Unit: "s",
+				Name: name, Description: text + ".", Unit: "s",
 				Data: metricdata.ExponentialHistogram[float64]{DataPoints: points, Temporality: metricdata.CumulativeTemporality},
 			})
 		}
@@ -161,9 +222,9 @@ func (o *Observer) Produce(ctx context.Context) ([]metricdata.ScopeMetrics, erro
 		add(h.Name, h.Text, func(r *registry.Reading) []point { return []point{newPoint(r, h.Read(r.Stats.Metrics), now)} })
 	}
 	add(series.AttemptDuration.Name, series.AttemptDuration.Text, func(r *registry.Reading) (points []point) {
-		for _, result := range series.Results(r.Stats.Metrics) {
-			if result.Durations.Count > 0 {
-				points = append(points, newPoint(r, result.Durations, now, resultKey.String(result.Name)))
+		for result, durations := range r.Stats.Metrics.Attempts.All() {
+			if durations.Count > 0 {
+				points = append(points, newPoint(r, *durations, now, resultKey.String(result.String())))
 			}
 		}
 		return points
@@ -176,8 +237,8 @@ func (o *Observer) Produce(ctx context.Context) ([]metricdata.ScopeMetrics, erro
 
 type point = metricdata.ExponentialHistogramDataPoint[float64]
 
-// newPoint returns the histogram of a queue. OpenTelemetry numbers a bucket by
-// its lower bound, and package exponential by its upper bound.
+// newPoint returns a histogram. OpenTelemetry numbers a bucket by its lower
+// bound, and package exponential by its upper bound.
 func newPoint(r *registry.Reading, h stats.Histogram, now time.Time, more ...attribute.KeyValue) point {
 	buckets := exponential.Of(h)
 	var positive metricdata.ExponentialBucket

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"runtime/debug"
 
 	"go.opentelemetry.io/otel"
@@ -15,50 +16,26 @@ import (
 	"github.com/shardq/shardq/worker"
 )
 
-// The attributes of the spans. Those of the namespace messaging follow the
-// semantic conventions for messaging.
-const (
-	systemKey        = attribute.Key("messaging.system")
-	operationTypeKey = attribute.Key("messaging.operation.type")
-	operationNameKey = attribute.Key("messaging.operation.name")
-	destinationKey   = attribute.Key("messaging.destination.name")
-	batchCountKey    = attribute.Key("messaging.batch.message_count")
-	errorTypeKey     = attribute.Key("error.type")
-	stackTraceKey    = attribute.Key("exception.stacktrace")
-	attemptKey       = attribute.Key("shardq.attempt")
-	itemKey          = attribute.Key("shardq.item")
-	itemGroupKey     = attribute.Key("shardq.group")
-	spanResultKey    = attribute.Key("shardq.result")
-	priorityKey      = attribute.Key("shardq.priority")
-	waitedKey        = attribute.Key("shardq.waited")
-	omittedLinksKey  = attribute.Key("shardq.links.omitted")
-)
-
 // An Attempt describes the span of [Process].
 type Attempt struct {
-	// Provider makes the tracer.
-	//
-	// Defaults to the global provider.
+	// Provider makes the tracer. Defaults to the global provider.
 	Provider trace.TracerProvider
-	// Queue is the name of the queue, and Number the number of the attempt,
-	// from 1, if they are known.
+	// Queue is the name of the queue, and Number that of the attempt, from 1.
 	Queue  string
 	Number int
 	// Links are the spans that asked for the attempt: see [RemoteLinks].
 	Links []trace.Link
-	// Parent is the parent of the span. If it is not valid, the span begins a
-	// trace.
-	Parent trace.SpanContext
-	// Attributes are more attributes of the span.
-	Attributes []attribute.KeyValue
+	// Parent is the parent of the span. Without it, the span begins a trace.
+	Parent     trace.SpanContext
+	Attributes []attribute.KeyValue // more attributes of the span
 
 	tracer trace.Tracer // in place of the Provider
 }
 
 // Process calls handle in a span of the kind consumer, named "process" and the
-// queue, and returns its error. The span gets the error as its status, and an
-// exception event. A [worker.RequeueAfter] is no error. A panic or a
-// runtime.Goexit of handle is recorded, and goes on.
+// queue, and returns its error. The span's shardq.result is success, error,
+// permanent, panic, requeue or interrupted. A panic or a runtime.Goexit of
+// handle is recorded, and goes on.
 //
 // It is exported for queues whose adds a [Tracer] cannot see, such as those of
 // package cluster.
@@ -79,15 +56,16 @@ func Process(ctx context.Context, a Attempt, handle func(context.Context) error)
 
 func (a Attempt) start(ctx context.Context) (context.Context, trace.Span) {
 	name := "process"
-	attributes := []attribute.KeyValue{
-		systemKey.String("shardq"), operationTypeKey.String("process"), operationNameKey.String("process"),
+	attributes := []attribute.KeyValue{ // of the semantic conventions for messaging
+		attribute.String("messaging.system", "shardq"),
+		attribute.String("messaging.operation.type", "process"), attribute.String("messaging.operation.name", "process"),
 	}
 	if a.Queue != "" {
 		name += " " + a.Queue
-		attributes = append(attributes, destinationKey.String(a.Queue))
+		attributes = append(attributes, attribute.String("messaging.destination.name", a.Queue))
 	}
 	if a.Number > 0 {
-		attributes = append(attributes, attemptKey.Int(a.Number))
+		attributes = append(attributes, attribute.Int("shardq.attempt", a.Number))
 	}
 	options := []trace.SpanStartOption{
 		trace.WithSpanKind(trace.SpanKindConsumer), trace.WithLinks(a.Links...),
@@ -105,7 +83,6 @@ func (a Attempt) start(ctx context.Context) (context.Context, trace.Span) {
 	return tracer.Start(ctx, name, options...)
 }
 
-// tracerOf returns the tracer of a provider, or of the global one.
 func tracerOf(provider trace.TracerProvider) trace.Tracer {
 	if provider == nil {
 		provider = otel.GetTracerProvider()
@@ -113,7 +90,6 @@ func tracerOf(provider trace.TracerProvider) trace.Tracer {
 	return provider.Tracer(Scope)
 }
 
-// endOf writes what became of the attempt into the span.
 func endOf(ctx context.Context, span trace.Span, err error) {
 	result, failed := "error", false
 	_, requeued := worker.RequeueDelay(err)
@@ -129,31 +105,30 @@ func endOf(ctx context.Context, span trace.Span, err error) {
 	default:
 		failed = true
 	}
-	span.SetAttributes(spanResultKey.String(result))
+	span.SetAttributes(attribute.String("shardq.result", result))
 	if failed {
-		span.SetAttributes(errorTypeKey.String(fmt.Sprintf("%T", err)))
+		span.SetAttributes(attribute.String("error.type", fmt.Sprintf("%T", err)))
 		span.RecordError(err)
 		span.SetStatus(codes.Error, err.Error())
 	}
 }
 
-// isInterruption reports whether the handler ended because its item was added
-// again or canceled: see [worker.Options].CancelIfAddedAgain.
+// isInterruption reports whether CancelIfAddedAgain or a Cancel ended the
+// handler.
 func isInterruption(ctx context.Context, err error) bool {
 	cause := context.Cause(ctx)
 	return (cause == worker.ErrAddedAgain || cause == worker.ErrItemCanceled) &&
 		(errors.Is(err, context.Canceled) || errors.Is(err, cause))
 }
 
-// endOfPanic writes a panic, or a Goexit, into the span, and lets it go on. It
-// is called where the stack still has the frames of the panic.
+// endOfPanic is called where the stack still has the frames of the panic.
 func endOfPanic(span trace.Span, recovered any) {
 	err, stack := worker.ErrGoexit, []trace.EventOption(nil)
 	if recovered != nil {
 		err = fmt.Errorf("panic: %v", recovered)
-		stack = append(stack, trace.WithAttributes(stackTraceKey.String(string(debug.Stack()))))
+		stack = append(stack, trace.WithAttributes(attribute.String("exception.stacktrace", string(debug.Stack()))))
 	}
-	span.SetAttributes(spanResultKey.String("panic"))
+	span.SetAttributes(attribute.String("shardq.result", "panic"))
 	span.RecordError(err, stack...)
 	span.SetStatus(codes.Error, err.Error())
 	if recovered != nil {
@@ -162,8 +137,7 @@ func endOfPanic(span trace.Span, recovered any) {
 }
 
 // RemoteLinks returns links to the spans whose contexts a propagator has
-// written into the headers of messages, one header for each. It leaves out
-// headers without one.
+// written into the headers of messages.
 func RemoteLinks[H ~map[string][]string](propagator propagation.TextMapPropagator, headers ...H) (links []trace.Link) {
 	for _, header := range headers {
 		ctx := propagator.Extract(context.Background(), propagation.HeaderCarrier(map[string][]string(header)))
@@ -173,3 +147,26 @@ func RemoteLinks[H ~map[string][]string](propagator propagation.TextMapPropagato
 	}
 	return links
 }
+
+// NewLogHandler returns a handler that adds trace_id and span_id to each record
+// whose context has a span, as that of a traced attempt, and passes it to next:
+//
+//	logger := slog.New(shardqotel.NewLogHandler(slog.NewJSONHandler(os.Stdout, nil)))
+//
+// In a logger with groups, the two are in the innermost group.
+func NewLogHandler(next slog.Handler) slog.Handler { return logHandler{next} }
+
+type logHandler struct{ slog.Handler }
+
+func (h logHandler) Handle(ctx context.Context, record slog.Record) error {
+	if span := trace.SpanContextFromContext(ctx); span.IsValid() {
+		record = record.Clone()
+		record.AddAttrs(slog.String("trace_id", span.TraceID().String()), slog.String("span_id", span.SpanID().String()))
+	}
+	return h.Handler.Handle(ctx, record)
+}
+
+func (h logHandler) WithAttrs(attributes []slog.Attr) slog.Handler {
+	return logHandler{h.Handler.WithAttrs(attributes)}
+}
+func (h logHandler) WithGroup(name string) slog.Handler { return logHandler{h.Handler.WithGroup(name)} }

@@ -1,7 +1,6 @@
 package shardqprom
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -13,13 +12,12 @@ import (
 )
 
 // A Collector exports queues to a registry. Each scrape calls Stats once for
-// each queue. Between scrapes the Collector does nothing. All methods are safe
-// for concurrent use, and none holds a lock while it reads a queue.
+// each queue. All methods are safe for concurrent use, and none holds a lock
+// while it reads a queue.
 //
-// A queue that is shut down and empty disappears from the next scrape, and the
-// Collector drops its reference. Events since the previous scrape are not
-// exported. Until then the Collector keeps the queue alive, also if the program
-// drops it without a shutdown: call Remove.
+// A queue that is shut down and empty disappears from the next scrape, without
+// the events since the previous one. Until then the Collector keeps it alive,
+// also if the program drops it: call Remove.
 type Collector struct {
 	registry  registry.Registry
 	options   Options
@@ -33,13 +31,13 @@ type Collector struct {
 
 var _ prometheus.Collector = (*Collector)(nil)
 
-// NewCollector returns a Collector of queues. [Collector.Add] adds more. The
-// error lists every fault of the options, or of the queues: see Add.
+// NewCollector returns a Collector of queues, or an error that lists every
+// fault of the options, or of the queues: see [Collector.Add].
 func NewCollector(options Options, queues ...shardq.Inspector) (*Collector, error) {
 	if err := options.validate(); err != nil {
 		return nil, err
 	}
-	c := &Collector{options: options}
+	c := &Collector{registry: registry.Registry{Exporter: "shardqprom"}, options: options}
 	for _, n := range series.Numbers {
 		c.numbers = append(c.numbers, c.describe(nameOf(n.Description), n.Text))
 	}
@@ -59,8 +57,8 @@ func NewCollector(options Options, queues ...shardq.Inspector) (*Collector, erro
 	return c, nil
 }
 
-// describe describes series with the labels of the style and more labels. Those
-// of client-go have the style's own text.
+// describe describes series with the labels of the style and more. Those of
+// client-go have the style's own text.
 func (c *Collector) describe(name, help string, more ...string) *prometheus.Desc {
 	if theirs, ok := helps[name]; ok {
 		help = theirs[c.options.Style]
@@ -73,8 +71,7 @@ func (c *Collector) describe(name, help string, more ...string) *prometheus.Desc
 	return d
 }
 
-// nameOf translates a name by the rules of OpenTelemetry for Prometheus: the
-// name ends with its unit, and that of a counter with total.
+// nameOf translates a name by the rules of OpenTelemetry for Prometheus.
 func nameOf(d series.Description) string {
 	name := strings.ReplaceAll(d.Name, ".", "_")
 	switch d.Unit {
@@ -90,32 +87,23 @@ func nameOf(d series.Description) string {
 }
 
 // Add adds queues under their names. It adds all of them, or returns an error
-// that lists every fault and adds none. Each queue must have
-// [shardq.Options].Metrics set, and a name that no other queue of this
-// Collector has. The name of a queue that is shut down and empty is free again.
+// that lists every fault and adds none. Each must have [shardq.Options].Metrics
+// set, and a name that no other open queue of this Collector has.
 func (c *Collector) Add(queues ...shardq.Inspector) error {
-	return c.add(registry.RowsOf(queues)...)
+	return c.registry.Add(registry.RowsOf(queues)...)
 }
 
-// AddAs adds a queue as [Collector.Add] does, under a given name in place of
-// its own.
+// AddAs adds a queue as [Collector.Add] does, under a given name.
 func (c *Collector) AddAs(name string, queue shardq.Inspector) error {
-	return c.add(&registry.Row{Name: name, Queue: queue})
+	return c.registry.Add(&registry.Row{Name: name, Queue: queue})
 }
 
-func (c *Collector) add(rows ...*registry.Row) error {
-	if err := c.registry.Add(rows...); err != nil {
-		return fmt.Errorf("shardqprom: %w", err)
-	}
-	return nil
-}
-
-// Remove removes the queue that was added under a name, and reports whether
-// there was one. A scrape in progress may still export it.
+// Remove removes the queue of a name, and reports whether there was one. A
+// scrape in progress may still export it.
 func (c *Collector) Remove(name string) bool { return c.registry.Remove(name) }
 
-// Describe sends the descriptions of all series to the registry. With
-// [Options].Unchecked it sends none.
+// Describe sends the descriptions of all series, or none with
+// [Options].Unchecked.
 func (c *Collector) Describe(descriptions chan<- *prometheus.Desc) {
 	if c.options.Unchecked {
 		return
@@ -125,9 +113,8 @@ func (c *Collector) Describe(descriptions chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect sends the series to the registry. If reading a queue panics, because
-// of its clock or its limiter, Collect counts the failure and continues with
-// the other queues.
+// Collect sends the series. If reading a queue panics, because of its clock or
+// its limiter, Collect counts the failure and continues.
 func (c *Collector) Collect(metrics chan<- prometheus.Metric) {
 	for _, reading := range c.registry.Read() {
 		c.collect(&reading, metrics)
@@ -166,11 +153,11 @@ func (c *Collector) collect(r *registry.Reading, metrics chan<- prometheus.Metri
 	// The counters of all results exist from the beginning, so that their rates
 	// are right. A histogram has many series, and appears with its first
 	// attempt.
-	for _, result := range series.Results(r.Stats.Metrics) {
-		of := labels(c.attempts, result.Name)
-		send(c.attempts, prometheus.CounterValue, float64(result.Durations.Count), of)
-		if result.Durations.Count > 0 {
-			metrics <- histogram{c.durations, of, result.Durations}
+	for result, durations := range r.Stats.Metrics.Attempts.All() {
+		of := labels(c.attempts, result.String())
+		send(c.attempts, prometheus.CounterValue, float64(durations.Count), of)
+		if durations.Count > 0 {
+			metrics <- histogram{c.durations, of, *durations}
 		}
 	}
 	if c.groups == nil {
@@ -184,8 +171,8 @@ func (c *Collector) collect(r *registry.Reading, metrics chan<- prometheus.Metri
 	}
 }
 
-// A sample is one number. Unlike the constant metrics of client_golang, the
-// samples of a queue share their labels, so that a scrape makes these once.
+// A sample is one number. Unlike those of client_golang, the samples of a queue
+// share their labels, which a scrape makes once.
 type sample struct {
 	desc   *prometheus.Desc
 	labels []*dto.LabelPair

@@ -10,9 +10,8 @@ import (
 	"github.com/shardq/shardq/stats"
 )
 
-// bounds are the buckets of controller-runtime, computed in the same way. Two
-// of them are slightly inexact, and so the label le has the same text,
-// 9.999999999999999e-06.
+// bounds are computed as in controller-runtime. Two are slightly inexact, and
+// so the label le has the same text, 9.999999999999999e-06.
 var bounds = prometheus.ExponentialBuckets(10e-9, 10, 12)
 
 // A histogram has classic and native buckets, as one of client_golang with
@@ -42,7 +41,6 @@ func (h histogram) Write(out *dto.Metric) error {
 	return nil
 }
 
-// classic returns the cumulative buckets.
 func classic(h stats.Histogram) []*dto.Bucket {
 	buckets := make([]*dto.Bucket, len(bounds))
 	for i, decade := 0, 10*time.Nanosecond; i < len(bounds); i, decade = i+1, decade*10 {
@@ -51,8 +49,8 @@ func classic(h stats.Histogram) []*dto.Bucket {
 	return buckets
 }
 
-// bridged is the number of empty buckets up to which a span continues. A new
-// span costs as much.
+// bridged is the number of empty buckets up to which a span continues, because
+// a new span costs as much.
 const bridged = 2
 
 // spansOf encodes native buckets as spans of consecutive buckets. Each count is

@@ -9,28 +9,24 @@ import (
 // Kubernetes, and export no groups.
 type Options struct {
 	// Style selects the labels and help texts of the seven series of a
-	// workqueue.
-	//
-	// Defaults to [Kubernetes].
+	// workqueue. Defaults to [Kubernetes].
 	Style Style
 
 	// Groups is the number of groups of each queue that have series of their
-	// own: in shardq_group_items those with the most items, and in
-	// shardq_group_attempts_total those with the most attempts of workers. The
-	// items of the others are added up as the group "other". Each scrape reads
-	// all groups that have items. Names of groups are cut after 128 bytes.
+	// own: those with the most items, or in shardq_group_attempts_total those
+	// with the most attempts. The items of the others are added up as the group
+	// "other". Each scrape reads all groups that have items.
 	//
 	// If zero, no groups are exported.
 	Groups int
 
-	// Unchecked makes the Collector send no descriptions to the registry, so
-	// that it can be registered where the seven names exist already: in
-	// controller-runtime's metrics.Registry, or in the registry of
-	// component-base. Style must be that of the registry.
+	// Unchecked makes the Collector send no descriptions, so that it can be
+	// registered where the seven names exist already: in controller-runtime's
+	// metrics.Registry, or in the registry of component-base. Style must be
+	// that of the registry.
 	//
-	// The registry then cannot detect that the Collector is registered twice,
-	// and cannot unregister it. A scrape fails if another exporter has a queue
-	// of the same name.
+	// The registry then cannot detect a second registration, and cannot
+	// unregister the Collector.
 	Unchecked bool
 }
 
@@ -43,12 +39,10 @@ const (
 	Kubernetes Style = iota
 	// ControllerRuntime is the style of sigs.k8s.io/controller-runtime. The
 	// labels name and controller are both the name of the queue. The depth also
-	// has the label priority, which is empty, as for queues there that do not
-	// count by priority.
+	// has the label priority, which is empty.
 	ControllerRuntime
 )
 
-// validate returns one error that lists every fault, or nil.
 func (o Options) validate() error {
 	var faults []error
 	if o.Style != Kubernetes && o.Style != ControllerRuntime {
@@ -60,15 +54,14 @@ func (o Options) validate() error {
 	return errors.Join(faults...)
 }
 
-// labels returns the names of the labels that all series have, and values those
-// labels of a queue.
+// labels returns the names of the labels that all series have, and values their
+// values.
 func (s Style) labels() []string { return []string{"name", "controller"}[:1+s] }
 
 func (s Style) values(queue string) []string { return []string{queue, queue}[:1+s] }
 
-// helps are the exact help texts of the series of client-go in each style,
-// because a registry accepts only one text for a name. component-base prefixes
-// each with its stability.
+// helps are the exact help texts of client-go, because a registry accepts only
+// one text for a name.
 var helps = map[string][2]string{
 	"workqueue_depth": {
 		"[BETA] Current depth of workqueue",

@@ -3,9 +3,7 @@
 package seriestest
 
 import (
-	"runtime"
 	"time"
-	"weak"
 
 	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/clock"
@@ -15,16 +13,18 @@ import (
 	"github.com/shardq/shardq/worker"
 )
 
+func newClock() *clock.Fake { return clock.NewFake(time.Unix(1_700_000_000, 0)) }
+
 // NewQueue returns a queue with metrics, on a clock that stands still.
 func NewQueue(name string) (*shardq.Queue[string], *clock.Fake) {
-	fake := clock.NewFake(time.Unix(1_700_000_000, 0))
+	fake := newClock()
 	return shardq.MustNew(shardq.Options[string]{Name: name, Shards: 2, Metrics: true, Clock: fake}), fake
 }
 
 // Everything returns a queue that has all metrics except those of a Coalescer.
 // The first byte of an item is its group.
 func Everything(name string) (*shardq.Queue[string], *clock.Fake) {
-	fake := clock.NewFake(time.Unix(1_700_000_000, 0))
+	fake := newClock()
 	return shardq.MustNew(shardq.Options[string]{
 		Name: name, Shards: 2, Metrics: true, Clock: fake, Capacity: 4,
 		Group: func(item string) string { return item[:1] }, GroupPolicy: func(string) shardq.GroupPolicy { return shardq.GroupPolicy{Limit: 1} },
@@ -32,8 +32,7 @@ func Everything(name string) (*shardq.Queue[string], *clock.Fake) {
 }
 
 // Play returns the queue of [Everything] after one of each event. Item a1 has
-// been in processing for five seconds. Many of its numbers are equal, unlike
-// those of [Invent].
+// been in processing for five seconds.
 func Play(name string) *shardq.Queue[string] {
 	q, fake := Everything(name)
 	q.Add("a1")
@@ -54,8 +53,6 @@ func Play(name string) *shardq.Queue[string] {
 	return q
 }
 
-// reportAttempts reports attempts as a worker does, another number with each
-// result.
 func reportAttempts(q *shardq.Queue[string]) {
 	reporter := engine.Of(q).Owner
 	for result := range stats.Result(stats.Results) {
@@ -65,72 +62,31 @@ func reportAttempts(q *shardq.Queue[string]) {
 	}
 }
 
-// Attempts has the numbers of the attempts of Play's queue, by their results.
-// Each took a second, and was at an item of the group a.
+// Attempts has the attempts of the queue of [Play], by result. Each took a
+// second, at an item of the group a.
 var Attempts = [stats.Results]uint64{
 	stats.Succeeded: 111, stats.Failed: 112, stats.Panicked: 113,
 	stats.TimedOut: 114, stats.Requeued: 115, stats.Discarded: 116,
-}
-
-// Played has the numbers of Play's queue, without the skew, groups and
-// histograms.
-var Played = map[string]float64{
-	"workqueue.depth":                     3, // a1, a2, d
-	"workqueue.adds":                      5,
-	"workqueue.unfinished_work":           5,
-	"workqueue.longest_running_processor": 5,
-	"workqueue.retries":                   5,
-	"shardq.ready.items":                  2,
-	"shardq.processing.items":             1,
-	"shardq.dirty.items":                  1,
-	"shardq.delayed.items":                2,
-	"shardq.held.items":                   4,
-	"shardq.capacity.items":               4,
-	"shardq.limiter.items":                1,
-	"shardq.oldest.ready":                 5,
-	"shardq.oldest.processing":            5,
-	"shardq.workers":                      0,
-	"shardq.parked.consumers":             0,
-	"shardq.shards":                       2,
-	"shardq.shutting_down":                0,
-	"shardq.paused":                       0,
-	"shardq.groups":                       3,
-	"shardq.throttled.groups":             1,
-	"shardq.rate_throttled.groups":        0,
-	"shardq.pause_throttled.groups":       0,
-	"shardq.deduplicated.adds":            1,
-	"shardq.dropped.adds":                 0,
-	"shardq.rejected.adds":                0,
-	"shardq.canceled.adds":                1,
-	"shardq.over_capacity.adds":           1,
-	"shardq.misused.dones":                1,
-	"shardq.expired.delays":               2,
-	"shardq.backoffs":                     2,
-	"shardq.discarded.items":              0,
-	"shardq.outages":                      0,
-	"shardq.outage.failures":              0,
 }
 
 // NewCoalescer returns a Coalescer with metrics, on a clock that stands still.
 // Its values are strings, weighed by their lengths.
 func NewCoalescer(name string, capacity int) *coalesce.Coalescer[string, string] {
 	return coalesce.MustNew(coalesce.Options[string, string]{
-		Queue:    shardq.Options[string]{Name: name, Metrics: true, Clock: clock.NewFake(time.Unix(1_700_000_000, 0))},
+		Queue:    shardq.Options[string]{Name: name, Metrics: true, Clock: newClock()},
 		Merge:    func(pending, next string) string { return pending + next },
 		Weight:   func(value string) int { return len(value) },
 		Capacity: capacity,
 	})
 }
 
-// PlayValues returns the Coalescer of [NewCoalescer] after some Puts, such that
-// no two numbers in [PlayedValues] are equal.
+// PlayValues returns the Coalescer of [NewCoalescer] after some Puts. All
+// numbers in [PlayedValues] differ.
 func PlayValues(name string) (*coalesce.Coalescer[string, string], error) {
 	c := NewCoalescer(name, 5)
 	for _, p := range []coalesce.Entry[string, string]{
 		{Key: "a", Value: "12"}, {Key: "a", Value: "34"}, {Key: "a", Value: "5"},
-		{Key: "b", Value: "6"},  // beyond the capacity
-		{Key: "b", Value: "78"}, // and again
-		{Key: "b", Value: "9"},  // and again
+		{Key: "b", Value: "6"}, {Key: "b", Value: "78"}, {Key: "b", Value: "9"}, // each beyond the capacity
 	} {
 		if err := c.Put(p.Key, p.Value); err != nil {
 			return nil, err
@@ -139,8 +95,8 @@ func PlayValues(name string) (*coalesce.Coalescer[string, string], error) {
 	return c, nil
 }
 
-// PlayedValues has the numbers of PlayValues' Coalescer, without those of the
-// queue of its keys.
+// PlayedValues has the numbers of the Coalescer of [PlayValues], without those
+// of the queue of its keys.
 var PlayedValues = map[string]float64{
 	"shardq.pending.keys":          2,
 	"shardq.lingering.keys":        0,
@@ -151,11 +107,84 @@ var PlayedValues = map[string]float64{
 	"shardq.pending.over_capacity": 3,
 }
 
-// Collected reports whether the target of a weak pointer has been collected as
-// garbage.
-func Collected[T any](gone weak.Pointer[T]) bool {
-	for range 10 { // a stack may still refer to the target
-		runtime.GC()
+// Invent returns a queue whose numbers all differ, so that a test notices an
+// exporter that confuses two. It has the numbers of a queue and of a Coalescer,
+// and the groups and histograms of [Play].
+func Invent(name string) shardq.Inspector { return inventive{Play(name)} }
+
+type inventive struct{ shardq.Inspector }
+
+func (i inventive) Stats() shardq.Stats {
+	played := i.Inspector.Stats().Metrics
+	return shardq.Stats{
+		Shards: 2, Ready: 11, Delayed: 12, Processing: 13, Held: 14, Groups: 15, Throttled: 16,
+		ThrottledByRate: 17, ThrottledByPause: 18,
+		Added: 32, Deduplicated: 33, Expired: 34, Dropped: 35, Canceled: 36, OverCapacity: 37, Rejected: 38, Misused: 39, Discarded: 40,
+		Outages: 41, OutageFailures: 42,
+		Capacity: 51, Limited: 52, Parked: 53, Workers: 54, ShuttingDown: true,
+		PerShard: []stats.Shard{
+			{
+				Ready: 61, Processing: 62, Delayed: 63, Held: 64, Added: 24,
+				OldestReady: 65 * time.Second, OldestProcessing: 67 * time.Second,
+			},
+			{
+				Ready: 71, Processing: 72, Delayed: 73, Held: 74, Added: 8,
+				OldestReady: 66 * time.Second, OldestProcessing: 9 * time.Second,
+			},
+		},
+		Metrics: &stats.Metrics{
+			Depth: 81, Dirty: 82, Retries: 83, Backoffs: 84,
+			QueueDuration: played.QueueDuration, WorkDuration: played.WorkDuration, Delay: played.Delay,
+			Attempts:   played.Attempts,
+			Unfinished: 85 * time.Second, LongestRunning: 86 * time.Second,
+		},
+		Values: &stats.Values{Keys: 91, Weight: 92, Capacity: 93, Put: 94, Merged: 95, OverCapacity: 96, Lingering: 97},
 	}
-	return gone.Value() == nil
+}
+
+// Invented has the numbers of the queue of [Invent], without groups and
+// histograms.
+var Invented = map[string]float64{
+	"workqueue.depth":                     81,
+	"workqueue.adds":                      32,
+	"workqueue.unfinished_work":           85,
+	"workqueue.longest_running_processor": 86,
+	"workqueue.retries":                   83,
+	"shardq.ready.items":                  11,
+	"shardq.processing.items":             13,
+	"shardq.dirty.items":                  82,
+	"shardq.delayed.items":                12,
+	"shardq.held.items":                   14,
+	"shardq.capacity.items":               51,
+	"shardq.limiter.items":                52,
+	"shardq.oldest.ready":                 66, // the second shard's
+	"shardq.oldest.processing":            67, // the first shard's
+	"shardq.workers":                      54,
+	"shardq.parked.consumers":             53,
+	"shardq.shards":                       2,
+	"shardq.shard.skew":                   1.5, // 24 of 32 adds, where the mean is 16
+	"shardq.shutting_down":                1,
+	"shardq.paused":                       0,
+	"shardq.groups":                       15,
+	"shardq.throttled.groups":             16,
+	"shardq.rate_throttled.groups":        17,
+	"shardq.pause_throttled.groups":       18,
+	"shardq.deduplicated.adds":            33,
+	"shardq.dropped.adds":                 35,
+	"shardq.rejected.adds":                38,
+	"shardq.canceled.adds":                36,
+	"shardq.over_capacity.adds":           37,
+	"shardq.misused.dones":                39,
+	"shardq.expired.delays":               34,
+	"shardq.backoffs":                     84,
+	"shardq.discarded.items":              40,
+	"shardq.outages":                      41,
+	"shardq.outage.failures":              42,
+	"shardq.pending.keys":                 91,
+	"shardq.lingering.keys":               97,
+	"shardq.pending.weight":               92,
+	"shardq.pending.capacity":             93,
+	"shardq.puts":                         94,
+	"shardq.merged.puts":                  95,
+	"shardq.pending.over_capacity":        96,
 }

@@ -1,6 +1,8 @@
 package debugpage
 
 import (
+	"cmp"
+	"slices"
 	"strings"
 	"time"
 
@@ -8,30 +10,30 @@ import (
 	"github.com/shardq/shardq/stats"
 )
 
-// A reading is what was read of a queue at a time. Now is a time of the queue's
-// clock, or zero if it is not known. Stuck is the number of items in flight for
-// StuckAfter, or a lower bound if stuckAtLeast is set. Fault says why there is
-// nothing else.
+// A reading is what was read of a queue at a time of its clock, or zero if that
+// is not known. Fault says why there is nothing else.
 type reading struct {
 	stats        shardq.Stats
 	options      stats.Configuration
 	now          time.Time
 	stuck        int
-	stuckAtLeast bool
+	stuckAtLeast bool // stuck is a lower bound
 	fault        string
 }
 
-// gauges describe the queue now.
 func (r *reading) gauges() entry {
-	s := &r.stats
+	s, ready, processing := &r.stats, time.Duration(0), time.Duration(0)
+	for i := range s.PerShard {
+		ready, processing = max(ready, s.PerShard[i].OldestReady), max(processing, s.PerShard[i].OldestProcessing)
+	}
 	g := entry{
 		"ready": s.Ready, "processing": s.Processing, "delayed": s.Delayed, "held": s.Held, "capacity": s.Capacity,
 		"groups": s.Groups, "throttled": s.Throttled, "parked": s.Parked, "workers": s.Workers,
 		"stuck": r.stuck, "stuckAtLeast": r.stuckAtLeast, "paused": s.Paused,
 		"ratePerSecond": known(s.Rate.PerSecond, s.Rate.PerSecond > 0), "outageFailures": s.OutageFailures,
 		"limited": known(s.Limited, s.Limited >= 0 && r.fault == ""), "skew": s.Skew(),
-		"oldestReadySeconds":      r.oldest(func(s *stats.Shard) time.Duration { return s.OldestReady }),
-		"oldestProcessingSeconds": r.oldest(func(s *stats.Shard) time.Duration { return s.OldestProcessing }),
+		"oldestReadySeconds":      known(inSeconds(ready), r.options.Ages),
+		"oldestProcessingSeconds": known(inSeconds(processing), r.options.Ages),
 		"nextDueSeconds":          until(r.now, s.NextDue),
 		"dirty":                   nil, "depth": nil, "unfinishedSeconds": nil,
 	}
@@ -41,16 +43,6 @@ func (r *reading) gauges() entry {
 	return g
 }
 
-// oldest returns the greatest age of the shards.
-func (r *reading) oldest(age func(*stats.Shard) time.Duration) any {
-	oldest := time.Duration(0)
-	for i := range r.stats.PerShard {
-		oldest = max(oldest, age(&r.stats.PerShard[i]))
-	}
-	return known(inSeconds(oldest), r.options.Ages)
-}
-
-// counters count since the queue was created.
 func (r *reading) counters() entry {
 	s := &r.stats
 	c := entry{
@@ -64,7 +56,6 @@ func (r *reading) counters() entry {
 	return c
 }
 
-// values are about the pending values of a Coalescer.
 func (r *reading) values() entry {
 	v := r.stats.Values
 	if v == nil {
@@ -76,14 +67,13 @@ func (r *reading) values() entry {
 	}
 }
 
-// A figure is a number of a queue on the page. Meaning says what a counter
-// counts. Text is the value, and Limit what follows it.
+// A figure is a number of a queue on the page. Limit follows its Text.
 type figure struct {
 	heading
 	Meaning, Text, Limit string
 }
 
-var gauges = []heading{
+var gauges = each([]heading{
 	{"Ready", "gauges.ready", asCount, ""}, {"Oldest ready", "gauges.oldestReadySeconds", asDuration, ""},
 	{"In flight", "gauges.processing", asCount, ""}, {"Longest in flight", "gauges.oldestProcessingSeconds", asDuration, ""},
 	{"Unfinished work", "gauges.unfinishedSeconds", asDuration, ""}, {"Dirty", "gauges.dirty", asCount, ""},
@@ -95,13 +85,11 @@ var gauges = []heading{
 	{"Items in the limiter", "gauges.limited", asCount, ""}, {"Skew of the shards", "gauges.skew", asRatio, ""},
 	{"Keys with a pending value", "values.keys", asCount, ""}, {"Keys that linger", "values.lingering", asCount, ""},
 	{"Weight of pending values", "values.weight", asCount, ""}, {"Share of puts merged", "values.mergedShare", asShare, ""},
-}
+}, func(h heading) figure { return figure{heading: h} })
 
-// limits are the fields of the limits of gauges.
 var limits = map[string]string{"gauges.held": "gauges.capacity", "values.weight": "values.capacity"}
 
-// counters have the field, the title and the meaning of each.
-var counters = [][3]string{
+var counters = each([][3]string{
 	{"counters.added", "Added", "adds that requested a run"},
 	{"counters.deduplicated", "Deduplicated", "adds of items that were to run anyway"},
 	{"counters.handedOut", "Handed out", "items that Get returned"},
@@ -119,34 +107,22 @@ var counters = [][3]string{
 	{"values.put", "Values put", "values that were put and accepted"},
 	{"values.merged", "Values merged", "those of them whose key had a pending value"},
 	{"values.overCapacity", "Values over capacity", "times that the pending values exceeded the capacity"},
-}
+}, func(c [3]string) figure { return figure{heading: heading{c[1], c[0], asCount, ""}, Meaning: c[2]} })
 
-// Now returns the gauges of a queue.
-func (q queueReport) Now() (shown []figure) {
-	for _, h := range gauges {
-		shown = q.show(shown, h, "")
-	}
-	return shown
-}
+func (q queueReport) Now() []figure     { return q.figures(gauges) }
+func (q queueReport) Counted() []figure { return q.figures(counters) }
 
-// Counted returns the counters of a queue.
-func (q queueReport) Counted() (shown []figure) {
-	for _, c := range counters {
-		shown = q.show(shown, heading{c[1], c[0], asCount, ""}, c[2])
-	}
-	return shown
-}
-
-// show adds a figure, if the queue has it.
-func (q queueReport) show(to []figure, h heading, meaning string) []figure {
-	if q.Values == nil && strings.HasPrefix(h.Field, "values.") {
-		return to
-	}
+func (q queueReport) figures(of []figure) (shown []figure) {
 	all := entry{"gauges": q.Gauges, "counters": q.Counters, "values": q.Values}
-	return append(to, figure{h, meaning, formatValue(h.Format, at(all, h.Field)), ofCapacity(asCount, at(all, limits[h.Field]))})
+	for _, f := range of {
+		if q.Values != nil || !strings.HasPrefix(f.Field, "values.") {
+			f.Text, f.Limit = formatValue(f.Format, at(all, f.Field)), ofCapacity(asCount, at(all, limits[f.Field]))
+			shown = append(shown, f)
+		}
+	}
+	return shown
 }
 
-// ofCapacity returns the text that follows a value limited by a capacity.
 func ofCapacity(format string, capacity any) string {
 	if n, _ := capacity.(int); n > 0 {
 		return " of " + formatValue(format, n)
@@ -154,7 +130,6 @@ func ofCapacity(format string, capacity any) string {
 	return ""
 }
 
-// A fact is a title with a text.
 type fact struct{ Title, Text string }
 
 func configuration(c stats.Configuration) entry {
@@ -166,8 +141,8 @@ func configuration(c stats.Configuration) entry {
 	}
 }
 
-// Configured returns the configuration in words. The queue of a Coalescer has
-// no capacity itself: its values have.
+// Configured returns the configuration in words. Of a Coalescer, the capacity
+// is that of its values.
 func (q queueReport) Configured() []fact {
 	c, of := q.Detail.options, ""
 	if capacity, is := q.Values["capacity"].(int); is {
@@ -189,4 +164,111 @@ func orNone(there bool, text, none string) string {
 		return text
 	}
 	return none
+}
+
+const running, shuttingDown, drained = "running", "shutting down", "drained"
+
+func (r *reading) state() string {
+	switch {
+	case r.fault != "":
+		return "unknown"
+	case !r.stats.ShuttingDown:
+		return running
+	case r.stats.Held > 0:
+		return shuttingDown
+	}
+	return drained
+}
+
+// A verdict says how a queue is doing, from one reading. In a browser, the
+// script adds the trend: see trend.js.
+type verdict struct {
+	Name string `json:"name"`
+	Tone string `json:"tone"`
+	Text string `json:"text"`
+}
+
+const bad, warn, plain, good = "bad", "warn", "plain", "good"
+
+var tones = []string{bad, warn, plain, good}
+
+func (v verdict) problem() bool { return v.Tone == bad || v.Tone == warn }
+
+type rule struct {
+	name, tone string
+	holds      func(*reading) bool
+	text       func(*reading) string
+}
+
+// rules is the decision table: the first rule that holds counts. The script
+// refines the verdict "working" by the trend.
+var rules = []rule{
+	{"unknown", bad, func(r *reading) bool { return r.fault != "" }, always("unknown")},
+	{"drained", plain, func(r *reading) bool { return r.state() == drained }, always("drained")},
+	{"stuck", bad, func(r *reading) bool { return r.stuck > 0 }, func(r *reading) string {
+		return formatCount(r.stuck) + orNone(r.stuckAtLeast, " or more", "") + " stuck" + orNone(r.stats.Paused, ", paused", "")
+	}},
+	{"paused", warn, func(r *reading) bool { return r.stats.Paused }, always("paused")},
+	{"outage", bad, func(r *reading) bool { return r.stats.OutageFailures > 0 && r.stats.Held > 0 }, func(r *reading) string {
+		return "outage: the last " + formatCount(r.stats.OutageFailures) + " attempts failed"
+	}},
+	{"full", warn, func(r *reading) bool { held, capacity := r.limited(); return capacity > 0 && held >= capacity }, func(r *reading) string {
+		held, capacity := r.limited()
+		return "full: " + formatBrief(held) + " of " + formatBrief(capacity)
+	}},
+	{"no workers", bad, func(r *reading) bool {
+		return r.stats.Ready > 0 && r.stats.Workers == 0 && r.stats.Parked == 0 && r.stats.Processing == 0
+	}, func(r *reading) string { return "no workers: " + r.ready() }},
+	{"throttled", warn, func(r *reading) bool { // only the groups, or the rate of the queue, keep consumers from what is ready
+		return r.stats.Ready > 0 && r.stats.Parked > 0 && (r.stats.Throttled > 0 || r.stats.Rate.PerSecond > 0)
+	}, func(r *reading) string { return "throttled: " + r.ready() + ", workers wait" }},
+	{"shutting down", warn, func(r *reading) bool { return r.state() == shuttingDown }, func(r *reading) string {
+		return "shutting down: " + formatCount(r.stats.Held) + " left"
+	}},
+	{"working", plain, func(r *reading) bool { return r.stats.Ready > 0 }, func(r *reading) string { return "working: " + r.ready() }},
+	{"keeping up", good, func(r *reading) bool { return r.stats.Processing > 0 }, always("keeping up: nothing is ready")},
+	{"idle", good, func(*reading) bool { return true }, always("idle")},
+}
+
+func always(text string) func(*reading) string { return func(*reading) string { return text } }
+
+func (r *reading) verdict() verdict {
+	i := slices.IndexFunc(rules, func(one rule) bool { return one.holds(r) })
+	return verdict{rules[i].name, rules[i].tone, rules[i].text(r)}
+}
+
+func (r *reading) ready() string { return formatCount(r.stats.Ready) + " ready" }
+
+func (r *reading) limited() (held, capacity int) {
+	if v := r.stats.Values; v != nil && v.Capacity > 0 {
+		return v.Weight, v.Capacity
+	}
+	return r.stats.Held, r.stats.Capacity
+}
+
+// problemsFirst returns the queues in the order of their verdicts.
+func problemsFirst(queues []queueReport) []queueReport {
+	return slices.SortedStableFunc(slices.Values(queues), func(a, b queueReport) int {
+		return cmp.Compare(slices.Index(tones, a.Verdict.Tone), slices.Index(tones, b.Verdict.Tone))
+	})
+}
+
+// limit leaves out the last of the queues with the best verdicts.
+func (r *report) limit(most int) {
+	out := map[string]bool{}
+	for _, q := range problemsFirst(r.Queues)[min(most, len(r.Queues)):] {
+		out[q.ID] = true
+		r.NotShown++
+		if q.Verdict.problem() {
+			r.ProblemsNotShown++
+		}
+	}
+	r.Queues = slices.DeleteFunc(r.Queues, func(q queueReport) bool { return out[q.ID] })
+}
+
+func (r report) notShownText() string {
+	if r.NotShown == 0 {
+		return ""
+	}
+	return formatCount(r.NotShown) + " more, " + orNone(r.ProblemsNotShown > 0, formatCount(r.ProblemsNotShown), "none") + " of them with a problem"
 }

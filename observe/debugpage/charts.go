@@ -2,12 +2,13 @@ package debugpage
 
 import (
 	"math"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/shardq/shardq/stats"
 )
 
-// durations are the histograms.
 type durations struct {
 	Queue histogram `json:"queue"`
 	Work  histogram `json:"work"`
@@ -22,8 +23,7 @@ func newDurations(m *stats.Metrics) *durations {
 }
 
 // A histogram is the distribution of a duration. A quantile is nil if it lies
-// beyond the last bound. The mean is nil if the sum exceeds what can be
-// counted.
+// beyond the last bound, and the mean if the sum exceeds what can be counted.
 type histogram struct {
 	Count       uint64  `json:"count"`
 	SumSeconds  seconds `json:"sumSeconds"`
@@ -31,13 +31,9 @@ type histogram struct {
 	P50Seconds  any     `json:"p50Seconds"`
 	P90Seconds  any     `json:"p90Seconds"`
 	P99Seconds  any     `json:"p99Seconds"`
-	// Buckets has a bucket for each doubling, from the first that is not empty
-	// to the last.
-	Buckets []bucket `json:"buckets"`
-	// Fine has the buckets behind the quantiles, eight for each doubling,
-	// without the empty ones. The difference of two readings gives the
-	// quantiles of the durations between them.
-	Fine fineBuckets `json:"fine"`
+
+	Buckets []bucket    `json:"buckets"` // one for each doubling
+	Fine    fineBuckets `json:"fine"`    // eight for each doubling, to compare two readings
 }
 
 type fineBuckets struct {
@@ -45,15 +41,13 @@ type fineBuckets struct {
 	Counts        []uint64 `json:"counts"`
 }
 
-// A bucket counts the durations above the bound of the previous bucket, and at
-// most its own. The last one of all has none.
+// A bucket counts durations up to its bound. The last of all has no bound.
 type bucket struct {
 	AtMostSeconds any    `json:"atMostSeconds"`
 	Count         uint64 `json:"count"`
 }
 
-// newHistogram returns a histogram for the report. The durations are known
-// within fineness.
+// newHistogram converts a histogram of durations known within fineness.
 func newHistogram(h stats.Histogram, fineness time.Duration) histogram {
 	bounded := func(d time.Duration) any { return known(inSeconds(d), d != math.MaxInt64) }
 	fine := fineBuckets{[]any{}, []uint64{}}
@@ -67,14 +61,12 @@ func newHistogram(h stats.Histogram, fineness time.Duration) histogram {
 	}
 }
 
-// The bounds of the shown buckets are powers of two of a second, from
-// lowestPower to highestPower. They are also bounds of [stats.Histogram], so
-// that no duration falls into two buckets.
+// The powers of two of a second that bound the shown buckets are also bounds of
+// [stats.Histogram], so that no duration falls into two.
 const lowestPower, highestPower = -30, 20
 
-// doublings returns a bucket for each doubling, from the first that is not
-// empty to the last. All durations below the fineness are in one bucket.
-// Otherwise overdue delays would start a row of thirty empty buckets.
+// doublings returns the buckets. All durations below the fineness are in one,
+// or overdue delays would start a row of thirty empty buckets.
 func doublings(h stats.Histogram, fineness time.Duration) []bucket {
 	buckets, before := []bucket{}, uint64(0)
 	add := func(bound any, atMost uint64) {
@@ -95,15 +87,14 @@ func doublings(h stats.Histogram, fineness time.Duration) []bucket {
 	return buckets
 }
 
-// A chart shows the histogram at a path in the report of a queue. A fleeting
-// one is hidden while it is empty.
+// A chart shows the histogram at a path. A fleeting one is hidden while it is
+// empty.
 type chart struct {
 	Path, Title, Meaning, Since string
 	Histogram                   histogram
 	Fleeting                    bool
 }
 
-// charts returns the charts of the durations, or nil if there are none.
 func (d *durations) charts() []chart {
 	if d == nil {
 		return nil
@@ -116,18 +107,14 @@ func (d *durations) charts() []chart {
 	}
 }
 
-// Hidden reports whether there is nothing to show.
-func (c chart) Hidden() bool { return c.Fleeting && c.Histogram.Count == 0 }
+const barPitch = 10 // the width for each bar of a chart that is 100 high
 
-const barPitch = 10
-
-// A bar stands in a chart that is 100 high, and barPitch wide for each bar.
 type bar struct {
 	X, Y, Height int
 	Label        string
 }
 
-// Bars returns the bars of the buckets. That of one with a count is visible.
+// Bars returns the bars of the buckets. One with a count is visible.
 func (c chart) Bars() (bars []bar) {
 	highest := uint64(0)
 	for _, b := range c.Histogram.Buckets {
@@ -143,52 +130,37 @@ func (c chart) Bars() (bars []bar) {
 	return bars
 }
 
-// Width returns the width of the chart.
-func (c chart) Width() int { return max(1, len(c.Histogram.Buckets)) * barPitch }
-
-// Label describes the chart in words.
 func (c chart) Label() string {
 	h := c.Histogram
 	if h.Count == 0 {
 		return c.Title + ": nothing yet"
 	}
-	half := "at most " + h.quantile(h.P50Seconds)
-	if h.P50Seconds == nil {
-		half = "longer than " + longestBound
-	}
+	half := orNone(h.P50Seconds != nil, "at most "+h.quantile(h.P50Seconds), "longer than "+longestBound)
 	return c.Title + ": " + formatCount(h.Count) + " durations, half of them " + half
 }
 
-// First and Last return the bounds at the ends.
+func (c chart) Hidden() bool  { return c.Fleeting && c.Histogram.Count == 0 }
+func (c chart) Width() int    { return max(1, len(c.Histogram.Buckets)) * barPitch }
 func (c chart) First() string { return c.label(0) }
 func (c chart) Last() string  { return c.label(len(c.Histogram.Buckets) - 1) }
 
 func (c chart) label(i int) string {
-	switch {
-	case len(c.Histogram.Buckets) == 0:
+	if len(c.Histogram.Buckets) == 0 {
 		return ""
-	case c.Histogram.Buckets[i].AtMostSeconds == nil:
-		return "> " + longestBound
 	}
-	return "≤ " + formatValue(asDuration, c.Histogram.Buckets[i].AtMostSeconds)
+	bound := c.Histogram.Buckets[i].AtMostSeconds
+	return orNone(bound != nil, "≤ "+formatValue(asDuration, bound), "> "+longestBound)
 }
 
-// longestBound is the bound of the last bounded bucket, in words.
 var longestBound = formatDuration((1 << highestPower) * time.Second)
 
-// quantile returns a formatted quantile.
 func (h histogram) quantile(q any) string {
-	if h.Count > 0 && q == nil {
-		return "> " + longestBound
-	}
-	return orNone(h.Count > 0, formatValue(asDuration, q), unknown)
+	return orNone(h.Count > 0, orNone(q != nil, formatValue(asDuration, q), "> "+longestBound), unknown)
 }
 
-// A point is a number that describes a histogram. Part is its name in the
-// script.
+// A point is a number beside a chart. Part is its name in the script.
 type point struct{ Title, Part, Text string }
 
-// Points returns the numbers beside a chart.
 func (h histogram) Points() []point {
 	return []point{
 		{"p50", "p50Seconds", h.quantile(h.P50Seconds)},
@@ -197,4 +169,68 @@ func (h histogram) Points() []point {
 		{"mean", "mean", orNone(h.Count > 0, formatValue(asDuration, h.MeanSeconds), unknown)},
 		{"count", "count", formatCount(h.Count)},
 	}
+}
+
+// A quantity of the shards can be shown as shares of the whole. Its unit
+// follows a value.
+type quantity struct {
+	Name, Title, field, unit string
+	shared                   bool
+}
+
+var quantities = []quantity{
+	{"depth", "Depth", "ready", "ready", false},
+	{"inflight", "In flight", "processing", "in flight", false},
+	{"delayed", "Delayed", "delayed", "delayed", false},
+	{"adds", "Share of adds", "added", "of all adds", true},
+}
+
+// A heatMap has a cell for each shard. A dense one has no room for text in its
+// cells.
+type heatMap struct {
+	Quantity quantity
+	Cells    []heatCell
+	Summary  string
+	Dense    bool
+}
+
+type heatCell struct {
+	Level       int // 0 for nothing, and 1 to 9 otherwise
+	Text, Label string
+}
+
+const denseFrom = 257 // shards
+
+func newHeatMap(q quantity, shards entry) heatMap {
+	values := shards[q.field].([]uint64)
+	m := heatMap{Quantity: q, Dense: len(values) >= denseFrom}
+	sum, highest := uint64(0), slices.Index(values, slices.Max(values))
+	for _, v := range values {
+		sum += v
+	}
+	// Levels are relative to the highest value. For shares they are relative to
+	// twice the mean, so that equal shards are in the middle.
+	scale := float64(values[highest])
+	if q.shared {
+		scale = 2 * float64(sum) / float64(len(values))
+	}
+	for i, v := range values {
+		text := orNone(q.shared, strings.ReplaceAll(formatShare(ratio(v, sum)), " ", ""), formatShort(v))
+		cell := heatCell{Text: text, Label: "shard " + formatCount(i) + ": " + q.inWords(v, sum)}
+		if v > 0 {
+			cell.Level = min(9, 1+int(8*float64(v)/scale))
+		}
+		m.Cells = append(m.Cells, cell)
+	}
+	m.Summary = "All shards: nothing " + q.unit + "."
+	if sum > 0 {
+		times := float64(values[highest]) * float64(len(values)) / float64(sum)
+		m.Summary = "Highest: shard " + formatCount(highest) + ", " + q.inWords(values[highest], sum) +
+			", which is " + formatRatio(times) + " times the mean."
+	}
+	return m
+}
+
+func (q quantity) inWords(v, sum uint64) string {
+	return orNone(q.shared, formatShare(ratio(v, sum)), formatCount(v)) + " " + q.unit
 }
