@@ -37,8 +37,7 @@ type Inspection interface {
 	// the tick. Of more than 65,536 delayed items in a shard it reads about
 	// that many, and scales them.
 	TimeLeft() Histogram
-	// Operator changes the queue. It is nil if the Inspector only reads.
-	Operator() Operator
+	Operator() Operator // nil if the Inspector only reads
 }
 
 // An Operator changes a queue of any type, for a page with actions. An item of

@@ -60,8 +60,10 @@ func (r *Recorder) AddTo(h *Histogram) {
 			continue
 		}
 		for i, n := range page {
-			h.counts[p*pageBuckets+i] += n
-			h.Count += n
+			if n > 0 { // the last page has room for more than there are buckets
+				h.counts[p*pageBuckets+i] += n
+				h.Count += n
+			}
 		}
 	}
 }
