@@ -10,12 +10,14 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 
+	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/bench/engine"
+	"github.com/shardq/shardq/bench/heapqueue"
 	"github.com/shardq/shardq/bench/workload"
+	"github.com/shardq/shardq/limiter"
 )
 
-// ClientGo returns the engine of client-go's rate-limiting workqueue. It has no
-// name and therefore no metrics, as shardq's queue in the comparison.
+// ClientGo returns the engine of client-go's workqueue, without metrics.
 func ClientGo() workload.Engine {
 	return workload.Engine{Name: "client-go", Shards: 1, New: func() workload.Queue {
 		return workqueue.NewTypedRateLimitingQueue(
@@ -23,8 +25,7 @@ func ClientGo() workload.Engine {
 	}}
 }
 
-// ControllerRuntime returns the engine of controller-runtime's priority queue,
-// with all items at the default priority.
+// ControllerRuntime returns the engine of controller-runtime's priority queue.
 func ControllerRuntime() workload.Engine {
 	return workload.Engine{
 		Name: "controller-runtime", Shards: 1,
@@ -36,4 +37,14 @@ func ControllerRuntime() workload.Engine {
 // All returns the engines of this repository and the others.
 func All() []workload.Engine {
 	return append(engine.All(), ClientGo(), ControllerRuntime(), Channel())
+}
+
+// This compiles only if a queue of shardq can be used wherever client-go's can,
+// for every type of item, and so can its limiters.
+func _[T comparable](q *shardq.Queue[T], baseline *heapqueue.Queue[T], l limiter.Limiter[T]) {
+	var (
+		_ workqueue.TypedRateLimitingInterface[T] = q // which includes the other interfaces
+		_ workqueue.TypedRateLimitingInterface[T] = baseline
+		_ workqueue.TypedRateLimiter[T]           = l // every constructor of package limiter returns this
+	)
 }

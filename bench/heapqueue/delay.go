@@ -4,18 +4,13 @@ import (
 	"container/heap"
 	"sync"
 	"time"
-
-	"github.com/shardq/shardq/clock"
 )
 
-// feedSlots is the number of AddAfter calls that can be ahead of the goroutine
-// before they block.
-const feedSlots = 1000
+const feedSlots = 1000 // calls of AddAfter that can be ahead of the goroutine
 
 // delayed holds items until their deadlines. Callers use its channels. The heap
 // and the map belong to the goroutine of run.
 type delayed[T comparable] struct {
-	clock    clock.Clock
 	feed     chan *delayedItem[T]
 	stopped  chan struct{}
 	stopOnce *sync.Once
@@ -24,20 +19,15 @@ type delayed[T comparable] struct {
 	known map[T]*delayedItem[T]
 }
 
-func newDelayed[T comparable](source clock.Clock) delayed[T] {
+func newDelayed[T comparable]() delayed[T] {
 	return delayed[T]{
-		clock:    source,
-		feed:     make(chan *delayedItem[T], feedSlots),
-		stopped:  make(chan struct{}),
-		stopOnce: new(sync.Once),
-		heap:     new(deadlineHeap[T]),
-		known:    map[T]*delayedItem[T]{},
+		feed: make(chan *delayedItem[T], feedSlots), stopped: make(chan struct{}), stopOnce: new(sync.Once),
+		heap: new(deadlineHeap[T]), known: map[T]*delayedItem[T]{},
 	}
 }
 
-// AddAfter adds item when the duration has passed, or at once if it is zero or
-// less. If item is delayed already, the earlier deadline counts. It blocks
-// while the goroutine that keeps the delays is 1,000 calls behind.
+// AddAfter blocks while the goroutine that keeps the delays is 1,000 calls
+// behind.
 func (q *Queue[T]) AddAfter(item T, duration time.Duration) {
 	if q.ShuttingDown() {
 		return
@@ -48,7 +38,7 @@ func (q *Queue[T]) AddAfter(item T, duration time.Duration) {
 	}
 	select {
 	case <-q.delayed.stopped:
-	case q.delayed.feed <- &delayedItem[T]{item: item, deadline: q.delayed.clock.Now().Add(duration)}:
+	case q.delayed.feed <- &delayedItem[T]{item: item, deadline: time.Now().Add(duration)}:
 	}
 }
 
@@ -80,8 +70,7 @@ func (d *delayed[T]) arm(due chan<- struct{}) (stop func() bool) {
 	if d.heap.Len() == 0 {
 		return func() bool { return true }
 	}
-	wait := (*d.heap)[0].deadline.Sub(d.clock.Now())
-	return d.clock.AfterFunc(wait, func() {
+	return time.AfterFunc(time.Until((*d.heap)[0].deadline), func() {
 		select {
 		case due <- struct{}{}:
 		default:
@@ -90,7 +79,7 @@ func (d *delayed[T]) arm(due chan<- struct{}) (stop func() bool) {
 }
 
 func (d *delayed[T]) addDue(add func(T)) {
-	now := d.clock.Now()
+	now := time.Now()
 	for d.heap.Len() > 0 && !(*d.heap)[0].deadline.After(now) {
 		w := heap.Pop(d.heap).(*delayedItem[T])
 		delete(d.known, w.item)
@@ -110,7 +99,7 @@ func (d *delayed[T]) acceptRest(add func(T)) {
 }
 
 func (d *delayed[T]) accept(w *delayedItem[T], add func(T)) {
-	if !w.deadline.After(d.clock.Now()) {
+	if !w.deadline.After(time.Now()) {
 		add(w.item)
 		return
 	}
@@ -123,4 +112,37 @@ func (d *delayed[T]) accept(w *delayedItem[T], add func(T)) {
 		known.deadline = w.deadline
 		heap.Fix(d.heap, known.position)
 	}
+}
+
+// delayedItem is an item and the time at which to add it.
+type delayedItem[T comparable] struct {
+	item     T
+	deadline time.Time
+	position int // in the heap
+}
+
+// deadlineHeap is a binary heap for container/heap, with the earliest deadline
+// first.
+type deadlineHeap[T comparable] []*delayedItem[T]
+
+func (h deadlineHeap[T]) Len() int           { return len(h) }
+func (h deadlineHeap[T]) Less(i, j int) bool { return h[i].deadline.Before(h[j].deadline) }
+
+func (h deadlineHeap[T]) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].position, h[j].position = i, j
+}
+
+func (h *deadlineHeap[T]) Push(w any) {
+	added := w.(*delayedItem[T])
+	added.position = len(*h)
+	*h = append(*h, added)
+}
+
+func (h *deadlineHeap[T]) Pop() any {
+	last := len(*h) - 1
+	w := (*h)[last]
+	(*h)[last] = nil // the array outlives the entry
+	*h = (*h)[:last]
+	return w
 }

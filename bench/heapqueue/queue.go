@@ -5,36 +5,25 @@
 //
 // It is the design of client-go's workqueue, with its weaknesses. A Done
 // without a Get can corrupt the order. AddAfter blocks while the 1,000 slots of
-// the channel are full. [Queue.ShutDownWithDrain] waits only for the items in
-// processing. One thing is better: either shutdown ends the goroutine. Use it
-// to compare, not to build upon.
+// the channel are full. Use it to compare, not to build upon.
 package heapqueue
 
 import (
 	"sync"
 	"time"
 
-	"github.com/shardq/shardq/clock"
 	"github.com/shardq/shardq/limiter"
 )
 
 // Options configure a [Queue]. The zero Options is a complete queue.
 type Options[T comparable] struct {
-	// RateLimiter computes the delays of AddRateLimited.
-	//
-	// If nil, it is a backoff for each item that starts at 5 ms and doubles
-	// with each requeue up to 1000 s.
+	// RateLimiter computes the delays of AddRateLimited. If nil, it is a backoff
+	// for each item from 5 ms up to 1000 s.
 	RateLimiter limiter.Limiter[T]
-
-	// Clock is the source of time for delays.
-	//
-	// If nil, it is [clock.Real].
-	Clock clock.Clock
 }
 
-// A Queue is a work queue of items of type T, with the method set of
-// shardq.Queue. All its methods are safe for concurrent use. It must be made by
-// [New], must not be copied, and must be shut down, or its goroutine stays.
+// A Queue has the methods of client-go's rate limiting queue. It must be made by
+// [New], and must be shut down, or its goroutine stays.
 type Queue[T comparable] struct {
 	mu      sync.Mutex
 	changed *sync.Cond // on mu: the FIFO or the processing set changed
@@ -70,23 +59,15 @@ func New[T comparable](options Options[T]) *Queue[T] {
 	if options.RateLimiter == nil {
 		options.RateLimiter = limiter.NewExponential[T](5*time.Millisecond, 1000*time.Second)
 	}
-	if options.Clock == nil {
-		options.Clock = clock.Real()
-	}
 	q := &Queue[T]{
-		dirty:      map[T]struct{}{},
-		processing: map[T]struct{}{},
-		limiter:    options.RateLimiter,
-		observer:   noObserver[T]{},
-		delayed:    newDelayed[T](options.Clock),
+		dirty: map[T]struct{}{}, processing: map[T]struct{}{}, limiter: options.RateLimiter,
+		observer: noObserver[T]{}, delayed: newDelayed[T](),
 	}
 	q.changed = sync.NewCond(&q.mu)
 	go q.delayed.run(q.Add)
 	return q
 }
 
-// Add makes item ready, unless it is ready already. An item in processing
-// becomes ready at its Done. It never blocks. After a shutdown it does nothing.
 func (q *Queue[T]) Add(item T) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -104,9 +85,6 @@ func (q *Queue[T]) Add(item T) {
 	q.pushLocked(item)
 }
 
-// Get takes the item that has been ready longest, and blocks until there is
-// one. The caller owes a Done for it. After a shutdown Get does not block. If
-// nothing is ready then, it returns the zero T and true.
 func (q *Queue[T]) Get() (item T, shutdown bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -123,8 +101,6 @@ func (q *Queue[T]) Get() (item T, shutdown bool) {
 	return item, false
 }
 
-// Done ends the processing of item, and makes it ready again if it was added
-// meanwhile.
 func (q *Queue[T]) Done(item T) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -137,20 +113,14 @@ func (q *Queue[T]) Done(item T) {
 	}
 }
 
-// Len returns the number of ready items.
 func (q *Queue[T]) Len() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return len(q.fifo)
 }
 
-// AddRateLimited adds item after the delay that the limiter returns.
-func (q *Queue[T]) AddRateLimited(item T) { q.AddAfter(item, q.limiter.When(item)) }
-
-// Forget clears the limiter's history of item. It does not replace Done.
-func (q *Queue[T]) Forget(item T) { q.limiter.Forget(item) }
-
-// NumRequeues returns how often the limiter has delayed item since its Forget.
+func (q *Queue[T]) AddRateLimited(item T)  { q.AddAfter(item, q.limiter.When(item)) }
+func (q *Queue[T]) Forget(item T)          { q.limiter.Forget(item) }
 func (q *Queue[T]) NumRequeues(item T) int { return q.limiter.NumRequeues(item) }
 
 func (q *Queue[T]) pushLocked(item T) {
@@ -164,4 +134,31 @@ func (q *Queue[T]) popLocked() T {
 	q.fifo[0] = zero // the slice's array outlives the item
 	q.fifo = q.fifo[1:]
 	return item
+}
+
+// ShutDown drops later adds and the delayed items, and ends every blocked call.
+func (q *Queue[T]) ShutDown() { q.shutDown(false) }
+
+// ShutDownWithDrain is ShutDown that blocks until no item is in processing.
+func (q *Queue[T]) ShutDownWithDrain() { q.shutDown(true) }
+
+func (q *Queue[T]) shutDown(drain bool) {
+	q.delayed.stop()
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.shuttingDown, q.draining = true, drain
+	q.changed.Broadcast()
+	if !drain {
+		return
+	}
+	for len(q.processing) != 0 && q.draining {
+		q.changed.Wait()
+	}
+	q.changed.Signal() // the next drain that waits: Done wakes only one
+}
+
+func (q *Queue[T]) ShuttingDown() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.shuttingDown
 }

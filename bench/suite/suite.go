@@ -15,15 +15,11 @@ import (
 
 // A Benchmark is the same work for every engine.
 type Benchmark struct {
-	Name string
-	// Metric is the figure that the report shows: "ns/op", or one that Run
-	// reports.
-	Metric string
-	// Keys is the number of keys, and N that of operations in the report.
-	Keys, N int
-	// Delays says that the engine needs AddAfter.
-	Delays bool
-	Run    func(b *testing.B, e workload.Engine)
+	Name    string
+	Metric  string // that the report shows: "ns/op", or one that Run reports
+	Keys, N int    // N is the number of operations in the report
+	Delays  bool   // the engine needs AddAfter
+	Run     func(b *testing.B, e workload.Engine)
 }
 
 // Takes reports whether an engine can do the work in reasonable time.
@@ -38,7 +34,6 @@ func (bm Benchmark) Takes(e workload.Engine) bool {
 	return e.MaxKeys == 0 || bm.Keys <= e.MaxKeys
 }
 
-// Label names an engine.
 func Label(e workload.Engine) string { return fmt.Sprintf("engine=%s/shards=%d", e.Name, e.Shards) }
 
 // Run runs the benchmarks whose names begin with prefix, over all engines.
@@ -79,16 +74,15 @@ func All() (all []Benchmark) {
 	return all
 }
 
-// Count formats a number for the name of a benchmark: 64k for 65536, 1M for a
-// million.
+// Count formats a number for a name: 64k for 65536, 1M for a million.
 func Count(n int) string {
-	switch {
-	case n >= 1_000_000 && n%1_000_000 == 0:
-		return fmt.Sprintf("%dM", n/1_000_000)
-	case n >= 1000 && n%1000 == 0:
-		return fmt.Sprintf("%dk", n/1000)
-	case n >= 1024 && n%1024 == 0:
-		return fmt.Sprintf("%dk", n/1024)
+	for _, unit := range []struct {
+		size int
+		name string
+	}{{1_000_000, "M"}, {1000, "k"}, {1024, "k"}} {
+		if n >= unit.size && n%unit.size == 0 {
+			return fmt.Sprint(n/unit.size) + unit.name
+		}
 	}
 	return fmt.Sprint(n)
 }
@@ -121,7 +115,6 @@ func cycle(keys int, beside bool) Benchmark {
 	}
 }
 
-// goroutines are the numbers of producers and consumers.
 type goroutines struct{ producers, consumers int }
 
 func (c goroutines) String() string {

@@ -43,8 +43,7 @@ func delayOf(position, round int) time.Duration {
 // DelayedCycle takes each key through AddAfter, its expiry, Get and Done. It
 // returns the time until all are done, and shuts the queue down.
 func DelayedCycle(q DelayingQueue, keys []string, delays []time.Duration, workers int) time.Duration {
-	var running sync.WaitGroup
-	var left sync.WaitGroup
+	var running, left sync.WaitGroup
 	left.Add(len(keys))
 	start := time.Now()
 	for w := range workers {

@@ -5,15 +5,10 @@ import (
 	"sync"
 )
 
-// Disorder says how far from strict order items were handed out.
-type Disorder struct {
-	// RankErrors holds, for each Get, the number of older items that it passed
-	// over, in increasing order.
-	RankErrors []int
-	// Skips holds, for each item, the number of younger items that were handed
-	// out before it, in increasing order.
-	Skips []int
-}
+// Disorder says how far from strict order items were handed out: how many older
+// items each Get passed over, and how many younger ones were handed out before
+// each item, both in increasing order.
+type Disorder struct{ RankErrors, Skips []int }
 
 // MeasureDisorder measures a permutation of 0 to n-1, the order in which items
 // with these numbers were handed out.

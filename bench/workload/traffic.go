@@ -6,9 +6,7 @@ import (
 	"time"
 )
 
-// batchSize is the number of keys that consumers return, and producers add, at
-// once.
-const batchSize = 64
+const batchSize = 64 // keys that consumers return, and producers add, at once
 
 // A Load says how many goroutines pass items through a queue, and how many
 // items.
@@ -21,26 +19,18 @@ type Load struct {
 	Warm func()
 }
 
-// Traffic is the result of a Load.
+// Traffic is the result of a Load, without the warm-up. Consumers count in
+// batches, so a few more items than it asks for may be Completed. Deduplicated
+// adds found their key in the queue already.
 type Traffic struct {
-	// Elapsed is the time for the items, without the warm-up.
-	Elapsed time.Duration
-	// Completed is the number of items that passed from Add through Get to Done
-	// in that time. Consumers count in batches, so it may be a little more than
-	// the load asks for.
-	Completed int
-	// Deduplicated is the number of adds, in that time, that found their key in
-	// the queue already.
-	Deduplicated int
+	Elapsed                 time.Duration
+	Completed, Deduplicated int
 }
 
-// NanosecondsPerItem returns the time for each completed item.
 func (t Traffic) NanosecondsPerItem() float64 {
 	return float64(t.Elapsed.Nanoseconds()) / float64(t.Completed)
 }
 
-// DeduplicatedPerItem returns the number of deduplicated adds for each
-// completed item.
 func (t Traffic) DeduplicatedPerItem() float64 { return float64(t.Deduplicated) / float64(t.Completed) }
 
 // Open is traffic whose producers never wait. Keys accumulate until all are in
@@ -125,8 +115,7 @@ func newRun(q Queue, load Load) *run {
 	return r
 }
 
-// consume starts the consumers, which pass full batches on, and waits for the
-// end.
+// consume starts the consumers, which pass full batches on, and waits.
 func (r *run) consume(batch int, pass func(done []string)) Traffic {
 	for range r.load.Consumers {
 		r.workers.Go(func() {

@@ -59,11 +59,8 @@ func main() {
 	write(*rounds, *quick, chosen)
 }
 
-// engines are the columns of the table.
-func engines() []workload.Engine { return append(compare.All(), engine.Floor(1<<20)) }
-
 func write(rounds int, quick bool, chosen *regexp.Regexp) {
-	all := engines()
+	all := append(compare.All(), engine.Floor(1<<20)) // the columns
 	header := "| work | unit |"
 	for _, e := range all {
 		header += fmt.Sprintf(" %s, %d |", e.Name, e.Shards)
@@ -77,8 +74,7 @@ func write(rounds int, quick bool, chosen *regexp.Regexp) {
 	}
 }
 
-// measure returns the figures of each engine, a round each. Those of an engine
-// that cannot do the work are empty.
+// measure returns the figures of each engine that can do the work, a round each.
 func measure(bm suite.Benchmark, all []workload.Engine, rounds int, quick bool) [][]float64 {
 	n := bm.N
 	if quick {
