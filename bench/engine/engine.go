@@ -29,14 +29,12 @@ func newQueue(shards int) *shardq.Queue[string] {
 	return shardq.MustNew(shardq.Options[string]{Shards: shards})
 }
 
-// HeapQueue returns the engine of package heapqueue.
 func HeapQueue() workload.Engine {
 	return workload.Engine{Name: "heapqueue", Shards: 1, New: func() workload.Queue {
 		return heapqueue.New(heapqueue.Options[string]{})
 	}}
 }
 
-// Floor returns the engine of package floor for a number of keys.
 func Floor(keys int) workload.Engine {
 	shards := shard.DefaultShards()
 	return workload.Engine{Name: "floor", Shards: shards, New: func() workload.Queue { return floor.New(shards, keys) }}

@@ -54,24 +54,17 @@ func Run(b *testing.B, prefix string, engines []workload.Engine) {
 }
 
 // All returns the benchmarks, with small sizes if the flag -short is set.
-func All() (all []Benchmark) {
-	many, counts := 1_000_000, []goroutines{{1, 1}, {8, 8}, {64, 64}}
+func All() []Benchmark {
+	many, one, eight, sixtyFour := 1_000_000, goroutines{1, 1}, goroutines{8, 8}, goroutines{64, 64}
 	if testing.Short() {
 		many = 100_000
 	}
-	all = append(all, cycle(1000, false), cycle(1000, true), cycle(many, true))
-	for _, c := range counts {
-		all = append(all, closed(1<<16, c))
+	return []Benchmark{
+		cycle(1000, false), cycle(1000, true), cycle(many, true),
+		closed(1<<16, one), closed(1<<16, eight), closed(1<<16, sixtyFour), closed(many, sixtyFour),
+		open("uniform", eight), open("zipf", eight), open("hot", eight),
+		addAfter(0), addAfter(many), delayedCycle(many / 2), lateness(), memory(many), order(100), order(10_000),
 	}
-	all = append(all, closed(many, counts[2]))
-	for _, stream := range []string{"uniform", "zipf", "hot"} {
-		all = append(all, open(stream, counts[1]))
-	}
-	all = append(all, addAfter(0), addAfter(many), delayedCycle(many/2), lateness(), memory(many))
-	for _, backlog := range []int{100, 10_000} {
-		all = append(all, order(backlog))
-	}
-	return all
 }
 
 // Count formats a number for a name: 64k for 65536, 1M for a million.
@@ -157,7 +150,6 @@ func open(stream string, c goroutines) Benchmark {
 	}
 }
 
-// load returns a load of b.N items, whose warm-up is not measured.
 func (c goroutines) load(b *testing.B, warmup int) workload.Load {
 	b.ReportAllocs()
 	return workload.Load{Producers: c.producers, Consumers: c.consumers, Warmup: warmup, Items: b.N, Warm: b.ResetTimer}

@@ -6,15 +6,13 @@ import (
 	"time"
 )
 
-// DelayedKeys are keys whose delays are so long that none expires. Each call
-// moves a key to an earlier deadline.
+// DelayedKeys are keys whose delays are so long that none expires.
 type DelayedKeys struct {
 	queue DelayingQueue
 	keys  []string
 	calls int
 }
 
-// NewDelayedKeys delays the keys.
 func NewDelayedKeys(q DelayingQueue, keys []string) *DelayedKeys {
 	p := &DelayedKeys{queue: q, keys: Shuffled(keys)}
 	p.Reschedule(len(keys))

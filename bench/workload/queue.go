@@ -26,7 +26,6 @@ type Taker interface {
 	Taker() func(dst []string) (n int)
 }
 
-// A BatchAdder adds many keys at once.
 type BatchAdder interface{ AddAll(keys []string) }
 
 // An Engine makes queues of one kind.

@@ -8,15 +8,11 @@ import (
 
 const batchSize = 64 // keys that consumers return, and producers add, at once
 
-// A Load says how many goroutines pass items through a queue, and how many
-// items.
+// A Load says how many goroutines pass how many items through a queue.
 type Load struct {
 	Producers, Consumers int
-	// Warmup is the number of items that are done before the measurement, and
-	// Items the number that must be done after that.
-	Warmup, Items int
-	// Warm, if not nil, is called when the measurement starts.
-	Warm func()
+	Warmup, Items        int    // to be done before the measurement, and during it
+	Warm                 func() // is called when the measurement starts; or nil
 }
 
 // Traffic is the result of a Load, without the warm-up. Consumers count in
@@ -33,8 +29,8 @@ func (t Traffic) NanosecondsPerItem() float64 {
 
 func (t Traffic) DeduplicatedPerItem() float64 { return float64(t.Deduplicated) / float64(t.Completed) }
 
-// Open is traffic whose producers never wait. Keys accumulate until all are in
-// the queue, and further adds are deduplicated. Open shuts the queue down.
+// Open is traffic whose producers never wait: once all keys are in the queue,
+// adds are deduplicated. Open shuts the queue down.
 func Open(q Queue, stream Stream, load Load) Traffic {
 	batch := batchSize
 	if len(stream) == 1 {
@@ -42,9 +38,8 @@ func Open(q Queue, stream Stream, load Load) Traffic {
 	}
 	r := newRun(q, load)
 	for p := range load.Producers {
-		first := p * len(stream) / load.Producers
 		r.workers.Go(func() {
-			for i := first; !r.stopped.Load(); i += batchSize {
+			for i := p * len(stream) / load.Producers; !r.stopped.Load(); i += batchSize {
 				for j := range batchSize {
 					q.Add(stream.At(i + j))
 				}
@@ -55,10 +50,9 @@ func Open(q Queue, stream Stream, load Load) Traffic {
 	return r.consume(batch, func([]string) {})
 }
 
-// Closed is traffic in which every key is in one place: in the queue, or with a
-// goroutine that is about to add it. Consumers return keys that are done to the
-// producers, so no add is deduplicated. There must be more than 64 keys for
-// each goroutine, because that many stay there. Closed shuts the queue down.
+// Closed is traffic whose consumers return keys that are done to the producers,
+// so no add is deduplicated. There must be more than 64 keys for each goroutine,
+// because that many stay there. Closed shuts the queue down.
 func Closed(q Queue, keys []string, load Load) Traffic {
 	r := newRun(q, load)
 	AddAll(q, keys)
@@ -103,7 +97,6 @@ type counter struct {
 	_ [120]byte
 }
 
-// A reading is what was counted at a moment.
 type reading struct {
 	time                    time.Time
 	completed, added, ready int64

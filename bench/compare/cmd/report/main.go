@@ -5,10 +5,9 @@
 //	go run ./cmd/report -quick           small sizes and two rounds: shows that it works
 //	go run ./cmd/report -only 'Closed|AddAfter'
 //
-// All engines run in turn within each round, so that a disturbance of the
-// machine meets all of them. A cell is the median of the rounds with the least
-// and the greatest value, and behind it client-go's figure divided by this one:
-// the median of the rounds' ratios.
+// All engines run in turn within each round. A cell is the median of the rounds
+// with the least and the greatest value, and the median of the rounds' ratios to
+// client-go.
 package main
 
 import (
@@ -132,7 +131,6 @@ func median(values []float64) float64 {
 	return sorted[middle]
 }
 
-// set sets a flag of package testing.
 func set(name, value string) {
 	if err := flag.Set(name, value); err != nil {
 		panic(err)

@@ -1,8 +1,10 @@
 package workload
 
 import (
+	"runtime"
 	"slices"
 	"sync"
+	"time"
 )
 
 // Disorder says how far from strict order items were handed out: how many older
@@ -10,8 +12,7 @@ import (
 // each item, both in increasing order.
 type Disorder struct{ RankErrors, Skips []int }
 
-// MeasureDisorder measures a permutation of 0 to n-1, the order in which items
-// with these numbers were handed out.
+// MeasureDisorder measures the order in which items 0 to n-1 were handed out.
 func MeasureDisorder(out []int) Disorder {
 	d := Disorder{RankErrors: make([]int, len(out)), Skips: make([]int, len(out))}
 	gone := make(rankTree, len(out)+1)
@@ -27,8 +28,7 @@ func MeasureDisorder(out []int) Disorder {
 }
 
 // OrderOf returns the order in which a queue hands out the keys, of which
-// backlog are ready at any time. One lock makes the Gets' order that of their
-// returns.
+// backlog are ready at any time. A lock makes it that of the Gets.
 func OrderOf(q Queue, keys []string, backlog, consumers int) (out []int) {
 	numbers := make(map[string]int, len(keys))
 	for i, key := range keys {
@@ -78,4 +78,44 @@ func (t rankTree) below(number int) (count int) {
 		count += t[i]
 	}
 	return count
+}
+
+// HeapOfReady returns the bytes that a ready item takes beside its key, and
+// those that a queue retains when all items are done.
+func HeapOfReady(newQueue func() Queue, keys []string) (perItem, retained float64) {
+	empty := LiveHeap()
+	q := newQueue()
+	defer q.ShutDown()
+	AddAll(q, keys)
+	full := LiveHeap()
+	for range keys {
+		key, _ := q.Get()
+		q.Done(key)
+	}
+	drained := LiveHeap()
+	runtime.KeepAlive(keys)
+	return (full - empty) / float64(len(keys)), max(0, drained-empty)
+}
+
+// HeapOfDelayed returns the bytes that a delayed item takes beside its key.
+func HeapOfDelayed(newQueue func() Queue, keys []string) (perItem float64) {
+	empty := LiveHeap()
+	q := newQueue().(DelayingQueue)
+	defer q.ShutDown()
+	for i, key := range keys {
+		q.AddAfter(key, delayOf(i, 0))
+	}
+	time.Sleep(50 * time.Millisecond) // client-go takes them in with a goroutine
+	full := LiveHeap()
+	runtime.KeepAlive(keys)
+	return (full - empty) / float64(len(keys))
+}
+
+// LiveHeap returns the bytes that are in use after a collection.
+func LiveHeap() float64 {
+	runtime.GC() // twice: the second frees what finalizers and pools hold
+	runtime.GC()
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return float64(stats.HeapAlloc)
 }
