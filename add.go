@@ -9,75 +9,56 @@ import (
 	"github.com/shardq/shardq/stats"
 )
 
-// Add asks for item to be processed.
-//
-// An idle item becomes ready, last in its shard, and a parked consumer wakes up
-// for it. A ready item keeps its place. An item in processing becomes ready at
+// Add asks for item to be processed. An idle item becomes ready, last in its
+// shard. A ready item keeps its place. An item in processing becomes ready at
 // its Done. A delay of the item keeps running and adds it again when it
 // expires. So every add is served by a run that begins after it.
 //
 // Add ignores [Options].Capacity, and never waits for room. After a shutdown
 // has begun, the item is dropped and counted in Stats.Dropped. An item that is
-// not equal to itself is rejected and counted in Stats.Rejected. If its dynamic
-// value cannot be compared, Add panics.
-//
-// Add panics with an error that wraps [ErrFull] if the item's shard holds
-// 536,870,911 others. Then nothing has changed.
+// not equal to itself is rejected and counted in Stats.Rejected. Add panics if
+// the item's dynamic value cannot be compared, or with an error that wraps
+// [ErrFull] if its shard holds 536,870,911 others.
 func (q *Queue[T]) Add(item T) { q.set().Add(item) }
 
 // AddAfter adds item, as [Queue.Add] does, once duration has passed on the
-// queue's clock. It does not block. If duration is not positive, AddAfter is
-// Add.
-//
-// The delay expires at the first tick at or after its deadline, never before:
-// see [Options].Tick. If item is delayed already, the earlier deadline counts,
-// and adds it once. An item that is ready or in processing may be delayed at
-// the same time. A shutdown drops delayed items.
+// queue's clock, to the [Options].Tick. If duration is not positive, AddAfter is
+// Add. If item is delayed already, the earlier deadline counts, and adds it
+// once. An item that is ready or in processing may be delayed at the same time.
+// A shutdown drops delayed items.
 func (q *Queue[T]) AddAfter(item T, duration time.Duration) { q.set().AddAfter(item, duration) }
 
-// AddOptions say how an item is added. The zero AddOptions are those of
-// [Queue.Add].
+// AddOptions say how an item is added. The zero AddOptions are those of Add.
 type AddOptions struct {
 	// After is the delay, as in [Queue.AddAfter].
 	After time.Duration
 	// RateLimited asks the queue's limiter for a delay and counts a requeue, as
 	// [Queue.AddRateLimited] does. With After, the longer delay counts.
 	RateLimited bool
-	// Policy says which deadline counts if the item is delayed already.
-	//
-	// If the add asks for no delay, Policy says what happens to the delay that
-	// is running. With KeepEarliest the item becomes ready, and the delay goes
-	// on, as in Add. With KeepNew the item becomes ready, and the delay is
-	// canceled. With KeepLatest and KeepOld the item stays delayed.
+	// Policy says which deadline counts if the item is delayed already. If the
+	// add asks for no delay, the running one goes on with KeepEarliest, and is
+	// canceled with KeepNew; the item becomes ready. With KeepLatest and KeepOld
+	// the item stays delayed.
 	Policy DelayPolicy
 	// MaxWait limits how long this delay of the item can be put off, also by
 	// later calls: it expires at most MaxWait from now. Of several limits the
-	// earliest counts.
-	//
-	// If zero or negative, there is no limit.
+	// earliest counts. If zero or negative, there is no limit.
 	MaxWait time.Duration
 	// Priority is the least priority that the item has when it is ready. Items
-	// of a higher priority are handed out first, those of one priority in the
-	// order in which they became ready. Adds that name no priority request 0.
-	//
+	// of a higher priority are handed out first, those of one priority in order.
 	// The highest priority of all adds that a run serves counts. A ready item
 	// whose priority rises moves to the end of that priority. Across shards,
-	// a Get prefers the shard with the highest priority:
 	// docs/reference/semantics.md has the bounds.
 	Priority int
 	// NotAgainWithin refuses the add if another add opened a window for the
 	// item that is still open. Otherwise the add opens a window of this length,
-	// which begins now, whatever becomes of the run. A refused add changes
-	// nothing, and is counted in Stats.Deduplicated. [Queue.TryAdd] and
-	// [Queue.AddContext] return [ErrNotAgain] for it.
-	//
-	// Adds without NotAgainWithin ignore windows. [Queue.Cancel] closes the
-	// item's window. Once a shutdown has begun there are none.
+	// which begins now. A refused add is counted in Stats.Deduplicated.
+	// [Queue.TryAdd] and [Queue.AddContext] return [ErrNotAgain] for it. Adds
+	// without NotAgainWithin ignore windows. [Queue.Cancel] closes the window.
 	NotAgainWithin time.Duration
 }
 
-// A DelayPolicy says which of two deadlines counts: that of an item that is
-// delayed already, or the new one.
+// A DelayPolicy says which deadline counts, the item's own or the new one.
 type DelayPolicy = shard.DelayPolicy
 
 // The policies of [shard.DelayPolicy].
@@ -96,13 +77,10 @@ func (q *Queue[T]) AddWith(item T, options AddOptions) {
 }
 
 // TryAdd is [Queue.AddWith] that honors [Options].Capacity. It returns
-// [ErrFull] and does nothing if the queue does not hold the item, and either
-// holds as many others as its capacity or has callers that wait in
-// [Queue.AddContext]. An item that the queue holds, in any state, needs no
-// room. TryAdd does not block.
+// [ErrFull] and does nothing if the queue is full, or callers wait in
+// [Queue.AddContext], unless it holds the item already, in any state.
 //
-// It returns [ErrNotAgain] for an item that was added within its window,
-// [ErrRejected] for one that is not equal to itself, and [ErrShutDown] after a
+// TryAdd also returns [ErrNotAgain], [ErrRejected], and [ErrShutDown] after a
 // shutdown has begun. The limiter counts a requeue also of a refused item.
 func (q *Queue[T]) TryAdd(item T, options AddOptions) error {
 	if options == (AddOptions{}) { // copying them costs a seventh of the add
@@ -136,12 +114,9 @@ func (q *Queue[T]) AddContext(ctx context.Context, item T, options AddOptions) e
 	return q.set().AddContext(ctx, item, delay)
 }
 
-// AddBatch is [Queue.AddWith] of each of the items. Those that share a shard
-// become ready in their order. It reads the clock and takes the lock of a shard
-// once for up to 64 items, unless RateLimited or NotAgainWithin is set.
-//
-// AddBatch does not keep the slice. If an item's dynamic value cannot be
-// compared, it panics. Some of the items before it may have been added.
+// AddBatch is [Queue.AddWith] of each of the items, and costs less for many.
+// Those that share a shard become ready in their order. If an item's dynamic
+// value cannot be compared, AddBatch panics, and may have added some before it.
 func (q *Queue[T]) AddBatch(items []T, options AddOptions) {
 	delay := options.delay()
 	switch {
@@ -156,8 +131,8 @@ func (q *Queue[T]) AddBatch(items []T, options AddOptions) {
 	}
 }
 
-// delayOf returns what the options ask of the shards for an item. It asks the
-// limiter, unless the item is rejected. It panics if the policy is unknown.
+// delayOf returns what the options ask of the shards for an item, or false if
+// it is rejected.
 func (q *Queue[T]) delayOf(item T, o AddOptions) (d shard.Delay, ok bool) {
 	d = o.delay()
 	if !o.RateLimited {
@@ -191,7 +166,6 @@ func (q *Queue[T]) AddRateLimited(item T) {
 	q.AddAfter(item, q.backoff(item))
 }
 
-// backoff asks the limiter for a delay.
 func (q *Queue[T]) backoff(item T) time.Duration {
 	if q.unfailed.Load() {
 		q.unfailed.Store(false)
@@ -218,10 +192,8 @@ func (q *Queue[T]) NumRequeues(item T) int {
 // Cancel cancels all adds of item that no run has begun to serve, and reports
 // which there were. The item is no longer ready, delayed or dirty, and its
 // window is closed. A processing of the item goes on, and its Done is still
-// owed. So no processing of item begins after Cancel, except for a later Add.
-//
-// Cancel takes constant time, does not change the limiter, and also works after
-// a shutdown. If it removes the last item, a waiting Drain returns.
+// owed. Cancel also works after a shutdown. If it removes the last item, a
+// waiting Drain returns.
 func (q *Queue[T]) Cancel(item T) Canceled { return q.set().Cancel(item) }
 
 // Canceled says what a [Queue.Cancel] canceled.

@@ -13,10 +13,7 @@ import (
 
 // Claim takes the next ready item into processing, and returns the right to end
 // that processing. A [worker.Claim] ends once, and a late end changes nothing.
-//
-// Claim blocks until an item is ready, ctx ends, or the queue is shut down and
-// nothing is ready. It returns ctx.Err() or [ErrShutDown], as
-// [Queue.GetContext] does.
+// Claim blocks, and returns errors, as [Queue.GetContext] does.
 func (q *Queue[T]) Claim(ctx context.Context) (claim worker.Claim[T], err error) {
 	item, priority, h, err := q.set().Take(ctx)
 	if err == nil {
@@ -45,10 +42,8 @@ func (q *Queue[T]) make(claim *worker.Claim[T], item T, priority int, h shard.Ha
 const claimsAtOnce = 64
 
 // ClaimBatch is [Queue.Claim] for up to len(dst) items. It blocks until an item
-// is ready, claims what is ready then, and returns how many claims it made. It
+// is ready, claims the items that are ready then, and returns their number. It
 // makes a Queue a [worker.Source].
-//
-// With an error n is 0. If dst is empty, ClaimBatch returns 0 and nil at once.
 func (q *Queue[T]) ClaimBatch(ctx context.Context, dst []worker.Claim[T]) (n int, err error) {
 	if len(dst) == 1 {
 		item, priority, h, err := q.set().Take(ctx)
@@ -94,8 +89,7 @@ func (q *Queue[T]) claimSome(ctx context.Context, dst []worker.Claim[T], first b
 	return n, err
 }
 
-// claimLarge is claimSome for one item. It takes the item into the claim
-// itself.
+// claimLarge is claimSome for one item, which it takes into the claim itself.
 func (q *Queue[T]) claimLarge(ctx context.Context, dst *worker.Claim[T], first bool) (n int, err error) {
 	var priority [1]int
 	var handle [1]shard.Handle
@@ -105,7 +99,9 @@ func (q *Queue[T]) claimLarge(ctx context.Context, dst *worker.Claim[T], first b
 	return n, err
 }
 
-func (q *Queue[T]) takeSome(ctx context.Context, items []T, priorities []int, handles []shard.Handle, first bool) (int, error) {
+func (q *Queue[T]) takeSome(
+	ctx context.Context, items []T, priorities []int, handles []shard.Handle, first bool,
+) (int, error) {
 	if first {
 		return q.shards.TakeBatch(ctx, items, priorities, handles)
 	}
@@ -130,13 +126,13 @@ func (q *Queue[T]) DoneClaims(claims []worker.Claim[T]) error {
 // doneSome is DoneClaims of some claims, which end in their order. It ends all
 // of them even if the limiter panics.
 func (q *Queue[T]) doneSome(claims []worker.Claim[T]) (allEnded bool) {
-	var b claimBatch
-	complete := false
+	var handles [claimsAtOnce]shard.Handle
+	n, complete := 0, false
 	defer func() {
 		if !complete {
-			defer q.doneEach(claims[b.length:])
+			defer q.doneEach(claims[n:])
 		}
-		allEnded = len(q.shards.EndBatch(b.handles[:b.length])) == 0
+		allEnded = len(q.shards.EndBatch(handles[:n])) == 0
 	}()
 	for i := range claims {
 		c := &claims[i]
@@ -145,7 +141,8 @@ func (q *Queue[T]) doneSome(claims []worker.Claim[T]) (allEnded bool) {
 		if forget {
 			h, forget = q.shards.Seal(h)
 		}
-		if b.add(h); forget {
+		handles[n] = h
+		if n++; forget {
 			q.limiter.Forget(c.Item)
 		}
 	}
@@ -166,17 +163,6 @@ func (q *Queue[T]) doneEach(claims []worker.Claim[T]) {
 	})
 }
 
-// A claimBatch has the handles of some claims.
-type claimBatch struct {
-	handles [claimsAtOnce]shard.Handle
-	length  int
-}
-
-func (b *claimBatch) add(h shard.Handle) {
-	b.handles[b.length] = h
-	b.length++
-}
-
 // mayHaveFailed reports whether the limiter may have a history of the item. It
 // asks only the queue's own limiter, which never panics. A user's limiter may
 // keep more than it counts.
@@ -191,7 +177,8 @@ func claimError(ok bool) error {
 	return nil
 }
 
-// A queueClaims is the queue as the owner of its claims.
+// A queueClaims is the queue as the owner of its claims: it implements
+// [worker.Owner], [worker.Reporter], [worker.Describer] and [worker.Watcher].
 type queueClaims[T comparable] Queue[T]
 
 func (q *Queue[T]) claims() *queueClaims[T] { return (*queueClaims[T])(q) }
@@ -206,7 +193,6 @@ func (q *Queue[T]) handleIn(c *worker.Claim[T]) shard.Handle {
 	return q.tokens.Handle(c.Token())
 }
 
-// DoneClaim implements [worker.Owner].
 func (o *queueClaims[T]) DoneClaim(item T, token worker.Token) error {
 	q := o.queue()
 	if q.mayHaveFailed(item) {
@@ -225,7 +211,6 @@ func (q *Queue[T]) forgetAndEnd(item T, h shard.Handle) error {
 	return nil
 }
 
-// ReturnClaim implements [worker.Owner].
 func (o *queueClaims[T]) ReturnClaim(item T, token worker.Token, how worker.Return) error {
 	q := o.queue()
 	h := q.tokens.Handle(token)
@@ -239,20 +224,17 @@ func (o *queueClaims[T]) ReturnClaim(item T, token worker.Token, how worker.Retu
 	if !ok {
 		return worker.ErrClaimEnded
 	}
-	r := queueReturn[T]{q, item, only, how}
-	return r.carryOut()
+	return (&queueReturn[T]{q, item, only, how}).carryOut()
 }
 
-// ClaimValid implements [worker.Owner].
 func (o *queueClaims[T]) ClaimValid(token worker.Token) bool {
 	return o.shards.Valid(o.tokens.Handle(token))
 }
 
-// ClaimFailures implements [worker.Owner].
 func (o *queueClaims[T]) ClaimFailures(item T) int { return o.limiter.NumRequeues(item) }
 
-// ReportFailure implements [worker.Reporter]: it counts, logs and keeps the
-// failure. A final one is kept as a discard.
+// ReportFailure counts, logs and keeps the failure. ReportDiscard keeps a final
+// one.
 func (o *queueClaims[T]) ReportFailure(ctx context.Context, f worker.Failure[T], panicked *worker.PanicError) {
 	now, step := o.queue().now(), outageStep{}
 	if f.Reason != worker.ReasonPermanent { // which is about its item
@@ -266,7 +248,6 @@ func (o *queueClaims[T]) ReportFailure(ctx context.Context, f worker.Failure[T],
 	}
 }
 
-// ReportSuccess ends an outage, and logs its end: see [worker.Reporter].
 func (o *queueClaims[T]) ReportSuccess(ctx context.Context) {
 	was, failures, lasted := o.outcomes.outage.succeed(o.queue().now())
 	if was && o.log != nil {
@@ -274,8 +255,6 @@ func (o *queueClaims[T]) ReportSuccess(ctx context.Context) {
 	}
 }
 
-// ReportDiscard implements [worker.Reporter]: it counts, logs and keeps the
-// item.
 func (o *queueClaims[T]) ReportDiscard(ctx context.Context, f worker.Failure[T], panicked *worker.PanicError) {
 	o.shards.CountDiscard()
 	if o.log != nil {
@@ -311,8 +290,7 @@ func (r *queueReturn[T]) carryOut() error {
 	return r.add(d)
 }
 
-// returnDelay returns the delay with which an item becomes ready again. It
-// calls the limiter.
+// returnDelay calls the limiter.
 func (q *Queue[T]) returnDelay(item T, how worker.Return) time.Duration {
 	switch how.Reason {
 	case worker.ReturnRetry:
@@ -354,16 +332,10 @@ func (r *queueReturn[T]) refuse() error {
 	return ErrShutDown
 }
 
-// Items returns an iterator over the items that [Queue.GetContext] returns. The
-// iterator calls Done for each item when the loop's body ends, also by break,
-// return, a panic or runtime.Goexit. It ends when the queue is shut down and
-// nothing is ready, or when ctx has ended. ctx.Err() tells which.
-//
-//	for item := range q.Items(ctx) {
-//		process(item)
-//	}
-//
-// Several goroutines may iterate at once. Each item goes to one of them.
+// Items returns an iterator over the items that [Queue.GetContext] returns, until
+// it returns an error. The iterator calls Done for each item when the loop's body
+// ends, also by break, return, a panic or runtime.Goexit. Several goroutines may
+// iterate at once. Each item goes to one of them.
 func (q *Queue[T]) Items(ctx context.Context) iter.Seq[T] {
 	q.mustBeMade()
 	return func(yield func(T) bool) {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/shardq/shardq/shard"
 	"github.com/shardq/shardq/stats"
@@ -15,12 +14,10 @@ import (
 // delayed items and refuses retries.
 type DrainOptions struct {
 	// Delayed says what happens to the items that are delayed when the drain
-	// begins. Defaults to [DropDelayed].
+	// begins.
 	Delayed DelayedPolicy
-
 	// Retries says whether items in processing may be added again until the
-	// drain is over. Their delays run, whatever Delayed says. Defaults to
-	// [RefuseRetries] in Drain, and to [AcceptRetries] in [Queue.DrainWith].
+	// drain is over. Their delays run, whatever Delayed says.
 	Retries RetryPolicy
 }
 
@@ -32,11 +29,8 @@ const (
 	// DefaultRetries is RefuseRetries in [Queue.Drain] and AcceptRetries in
 	// [Queue.DrainWith].
 	DefaultRetries RetryPolicy = iota
-	// RefuseRetries drops them, like all other adds.
-	RefuseRetries
-	// AcceptRetries accepts them until a ShutDown, or a Drain that refuses
-	// retries.
-	AcceptRetries
+	RefuseRetries              // drops them, like all other adds
+	AcceptRetries              // until a ShutDown, or a Drain that refuses retries
 
 	retryPolicies
 )
@@ -57,17 +51,19 @@ func (o DrainOptions) draining() shard.Draining {
 
 // Validate returns an error that names every fault of the options, or nil.
 func (o DrainOptions) Validate() error {
-	var faults []string
+	const wantDelayed, wantRetries = "want DropDelayed, RunDelayed or AwaitDelayed",
+		"want DefaultRetries, RefuseRetries or AcceptRetries"
+	faults := ""
 	if !o.Delayed.Valid() {
-		faults = append(faults, fmt.Sprintf("DrainOptions.Delayed is %d: want DropDelayed, RunDelayed or AwaitDelayed", o.Delayed))
+		faults = fmt.Sprintf("; DrainOptions.Delayed is %d: %s", o.Delayed, wantDelayed)
 	}
 	if o.Retries >= retryPolicies {
-		faults = append(faults, fmt.Sprintf("DrainOptions.Retries is %d: want DefaultRetries, RefuseRetries or AcceptRetries", o.Retries))
+		faults += fmt.Sprintf("; DrainOptions.Retries is %d: %s", o.Retries, wantRetries)
 	}
-	if faults == nil {
+	if faults == "" {
 		return nil
 	}
-	return errors.New("shardq: " + strings.Join(faults, "; "))
+	return errors.New("shardq: " + faults[len("; "):])
 }
 
 func (o DrainOptions) mustBeValid() {
@@ -78,19 +74,14 @@ func (o DrainOptions) mustBeValid() {
 
 // Drain shuts the queue down in good order: later adds are dropped and counted,
 // delayed items are treated as the options say, and Drain blocks until nothing
-// is ready, in processing or delayed. Then it returns nil, and every Get returns
-// true. Workers must go on meanwhile. A worker that owes a Done must not call
-// Drain. With [AcceptRetries], an item in processing can be added as long as
-// its Done is owed, and Drain waits for it as well.
+// is ready, in processing or delayed. Workers must go on meanwhile, and one that
+// owes a Done must not call Drain. Drain returns the items that were dropped,
+// with an error or without. An unknown policy panics.
 //
-// Drain returns a [*DrainError] that lists what is left if ctx ends first, or
-// if another call is ShutDown. It reverts nothing: workers may go on, another
-// Drain may wait on, and ShutDown may drop what is delayed. After an
-// [AwaitDelayed] drain that ended early, call one of these, because until then
-// Gets that find nothing block.
-//
-// Drain returns the items that were dropped, with an error or without. A nil
-// ctx and an unknown policy panic before anything is changed.
+// Drain returns a [*DrainError] that lists the items left if ctx ends first, or
+// ShutDown is called. It reverts nothing: another Drain may wait on, and
+// ShutDown may drop the delayed items. After an [AwaitDelayed] drain that ended
+// early, call one of these, because until then Gets that find nothing block.
 func (q *Queue[T]) Drain(ctx context.Context, options DrainOptions) (dropped []T, err error) {
 	options.mustBeValid()
 	_ = ctx.Done() // a nil context panics before anything is changed
@@ -98,7 +89,7 @@ func (q *Queue[T]) Drain(ctx context.Context, options DrainOptions) (dropped []T
 }
 
 // DrainWith returns [Queue.Drain] with these options, for worker.Options.Drain.
-// There, Retries defaults to [AcceptRetries]. An unknown policy panics.
+// Retries defaults to [AcceptRetries]. An unknown policy panics.
 func (q *Queue[T]) DrainWith(options DrainOptions) func(context.Context) (dropped []T, err error) {
 	q.mustBeMade()
 	options.mustBeValid()
@@ -123,7 +114,6 @@ func (q *Queue[T]) drainUntil(ctx context.Context, how shard.Draining, released 
 	return dropped, err
 }
 
-// drained logs the end of a drain, and returns its error if it ended early.
 func (q *Queue[T]) drained(ctx context.Context, cause error) error {
 	if cause != nil {
 		return q.drainEndedEarly(ctx, cause)
@@ -132,7 +122,6 @@ func (q *Queue[T]) drained(ctx context.Context, cause error) error {
 	return nil
 }
 
-// drainEndedEarly lists what is left, and logs how much that is.
 func (q *Queue[T]) drainEndedEarly(ctx context.Context, cause error) error {
 	e := newDrainError(q.name, cause, func() []stats.Item[T] { return q.countAttempts(q.shards.Left()) })
 	if q.log != nil {
@@ -143,8 +132,7 @@ func (q *Queue[T]) drainEndedEarly(ctx context.Context, cause error) error {
 
 // A DrainError lists what was left when a [Queue.Drain] ended early.
 type DrainError[T comparable] struct {
-	// Queue is the name of the queue.
-	Queue string
+	Queue string // the name of the queue
 	// Cause is the error of the context, or [ErrShutDown] if a ShutDown ended
 	// the drain.
 	Cause error
@@ -179,8 +167,8 @@ func newDrainError[T comparable](queue string, cause error, list func() []stats.
 }
 
 // Left returns the items that were left, each once: first those in processing,
-// with [Options].Ages the longest first, then the ready ones, then the delayed
-// ones. They are still in the queue. Each call returns the same slice.
+// with [Options].Ages the longest first, then the ready, then the delayed ones.
+// They are still in the queue.
 func (e *DrainError[T]) Left() []stats.Item[T] { return e.left }
 
 // Refresh returns the error with what is left of the queue now.
@@ -207,12 +195,9 @@ func (e *DrainError[T]) Unwrap() error { return e.Cause }
 // still handed out, and dirty items still run once more. Paused items stay
 // ready, and Get returns true beside them.
 //
-// It does not wait for workers, nor for [Options].OnStuck. When it returns, the
-// timer is stopped. For that it waits for a call of the queue's clock that is
-// in progress, so a [clock.Clock] must not call ShutDown from its own methods.
-//
-// ShutDown may be called again and concurrently. Each call ends the wait of
-// every ShutDownWithDrain and Drain.
+// ShutDown does not wait for workers. When it returns, the timer is stopped, so
+// a [clock.Clock] must not call it from its own methods. It may be called again
+// and concurrently. Each call ends the wait of every ShutDownWithDrain and Drain.
 func (q *Queue[T]) ShutDown() {
 	q.set().ShutDown()
 	q.logShutDown()
@@ -220,8 +205,7 @@ func (q *Queue[T]) ShutDown() {
 
 // ShutDownWithDrain is ShutDown that blocks until no item is ready and none is
 // in processing. (client-go's waits only for those in processing.) Workers must
-// go on meanwhile. A worker that owes a Done must not call it. A later ShutDown
-// ends the wait.
+// go on meanwhile, and one that owes a Done must not call it.
 func (q *Queue[T]) ShutDownWithDrain() {
 	q.set().ShutDownWithDrain()
 	q.logShutDown()
@@ -230,15 +214,13 @@ func (q *Queue[T]) ShutDownWithDrain() {
 // ShuttingDown reports whether a shutdown has begun.
 func (q *Queue[T]) ShuttingDown() bool { return q.set().ShuttingDown() }
 
-// logShutDown logs the first end of the queue.
 func (q *Queue[T]) logShutDown() {
 	if q.log != nil && q.endLogged.CompareAndSwap(false, true) {
 		q.log.shutDown(q.shards.Stats())
 	}
 }
 
-// WaitIdle blocks until the queue holds nothing: nothing is ready, in
-// processing or delayed. It returns nil once there was such a moment during the
-// call, or ctx.Err() if ctx ends first. Adds may go on meanwhile. It misses no
-// item that changes its state, and works after a shutdown as well.
+// WaitIdle blocks until nothing is ready, in processing or delayed. It returns
+// nil once there was such a moment during the call, or ctx.Err() if ctx ends
+// first. Adds may go on meanwhile.
 func (q *Queue[T]) WaitIdle(ctx context.Context) error { return q.set().WaitIdle(ctx, nil) }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -27,8 +28,7 @@ type eventLog struct {
 	kinds  [eventKinds]eventKind
 }
 
-// The kinds of events. Each has its own allowance, so that many events of one
-// kind do not suppress those of another.
+// Each kind has an allowance, so that many events do not suppress others.
 const (
 	eventMisuse = iota
 	eventStuck
@@ -44,18 +44,15 @@ const (
 	eventKinds
 )
 
-// What is logged of each kind: at most eventBurst lines at once, and eventRate
-// a second.
 const (
-	eventBurst = 10
-	eventRate  = rate.Limit(1)
+	eventBurst = 10            // lines of a kind at once
+	eventRate  = rate.Limit(1) // a second
 )
 
 // An eventKind limits the lines of one kind.
 type eventKind struct {
-	allowance *rate.Limiter
-	// suppressed counts the lines that were left out since the last one.
-	suppressed atomic.Uint64
+	allowance  *rate.Limiter
+	suppressed atomic.Uint64 // lines that were left out since the last one
 }
 
 // eventLevels has the level of each kind. What the queue or a worker recovers
@@ -67,7 +64,6 @@ var eventLevels = [eventKinds]slog.Level{
 	eventOutage: slog.LevelWarn, eventRecovery: slog.LevelInfo,
 }
 
-// newEventLog returns an event log, or nil if there is no logger.
 func (o Options[T]) newEventLog() *eventLog {
 	if o.Logger == nil {
 		return nil
@@ -79,8 +75,7 @@ func (o Options[T]) newEventLog() *eventLog {
 	return l
 }
 
-// write writes a line if the logger wants it and the kind's allowance permits
-// it.
+// write writes a line if the logger and the kind's allowance permit it.
 func (l *eventLog) write(ctx context.Context, kind int, text string, attributes ...slog.Attr) {
 	level := eventLevels[kind]
 	if !l.logger.Enabled(ctx, level) {
@@ -100,8 +95,7 @@ func (l *eventLog) write(ctx context.Context, kind int, text string, attributes 
 	l.logger.LogAttrs(ctx, level, "shardq: "+text, attributes...)
 }
 
-// item returns the attribute of an item, or none unless [Options].LogItems is
-// set. The item is formatted only if the line is written.
+// item returns the attribute of an item. It is formatted only if it is written.
 func (l *eventLog) item(item any) slog.Attr {
 	if !l.items {
 		return slog.Attr{}
@@ -109,8 +103,7 @@ func (l *eventLog) item(item any) slog.Attr {
 	return slog.Any("item", loggedItem{item})
 }
 
-// longestLogged limits the bytes of an item in a line.
-const longestLogged = 200
+const longestLogged = 200 // bytes of an item
 
 type loggedItem struct{ item any }
 
@@ -130,13 +123,14 @@ func (l *eventLog) stuck(item any, processing time.Duration, attempts int) {
 
 // watermark may be called on a nil eventLog.
 func (l *eventLog) watermark(high bool) {
-	switch {
-	case l == nil:
-	case high:
-		l.write(context.Background(), eventWatermark, "the queue has reached its high watermark")
-	default:
-		l.write(context.Background(), eventWatermark, "the queue is down to its low watermark")
+	if l == nil {
+		return
 	}
+	text := "the queue is down to its low watermark"
+	if high {
+		text = "the queue has reached its high watermark"
+	}
+	l.write(context.Background(), eventWatermark, text)
 }
 
 func (l *eventLog) discarded(ctx context.Context, item any, attempt int, err error, panicked *worker.PanicError) {
@@ -151,9 +145,104 @@ func (l *eventLog) shutDown(st Stats) {
 		slog.Int("processing", st.Processing), slog.Uint64("dropped", st.Dropped))
 }
 
-// drainEndedEarly logs how much a drain has left. It does not log the drain's
-// error, which lists items.
+// drainEndedEarly does not log the drain's error, which lists items.
 func (l *eventLog) drainEndedEarly(ctx context.Context, processing, ready, delayed int, cause error) {
 	l.write(ctx, eventDrain, "a drain ended early", slog.Int("processing", processing), slog.Int("ready", ready),
 		slog.Int("delayed", delayed), slog.Any("error", cause))
+}
+
+// An outage is a run of failed attempts without a success between them, as when
+// a service is down. The log has one warning at its beginning, a few while it
+// goes on, and one line at its end, whatever the number of failures.
+type outage struct {
+	mu       sync.Mutex // guards the fields below
+	failures int        // since the last success
+	began    time.Time  // the first of these
+	due      time.Time  // the next warning
+	reports  int        // warnings that were due
+	outages  uint64     // since the queue was made
+}
+
+const outageFailures = 5 // in a row begin an outage
+
+// outagePauses lie between the warnings of an outage. The last one repeats.
+var outagePauses = [...]time.Duration{10 * time.Second, time.Minute, 10 * time.Minute, time.Hour}
+
+// An outageNews is what a failure means for the log.
+type outageNews int
+
+const (
+	single    outageNews = iota // a failure of its own
+	begins                      // an outage begins
+	continues                   // an outage goes on, and a warning is due
+	known                       // an outage goes on
+)
+
+type outageStep struct {
+	news     outageNews
+	failures int
+	lasted   time.Duration
+}
+
+func (o *outage) fail(now time.Time) outageStep {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.failures++; o.failures == 1 {
+		o.began, o.reports = now, 0
+	}
+	news := continues
+	switch {
+	case o.failures < outageFailures:
+		return outageStep{single, o.failures, 0}
+	case o.failures == outageFailures:
+		news = begins
+		o.outages++
+	case now.Before(o.due):
+		return outageStep{known, o.failures, 0}
+	}
+	o.due = now.Add(outagePauses[min(o.reports, len(outagePauses)-1)])
+	o.reports++
+	return outageStep{news, o.failures, now.Sub(o.began)}
+}
+
+// read returns the number of outages, and the failures of the one that lasts.
+func (o *outage) read() (outages uint64, failures int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.failures >= outageFailures {
+		failures = o.failures
+	}
+	return o.outages, failures
+}
+
+func (o *outage) succeed(now time.Time) (was bool, failures int, lasted time.Duration) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	failures, o.failures = o.failures, 0
+	return failures >= outageFailures, failures, now.Sub(o.began)
+}
+
+// failure logs a failed attempt, unless an outage is known. A panic is a fault
+// of the program, whatever happens to the item, so it has a line of its own.
+func (l *eventLog) failure(
+	ctx context.Context, item any, attempt int, err error, panicked *worker.PanicError, step outageStep,
+) {
+	last := []slog.Attr{slog.Any("error", err), slog.Int("attempt", attempt), l.item(item)}
+	of := []slog.Attr{slog.Int("failures", step.failures), slog.Duration("for", step.lasted.Round(time.Millisecond))}
+	switch {
+	case panicked != nil:
+		l.write(ctx, eventPanic, "a handler panicked", slog.Any("panic", panicked.Value),
+			slog.String("stack", string(panicked.Stack)), slog.Int("attempt", attempt), l.item(item))
+	case step.news == single:
+		l.write(ctx, eventFailure, "an attempt failed", last...)
+	case step.news == begins:
+		l.write(ctx, eventOutage, "an outage begins: no attempt succeeds", append(of, last...)...)
+	case step.news == continues:
+		l.write(ctx, eventOutage, "an outage goes on: no attempt succeeds", append(of, last...)...)
+	}
+}
+
+func (l *eventLog) outageOver(ctx context.Context, failures int, lasted time.Duration) {
+	l.write(ctx, eventRecovery, "an outage is over: an attempt has succeeded",
+		slog.Int("failures", failures), slog.Duration("for", lasted.Round(time.Millisecond)))
 }

@@ -12,6 +12,94 @@ import (
 	"github.com/shardq/shardq/worker"
 )
 
+// Stats is a reading of a queue's state and counters: see [Queue.Stats]. Its
+// String is a line such as "3 ready, 2 in flight, 97 delayed, 25,565 done".
+type Stats = stats.Stats
+
+// A Snapshot describes a queue and some of its items: see [Queue.Snapshot].
+type Snapshot[T comparable] = stats.Snapshot[T]
+
+// An Inspector is a queue of items of any type, as a page, an exporter or a log
+// sees it. [Queue] and coalesce.Coalescer are Inspectors.
+type Inspector = stats.Inspector
+
+// Stats returns a reading of the queue's state and counters. Every shard's part
+// is consistent in itself, the sum only if the queue is at rest. The cost grows
+// with the number of shards, not with that of items or groups.
+func (q *Queue[T]) Stats() Stats { return q.complete(q.set().Stats()) }
+
+// complete adds to a reading of the shards what they do not know.
+func (q *Queue[T]) complete(st Stats) Stats {
+	st.Workers, st.Limited = q.slots.open(), -1
+	if census, ok := q.limiter.(limiter.Census[T]); ok {
+		st.Limited = census.Len()
+	}
+	st.Outages, st.OutageFailures = q.outcomes.outage.read()
+	if st.Metrics != nil {
+		q.outcomes.attempts.AddTo(&st.Metrics.Attempts)
+	}
+	if q.values != nil {
+		st.Values = q.values()
+		st.Values.Lingering = min(st.Values.Lingering, st.Delayed)
+	}
+	return st
+}
+
+// Snapshot returns a description of the queue with at most limit items of each
+// state. Without [Options].Ages, the choice among many is random. Snapshot goes
+// from shard to shard. It misses no item that stays in its state, and returns
+// none twice.
+func (q *Queue[T]) Snapshot(limit int) Snapshot[T] {
+	q.mustBeMade()
+	now := q.clock.Now()
+	s := q.shards.Inspect(limit)
+	s.Time, s.Stats = now, q.complete(s.Stats)
+	workers := q.slots.workers()
+	for i := range s.Processing {
+		s.Processing[i].Worker = workers[s.Processing[i].Item]
+	}
+	for _, rows := range [...][]stats.Item[T]{s.Processing, s.Ready, s.Delayed} {
+		q.countAttempts(rows)
+	}
+	return s
+}
+
+// countAttempts fills in what the limiter knows of the items.
+func (q *Queue[T]) countAttempts(rows []stats.Item[T]) []stats.Item[T] {
+	for i := range rows {
+		rows[i].Attempts = q.limiter.NumRequeues(rows[i].Item)
+	}
+	return rows
+}
+
+// All returns an iterator over all items in a state. It goes from shard to
+// shard, with no lock held while the loop runs. An item that enters or leaves
+// the state meanwhile may be missing. None comes twice.
+//
+// Within a shard, ready items come in the order in which they will be handed
+// out, group by group; with [Options].Ages, items in processing the longest
+// first; delayed items by their deadlines.
+func (q *Queue[T]) All(state stats.State) iter.Seq[stats.Item[T]] {
+	q.mustBeMade()
+	return func(yield func(stats.Item[T]) bool) {
+		for i := range q.shards.Items(state) {
+			i.Attempts = q.limiter.NumRequeues(i.Item)
+			if !yield(i) {
+				return
+			}
+		}
+	}
+}
+
+// Lookup returns the queue's row of an item, and whether it holds the item. It
+// takes constant time.
+func (q *Queue[T]) Lookup(item T) (found stats.Item[T], ok bool) {
+	if found, ok = q.set().Lookup(item); ok {
+		found.Attempts = q.limiter.NumRequeues(item)
+	}
+	return found, ok
+}
+
 // A program instantiates [Queue] for its own key type, in a package that
 // imports shardq and not shard. There the compiler can inline the small
 // functions of shard only if shardq exports their bodies, and it exports the
@@ -20,15 +108,13 @@ import (
 // leaves the line out. See decision 24 in docs/internals.
 var _ = []any{(*Queue[uint64])(nil), func(l *itemlimit.Limiter) { l.Notify() }}
 
-// Inspect returns what there is to know of the queue, with items of any type,
-// for pages and exporters. It makes a Queue an [Inspector].
+// Inspect describes the queue with items of any type, for pages and exporters.
+// It makes a Queue an [Inspector].
 func (q *Queue[T]) Inspect() stats.Inspection {
 	q.mustBeMade()
 	return inspection[T]{q}
 }
 
-// An inspection is a queue as pages, workers and the other packages of the
-// module see it.
 type inspection[T comparable] struct{ queue *Queue[T] }
 
 func (i inspection[T]) Configuration() stats.Configuration {
@@ -41,16 +127,17 @@ func (i inspection[T]) Snapshot(limit int) Snapshot[any] {
 	s := i.queue.Snapshot(limit)
 	return Snapshot[any]{
 		Time: s.Time, Stats: s.Stats,
-		Processing: anyItems(s.Processing), Ready: anyItems(s.Ready), Delayed: anyItems(s.Delayed),
+		Processing: anys(s.Processing), Ready: anys(s.Ready), Delayed: anys(s.Delayed),
 	}
 }
 
-func anyItems[T comparable](rows []stats.Item[T]) []stats.Item[any] {
-	items := make([]stats.Item[any], len(rows))
+// anys returns rows with their items as any.
+func anys[Row interface{ Any() Any }, Any any](rows []Row) []Any {
+	all := make([]Any, len(rows))
 	for i := range rows {
-		items[i] = rows[i].Any()
+		all[i] = rows[i].Any()
 	}
-	return items
+	return all
 }
 
 func (i inspection[T]) All(state stats.State) iter.Seq[stats.Item[any]] {
@@ -82,7 +169,7 @@ func (i inspection[T]) Lookup(item any) (found stats.Item[any], ok bool) {
 
 func (i inspection[T]) RecentFailures(limit int) (failed, discarded []stats.Failure[any]) {
 	failedItems, discardedItems := i.queue.RecentFailures(limit)
-	return anyFailures(failedItems), anyFailures(discardedItems)
+	return anys(failedItems), anys(discardedItems)
 }
 
 func (i inspection[T]) MostRetried(limit int) (items []limiter.Failed[any]) {
@@ -156,30 +243,24 @@ func (i inspection[T]) OpenSlot() (number int, show func(items []T), closeSlot f
 	return s.number, show, s.close
 }
 
-// What a running handler can learn about its item.
-
-// ClaimGroup implements [worker.Describer].
 func (o *queueClaims[T]) ClaimGroup(token worker.Token) string {
 	return o.shards.GroupAt(o.tokens.Handle(token))
 }
 
-// ClaimWaited implements [worker.Describer].
 func (o *queueClaims[T]) ClaimWaited(token worker.Token) time.Duration {
 	return o.shards.Waited(o.tokens.Handle(token))
 }
 
-// ClaimChanges implements [worker.Watcher].
 func (o *queueClaims[T]) ClaimChanges(token worker.Token) (addedAgain, canceled bool) {
 	return o.shards.Changed(o.tokens.Handle(token))
 }
 
-// WatchClaim implements [worker.Watcher].
 func (o *queueClaims[T]) WatchClaim(token worker.Token, tell func(cause error)) (stop func()) {
 	return o.shards.Watch(o.tokens.Handle(token), func(what shard.Change) {
+		cause := worker.ErrAddedAgain
 		if what == shard.CanceledInFlight {
-			tell(worker.ErrItemCanceled)
-		} else {
-			tell(worker.ErrAddedAgain)
+			cause = worker.ErrItemCanceled
 		}
+		tell(cause)
 	})
 }

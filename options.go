@@ -1,6 +1,7 @@
 package shardq
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -14,18 +15,19 @@ import (
 	"github.com/shardq/shardq/stats"
 )
 
-// MaxShards is the largest number of shards that a queue can have.
-const MaxShards = 4096
-
-// DefaultTick is the resolution of delays when [Options].Tick is zero.
-const DefaultTick = time.Millisecond
+const (
+	// MaxShards is the largest number of shards that a queue can have.
+	MaxShards = 4096
+	// DefaultTick is the resolution of delays when [Options].Tick is zero.
+	DefaultTick = time.Millisecond
+)
 
 // Options configure a [Queue]. The zero Options is a complete queue. [New]
-// reads them once, keeps no reference to the struct, and does not modify it.
+// reads them once, and does not modify them.
 //
 // Functions and hooks are called with no lock held, may use the queue, and must
 // be safe for concurrent use. Most calls that take an item call Hash or Group
-// once. [New] says when the queue calls no hooks any more.
+// once.
 type Options[T comparable] struct {
 	// # Everyday
 
@@ -38,33 +40,27 @@ type Options[T comparable] struct {
 	// client-go does. More shards relax the order between items, never the
 	// promises, and let goroutines work side by side.
 	//
-	// If zero, it grows with GOMAXPROCS: 16 shards for one processor, 32 for
-	// two to eight, and at most 256.
+	// If zero, it grows with GOMAXPROCS: 16 to 256 shards.
 	Shards int
 
 	// RateLimiter computes the delays of AddRateLimited.
 	//
 	// If nil, it is a backoff for each item that starts at 5 ms and doubles
-	// with each requeue up to 1000 s, as client-go's
-	// DefaultTypedItemBasedRateLimiter does.
+	// with each requeue up to 1000 s.
 	RateLimiter limiter.Limiter[T]
 
-	// Clock is the queue's source of time.
-	//
-	// If nil, it is [clock.Real].
+	// Clock is the queue's source of time. If nil, it is [clock.Real].
 	Clock clock.Clock
 
 	// Tick is the resolution of delays. A delay expires at the first tick at or
-	// after its deadline, so never early, and delays expire in the order of
-	// their ticks. Finer ticks cost more wake-ups.
+	// after its deadline, so never early. Finer ticks cost more wake-ups.
 	//
 	// If zero, it is [DefaultTick].
 	Tick time.Duration
 
 	// Capacity limits the number of distinct items held, in any state. Only
-	// [Queue.TryAdd] and [Queue.AddContext] honor it. Other adds always
-	// succeed, and are counted in Stats.OverCapacity when they exceed it. An
-	// item that is held already needs no room.
+	// [Queue.TryAdd] and [Queue.AddContext] honor it. Other adds succeed, and
+	// Stats.OverCapacity counts those that exceed it.
 	//
 	// If zero, there is no limit.
 	Capacity int
@@ -75,15 +71,14 @@ type Options[T comparable] struct {
 	// # Order and groups
 
 	// Hash chooses an item's shard, in place of the queue's own seeded hash.
-	// Items with the same hash share a shard. Equal items must have equal
-	// hashes. A poor Hash makes the load uneven, but no operation slow.
+	// Equal items must have equal hashes.
 	Hash func(item T) uint64
 
-	// StableRouting chooses an item's shard by an unseeded xxhash of the item's
-	// value, so that it is the same in every process with the same number of
-	// shards. T must consist of strings, booleans, integers, and arrays and
-	// structs of them, unless there is a Group. A party that chooses the items
-	// can then choose their shard.
+	// StableRouting chooses an item's shard by an unseeded xxhash of its value,
+	// so that it is the same in every process with the same number of shards. T
+	// must consist of strings, booleans, integers, and arrays and structs of
+	// them, unless there is a Group. Whoever chooses the items can then choose
+	// their shard.
 	StableRouting bool
 
 	// Group returns the group of an item, such as its tenant:
@@ -91,23 +86,16 @@ type Options[T comparable] struct {
 	//	Group: func(item Key) string { return item.Tenant }
 	//
 	// Groups take turns by a weighted round robin. Within a group, items come
-	// by priority and then in order. All items of a group share a shard, which
-	// the group's name chooses, so that Hash must be nil. A group costs memory
-	// while it has items, and nothing afterwards.
-	//
-	// Equal items must have equal groups at all times, or one may be handed out
-	// twice, and a drain may wait forever.
+	// by priority and then in order. All items of a group share a shard, so
+	// that Hash must be nil. Equal items must have equal groups at all times, or
+	// one may be handed out twice, and a drain may wait forever.
 	Group func(item T) string
 
 	// GroupPolicy returns the weight, the limit and the rate of a group. Each
-	// call that adds an item asks it. The latest result counts from the next
-	// item on. [Queue.RefreshGroup] applies a change at once.
-	//
-	// A group at its limit, or whose rate allows no item, is throttled: its
-	// ready items count in Len, but no Get returns them, and no worker is held.
-	// Gets and drains wait for throttled items, also after a shutdown has
-	// begun. So a Done that is never called may stop its whole group. A fault
-	// of the rate panics in the caller, before anything has changed.
+	// add of an item asks it. [Queue.RefreshGroup] applies a change at once. A
+	// group at its limit, or whose rate allows no item, is throttled: its items
+	// stay ready, and no worker is held. Gets and drains wait for them, so a
+	// Done that is never called may stop its whole group.
 	//
 	// If nil, groups have the weight 1, and neither limits nor rates.
 	GroupPolicy func(group string) GroupPolicy
@@ -119,9 +107,8 @@ type Options[T comparable] struct {
 	// If zero, there is no limit.
 	Rate Rate
 
-	// LowPriorityInterval makes every n-th Get serve the priority that has
-	// waited longest, so that low priorities make progress however many items
-	// of higher ones are added. With Group, it counts the Gets of each group.
+	// LowPriorityInterval makes every n-th Get, of each group, serve the
+	// priority that has waited longest, so that low priorities make progress.
 	//
 	// If zero, priorities are strict and low ones may starve.
 	LowPriorityInterval int
@@ -129,35 +116,26 @@ type Options[T comparable] struct {
 	// # Hooks
 
 	// The queue calls OnAdd when an item is in line for a run, has its priority
-	// raised there, or leaves the line without a Get: see [stats.Add]. OnAdd
-	// runs in the goroutine of the call, of another call at the same time, or of
-	// the clock's timer, where a panic ends the program.
+	// raised there, or leaves the line without a Get. OnAdd runs in the
+	// goroutine of a call, or of the clock's timer, where a panic ends the
+	// program.
 	OnAdd func(stats.Add[T])
 
 	// The queue calls OnMisuse for each call that breaks the rules and was
 	// ignored, such as a second Done, in the goroutine of that call.
-	//
-	// If nil, misuse is only counted.
 	OnMisuse func(Misuse[T])
 
-	// The queue calls OnStuck for each item that has been in processing for
-	// StuckAfter, once for each processing, unless the queue is shut down.
-	// OnStuck runs in the goroutine of the clock's timer, or in one of its own,
-	// and must not panic. [Queue.ShutDown] does not wait for a call that is in
-	// progress.
-	//
-	// With StuckAfter, the Logger logs the same items, also without OnStuck.
+	// The queue calls OnStuck once for each processing that has taken
+	// StuckAfter, unless the queue is shut down. OnStuck runs in the goroutine
+	// of the clock's timer, or in one of its own, and must not panic. The Logger
+	// logs the same items, also without OnStuck.
 	OnStuck    func(stats.Item[T])
 	StuckAfter time.Duration
 
-	// Logger gets the events that an operator may want to look into: discards
-	// and panics as errors; misuse, stuck items, failed attempts and drains that
-	// ended early as warnings; watermarks and the end of the queue as infos. An
-	// outage has a few lines in place of one for each failure. At most ten lines
-	// of each kind are written at once, and then one a second. A line names no
-	// item unless LogItems is set. Errors of handlers are written as they are.
-	//
-	// If nil, nothing is logged.
+	// Logger gets the events that an operator may want to look into, such as
+	// failures and discards, at most ten of each kind at once, and then one a
+	// second. A line names no item unless LogItems is set. Errors of handlers
+	// are written as they are.
 	Logger   *slog.Logger
 	LogItems bool
 
@@ -172,7 +150,7 @@ type Options[T comparable] struct {
 	// Metrics makes the queue count retries and the attempts of workers, and
 	// measure how long items wait and how long they are in processing: see
 	// [stats.Metrics]. It includes Ages, and costs up to nine KiB for each
-	// shard. docs/guide/observing.md says how exact durations are.
+	// shard.
 	Metrics bool
 }
 
@@ -181,20 +159,16 @@ type Options[T comparable] struct {
 type Watermarks struct {
 	High, Low int
 	// The queue calls On when it holds High items, and again when it is down to
-	// Low. Calls alternate and never overlap. A crossing that reverses during a
-	// call may be skipped. On runs in the goroutine of the call that changed
-	// the number. Other calls do not wait for it. The Logger logs both marks as
-	// well, also without On.
+	// Low, in the goroutine of the call that changed the number. Calls alternate
+	// and never overlap. A crossing that reverses during a call may be skipped.
+	// The Logger logs both marks as well, also without On.
 	On func(Watermark)
 }
 
 // A Watermark is the argument of [Watermarks].On.
 type Watermark struct {
-	// Queue is the name of the queue.
-	Queue string
-	// High reports that the number of items has risen to the high watermark.
-	// Otherwise it has fallen to the low one.
-	High bool
+	Queue string // the name of the queue
+	High  bool   // risen to the high watermark, or else fallen to the low one
 }
 
 // Misuse describes a call that the queue ignored because it breaks the rules.
@@ -206,7 +180,6 @@ const (
 	ItemNotEqualToItself = stats.ItemNotEqualToItself
 )
 
-// engine returns the options as the shards take them.
 func (o Options[T]) engine(log *eventLog) shard.Config[T] {
 	return shard.Config[T]{
 		Shards: o.Shards, Clock: o.Clock, Tick: o.Tick, Capacity: o.Capacity,
@@ -218,25 +191,17 @@ func (o Options[T]) engine(log *eventLog) shard.Config[T] {
 	}
 }
 
-// withDefaults returns the options with every zero field replaced.
 func (o Options[T]) withDefaults() Options[T] {
-	if o.Shards == 0 {
-		o.Shards = shard.DefaultShards()
-	}
+	o.Shards, o.Tick = cmp.Or(o.Shards, shard.DefaultShards()), cmp.Or(o.Tick, DefaultTick)
 	if o.RateLimiter == nil {
 		o.RateLimiter = limiter.NewExponential[T](5*time.Millisecond, 1000*time.Second)
 	}
 	if o.Clock == nil {
 		o.Clock = clock.Real()
 	}
-	if o.Tick == 0 {
-		o.Tick = DefaultTick
-	}
 	return o
 }
 
-// keepsAges reports whether the queue records since when items are in their
-// states.
 func (o Options[T]) keepsAges() bool { return o.Ages || o.Metrics || o.watchesForStuck() }
 
 // route returns the function that chooses an item's shard, or nil for the
@@ -252,7 +217,7 @@ func (o Options[T]) route() func(item T) uint64 {
 // watermarkHook returns Watermarks.On as the shards call it, or nil.
 func (o Options[T]) watermarkHook(log *eventLog) func(high bool) {
 	name, hook := o.Name, o.Watermarks.On
-	if !o.watchesWatermarks() {
+	if hook == nil && (log == nil || o.Watermarks.High == 0) {
 		return nil
 	}
 	return func(high bool) {
@@ -261,10 +226,6 @@ func (o Options[T]) watermarkHook(log *eventLog) func(high bool) {
 			hook(Watermark{Queue: name, High: high})
 		}
 	}
-}
-
-func (o Options[T]) watchesWatermarks() bool {
-	return o.Watermarks.On != nil || o.Logger != nil && o.Watermarks.High != 0
 }
 
 func (o Options[T]) watchesForStuck() bool {
@@ -304,50 +265,32 @@ func (o Options[T]) misuseHook(log *eventLog) func(kind stats.MisuseKind, item T
 	}
 }
 
-// validate returns one error that names every fault, or nil.
 func (o Options[T]) validate() error {
 	var faults []error
-	fault := func(format string, arguments ...any) {
-		faults = append(faults, fmt.Errorf("shardq: "+format, arguments...))
-	}
-	if o.Shards < 0 || o.Shards > MaxShards {
-		fault("Options.Shards is %d: want 0 (the default) to %d", o.Shards, MaxShards)
-	}
-	if o.Tick < 0 {
-		fault("Options.Tick is %v: want 0 (the default) or more", o.Tick)
-	}
-	if o.Hash != nil && o.StableRouting {
-		fault("Options.Hash and Options.StableRouting are both set: want at most one")
-	}
-	if o.Hash != nil && o.Group != nil {
-		fault("Options.Hash and Options.Group are both set: want at most one, because an item's group chooses its shard")
-	}
-	if o.Group == nil && o.GroupPolicy != nil {
-		fault("Options.GroupPolicy is set: want it with Group")
-	}
-	if err := o.Rate.Validate(); err != nil {
-		fault("Options.Rate: %w", err)
-	}
-	if o.LowPriorityInterval < 0 || o.LowPriorityInterval > math.MaxInt32 {
-		fault("Options.LowPriorityInterval is %d: want 0 (never) to %d", o.LowPriorityInterval, math.MaxInt32)
-	}
-	if o.Capacity < 0 {
-		fault("Options.Capacity is %d: want 0 (no limit) or more", o.Capacity)
-	}
-	if m := o.Watermarks; (m.High != 0 || m.Low != 0 || m.On != nil) && !(0 <= m.Low && m.Low < m.High) {
-		fault("Options.Watermarks has Low %d and High %d: want 0 <= Low < High", m.Low, m.High)
-	}
-	switch {
-	case o.OnStuck != nil && o.StuckAfter <= 0:
-		fault("Options.StuckAfter is %v: want more than 0 with OnStuck", o.StuckAfter)
-	case o.StuckAfter < 0:
-		fault("Options.StuckAfter is %v: want 0 (never) or more", o.StuckAfter)
-	}
-	if o.StableRouting && o.Group == nil {
-		if _, err := shard.StableRoute[T](); err != nil {
-			fault("Options.StableRouting: %w", err)
+	fault := func(is bool, format string, arguments ...any) {
+		if is {
+			faults = append(faults, fmt.Errorf("shardq: Options."+format, arguments...))
 		}
 	}
+	m, rate, unroutable := o.Watermarks, o.Rate.Validate(), error(nil)
+	if o.StableRouting && o.Group == nil {
+		_, unroutable = shard.StableRoute[T]()
+	}
+	fault(o.Shards < 0 || o.Shards > MaxShards, "Shards is %d: want 0 (the default) to %d", o.Shards, MaxShards)
+	fault(o.Tick < 0, "Tick is %v: want 0 (the default) or more", o.Tick)
+	fault(o.Hash != nil && o.StableRouting, "Hash and Options.StableRouting are both set: want at most one")
+	fault(o.Hash != nil && o.Group != nil,
+		"Hash and Options.Group are both set: want at most one, because an item's group chooses its shard")
+	fault(o.Group == nil && o.GroupPolicy != nil, "GroupPolicy is set: want it with Group")
+	fault(rate != nil, "Rate: %w", rate)
+	fault(o.LowPriorityInterval < 0 || o.LowPriorityInterval > math.MaxInt32,
+		"LowPriorityInterval is %d: want 0 (never) to %d", o.LowPriorityInterval, math.MaxInt32)
+	fault(o.Capacity < 0, "Capacity is %d: want 0 (no limit) or more", o.Capacity)
+	fault((m.High != 0 || m.Low != 0 || m.On != nil) && !(0 <= m.Low && m.Low < m.High),
+		"Watermarks has Low %d and High %d: want 0 <= Low < High", m.Low, m.High)
+	fault(o.OnStuck != nil && o.StuckAfter <= 0, "StuckAfter is %v: want more than 0 with OnStuck", o.StuckAfter)
+	fault(o.OnStuck == nil && o.StuckAfter < 0, "StuckAfter is %v: want 0 (never) or more", o.StuckAfter)
+	fault(unroutable != nil, "StableRouting: %w", unroutable)
 	return errors.Join(faults...)
 }
 

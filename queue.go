@@ -3,9 +3,12 @@ package shardq
 import (
 	"context"
 	"fmt"
+	"iter"
 	"sync/atomic"
+	"time"
 
 	"github.com/shardq/shardq/clock"
+	"github.com/shardq/shardq/internal/attempts"
 	"github.com/shardq/shardq/internal/engine"
 	"github.com/shardq/shardq/limiter"
 	"github.com/shardq/shardq/shard"
@@ -39,8 +42,7 @@ import (
 //	                  └───────────────── dirty
 //
 // It may be delayed as well: the end of the delay is an Add. Every Get needs a
-// Done, whatever the result of the work. A [worker.Claim] ends once, and cannot
-// end another worker's turn.
+// Done, whatever the result of the work.
 //
 // # Promises
 //
@@ -56,12 +58,10 @@ import (
 // in, first out, as in client-go. docs/reference/semantics.md in the repository
 // has every clause.
 //
-// # Concurrency
-//
 // An Add synchronizes before the return of the Get that serves it, and a Done
-// before the return of the next Get of the same item. No lock is held while the
-// queue calls user code. If user code panics, the panic reaches the caller, and
-// the queue goes on working. Only the methods that say so block.
+// before the return of the next Get of the same item. If user code panics, the
+// panic reaches the caller, and the queue goes on working. Only the methods that
+// say so block.
 //
 // A *Queue[T] is assignable to client-go's TypedRateLimitingInterface[T].
 type Queue[T comparable] struct {
@@ -84,11 +84,9 @@ type Queue[T comparable] struct {
 	outcomes      outcomes[T]
 }
 
-// New returns a queue, or an error that lists every fault of the options.
-//
-// It starts no goroutine, sets no timer, and reads the clock once. A queue that
-// is no longer referred to is collected without a ShutDown, with its items, and
-// calls no hooks any more.
+// New returns a queue, or an error that lists every fault of the options. It
+// starts no goroutine. A queue that is no longer referred to is collected
+// without a ShutDown, with its items, and calls no hooks any more.
 func New[T comparable](options Options[T]) (*Queue[T], error) {
 	if err := options.validate(); err != nil {
 		return nil, err
@@ -102,7 +100,9 @@ func New[T comparable](options Options[T]) (*Queue[T], error) {
 	}
 	q.tokens = engine.Tokens{First: uint64(max(0, q.configuration.Created.UnixNano())), Shards: options.Shards}
 	q.unfailed.Store(true)
-	q.outcomes.init(options)
+	if q.outcomes.group = options.Group; options.Metrics {
+		q.outcomes.attempts = attempts.New()
+	}
 	return q, nil
 }
 
@@ -110,7 +110,7 @@ func New[T comparable](options Options[T]) (*Queue[T], error) {
 func MustNew[T comparable](options Options[T]) *Queue[T] {
 	q, err := New(options)
 	if err != nil {
-		panic(fmt.Sprintf("%v", err))
+		panic(err.Error())
 	}
 	return q
 }
@@ -134,14 +134,11 @@ func (q *Queue[T]) Name() string {
 var (
 	// ErrFull is the error of [Queue.TryAdd] when there is no room.
 	ErrFull = shard.ErrFull
-	// ErrRejected is the error of an add of an item that is not equal to
-	// itself, such as NaN.
+	// ErrRejected is the error of an add of an item such as NaN.
 	ErrRejected = shard.ErrRejected
-	// ErrNotAgain is the error of an add of an item that was added within its
-	// window: see [AddOptions].NotAgainWithin.
+	// ErrNotAgain is the error of an add that [AddOptions].NotAgainWithin refuses.
 	ErrNotAgain = shard.ErrNotAgain
-	// ErrShutDown is the error of a call after a shutdown. [Queue.GetContext]
-	// and the like return it when nothing is ready, too.
+	// ErrShutDown is the error of a call after a shutdown.
 	ErrShutDown = shard.ErrShutDown
 )
 
@@ -151,26 +148,20 @@ var (
 // Get blocks while nothing is ready that may be handed out: items of throttled
 // groups, and those of a queue that is paused or has reached its rate, stay
 // ready. After a shutdown has begun, Get returns the ready items, and then the
-// zero T and true, at once, to every caller. It never returns true together
-// with an item.
+// zero T and true, at once, to every caller.
 func (q *Queue[T]) Get() (item T, shutdown bool) { return q.set().Get() }
 
 // GetContext is [Queue.Get] that ends with ctx. It returns the next ready item,
 // [ErrShutDown] where Get returns true, or ctx.Err() after ctx has ended. With
-// an error, nothing was taken: an item that becomes ready as ctx ends is either
-// returned or stays ready.
-//
-// After a shutdown, a worker whose Done made its item ready again should take
-// that item before it leaves.
+// an error, nothing was taken.
 func (q *Queue[T]) GetContext(ctx context.Context) (item T, err error) {
 	return q.set().GetContext(ctx)
 }
 
 // Done ends the processing of item, which a Get of this queue returned. If item
 // was added meanwhile, it becomes ready again, last in its shard. Otherwise the
-// queue forgets it, unless a delay of it is running. Any goroutine may call
-// Done. A Done that is too late may end the turn of another consumer that has
-// the item by then. The Done of a claim cannot: see [Queue.Claim].
+// queue forgets it, unless a delay of it is running. A late Done may end the
+// turn of another consumer. The Done of a claim cannot: see [Queue.Claim].
 //
 // A Done of an item that is not in processing changes nothing. It is counted in
 // Stats.Misused and reported to [Options].OnMisuse.
@@ -182,13 +173,51 @@ func (q *Queue[T]) Done(item T) { q.set().Done(item) }
 func (q *Queue[T]) Len() int { return q.set().Len() }
 
 // Pause stops the queue from handing out items. It goes on taking them in, and
-// delays go on expiring. Items in processing stay there, and a Get that has
-// begun may still return an item. Pauses do not add up: one Resume ends them.
+// delays go on expiring. A Get that has begun may still return an item. Pauses
+// do not add up: one Resume ends them.
 //
-// After a shutdown has begun, a drain goes on waiting for the ready items, and
-// so do Gets. Once [Queue.ShutDown] was called, Gets report the shutdown, and
-// the items stay ready.
+// During a drain, Gets wait on for the ready items, and so does the drain. After
+// [Queue.ShutDown], Gets report the shutdown, and the items stay ready.
 func (q *Queue[T]) Pause() { q.set().Pause() }
 
 // Resume ends a [Queue.Pause], and wakes parked consumers.
 func (q *Queue[T]) Resume() { q.set().Resume() }
+
+// A GroupPolicy says how the items of a group are handed out.
+type GroupPolicy = stats.GroupPolicy
+
+// A Rate limits how many items are handed out in a time. Its fields are
+// PerSecond and Burst.
+type Rate = stats.Rate
+
+// PauseGroup stops the items of a group from being handed out until a moment of
+// the queue's clock, for example when a service answers with a Retry-After. The
+// items stay ready: see [Queue.Pause]. A later PauseGroup replaces the pause. It
+// panics without [Options].Group.
+//
+// If until is zero, the pause lasts until [Queue.ResumeGroup].
+func (q *Queue[T]) PauseGroup(group string, until time.Time) { q.set().PauseGroup(group, until) }
+
+// ResumeGroup ends the pause of a group, and wakes a parked consumer. It panics
+// without [Options].Group.
+func (q *Queue[T]) ResumeGroup(group string) { q.set().ResumeGroup(group) }
+
+// RefreshGroup calls [Options].GroupPolicy for a group, and lets the result
+// count at once, rather than at the group's next item. What is missing of the
+// next token is earned at the new rate. It panics without [Options].Group.
+func (q *Queue[T]) RefreshGroup(group string) { q.set().RefreshGroup(group) }
+
+// Groups returns an iterator over the groups that have items or are paused, in
+// no order. No lock is held while the loop runs.
+func (q *Queue[T]) Groups() iter.Seq[stats.Group] { return q.set().Groups() }
+
+// SetRate changes [Options].Rate. The tokens that are left stay, up to the new
+// Burst. The zero Rate ends the limit. SetRate panics with the error of
+// [Rate.Validate]. After a shutdown has begun, it cannot give a rate to a queue
+// that had none.
+func (q *Queue[T]) SetRate(r Rate) {
+	if err := r.Validate(); err != nil {
+		panic(fmt.Errorf("shardq: SetRate: %w", err))
+	}
+	q.set().SetRate(r)
+}

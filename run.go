@@ -2,9 +2,15 @@ package shardq
 
 import (
 	"context"
+	"fmt"
 	"slices"
+	"strings"
 	"sync"
+	"time"
 
+	"github.com/shardq/shardq/internal/attempts"
+	"github.com/shardq/shardq/internal/keytext"
+	"github.com/shardq/shardq/internal/recent"
 	"github.com/shardq/shardq/stats"
 	"github.com/shardq/shardq/worker"
 )
@@ -25,10 +31,9 @@ import (
 // An item that is added again keeps its priority. When ctx ends, so does the
 // context that handle gets. What is queued stays queued.
 //
-// The middleware wraps handle. The first is the outermost. Run returns an error
-// at once if workers is less than 1, or handle or a middleware is nil. It is
-// [worker.New] with Workers, Handle and Use alone: [worker.Options] has reports
-// of failures, a limit of attempts, timeouts, batches and drains.
+// The middleware wraps handle, the first outermost. Run is [worker.New] with
+// Workers, Handle and Use alone: [worker.Options] has reports of failures, a
+// limit of attempts, timeouts, batches and drains.
 func (q *Queue[T]) Run(ctx context.Context, workers int, handle worker.Handler[T], use ...worker.Middleware[T]) error {
 	q.mustBeMade()
 	pool, err := worker.New(q, worker.Options[T]{Workers: workers, Handle: handle, Use: use})
@@ -40,10 +45,9 @@ func (q *Queue[T]) Run(ctx context.Context, workers int, handle worker.Handler[T
 
 // slots are the open slots of a queue.
 type slots[T comparable] struct {
-	mu  sync.Mutex
-	all []*slot[T]
-	// opened is the number of slots that were ever opened.
-	opened int
+	mu     sync.Mutex
+	all    []*slot[T]
+	opened int // ever
 }
 
 // A slot shows the items that a worker has.
@@ -54,7 +58,6 @@ type slot[T comparable] struct {
 	items  []T
 }
 
-// add opens a slot.
 func (s *slots[T]) add() *slot[T] {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -70,7 +73,6 @@ func (s *slot[T]) close() {
 	s.slots.all = slices.DeleteFunc(s.slots.all, func(other *slot[T]) bool { return other == s })
 }
 
-// open returns the number of open slots.
 func (s *slots[T]) open() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -84,20 +86,11 @@ func (s *slot[T]) show(items []T) {
 	s.items = append(s.items[:0], items...)
 }
 
-func (s *slot[T]) shown() []T {
+func (s *slot[T]) addTo(numbers map[T]int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.Clone(s.items)
-}
-
-// label writes the workers' numbers into the rows of their items.
-func (s *slots[T]) label(rows []stats.Item[T]) {
-	if len(rows) == 0 {
-		return
-	}
-	numbers := s.workers()
-	for i := range rows {
-		rows[i].Worker = numbers[rows[i].Item]
+	for _, item := range s.items {
+		numbers[item] = s.number
 	}
 }
 
@@ -108,9 +101,102 @@ func (s *slots[T]) workers() map[T]int {
 	s.mu.Unlock()
 	numbers := make(map[T]int)
 	for _, one := range all {
-		for _, item := range one.shown() {
-			numbers[item] = one.number
-		}
+		one.addTo(numbers)
 	}
 	return numbers
+}
+
+// outcomes are what a queue knows of the attempts of workers.
+type outcomes[T comparable] struct {
+	attempts *attempts.Recorder  // nil without metrics
+	group    func(item T) string // nil without groups
+	// They allocate nothing before the first.
+	failed, discarded recent.Ring[stats.Failure[T]]
+	outage            outage
+}
+
+const (
+	failuresKept = 64  // and as many discards
+	longestError = 512 // bytes of a text that is kept
+)
+
+func (o *queueClaims[T]) CountsAttempts() bool { return o.outcomes.attempts != nil }
+
+// ReportAttempt must be called only if CountsAttempts returns true.
+func (o *queueClaims[T]) ReportAttempt(r worker.Report[T]) {
+	o.outcomes.attempts.Record(r.Worker, r.Result, r.Duration)
+	if o.outcomes.group != nil {
+		o.outcomes.attempts.RecordGroup(o.outcomes.groupOf(r.Item), r.Result)
+	}
+}
+
+// groupOf returns the group of an item. A Group that panics, which it did not
+// do when the item was added, must not end the worker.
+func (o *outcomes[T]) groupOf(item T) (group string) {
+	if o.group == nil {
+		return ""
+	}
+	defer func() { _ = recover() }()
+	return o.group(item)
+}
+
+// keepFailure keeps a failure for RecentFailures. It calls methods of the error
+// and the group function, so no lock may be held.
+func (q *Queue[T]) keepFailure(f worker.Failure[T], panicked *worker.PanicError, now time.Time) {
+	kept := stats.Failure[T]{
+		Item: f.Item, Group: q.outcomes.groupOf(f.Item), Attempt: f.Attempt, Time: now,
+		Error: errorText(f.Err, panicked), Panicked: panicked != nil, Discarded: f.Final,
+	}
+	if f.Final {
+		kept.Reason = f.Reason.String()
+		q.outcomes.discarded.Add(kept, failuresKept)
+	} else {
+		q.outcomes.failed.Add(kept, failuresKept)
+	}
+}
+
+// now reads the clock. It returns the real time if the clock panics, because
+// that must not end a worker.
+func (q *Queue[T]) now() (now time.Time) {
+	defer func() {
+		if recover() != nil {
+			now = time.Now()
+		}
+	}()
+	return q.clock.Now()
+}
+
+// errorText returns the text of an error, or of a panic without its stack, cut
+// if it is long.
+func errorText(err error, panicked *worker.PanicError) string {
+	text := ""
+	if panicked != nil {
+		text = fmt.Sprint(panicked.Value)
+	} else {
+		text = messageOf(err)
+	}
+	if len(text) <= longestError {
+		return text
+	}
+	return strings.Clone(keytext.Cut(text, longestError)) + "…" // the rest is not kept alive
+}
+
+// messageOf leaves a method that panics to package fmt, which shows the panic,
+// but takes longer for each error.
+func messageOf(err error) (text string) {
+	defer func() {
+		if recover() != nil {
+			text = fmt.Sprint(err)
+		}
+	}()
+	return err.Error()
+}
+
+// RecentFailures returns the last failures of the workers of a [worker.Pool], at
+// most limit of each kind, the newest first. Failed are attempts after which the
+// item runs again. Discarded are the dead letters. The queue keeps 64 of each.
+// The texts of errors are those of the handlers, and may have secrets.
+func (q *Queue[T]) RecentFailures(limit int) (failed, discarded []stats.Failure[T]) {
+	q.mustBeMade()
+	return q.outcomes.failed.Last(limit), q.outcomes.discarded.Last(limit)
 }

@@ -20,31 +20,27 @@ import (
 //	claims := &kubernetes.Claims[reconcile.Request]{}
 //	options.NewQueue = kubernetes.NewQueue(kubernetes.Options[reconcile.Request]{Claims: claims})
 //	….Complete(claims.Reconciler(r))
-//
-// The zero value is ready to use. It serves one queue at a time.
 type Claims[T comparable] struct {
 	// CancelIfAddedAgain cancels the context of a reconcile, with the cause
-	// [ErrAddedAgain], when its item is added again, also by an update that the
-	// reconcile itself writes, unless a predicate filters it out. A reconcile
-	// that was canceled counts as a success.
+	// [ErrAddedAgain], when its item is added again, also by an update of its
+	// own. A reconcile that was canceled counts as a success.
 	CancelIfAddedAgain bool
 
 	service atomic.Pointer[service[T]]
 }
 
-// A service is a queue that claims serve.
 type service[T comparable] struct {
 	queue *shardq.Queue[T]
 	drain context.Context // ends with the queue; nil without DrainFor
 }
 
-// ErrAddedAgain is the cause of package worker for an item that was added again.
-var ErrAddedAgain = worker.ErrAddedAgain
+var (
+	// ErrAddedAgain is the cause of package worker for an item that was added again.
+	ErrAddedAgain  = worker.ErrAddedAgain
+	errClaimsInUse = errors.New("kubernetes: Options.Claims serves another queue that is not shut down")
+)
 
-var errClaimsInUse = errors.New("kubernetes: Options.Claims serves another queue that is not shut down")
-
-// serve makes c serve a queue. If drains is true, the contexts of reconciles live
-// until end is called.
+// serve makes c serve a queue. With drains, contexts live until end is called.
 func (c *Claims[T]) serve(q *shardq.Queue[T], drains bool) (end context.CancelFunc, err error) {
 	s := &service[T]{queue: q}
 	end = func() {}
@@ -85,7 +81,6 @@ type Claim[T comparable] struct {
 	again context.Context // ends when the item is added again
 }
 
-// Item returns the queue's row of the item.
 func (c *Claim[T]) Item() stats.Item[T] {
 	found, _ := c.queue.Lookup(c.claim.Item)
 	return found
@@ -100,37 +95,35 @@ func (c *Claim[T]) Again() <-chan struct{} { return c.again.Done() }
 
 type claimKey[T comparable] struct{}
 
-// ClaimFrom returns the claim of the item that is being reconciled. It returns
-// false for other contexts.
+// ClaimFrom returns the claim of the item that is being reconciled.
 func ClaimFrom[T comparable](ctx context.Context) (claim *Claim[T], ok bool) {
 	claim, ok = ctx.Value(claimKey[T]{}).(*Claim[T])
 	return claim, ok
 }
 
 // Reconciler returns a reconciler that calls r with a context that has the
-// item's [Claim]. The controller does not see the error of a reconcile that was
-// canceled because the item was added again.
+// item's [Claim]. A reconcile that was canceled because the item was added again
+// returns no error.
 func (c *Claims[T]) Reconciler(r reconcile.TypedReconciler[T]) reconcile.TypedReconciler[T] {
 	return reconcile.TypedFunc[T](func(ctx context.Context, item T) (reconcile.Result, error) {
 		ctx, end := c.begin(ctx, item)
 		defer end()
 		result, err := r.Reconcile(ctx, item)
-		if canceled := errors.Is(err, context.Canceled) || errors.Is(err, ErrAddedAgain); canceled &&
-			context.Cause(ctx) == ErrAddedAgain {
+		canceled := errors.Is(err, context.Canceled) || errors.Is(err, ErrAddedAgain)
+		if canceled && context.Cause(ctx) == ErrAddedAgain {
 			return reconcile.Result{}, nil
 		}
 		return result, err
 	})
 }
 
-// begin adds a claim to a context, if the queue has the item in processing. end
-// must be called when the reconcile has ended.
+// begin adds a claim to a context, if the queue has the item in processing.
 func (c *Claims[T]) begin(ctx context.Context, item T) (with context.Context, end func()) {
-	s := c.service.Load()
-	if s == nil {
-		return ctx, func() {}
+	var claim worker.Claim[T]
+	s, ok := c.service.Load(), false
+	if s != nil {
+		claim, ok = engine.ClaimOf(s.queue, item)
 	}
-	claim, ok := engine.ClaimOf(s.queue, item)
 	if !ok {
 		return ctx, func() {}
 	}

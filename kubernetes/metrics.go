@@ -14,19 +14,13 @@ import (
 	"github.com/shardq/shardq/kubernetes/queue"
 )
 
-// withPriority is a provider that counts the depth by priority.
-type withPriority interface {
-	NewDepthMetricWithPriority(name string) DepthMetric
-}
-
 // A DepthMetric counts items by priority.
-type DepthMetric interface {
-	Inc(priority int)
-	Dec(priority int)
-}
+type DepthMetric = instruments.DepthMetric
 
-// instrumentsOf returns the metrics of a provider.
 func instrumentsOf(name string, p workqueue.MetricsProvider) queue.Instruments {
+	type withPriority interface {
+		NewDepthMetricWithPriority(name string) DepthMetric
+	}
 	if by, ok := p.(withPriority); ok {
 		return instruments.Of(name, p, by.NewDepthMetricWithPriority(name))
 	}
@@ -38,8 +32,7 @@ func instrumentsOf(name string, p workqueue.MetricsProvider) queue.Instruments {
 // again, and panics if the registry has others by these names.
 var Metrics = sync.OnceValue(func() workqueue.MetricsProvider { return newProvider(metrics.Registry) })
 
-// A provider has the workqueue_* metrics of a registry. It implements
-// [workqueue.MetricsProvider].
+// A provider has the workqueue_* metrics of a registry.
 type provider struct {
 	depth, unfinished, longest *prometheus.GaugeVec
 	adds, retries              *prometheus.CounterVec
@@ -48,13 +41,14 @@ type provider struct {
 
 func newProvider(r prometheus.Registerer) *provider {
 	labels := []string{"name", "controller"}
-	gauge := func(name, help string, labels ...string) *prometheus.GaugeVec {
-		return registered(r, prometheus.NewGaugeVec(
-			prometheus.GaugeOpts{Subsystem: metrics.WorkQueueSubsystem, Name: name, Help: help}, labels))
+	opts := func(name, help string) prometheus.Opts {
+		return prometheus.Opts{Subsystem: metrics.WorkQueueSubsystem, Name: name, Help: help}
+	}
+	gauge := func(name, help string, more ...string) *prometheus.GaugeVec {
+		return registered(r, prometheus.NewGaugeVec(prometheus.GaugeOpts(opts(name, help)), append(labels[:2:2], more...)))
 	}
 	counter := func(name, help string) *prometheus.CounterVec {
-		return registered(r, prometheus.NewCounterVec(
-			prometheus.CounterOpts{Subsystem: metrics.WorkQueueSubsystem, Name: name, Help: help}, labels))
+		return registered(r, prometheus.NewCounterVec(prometheus.CounterOpts(opts(name, help)), labels))
 	}
 	histogram := func(name, help string) *prometheus.HistogramVec {
 		return registered(r, prometheus.NewHistogramVec(prometheus.HistogramOpts{
@@ -67,7 +61,7 @@ func newProvider(r prometheus.Registerer) *provider {
 	}
 	// A metric is found again by its name, its labels and its help.
 	return &provider{
-		depth: gauge(metrics.DepthKey, "Current depth of workqueue by workqueue and priority", "name", "controller", "priority"),
+		depth: gauge(metrics.DepthKey, "Current depth of workqueue by workqueue and priority", "priority"),
 		adds:  counter(metrics.AddsKey, "Total number of adds handled by workqueue"),
 		retries: counter(metrics.RetriesKey, "Total number of items added to the workqueue with a non-zero delay "+
 			"(rate-limited requeues, explicit RequeueAfter or AddAfter calls)"),
@@ -75,14 +69,13 @@ func newProvider(r prometheus.Registerer) *provider {
 		workDuration: histogram(metrics.WorkDurationKey, "How long in seconds processing an item from workqueue takes."),
 		unfinished: gauge(metrics.UnfinishedWorkKey, "How many seconds of work has been done that is in progress and "+
 			"hasn't been observed by work_duration. Large values indicate stuck threads. One can deduce the number of "+
-			"stuck threads by observing the rate at which this increases.", labels...),
+			"stuck threads by observing the rate at which this increases."),
 		longest: gauge(metrics.LongestRunningProcessorKey,
-			"How many seconds has the longest running processor for workqueue been running.", labels...),
+			"How many seconds has the longest running processor for workqueue been running."),
 	}
 }
 
-// registered registers a collector, or returns the one that is registered
-// already.
+// registered registers a collector, or returns the registered one.
 func registered[C prometheus.Collector](r prometheus.Registerer, c C) C {
 	err := r.Register(c)
 	var already prometheus.AlreadyRegisteredError
@@ -98,8 +91,6 @@ func registered[C prometheus.Collector](r prometheus.Registerer, c C) C {
 func (p *provider) NewDepthMetric(name string) workqueue.GaugeMetric {
 	return p.depth.WithLabelValues(name, name, "")
 }
-
-// NewDepthMetricWithPriority returns the depth by priority.
 func (p *provider) NewDepthMetricWithPriority(name string) DepthMetric {
 	return &depthByPriority{of: p.depth, name: name, gauges: map[int]prometheus.Gauge{}}
 }
@@ -108,8 +99,8 @@ func (p *provider) NewAddsMetric(name string) workqueue.CounterMetric {
 	return p.adds.WithLabelValues(name, name)
 }
 
-func (p *provider) NewLatencyMetric(name string) workqueue.HistogramMetric {
-	return p.latency.WithLabelValues(name, name)
+func (p *provider) NewLatencyMetric(n string) workqueue.HistogramMetric {
+	return p.latency.WithLabelValues(n, n)
 }
 
 func (p *provider) NewWorkDurationMetric(name string) workqueue.HistogramMetric {
@@ -128,8 +119,7 @@ func (p *provider) NewRetriesMetric(name string) workqueue.CounterMetric {
 	return p.retries.WithLabelValues(name, name)
 }
 
-// mostPriorities is the number of priorities with a gauge each.
-const mostPriorities = 25
+const mostPriorities = 25 // with a gauge each
 
 // A depthByPriority is a [DepthMetric]. The first priorities have a gauge each,
 // and the others share one. A priority keeps its gauge.
@@ -141,7 +131,6 @@ type depthByPriority struct {
 }
 
 func (d *depthByPriority) Inc(priority int) { d.gauge(priority).Inc() }
-
 func (d *depthByPriority) Dec(priority int) { d.gauge(priority).Dec() }
 
 // gauge returns the gauge of a priority. To search the GaugeVec for it each

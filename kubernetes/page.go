@@ -5,7 +5,11 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/internal/registry"
+	"github.com/shardq/shardq/internal/series"
 	"github.com/shardq/shardq/observe/debugpage"
 )
 
@@ -18,16 +22,14 @@ type pageList struct {
 	queues []shardq.Inspector
 }
 
-func (r *pageList) add(q shardq.Inspector) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.queues = append(r.queues, q)
-}
-
-func (r *pageList) remove(q shardq.Inspector) {
+// set adds q, or removes it.
+func (r *pageList) set(q shardq.Inspector, open bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.queues = slices.DeleteFunc(r.queues, func(other shardq.Inspector) bool { return other == q })
+	if open {
+		r.queues = append(r.queues, q)
+	}
 }
 
 func (r *pageList) list() []shardq.Inspector {
@@ -56,4 +58,37 @@ func Handler() http.Handler {
 		panic(err) // the options are constant
 	}
 	return page
+}
+
+// GroupMetrics returns a collector of shardq_group_items: the items of the most
+// largest groups of each open queue, and of its other groups together, as the
+// group "other". Of several queues with one name, only the first has series.
+// Each scrape reads all groups that have items. Register it once:
+//
+//	metrics.Registry.MustRegister(kubernetes.GroupMetrics(20))
+func GroupMetrics(most int) prometheus.Collector {
+	return &groupCollector{max(1, most), prometheus.NewDesc("shardq_group_items", series.GroupItems.Text,
+		[]string{"name", "controller", "group", "state"}, nil)}
+}
+
+type groupCollector struct {
+	most int
+	desc *prometheus.Desc
+}
+
+func (c *groupCollector) Describe(to chan<- *prometheus.Desc) { to <- c.desc }
+
+func (c *groupCollector) Collect(to chan<- prometheus.Metric) {
+	known := map[string]bool{"": true} // a name twice would fail the scrape
+	for _, q := range pages.list() {
+		name := q.Name()
+		if known[name] {
+			continue
+		}
+		known[name] = true
+		reading := &registry.Reading{Row: &registry.Row{Name: name, Queue: q, Configuration: q.Inspect().Configuration()}}
+		for _, g := range series.Groups(reading, c.most) {
+			to <- prometheus.MustNewConstMetric(c.desc, prometheus.GaugeValue, float64(g.Items), name, name, g.Group, g.State)
+		}
+	}
 }

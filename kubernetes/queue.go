@@ -15,29 +15,21 @@ import (
 
 // Options configure the queue of a controller.
 type Options[T comparable] struct {
-	// Queue has the options of the shardq queue. NewQueue sets Name,
-	// RateLimiter, and follows the rules of [queue.Options].Priority. If Shards is
-	// zero, the queue has one, so that the order is that of controller-runtime.
+	// Queue has the options of the shardq queue. NewQueue sets Name and
+	// RateLimiter. If Shards is zero, the queue has one, so that the order is
+	// that of controller-runtime.
 	Queue shardq.Options[T]
-
 	// MetricsProvider gets client-go's seven metrics. One with the method
-	// NewDepthMetricWithPriority gets the depth by priority.
-	//
-	// Defaults to controller-runtime's own metrics: see [Metrics].
+	// NewDepthMetricWithPriority gets the depth by priority. Defaults to
+	// controller-runtime's own metrics: see [Metrics].
 	MetricsProvider workqueue.MetricsProvider
-
-	// Claims tell the reconciler about the item that it has. See [Claims].
-	//
-	// If nil, they do not.
+	// Claims, if not nil, tell the reconciler about the item that it has.
 	Claims *Claims[T]
-
 	// DrainFor makes ShutDown let the workers go on with ready items, for at
 	// most so long, before it discards the rest. With Claims, reconcilers have
 	// a context that ends with the drain. Without Claims, they must ignore that
 	// the controller has ended theirs. A manager waits for a controller no
 	// longer than its GracefulShutdownTimeout.
-	//
-	// If zero, ShutDown discards ready items at once, as controller-runtime.
 	DrainFor time.Duration
 }
 
@@ -62,24 +54,22 @@ func NewQueue[T comparable](options Options[T]) func(
 }
 
 // A Queue is a [priorityqueue.PriorityQueue]. It must be made by [New] or by
-// the function that [NewQueue] returns. All methods are safe for concurrent
-// use.
+// the function that [NewQueue] returns. It is safe for concurrent use.
 type Queue[T comparable] struct {
 	*queue.Queue[T]
 	drainFor time.Duration
-	// endClaims ends the contexts that claims have kept alive for the drain. It
-	// is nil without claims.
+	// endClaims ends the contexts that claims, if any, have kept alive for the
+	// drain.
 	endClaims context.CancelFunc
 }
 
 var _ priorityqueue.PriorityQueue[reconcile.Request] = (*Queue[reconcile.Request])(nil)
 
-// updatePeriod is how often controller-runtime sets the gauges of unfinished
-// work.
+// updatePeriod is that of controller-runtime's gauges of unfinished work.
 const updatePeriod = 500 * time.Millisecond
 
-// New returns a queue, or an error that lists the faults of the options. Until
-// ShutDown is called, [Handler] shows the queue, and keeps it in memory.
+// New returns a queue, or an error that lists the faults of the options.
+// [Handler] keeps and shows the queue until ShutDown.
 func New[T comparable](options Options[T]) (*Queue[T], error) {
 	all := queue.Options[T]{Queue: options.Queue, Priority: true}
 	if name := options.Queue.Name; name != "" {
@@ -101,12 +91,11 @@ func New[T comparable](options Options[T]) (*Queue[T], error) {
 			return nil, err
 		}
 	}
-	pages.add(made.Underlying())
+	pages.set(made.Underlying(), true)
 	return q, nil
 }
 
-// AddWithOpts adds items as the options say. After a shutdown has begun, it
-// does nothing.
+// AddWithOpts adds items. After a shutdown has begun, it does nothing.
 func (q *Queue[T]) AddWithOpts(o priorityqueue.AddOpts, items ...T) {
 	with := queue.AddOptions{After: o.After, RateLimited: o.RateLimited}
 	if o.Priority != nil {
@@ -115,8 +104,7 @@ func (q *Queue[T]) AddWithOpts(o priorityqueue.AddOpts, items ...T) {
 	q.AddWith(with, items...)
 }
 
-// Len returns the number of items that are ready, or in processing and added
-// again, as controller-runtime counts them.
+// Len returns the number of ready and of dirty items, as in controller-runtime.
 func (q *Queue[T]) Len() int { return q.Depth() }
 
 // ShutDown ends the queue. Ready items are discarded, at once or after
@@ -131,7 +119,7 @@ func (q *Queue[T]) ShutDown() {
 	if q.endClaims != nil {
 		q.endClaims()
 	}
-	pages.remove(q.Underlying())
+	pages.set(q.Underlying(), false)
 }
 
 // ShutDownWithDrain is ShutDown, as in controller-runtime.

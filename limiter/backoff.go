@@ -10,9 +10,6 @@ import (
 // jitter. Its fields are those of Backoff in apimachinery's package wait, which
 // converts to this type: limiter.Backoff(b). Its rules are the same, except for
 // a Steps of 0, which in package wait means that the delay never grows.
-//
-// [NewItemBackoff] and [NewManager] copy a Backoff. [Backoff.Step] modifies it,
-// and then it is not safe for concurrent use.
 type Backoff struct {
 	// Duration is the first delay, before jitter. Negative values count as 0.
 	Duration time.Duration
@@ -31,13 +28,9 @@ type Backoff struct {
 	Cap time.Duration
 }
 
-// Step returns the next delay and advances b to the one after it. It multiplies
-// Duration by Factor and decrements Steps, from 1 to -1 because 0 means no
-// limit. When Duration reaches Cap, Steps becomes -1.
-//
-// As in package wait, jitter is added on top of Cap, so that callers that have
-// all reached Cap remain spread. A first Duration above Cap is returned as it
-// is. A nil Backoff returns 0.
+// Step returns the next delay and advances b to the one after it. Steps goes
+// from 1 to -1, because 0 means no limit. As in package wait, jitter is added on
+// top of Cap, so that callers that have all reached Cap remain spread.
 func (b *Backoff) Step() time.Duration {
 	if b == nil {
 		return 0

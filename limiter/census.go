@@ -7,7 +7,7 @@ import (
 )
 
 // A Census describes the histories of a limiter. All limiters of this package
-// implement it. Those that combine other limiters report what these report.
+// implement it.
 type Census[T comparable] interface {
 	// Len returns the number of items with a history, or -1 if that is unknown.
 	// Histories that have expired may count.

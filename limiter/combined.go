@@ -11,13 +11,9 @@ import (
 )
 
 // NewBucket returns a limiter that delays failures to the rate of a token
-// bucket, which all items share. Each failure takes one token. Its delay lasts
-// until the bucket would have had that token. The limiter is client-go's
-// BucketRateLimiter. It keeps no history: Forget does nothing and NumRequeues
-// always returns 0.
-//
-// Several limiters may share a bucket, and the caller may change its limit and
-// burst at any time. A token that never comes means the longest duration.
+// bucket, which all items share, as client-go's BucketRateLimiter. It keeps no
+// history: Forget does nothing and NumRequeues always returns 0. Several
+// limiters may share a bucket.
 //
 // NewBucket reads Clock, and panics if bucket is nil.
 func NewBucket[T comparable](bucket *rate.Limiter, options ...Options) Limiter[T] {
@@ -41,13 +37,9 @@ func (t *tokens[T]) Forget(T)          {}
 func (t *tokens[T]) NumRequeues(T) int { return 0 }
 
 // NewMaxOf returns a limiter that combines the given ones. When returns the
-// longest of their delays, and NumRequeues the largest of their counts. The
-// limiter is client-go's MaxOfRateLimiter.
-//
-// When and Forget call every limiter, in the order given, even if an earlier
-// one panics, so that the counts of the limiters stay equal.
-//
-// NewMaxOf panics if a limiter is nil. Negative delays count as 0.
+// longest of their delays, and NumRequeues the largest of their counts, as
+// client-go's MaxOfRateLimiter. When and Forget call every limiter, even if an
+// earlier one panics. NewMaxOf panics if a limiter is nil.
 func NewMaxOf[T comparable](limiters ...Limiter[T]) Limiter[T] {
 	for i, l := range limiters {
 		if l == nil {
@@ -82,9 +74,8 @@ func (m maxOf[T]) NumRequeues(item T) (largest int) {
 	return largest
 }
 
-// NewWithMaxWait returns a limiter that limits the delays of another one to
-// max. It is client-go's WithMaxWaitRateLimiter. It panics if limiter is nil.
-// Negative delays, and a negative max, count as 0.
+// NewWithMaxWait returns a limiter that limits the delays of another one to max,
+// as client-go's WithMaxWaitRateLimiter. It panics if limiter is nil.
 func NewWithMaxWait[T comparable](limiter Limiter[T], max time.Duration) Limiter[T] {
 	if limiter == nil {
 		panic("limiter: NewWithMaxWait: limiter is nil, want a Limiter")
@@ -102,11 +93,10 @@ func (w *withMaxWait[T]) When(item T) time.Duration {
 	return max(min(w.Limiter.When(item), w.longest), 0)
 }
 
-// DefaultController returns the default limiter of controllers. Its delay is
-// the longer one of a per-item exponential backoff, from 5 ms to 1000 s, and of
-// a token bucket for all items. The bucket earns 10 tokens per second, with a
-// burst of 100. The limiter is client-go's DefaultTypedControllerRateLimiter.
-// It reads Clock and ForgetAfter.
+// DefaultController is client-go's DefaultTypedControllerRateLimiter: the longer
+// delay of a per-item exponential backoff, from 5 ms to 1000 s, and of a token
+// bucket for all items, with 10 tokens per second and a burst of 100. It reads
+// Clock and ForgetAfter.
 func DefaultController[T comparable](options ...Options) Limiter[T] {
 	return NewMaxOf(
 		NewExponential[T](5*time.Millisecond, 1000*time.Second, options...),
@@ -114,9 +104,8 @@ func DefaultController[T comparable](options ...Options) Limiter[T] {
 	)
 }
 
-// DefaultItemBased returns a per-item exponential backoff, from 1 ms to 1000 s.
-// It is client-go's DefaultTypedItemBasedRateLimiter. It reads ForgetAfter and,
-// if that is set, Clock.
+// DefaultItemBased is client-go's DefaultTypedItemBasedRateLimiter: a per-item
+// exponential backoff, from 1 ms to 1000 s. It reads ForgetAfter and Clock.
 func DefaultItemBased[T comparable](options ...Options) Limiter[T] {
 	return NewExponential[T](time.Millisecond, 1000*time.Second, options...)
 }

@@ -8,11 +8,7 @@ import (
 // NewExponential returns a limiter that doubles an item's delay with each
 // failure. The first failure waits base, the n-th base·2ⁿ⁻¹, and none longer
 // than limit. The limiter is client-go's ItemExponentialFailureRateLimiter,
-// except that its delays never overflow.
-//
-// It keeps a history of each item that has failed, and reads ForgetAfter and,
-// if that is set, Clock. Negative durations count as 0. If base exceeds limit,
-// every delay is limit.
+// except that its delays never overflow. It reads ForgetAfter and Clock.
 func NewExponential[T comparable](base, limit time.Duration, options ...Options) Limiter[T] {
 	base, limit = max(base, 0), max(limit, 0)
 	doubled := func(failures int, _ float64) time.Duration {
@@ -25,9 +21,8 @@ func NewExponential[T comparable](base, limit time.Duration, options ...Options)
 }
 
 // NewFastSlow returns a limiter that delays an item by fast for each of its
-// first attempts failures, and by slow for each later one. It is client-go's
-// ItemFastSlowRateLimiter. It keeps histories and reads Options as
-// [NewExponential] does. Negative delays count as 0.
+// first attempts failures, and by slow for each later one, as client-go's
+// ItemFastSlowRateLimiter. It reads Options as [NewExponential] does.
 func NewFastSlow[T comparable](fast, slow time.Duration, attempts int, options ...Options) Limiter[T] {
 	fast, slow = max(fast, 0), max(slow, 0)
 	twoSpeeds := func(failures int, _ float64) time.Duration {

@@ -7,8 +7,8 @@ import (
 )
 
 // A Manager shares a [Backoff] among callers, such as all clients of one
-// server, and restarts it after a quiet period. It must be made by [NewManager]
-// and must not be copied. All methods are safe for concurrent use.
+// server, and restarts it after a quiet period. It must be made by [NewManager].
+// All methods are safe for concurrent use.
 type Manager struct {
 	initial Backoff
 	options Options
@@ -20,11 +20,8 @@ type Manager struct {
 }
 
 // NewManager returns a Manager of the backoff. [Manager.Reset] restarts the
-// backoff, and so does a quiet period of [Options].ForgetAfter without a call
-// of Step. The period begins when all returned delays have expired. Package
-// wait measures it from the last call instead.
-//
-// NewManager reads ForgetAfter, Clock, and Random if there is jitter.
+// backoff, and so does a quiet period of [Options].ForgetAfter, which begins
+// when all returned delays have expired. NewManager also reads Clock and Random.
 func NewManager(backoff Backoff, options ...Options) *Manager {
 	o := combine(options)
 	return &Manager{initial: backoff, options: o, idle: newIdleness(o), current: backoff}
@@ -68,11 +65,8 @@ const (
 )
 
 // Loop calls run on this goroutine until ctx ends. Between two runs it waits
-// for a delay of the manager, by the manager's clock. Loop does not interrupt a
-// run, so run must watch ctx itself.
-//
-// Loop does not know which runs succeed. Let run call [Manager.Reset] when it
-// succeeds, or give the manager a quiet period. A panic of run passes through.
+// for a delay of the manager, by the manager's clock. Let run watch ctx, and
+// call [Manager.Reset] when it succeeds.
 func Loop(ctx context.Context, manager *Manager, counting Counting, run func(context.Context)) {
 	clock := manager.options.Clock
 	over := make(chan struct{}, 1) // has room for a signal that no wait receives

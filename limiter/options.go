@@ -9,23 +9,20 @@ import (
 )
 
 // Options configures the constructors of this package. Each constructor names
-// the fields that it reads. A constructor accepts any number of Options and
-// uses, for each field, the last value that is not zero.
+// the fields that it reads. Of several Options, the last value that is not zero
+// counts for each field.
 type Options struct {
 	// Clock is the source of time, by default [clock.Real].
 	Clock clock.Clock
 	// Random returns the next number of a random sequence, at least 0 and less
 	// than 1, by default [rand.Float64]. It must be safe for concurrent use.
 	Random func() float64
-	// ForgetAfter limits how long a history is kept without a further failure.
-	// The period starts at the deadline of the last delay, so that a running
-	// backoff is never shortened. After it, the next failure counts as the
-	// first. Choose a period far longer than an item needs to be queued and
-	// processed.
+	// ForgetAfter limits how long a history is kept without a further failure,
+	// from the deadline of the last delay on. Choose a period far longer than an
+	// item needs to be queued and processed. Once per period, a call of When or
+	// Forget visits all histories, and frees the expired ones.
 	//
-	// Once per period, a call of When or Forget for any item visits all
-	// histories and frees the expired ones: up to a second for a million. If
-	// zero or negative, a history is kept until Forget.
+	// If zero or negative, a history is kept until Forget.
 	ForgetAfter time.Duration
 }
 

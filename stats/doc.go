@@ -1,12 +1,9 @@
 // Package stats has the plain types in which a queue describes itself. It has
 // no locks and knows no queue.
 //
-//   - An [Item] is one item: its [State], its times, its priority.
-//   - A [Shard] and a [Group] count the items of one shard and of one group.
-//   - [Metrics] are the figures that a queue keeps only if it is asked to.
-//   - [Values] count the pending values of a coalescer.
-//   - A [Histogram] counts durations by their lengths. A [Recorder] fills one,
-//     and a [Sample] estimates one from some durations of many.
+// Most are fields of [Stats] and of a [Snapshot]. A [Histogram] counts durations
+// by their lengths. A [Recorder] fills one, and a [Sample] estimates one from
+// some durations of many.
 //
 // # The buckets of a histogram
 //

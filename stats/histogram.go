@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"iter"
 	"math"
+	"math/bits"
+	"slices"
 	"time"
 )
 
@@ -19,7 +21,6 @@ type Histogram struct {
 	counts []uint64 // in each bucket
 }
 
-// init allocates the buckets of an empty histogram.
 func (h *Histogram) init() {
 	if h.counts == nil {
 		h.counts = make([]uint64, len(bucketBounds))
@@ -40,8 +41,7 @@ func (h Histogram) Buckets() iter.Seq2[time.Duration, uint64] {
 }
 
 // AtMost returns the number of durations that are at most bound. It is exact if
-// bound is the bound of a bucket. Otherwise it leaves out the bucket that bound
-// lies in.
+// bound is the bound of a bucket, and otherwise leaves out the bucket of bound.
 func (h Histogram) AtMost(bound time.Duration) (n uint64) {
 	for i, count := range h.counts {
 		if bucketBounds[i] > bound {
@@ -84,7 +84,7 @@ func (h Histogram) String() string {
 }
 
 func (h Histogram) written(q float64) string {
-	if d := h.Quantile(q); d != math.MaxInt64 {
+	if d := h.known(q); d != nil {
 		return d.String()
 	}
 	return "> " + bucketBounds[len(bucketBounds)-2].String()
@@ -98,44 +98,87 @@ func (h Histogram) known(q float64) *time.Duration {
 	return nil
 }
 
+type histogramJSON struct {
+	Count         uint64
+	Sum, Mean     time.Duration
+	P50, P90, P99 *time.Duration
+	Buckets       []bucketJSON
+}
+
+type bucketJSON struct {
+	AtMost time.Duration
+	Count  uint64
+}
+
 // MarshalJSON writes an object with Count, Sum, Mean, the quantiles P50, P90
 // and P99, and the Buckets that are not empty, each with AtMost and Count.
 // Durations are in nanoseconds. A quantile in the last bucket is null.
 func (h Histogram) MarshalJSON() ([]byte, error) {
-	type bucket struct {
-		AtMost time.Duration
-		Count  uint64
-	}
-	written := struct {
-		Count         uint64
-		Sum, Mean     time.Duration
-		P50, P90, P99 *time.Duration
-		Buckets       []bucket
-	}{h.Count, h.Sum, h.Mean(), h.known(0.5), h.known(0.9), h.known(0.99), []bucket{}}
+	written := histogramJSON{h.Count, h.Sum, h.Mean(), h.known(0.5), h.known(0.9), h.known(0.99), []bucketJSON{}}
 	for bound, n := range h.Buckets() {
-		written.Buckets = append(written.Buckets, bucket{bound, n})
+		written.Buckets = append(written.Buckets, bucketJSON{bound, n})
 	}
 	return json.Marshal(written)
 }
 
 // UnmarshalJSON reads what [Histogram.MarshalJSON] writes.
 func (h *Histogram) UnmarshalJSON(text []byte) error {
-	var written struct {
-		Count   uint64
-		Sum     time.Duration
-		Buckets []struct {
-			AtMost time.Duration
-			Count  uint64
-		}
-	}
+	var written histogramJSON
 	if err := json.Unmarshal(text, &written); err != nil {
 		return err
 	}
-	*h = Histogram{}
+	*h = Histogram{Count: written.Count, Sum: written.Sum}
 	h.init()
-	h.Count, h.Sum = written.Count, written.Sum
 	for _, b := range written.Buckets {
 		h.counts[bucketOf(uint64(max(0, b.AtMost)))] += b.Count
 	}
 	return nil
+}
+
+// The buckets reach from 2⁻³⁰ s, a nanosecond, to 2²⁰ s, twelve days. Longer
+// durations are in the last one.
+const (
+	lowestPower, highestPower = -30, 20
+	perDoubling               = 8
+)
+
+// bucketBounds has the greatest duration of each bucket.
+var bucketBounds = makeBounds() // len is checked by a test
+
+func makeBounds() (bounds []time.Duration) {
+	for i := lowestPower * perDoubling; i <= highestPower*perDoubling; i++ {
+		bounds = append(bounds, time.Duration(math.Floor(1e9*math.Exp2(float64(i)/perDoubling))))
+	}
+	for decade := 10 * time.Nanosecond; decade <= 1000*time.Second; decade *= 10 {
+		bounds = append(bounds, decade)
+	}
+	slices.Sort(bounds)
+	return append(slices.Compact(bounds), math.MaxInt64)
+}
+
+// firstBuckets is indexed by the place of a duration's highest bit and the four
+// bits below it. The bucket of the duration is at most two steps further.
+var firstBuckets = makeFirstBuckets()
+
+const cellsPerBit = 16
+
+func makeFirstBuckets() (first [64 * cellsPerBit]uint16) {
+	for cell := 1; cell < len(first); cell++ { // the first is that of 0, too
+		bit, fraction := cell/cellsPerBit, cell%cellsPerBit
+		least := math.Ldexp(1+float64(fraction)/cellsPerBit, bit)
+		for float64(bucketBounds[first[cell]]) < least && int(first[cell]) < len(bucketBounds)-1 {
+			first[cell]++
+		}
+	}
+	return first
+}
+
+func bucketOf(d uint64) int {
+	bit := bits.Len64(d|1) - 1
+	fraction := d << (63 - bit) >> (63 - 4) & (cellsPerBit - 1)
+	i := int(firstBuckets[bit*cellsPerBit+int(fraction)])
+	for d > uint64(bucketBounds[i]) {
+		i++
+	}
+	return i
 }

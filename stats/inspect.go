@@ -11,60 +11,44 @@ import (
 // sees it. A queue and a coalescer are Inspectors. All methods are safe for
 // concurrent use, and work after a shutdown.
 type Inspector interface {
-	// Name is the name of the queue.
 	Name() string
-	// Stats returns a reading of the state and the counters.
 	Stats() Stats
-	// Groups returns an iterator over the groups that have items.
-	Groups() iter.Seq[Group]
-	// Inspect returns what else there is to know.
+	Groups() iter.Seq[Group] // that have items
 	Inspect() Inspection
 }
 
-// An Inspection tells more of a queue, with items of any type. The methods are
-// those of the queue, where it has a method of that name.
+// An Inspection tells more of a queue, with items of any type. For methods that
+// the queue has as well, see there.
 type Inspection interface {
-	// Configuration says how the queue was made.
 	Configuration() Configuration
-	// Snapshot returns the Stats, and at most limit items of each state.
 	Snapshot(limit int) Snapshot[any]
-	// All returns an iterator over the items in a state. Those in processing
-	// have the numbers of their workers.
 	All(state State) iter.Seq[Item[any]]
-	// Lookup returns what the queue knows of an item. It reports false for an
-	// item of another type than the queue's.
+	// Lookup reports false for an item of another type than the queue's.
 	Lookup(item any) (found Item[any], ok bool)
-	// RecentFailures returns the last failures of workers, and the last items
-	// that they discarded, at most limit of each, the newest first.
 	RecentFailures(limit int) (failed, discarded []Failure[any])
-	// MostRetried returns at most limit items, those with the most failures
-	// since they were last forgotten, the most first. It visits all histories
-	// of the limiter. It is empty if the limiter is no [limiter.Census].
+	// MostRetried returns the items with the most failures since they were last
+	// forgotten. It visits all histories of the limiter, and is empty if that is
+	// no [limiter.Census].
 	MostRetried(limit int) []limiter.Failed[any]
-	// GroupAttempts returns at most limit groups, those with the most attempts
-	// of workers, the most first. A queue counts about a thousand groups: see
+	// GroupAttempts returns the groups with the most attempts of workers: see
 	// [GroupAttempts]. It is empty without metrics or groups.
 	GroupAttempts(limit int) []GroupAttempts
 	// TimeLeft returns how much time is left of the delays that are running, to
 	// the tick. Of more than 65,536 delayed items in a shard it reads about
 	// that many, and scales them.
 	TimeLeft() Histogram
-	// Operator changes the queue. It is nil if the Inspector only reads.
-	Operator() Operator
+	Operator() Operator // nil if the Inspector only reads
 }
 
-// An Operator changes a queue of any type, for a page with actions. The methods
-// that take an item do nothing, and return the zero value, if its type is not
-// the queue's.
+// An Operator changes a queue of any type, for a page with actions. An item of
+// another type than the queue's changes nothing.
 type Operator interface {
 	// RetryNow makes a delayed item ready at once, or dirty if it is in
 	// processing, as the end of the delay does. It reports false if no delay of
 	// the item was running. The limiter's history of the item stays.
 	RetryNow(item any) bool
-	// Cancel is Cancel of the queue. For a coalescer, it also drops the pending
-	// value.
+	// Cancel also drops the pending value of a coalescer.
 	Cancel(item any) Canceled
-	// The other methods are those of the queue.
 	Pause()
 	Resume()
 	PauseGroup(group string, until time.Time)
@@ -73,9 +57,7 @@ type Operator interface {
 
 // A Snapshot describes a queue and some of its items.
 type Snapshot[T comparable] struct {
-	// Time is when the snapshot was taken, by the queue's clock.
-	Time time.Time
-	// Stats is the state and the counters.
+	Time  time.Time // by the queue's clock
 	Stats Stats
 	// Processing, Ready and Delayed are some of the items in each state. Those
 	// that have been in it longest come first, and of the delayed ones the next
@@ -86,13 +68,9 @@ type Snapshot[T comparable] struct {
 
 // Canceled says what a Cancel canceled.
 type Canceled struct {
-	// Ready reports that the item was ready.
-	Ready bool
-	// Dirty reports that the item is in processing, and was to run once more
-	// afterwards.
-	Dirty bool
-	// Delayed reports that a delay of the item was running.
-	Delayed bool
+	Ready   bool // the item was ready
+	Dirty   bool // it is in processing, and was to run once more afterwards
+	Delayed bool // a delay of the item was running
 }
 
 // Any reports whether anything was canceled.
@@ -100,22 +78,19 @@ func (c Canceled) Any() bool { return c != Canceled{} }
 
 // A Configuration says how a queue was made.
 type Configuration struct {
-	// Name is the name of the queue, and Item the type of its items.
-	Name, Item string
+	Name, Item string // Item is the type of the items
 	// Shards, Capacity, LowPriorityInterval, Tick and StuckAfter are those of
 	// the options, or their defaults.
 	Shards, Capacity, LowPriorityInterval int
 	Tick, StuckAfter                      time.Duration
 	// Routing says what chooses an item's shard: "seeded hash", "hash
 	// function", "stable hash" or "group".
-	Routing string
-	// Groups, Ages and Metrics say which features are on.
-	Groups, Ages, Metrics bool
+	Routing               string
+	Groups, Ages, Metrics bool // whether they are on
 	// Controller reports that the queue has the rules of controller-runtime's
 	// priority queue, as those of package kubernetes do.
-	Controller bool
-	// Limiter and Clock are the types of the limiter and of the clock.
-	Limiter, Clock string
+	Controller     bool
+	Limiter, Clock string // their types
 	// Created is the real time at which the queue was made, whatever its clock
 	// says. Its counters started then.
 	Created time.Time

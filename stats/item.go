@@ -10,28 +10,20 @@ import (
 type State uint8
 
 const (
-	// Ready is the state of an item that a Get returns, as soon as its group is
-	// not throttled.
-	Ready State = iota + 1
-	// Processing is the state of an item between its Get and its Done.
-	Processing
-	// Delayed is the state of an item whose delay is running, and that is
-	// neither ready nor in processing.
-	Delayed
+	Ready      State = iota + 1 // a Get returns it, as soon as its group is not throttled
+	Processing                  // between its Get and its Done
+	Delayed                     // its delay is running, and it is in neither of the other states
 )
 
 // String returns the name of the state in lower case.
-func (s State) String() string {
-	switch s {
-	case Ready:
-		return "ready"
-	case Processing:
-		return "processing"
-	case Delayed:
-		return "delayed"
-	default:
-		return fmt.Sprintf("State(%d)", uint8(s))
+func (s State) String() string { return nameOf("State", s, "ready", "processing", "delayed") }
+
+// nameOf returns the name of a value that counts from 1.
+func nameOf[E ~uint8](kind string, value E, names ...string) string {
+	if i := int(value) - 1; i >= 0 && i < len(names) {
+		return names[i]
 	}
+	return fmt.Sprintf("%s(%d)", kind, uint8(value))
 }
 
 // Item describes an item of a queue at one moment.
@@ -44,8 +36,8 @@ type Item[T comparable] struct {
 	// Since is when the item came into its state, to the tick. It is zero if
 	// the queue keeps no ages.
 	Since time.Time
-	// Deadline is when the item's delay expires. An item that is ready or in
-	// processing may have a delay as well. It is zero if no delay is running.
+	// Deadline is when the item's delay expires, or zero if none is running. An
+	// item that is ready or in processing may have a delay as well.
 	Deadline time.Time
 	// Priority is the priority of the item's next run, as far as it is known. A
 	// ready item with a delay shows the priority with which it is ready. An
@@ -67,4 +59,65 @@ func (i Item[T]) Any() Item[any] {
 		Item: i.Item, State: i.State, Dirty: i.Dirty, Since: i.Since, Deadline: i.Deadline,
 		Priority: i.Priority, Attempts: i.Attempts, Shard: i.Shard, Group: i.Group, Worker: i.Worker,
 	}
+}
+
+// An Add tells that an item is in line for a run: it was added, or its delay
+// has expired, or its priority was raised. If Canceled is set, the item has
+// left the line.
+type Add[T comparable] struct {
+	Item     T
+	Priority int  // of the run to come
+	Expired  bool // the item's delay has expired
+	// Raised reports that the priority of an item in line was raised from
+	// Before.
+	Raised bool
+	Before int
+	// Canceled reports that the item was in line with the Priority, and has
+	// left the line without a Get.
+	Canceled bool
+}
+
+// A Failure describes an attempt of a worker that failed some time ago.
+type Failure[T comparable] struct {
+	Item    T
+	Group   string    // empty if the queue has no groups
+	Attempt int       // from 1
+	Time    time.Time // by the queue's clock
+	// Error is the text of the error, or of the value of a panic, cut after 512
+	// bytes. The handler has chosen it, so it may have secrets.
+	Error     string
+	Panicked  bool
+	Discarded bool
+	// Reason says why the item was discarded: "permanent" if the error was, or
+	// "exhausted" after the last attempt. It is empty if the item runs again.
+	Reason string
+}
+
+// Any returns f with its item as an any.
+func (f Failure[T]) Any() Failure[any] {
+	return Failure[any]{f.Item, f.Group, f.Attempt, f.Time, f.Error, f.Panicked, f.Discarded, f.Reason}
+}
+
+// Misuse describes a call that the queue ignored because it breaks the rules.
+type Misuse[T comparable] struct {
+	Queue string     // the name of the queue
+	Kind  MisuseKind // which rule was broken
+	Item  T          // the argument of the call
+}
+
+// A MisuseKind names the rule that a call broke.
+type MisuseKind uint8
+
+const (
+	// DoneWithoutGet is a Done of an item that is not in processing: it was
+	// never handed out, or its Done was called already.
+	DoneWithoutGet MisuseKind = iota + 1
+	// ItemNotEqualToItself is an item such as NaN, which no look-up could find
+	// again. The queue rejects it.
+	ItemNotEqualToItself
+)
+
+// String returns the name of the rule, for logs.
+func (k MisuseKind) String() string {
+	return nameOf("Misuse", k, "Done without Get", "item not equal to itself")
 }

@@ -7,15 +7,11 @@ import (
 )
 
 // A Rate limits how many items are handed out: in any t seconds at most
-// Burst + PerSecond · (t + two ticks), by the tick of the queue.
-//
-// The zero Rate is no limit.
+// Burst + PerSecond · (t + two ticks), by the tick of the queue. The zero Rate
+// is no limit.
 type Rate struct {
-	// PerSecond is the number of items that are handed out in a second.
 	PerSecond float64
-	// Burst is the number of items that may be handed out at once after a rest.
-	// If zero, it is 1.
-	Burst int
+	Burst     int // that may be handed out at once after a rest; if zero, it is 1
 }
 
 // Validate returns one error that names every fault, or nil.
@@ -36,14 +32,11 @@ func (r Rate) Validate() error {
 // A GroupPolicy says how the items of a group are handed out.
 type GroupPolicy struct {
 	// Weight is how many items the group hands out in its turn, at most
-	// 1,048,576.
-	//
-	// If zero or negative, it is 1.
+	// 1,048,576. If zero or negative, it is 1.
 	Weight int
 	// Limit limits the items of the group that are in processing at once, in
-	// the whole queue. A group that reaches it ends its turn.
-	//
-	// If zero or negative, there is no limit.
+	// the whole queue. A group that reaches it ends its turn. If zero or
+	// negative, there is no limit.
 	Limit int
 	// Rate limits how many items of the group are handed out in a time, in the
 	// whole queue.
@@ -54,15 +47,10 @@ type GroupPolicy struct {
 type Throttling uint8
 
 const (
-	// NotThrottled: the group has no ready items, or they are handed out.
-	NotThrottled Throttling = iota
-	// ThrottledByLimit: as many of its items are in processing as its limit
-	// allows.
-	ThrottledByLimit
-	// ThrottledByRate: its rate allows no item yet.
-	ThrottledByRate
-	// ThrottledByPause: it is paused.
-	ThrottledByPause
+	NotThrottled     Throttling = iota // it has no ready items, or they are handed out
+	ThrottledByLimit                   // its limit of items in processing is reached
+	ThrottledByRate                    // its rate allows no item yet
+	ThrottledByPause                   // it is paused
 )
 
 // String returns a word for the reason. It is empty for NotThrottled.

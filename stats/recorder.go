@@ -6,9 +6,7 @@ import (
 )
 
 const (
-	// pageBuckets is how many buckets a recorder allocates at once: a cache
-	// line.
-	pageBuckets   = 8
+	pageBuckets   = 8  // that a recorder allocates at once: a cache line
 	recorderPages = 50 // that the buckets need; a test compares it
 )
 
@@ -38,12 +36,10 @@ func (r *Recorder) recordLong(d uint64) {
 	if r.pages == nil {
 		r.pages = new([recorderPages]*[pageBuckets]uint64)
 	}
-	page := r.pages[i/pageBuckets]
-	if page == nil {
-		page = new([pageBuckets]uint64)
-		r.pages[i/pageBuckets] = page
+	if page := &r.pages[i/pageBuckets]; *page == nil {
+		*page = new([pageBuckets]uint64)
 	}
-	page[i%pageBuckets]++
+	r.pages[i/pageBuckets][i%pageBuckets]++
 	r.sum = boundedSum(r.sum, d)
 }
 
@@ -64,7 +60,7 @@ func (r *Recorder) AddTo(h *Histogram) {
 			continue
 		}
 		for i, n := range page {
-			if n > 0 {
+			if n > 0 { // the last page has room for more than there are buckets
 				h.counts[p*pageBuckets+i] += n
 				h.Count += n
 			}
@@ -78,3 +74,47 @@ func Sum(a, b time.Duration) time.Duration {
 }
 
 func boundedSum(a, b uint64) uint64 { return min(a+b, math.MaxInt64) }
+
+// A Sample estimates the [Histogram] of many durations from some of them. The
+// zero Sample is empty and ready to use. It is not safe for concurrent use.
+type Sample struct {
+	counts []uint64
+	seen   uint64
+	sum    float64
+}
+
+// Add counts a duration, which must not be negative.
+func (s *Sample) Add(d time.Duration) {
+	if s.counts == nil {
+		s.counts = make([]uint64, len(bucketBounds))
+	}
+	s.counts[bucketOf(uint64(d))]++
+	s.seen++
+	s.sum += float64(d)
+}
+
+// Reset makes the sample empty, and keeps its memory.
+func (s *Sample) Reset() {
+	clear(s.counts)
+	s.seen, s.sum = 0, 0
+}
+
+// AddTo adds the sample to h, scaled to a population of that many durations. It
+// rounds the cumulative counts rather than those of the buckets, so h.Count
+// grows by exactly population. An empty sample adds nothing.
+func (s *Sample) AddTo(h *Histogram, population int) {
+	if s.seen == 0 {
+		return
+	}
+	h.init()
+	scale := float64(population) / float64(s.seen)
+	seen, given := uint64(0), uint64(0)
+	for i, n := range s.counts {
+		seen += n
+		scaled := uint64(math.Round(float64(seen) * scale))
+		h.counts[i] += scaled - given
+		given = scaled
+	}
+	h.Count += given
+	h.Sum = time.Duration(boundedSum(uint64(h.Sum), uint64(min(s.sum*scale, math.MaxInt64))))
+}

@@ -1,6 +1,9 @@
 package stats
 
-import "fmt"
+import (
+	"fmt"
+	"iter"
+)
 
 // A Result says how an attempt of a worker ended. Each attempt has one.
 //
@@ -9,10 +12,8 @@ import "fmt"
 type Result uint8
 
 const (
-	// Succeeded is the result of a handler that returned nil.
-	Succeeded Result = iota
-	// Failed is the result of a handler that returned an error, if none of the
-	// following applies.
+	Succeeded Result = iota // the handler returned nil
+	// Failed is the result of a handler that returned any other error.
 	Failed
 	// Panicked is the result of a handler that panicked or called
 	// runtime.Goexit, or that returned an error that wraps a panic.
@@ -24,12 +25,11 @@ const (
 	// delay, or whose context ended because its item was added again or
 	// canceled.
 	Requeued
-	// Discarded is the result of an attempt that failed, in any way, and after
-	// which the worker discarded the item.
+	// Discarded is the result of a failure after which the worker discarded the
+	// item.
 	Discarded
 
-	// Results is the number of results.
-	Results = iota
+	Results = iota // the number of results
 )
 
 var resultNames = [Results]string{"success", "error", "panic", "timeout", "requeue", "discarded"}
@@ -41,4 +41,49 @@ func (r Result) String() string {
 		return resultNames[r]
 	}
 	return fmt.Sprintf("Result(%d)", uint8(r))
+}
+
+// Attempts has how long the attempts of workers took, by their results.
+type Attempts struct {
+	Succeeded, Failed, Panicked, TimedOut, Requeued, Discarded Histogram
+}
+
+// Of returns the durations of the attempts with a result, nil if it is unknown.
+func (a *Attempts) Of(r Result) *Histogram {
+	if r >= Results {
+		return nil
+	}
+	return a.all()[r]
+}
+
+func (a *Attempts) all() []*Histogram {
+	return []*Histogram{&a.Succeeded, &a.Failed, &a.Panicked, &a.TimedOut, &a.Requeued, &a.Discarded}
+}
+
+// All returns an iterator over all results, with their durations.
+func (a *Attempts) All() iter.Seq2[Result, *Histogram] {
+	return func(yield func(Result, *Histogram) bool) {
+		for r, h := range a.all() {
+			if !yield(Result(r), h) {
+				return
+			}
+		}
+	}
+}
+
+// GroupAttempts counts the attempts of workers at the items of one group.
+type GroupAttempts struct {
+	Group  string          // the name of the group, cut after 128 bytes
+	Counts [Results]uint64 // by [Result]
+	// Missed is the greatest number of attempts that Counts may lack. It is
+	// zero unless the queue has had more than a thousand groups.
+	Missed uint64
+}
+
+// Total returns the number of attempts with any result.
+func (g *GroupAttempts) Total() (total uint64) {
+	for _, n := range g.Counts {
+		total += n
+	}
+	return total
 }

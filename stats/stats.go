@@ -8,99 +8,66 @@ import (
 
 // Stats is a reading of a queue's state and counters.
 type Stats struct {
-	// Shards is the number of shards.
-	Shards int
-	// Ready is the depth of the queue: the number of ready items.
-	Ready int
-	// Delayed is the number of items whose delay is running. Some of them may
-	// be ready or in processing as well.
-	Delayed int
-	// Processing is the number of items in processing: handed out, and not
-	// Done.
-	Processing int
+	Shards     int // the number of shards
+	Ready      int // the depth of the queue: the number of ready items
+	Delayed    int // items whose delay is running, also if ready or in processing
+	Processing int // items in processing: handed out, and not Done
 	// Held is the number of distinct items that the queue holds, in any state.
 	// Those that are neither ready nor in processing are delayed.
-	Held int
-	// Groups is the number of groups that have items.
-	Groups int
+	Held   int
+	Groups int // the number of groups that have items
 	// Throttled is the number of groups whose ready items are not handed out,
 	// because the group is at its limit, waits for its rate, or is paused.
 	// ThrottledByRate and ThrottledByPause are parts of that number.
 	Throttled, ThrottledByRate, ThrottledByPause int
-	// Paused reports that the queue is paused.
-	Paused bool
-	// Rate is the rate of the queue.
-	Rate Rate
+	Paused                                       bool // the queue is paused
+	Rate                                         Rate // of the queue
 	// Added counts the adds that asked for a run: the item was neither ready
 	// nor dirty. A delay counts when it expires.
 	Added uint64
-	// Done counts the processings that have ended, with success or without.
-	Done uint64
+	Done  uint64 // processings that have ended, with success or without
 	// Deduplicated counts the adds that a run to come serves anyway, and those
 	// that a window refused.
 	Deduplicated uint64
-	// Expired counts the delays that expired.
-	Expired uint64
+	Expired      uint64 // delays that expired
 	// Dropped counts the adds after a shutdown began, and the delayed items
 	// that the shutdown dropped.
-	Dropped uint64
-	// Canceled counts the calls of Cancel that canceled something.
-	Canceled uint64
-	// OverCapacity counts the items that Add and the like took in beyond the
-	// capacity.
-	OverCapacity uint64
-	// Rejected counts the adds of items that are not equal to themselves.
-	Rejected uint64
-	// Misused counts the Dones of items that were not in processing.
-	Misused uint64
+	Dropped      uint64
+	Canceled     uint64 // calls of Cancel that canceled something
+	OverCapacity uint64 // items that Add and the like took in beyond the capacity
+	Rejected     uint64 // adds of items that are not equal to themselves
+	Misused      uint64 // Dones of items that were not in processing
 	// Discarded counts the items that workers discarded because they had failed
 	// for good. It does not count those that the end of the queue left undone.
 	Discarded uint64
 	// Outages counts the outages: five failed attempts of workers or more, with
-	// no success between them. Errors that are permanent, and so about their
-	// item, do not count. OutageFailures is the number of failed attempts since
-	// the last success while an outage lasts, and otherwise 0.
+	// no success between them. Permanent errors do not count. OutageFailures is
+	// the number of failures of the outage that lasts, and otherwise 0.
 	Outages        uint64
 	OutageFailures int
-	// Capacity is the greatest number of items, or 0 if there is no limit.
-	Capacity int
+	Capacity       int // the greatest number of items, or 0 if there is no limit
 	// Limited is the number of items of which the limiter keeps failures, or -1
 	// if the limiter does not say.
-	Limited int
-	// Parked is the number of consumers that are blocked until an item is
-	// ready.
-	Parked int
-	// Workers is the number of workers of pools.
-	Workers int
-	// ShuttingDown reports that a shutdown has begun.
+	Limited      int
+	Parked       int // consumers that are blocked until an item is ready
+	Workers      int // workers of pools
 	ShuttingDown bool
-	// NextDue is when the next delay expires, to the tick. It may be too early
-	// if that delay was canceled or put off, or while windows are open.
-	//
-	// It is zero if no delay is running.
+	// NextDue is when the next delay expires, to the tick, or zero if no delay
+	// is running. It may be too early if that delay was canceled or put off, or
+	// while windows are open.
 	NextDue time.Time
-	// Closed reports that no item is handed out now, because the queue is
-	// paused or its rate is reached.
-	Closed bool
+	Closed  bool // no item is handed out now: the queue is paused or at its rate
 	// NextToken is the earliest moment at which the queue or a throttled group
 	// gets a token of its rate, or at which the pause of a group ends. It may
-	// be too early.
-	//
-	// It is zero if no ready item waits for that.
+	// be too early. It is zero if no ready item waits for that.
 	NextToken time.Time
-	// PerShard counts the items of each shard, by its number.
-	PerShard []Shard
+	PerShard  []Shard // by the number of the shard
 	// Priorities counts the ready items of each priority that has some, the
-	// highest first.
-	//
-	// It is nil while all items have the priority 0. It is also nil while the
-	// ready items of a shard have more than 256 priorities, counted for each
-	// group alone.
+	// highest first. It is nil while all items have the priority 0, and while a
+	// shard has more than 256 priorities, counted for each group alone.
 	Priorities []Priority
-	// Metrics has the figures that a queue keeps only if asked to, or is nil.
-	Metrics *Metrics
-	// Values counts the values of a coalescer. It is nil for other queues.
-	Values *Values
+	Metrics    *Metrics // nil unless the queue is asked for them
+	Values     *Values  // of a coalescer, or else nil
 }
 
 // String returns the state in a line, such as
@@ -111,7 +78,6 @@ func (s Stats) String() string {
 		thousands(uint64(s.Processing)), thousands(uint64(s.Delayed)), thousands(s.Done))
 }
 
-// thousands writes a number with commas.
 func thousands(n uint64) string {
 	text := strconv.FormatUint(n, 10)
 	for at := len(text) - 3; at > 0; at -= 3 {
@@ -120,9 +86,9 @@ func thousands(n uint64) string {
 	return text
 }
 
-// Skew returns the adds of the busiest shard divided by the mean of all shards.
-// It is 1 if all are alike, and the number of shards if one had all adds. It is
-// 0 if nothing was added.
+// Skew returns the adds of the busiest shard divided by the mean of all shards:
+// 1 if all are alike, and the number of shards if one had all adds. It is 0 if
+// nothing was added.
 func (s *Stats) Skew() float64 {
 	busiest := uint64(0)
 	for i := range s.PerShard {
@@ -132,4 +98,96 @@ func (s *Stats) Skew() float64 {
 		return 0
 	}
 	return float64(busiest) * float64(len(s.PerShard)) / float64(s.Added)
+}
+
+// Shard counts the items of one shard.
+type Shard struct {
+	// Ready, Processing, Delayed and Held count items: those that are ready, in
+	// processing, delayed, and all distinct ones. A delayed item may be ready
+	// or in processing as well.
+	Ready, Processing, Delayed, Held int
+	Added                            uint64 // adds that asked for a run
+	// OldestReady is how long the first ready item, of the highest priority,
+	// has been ready, to the tick. With groups, it is the longest of at most 64
+	// groups. OldestProcessing is that of the items in processing. They are 0
+	// if there is none, or the queue keeps no ages.
+	OldestReady, OldestProcessing time.Duration
+}
+
+// Group counts the items of one group.
+type Group struct {
+	Group string // its name
+	// Held is the number of its items, Ready of those that are ready, and
+	// Processing of those in processing. The others are delayed.
+	Held, Ready, Processing int
+	// Weight is the number of its items that are handed out in its turn. It is
+	// 0 if the group was paused before its first item.
+	Weight int
+	Limit  int // of its items in processing at once, or 0 if there is none
+	Rate   Rate
+	// Paused reports that the group is paused. Then PausedUntil is when the
+	// pause ends, or zero if it does not end by itself.
+	Paused      bool
+	PausedUntil time.Time
+	// Throttled reports that the group has ready items, but none is handed out.
+	// Reason says why.
+	Throttled bool
+	Reason    Throttling
+	// Oldest is when its first ready item, of the highest priority, became
+	// ready, to the tick. It is zero if nothing is ready, or the queue keeps no
+	// ages.
+	Oldest time.Time
+	Shard  int // the number of its shard
+}
+
+// Priority counts the ready items of one priority.
+type Priority struct{ Priority, Ready int }
+
+// Metrics are the figures that a queue keeps only if it is asked to. Depth,
+// Retries, QueueDuration, WorkDuration, Unfinished and LongestRunning have the
+// meaning that they have in client-go's workqueue.
+type Metrics struct {
+	// Depth is the number of ready and of dirty items. A dirty item becomes
+	// ready at its Done.
+	Depth, Dirty int
+	// Retries counts the adds that named a delay or asked the limiter for one,
+	// whatever the delay was. Backoffs counts those that asked the limiter,
+	// because work had failed. Neither changes after a shutdown has begun.
+	Retries, Backoffs uint64
+	// QueueDuration is how long items waited to be handed out. It starts with
+	// the first add that the run serves, so it includes the time that the item
+	// was in processing before.
+	QueueDuration Histogram
+	WorkDuration  Histogram // how long items were in processing, until their Done
+	// Delay is how long the positive delays were that were asked for. Each call
+	// counts, also if the item was delayed already.
+	Delay Histogram
+	// Unfinished is how long the items in processing have been so, added
+	// together. LongestRunning is the time of the longest. After a shutdown has
+	// begun, neither changes any more, as in client-go.
+	Unfinished, LongestRunning time.Duration
+	// Attempts has how long the attempts of a worker.Pool took, by their
+	// results, in real time. An item of a batch has the duration of the whole
+	// batch.
+	Attempts Attempts
+}
+
+// Values count the pending values of a coalescer: see package coalesce.
+type Values struct {
+	Keys int // with a pending value
+	// Lingering is the number of keys that wait for more values, because of
+	// Options.Linger. Keys whose wait has ended, and that no Take has returned
+	// yet, may count too if the queue has other delays.
+	Lingering int
+	// Weight is the total weight of the pending values. It equals Keys unless
+	// the coalescer weighs its values. Capacity is the greatest weight that
+	// TryPut and PutContext allow, or 0 if there is no limit.
+	Weight, Capacity int
+	// Put counts the values that were accepted, and Merged those of them whose
+	// key had a pending value.
+	Put, Merged uint64
+	// OverCapacity counts how often the capacity was exceeded: by a Put, by a
+	// value that was given back, or by a value that weighs more since a merge.
+	// One Put may count more than once.
+	OverCapacity uint64
 }

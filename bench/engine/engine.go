@@ -29,21 +29,18 @@ func newQueue(shards int) *shardq.Queue[string] {
 	return shardq.MustNew(shardq.Options[string]{Shards: shards})
 }
 
-// HeapQueue returns the engine of package heapqueue.
 func HeapQueue() workload.Engine {
 	return workload.Engine{Name: "heapqueue", Shards: 1, New: func() workload.Queue {
 		return heapqueue.New(heapqueue.Options[string]{})
 	}}
 }
 
-// Floor returns the engine of package floor for a number of keys.
 func Floor(keys int) workload.Engine {
 	shards := shard.DefaultShards()
 	return workload.Engine{Name: "floor", Shards: shards, New: func() workload.Queue { return floor.New(shards, keys) }}
 }
 
-// claims returns the engine of queues whose consumers take and end a number of
-// items at once, by claims.
+// claims returns the engine of queues whose consumers use claims.
 func claims(name string, shards, batch int) workload.Engine {
 	return workload.Engine{Name: name, Shards: shards, New: func() workload.Queue {
 		q := newQueue(shards)
@@ -56,7 +53,6 @@ func claims(name string, shards, batch int) workload.Engine {
 
 type oneByOne struct{ *shardq.Queue[string] }
 
-// Taker implements [workload.Taker].
 func (q oneByOne) Taker() func(dst []string) int {
 	return func(dst []string) int {
 		claim, err := q.Claim(context.Background())
@@ -74,10 +70,8 @@ type inBatches struct {
 	batch int
 }
 
-// AddAll implements [workload.BatchAdder].
 func (q inBatches) AddAll(keys []string) { q.AddBatch(keys, shardq.AddOptions{}) }
 
-// Taker implements [workload.Taker]. The returned function keeps its buffer.
 func (q inBatches) Taker() func(dst []string) int {
 	claims := make([]worker.Claim[string], q.batch)
 	return func(dst []string) int {

@@ -13,14 +13,10 @@ import (
 )
 
 const (
-	// tick is the resolution of delays, and ticks the number of ticks that a
-	// shard keeps apart.
-	tick  = time.Millisecond
-	ticks = 256
-	// quantum is the number of keys that a consumer takes from a shard.
-	quantum = 8
-	// rowBits is the number of shards whose ready bits share a cache line.
-	rowBits = 16
+	tick    = time.Millisecond // the resolution of delays
+	ticks   = 256              // that a shard keeps apart
+	quantum = 8                // keys that a consumer takes from a shard
+	rowBits = 16               // shards whose ready bits share a cache line
 )
 
 // A Queue is made by [New].
@@ -32,8 +28,7 @@ type Queue struct {
 	slots   uint64 // of a shard, less 1
 	start   time.Time
 	stopped atomic.Bool
-	// armed is when timer is due, in nanoseconds after start.
-	armed atomic.Int64
+	armed   atomic.Int64 // when timer is due, in nanoseconds after start
 
 	mu      sync.Mutex // guards the fields below
 	timer   *time.Timer
@@ -80,7 +75,6 @@ func (q *Queue) lock(key string, stamp int64) *shard {
 	return sh
 }
 
-// Add makes the key ready.
 func (q *Queue) Add(key string) {
 	sh := q.lock(key, 1)
 	q.push(sh, key)
@@ -154,7 +148,6 @@ func (q *Queue) push(sh *shard, key string) {
 	sh.count++
 }
 
-// Len returns the number of ready keys.
 func (q *Queue) Len() (n int) {
 	for i := range q.shards {
 		sh := &q.shards[i]
@@ -189,14 +182,14 @@ func (q *Queue) AddAfter(key string, delay time.Duration) {
 	}
 	sh.mu.Unlock()
 	if due < q.armed.Load() {
-		q.mu.Lock()
-		defer q.mu.Unlock()
 		q.arm(due)
 	}
 }
 
 // arm sets the timer if it is due later.
 func (q *Queue) arm(due int64) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
 	if due >= q.armed.Load() {
 		return
 	}

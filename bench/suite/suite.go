@@ -15,15 +15,11 @@ import (
 
 // A Benchmark is the same work for every engine.
 type Benchmark struct {
-	Name string
-	// Metric is the figure that the report shows: "ns/op", or one that Run
-	// reports.
-	Metric string
-	// Keys is the number of keys, and N that of operations in the report.
-	Keys, N int
-	// Delays says that the engine needs AddAfter.
-	Delays bool
-	Run    func(b *testing.B, e workload.Engine)
+	Name    string
+	Metric  string // that the report shows: "ns/op", or one that Run reports
+	Keys, N int    // N is the number of operations in the report
+	Delays  bool   // the engine needs AddAfter
+	Run     func(b *testing.B, e workload.Engine)
 }
 
 // Takes reports whether an engine can do the work in reasonable time.
@@ -38,7 +34,6 @@ func (bm Benchmark) Takes(e workload.Engine) bool {
 	return e.MaxKeys == 0 || bm.Keys <= e.MaxKeys
 }
 
-// Label names an engine.
 func Label(e workload.Engine) string { return fmt.Sprintf("engine=%s/shards=%d", e.Name, e.Shards) }
 
 // Run runs the benchmarks whose names begin with prefix, over all engines.
@@ -59,36 +54,28 @@ func Run(b *testing.B, prefix string, engines []workload.Engine) {
 }
 
 // All returns the benchmarks, with small sizes if the flag -short is set.
-func All() (all []Benchmark) {
-	many, counts := 1_000_000, []goroutines{{1, 1}, {8, 8}, {64, 64}}
+func All() []Benchmark {
+	many, one, eight, sixtyFour := 1_000_000, goroutines{1, 1}, goroutines{8, 8}, goroutines{64, 64}
 	if testing.Short() {
 		many = 100_000
 	}
-	all = append(all, cycle(1000, false), cycle(1000, true), cycle(many, true))
-	for _, c := range counts {
-		all = append(all, closed(1<<16, c))
+	return []Benchmark{
+		cycle(1000, false), cycle(1000, true), cycle(many, true),
+		closed(1<<16, one), closed(1<<16, eight), closed(1<<16, sixtyFour), closed(many, sixtyFour),
+		open("uniform", eight), open("zipf", eight), open("hot", eight),
+		addAfter(0), addAfter(many), delayedCycle(many / 2), lateness(), memory(many), order(100), order(10_000),
 	}
-	all = append(all, closed(many, counts[2]))
-	for _, stream := range []string{"uniform", "zipf", "hot"} {
-		all = append(all, open(stream, counts[1]))
-	}
-	all = append(all, addAfter(0), addAfter(many), delayedCycle(many/2), lateness(), memory(many))
-	for _, backlog := range []int{100, 10_000} {
-		all = append(all, order(backlog))
-	}
-	return all
 }
 
-// Count formats a number for the name of a benchmark: 64k for 65536, 1M for a
-// million.
+// Count formats a number for a name: 64k for 65536, 1M for a million.
 func Count(n int) string {
-	switch {
-	case n >= 1_000_000 && n%1_000_000 == 0:
-		return fmt.Sprintf("%dM", n/1_000_000)
-	case n >= 1000 && n%1000 == 0:
-		return fmt.Sprintf("%dk", n/1000)
-	case n >= 1024 && n%1024 == 0:
-		return fmt.Sprintf("%dk", n/1024)
+	for _, unit := range []struct {
+		size int
+		name string
+	}{{1_000_000, "M"}, {1000, "k"}, {1024, "k"}} {
+		if n >= unit.size && n%unit.size == 0 {
+			return fmt.Sprint(n/unit.size) + unit.name
+		}
 	}
 	return fmt.Sprint(n)
 }
@@ -121,7 +108,6 @@ func cycle(keys int, beside bool) Benchmark {
 	}
 }
 
-// goroutines are the numbers of producers and consumers.
 type goroutines struct{ producers, consumers int }
 
 func (c goroutines) String() string {
@@ -164,7 +150,6 @@ func open(stream string, c goroutines) Benchmark {
 	}
 }
 
-// load returns a load of b.N items, whose warm-up is not measured.
 func (c goroutines) load(b *testing.B, warmup int) workload.Load {
 	b.ReportAllocs()
 	return workload.Load{Producers: c.producers, Consumers: c.consumers, Warmup: warmup, Items: b.N, Warm: b.ResetTimer}

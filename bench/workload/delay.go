@@ -6,15 +6,13 @@ import (
 	"time"
 )
 
-// DelayedKeys are keys whose delays are so long that none expires. Each call
-// moves a key to an earlier deadline.
+// DelayedKeys are keys whose delays are so long that none expires.
 type DelayedKeys struct {
 	queue DelayingQueue
 	keys  []string
 	calls int
 }
 
-// NewDelayedKeys delays the keys.
 func NewDelayedKeys(q DelayingQueue, keys []string) *DelayedKeys {
 	p := &DelayedKeys{queue: q, keys: Shuffled(keys)}
 	p.Reschedule(len(keys))
@@ -43,8 +41,7 @@ func delayOf(position, round int) time.Duration {
 // DelayedCycle takes each key through AddAfter, its expiry, Get and Done. It
 // returns the time until all are done, and shuts the queue down.
 func DelayedCycle(q DelayingQueue, keys []string, delays []time.Duration, workers int) time.Duration {
-	var running sync.WaitGroup
-	var left sync.WaitGroup
+	var running, left sync.WaitGroup
 	left.Add(len(keys))
 	start := time.Now()
 	for w := range workers {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/bits"
 	"math/rand/v2"
+	"slices"
 	"time"
 )
 
@@ -21,7 +22,7 @@ func newRandom() *rand.Rand { return rand.New(rand.NewPCG(20240229, 20240229)) }
 
 // Shuffled returns a copy of the keys in random order.
 func Shuffled(keys []string) []string {
-	shuffled := append([]string(nil), keys...)
+	shuffled := slices.Clone(keys)
 	newRandom().Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
 	return shuffled
 }
@@ -36,8 +37,7 @@ func Delays(n int, within time.Duration) []time.Duration {
 	return delays
 }
 
-// A Stream is a sequence of keys that repeats itself. Its length is a power of
-// two.
+// A Stream repeats a sequence of keys. Its length is a power of two.
 type Stream []string
 
 // At returns the key at position i of the endless sequence.
@@ -50,8 +50,7 @@ func Uniform(keys []string) Stream {
 }
 
 // Zipf returns a stream that draws the k-th most frequent key with a
-// probability proportional to (k+1)^-1.1. Of 64k keys, the first has about an
-// eighth.
+// probability proportional to (k+1)^-1.1.
 func Zipf(keys []string) Stream {
 	zipf := rand.NewZipf(newRandom(), 1.1, 1, uint64(len(keys)-1))
 	return fill(Shuffled(keys), func() int { return int(zipf.Uint64()) })

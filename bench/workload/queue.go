@@ -1,7 +1,5 @@
 // Package workload has the work that benchmarks give to queues of string keys:
 // cycles, traffic, delays, and measures of memory and order. It knows no queue.
-//
-// Keys are made beforehand, and warm-ups are not measured.
 package workload
 
 import "time"
@@ -21,32 +19,23 @@ type DelayingQueue interface {
 	AddAfter(key string, duration time.Duration)
 }
 
-// A Taker takes keys and ends them in another way than by Get and Done, such as
-// by claims. Workloads then use that way.
+// A Taker takes and ends keys in another way than by Get and Done, such as by
+// claims. The function, for one consumer, takes and ends up to len(dst) keys, or
+// returns 0 after a shutdown.
 type Taker interface {
-	// Taker returns a function for one consumer. It takes and ends at least one
-	// key and at most len(dst), or returns 0 after a shutdown.
 	Taker() func(dst []string) (n int)
 }
 
-// A BatchAdder adds many keys at once.
 type BatchAdder interface{ AddAll(keys []string) }
 
 // An Engine makes queues of one kind.
 type Engine struct {
-	// Name is the engine's name in reports, such as shardq or client-go.
-	Name string
-	// Shards is the number of shards of its queues, or 1 if it has none.
-	Shards int
-	// MaxKeys limits the keys, and so the time, of a slow engine.
-	//
-	// If zero, there is no limit.
-	MaxKeys int
-	// New makes an empty queue.
-	New func() Queue
+	Name    string // in reports, such as shardq or client-go
+	Shards  int    // of its queues, or 1 if it has none
+	MaxKeys int    // of a slow engine, or 0 for no limit
+	New     func() Queue
 }
 
-// takerOf returns a function that takes and ends keys.
 func takerOf(q Queue) func(dst []string) (n int) {
 	if t, ok := q.(Taker); ok {
 		return t.Taker()
@@ -70,5 +59,24 @@ func AddAll(q Queue, keys []string) {
 	}
 	for _, key := range keys {
 		q.Add(key)
+	}
+}
+
+// Cycle takes one key after the other through Add, Get and Done. The queue is
+// otherwise as it was.
+func Cycle(q Queue, stream Stream, items int) {
+	take, one := takerOf(q), make([]string, 1)
+	for i := range items {
+		q.Add(stream.At(i))
+		take(one)
+	}
+}
+
+// Rotate takes ready keys and adds them again.
+func Rotate(q Queue, items int) {
+	take, one := takerOf(q), make([]string, 1)
+	for range items {
+		take(one)
+		q.Add(one[0])
 	}
 }

@@ -6,45 +6,31 @@ import (
 	"time"
 )
 
-// batchSize is the number of keys that consumers return, and producers add, at
-// once.
-const batchSize = 64
+const batchSize = 64 // keys that consumers return, and producers add, at once
 
-// A Load says how many goroutines pass items through a queue, and how many
-// items.
+// A Load says how many goroutines pass how many items through a queue.
 type Load struct {
 	Producers, Consumers int
-	// Warmup is the number of items that are done before the measurement, and
-	// Items the number that must be done after that.
-	Warmup, Items int
-	// Warm, if not nil, is called when the measurement starts.
-	Warm func()
+	Warmup, Items        int    // to be done before the measurement, and during it
+	Warm                 func() // is called when the measurement starts; or nil
 }
 
-// Traffic is the result of a Load.
+// Traffic is the result of a Load, without the warm-up. Consumers count in
+// batches, so a few more items than it asks for may be Completed. Deduplicated
+// adds found their key in the queue already.
 type Traffic struct {
-	// Elapsed is the time for the items, without the warm-up.
-	Elapsed time.Duration
-	// Completed is the number of items that passed from Add through Get to Done
-	// in that time. Consumers count in batches, so it may be a little more than
-	// the load asks for.
-	Completed int
-	// Deduplicated is the number of adds, in that time, that found their key in
-	// the queue already.
-	Deduplicated int
+	Elapsed                 time.Duration
+	Completed, Deduplicated int
 }
 
-// NanosecondsPerItem returns the time for each completed item.
 func (t Traffic) NanosecondsPerItem() float64 {
 	return float64(t.Elapsed.Nanoseconds()) / float64(t.Completed)
 }
 
-// DeduplicatedPerItem returns the number of deduplicated adds for each
-// completed item.
 func (t Traffic) DeduplicatedPerItem() float64 { return float64(t.Deduplicated) / float64(t.Completed) }
 
-// Open is traffic whose producers never wait. Keys accumulate until all are in
-// the queue, and further adds are deduplicated. Open shuts the queue down.
+// Open is traffic whose producers never wait: once all keys are in the queue,
+// adds are deduplicated. Open shuts the queue down.
 func Open(q Queue, stream Stream, load Load) Traffic {
 	batch := batchSize
 	if len(stream) == 1 {
@@ -52,9 +38,8 @@ func Open(q Queue, stream Stream, load Load) Traffic {
 	}
 	r := newRun(q, load)
 	for p := range load.Producers {
-		first := p * len(stream) / load.Producers
 		r.workers.Go(func() {
-			for i := first; !r.stopped.Load(); i += batchSize {
+			for i := p * len(stream) / load.Producers; !r.stopped.Load(); i += batchSize {
 				for j := range batchSize {
 					q.Add(stream.At(i + j))
 				}
@@ -65,10 +50,9 @@ func Open(q Queue, stream Stream, load Load) Traffic {
 	return r.consume(batch, func([]string) {})
 }
 
-// Closed is traffic in which every key is in one place: in the queue, or with a
-// goroutine that is about to add it. Consumers return keys that are done to the
-// producers, so no add is deduplicated. There must be more than 64 keys for
-// each goroutine, because that many stay there. Closed shuts the queue down.
+// Closed is traffic whose consumers return keys that are done to the producers,
+// so no add is deduplicated. There must be more than 64 keys for each goroutine,
+// because that many stay there. Closed shuts the queue down.
 func Closed(q Queue, keys []string, load Load) Traffic {
 	r := newRun(q, load)
 	AddAll(q, keys)
@@ -113,7 +97,6 @@ type counter struct {
 	_ [120]byte
 }
 
-// A reading is what was counted at a moment.
 type reading struct {
 	time                    time.Time
 	completed, added, ready int64
@@ -125,8 +108,7 @@ func newRun(q Queue, load Load) *run {
 	return r
 }
 
-// consume starts the consumers, which pass full batches on, and waits for the
-// end.
+// consume starts the consumers, which pass full batches on, and waits.
 func (r *run) consume(batch int, pass func(done []string)) Traffic {
 	for range r.load.Consumers {
 		r.workers.Go(func() {

@@ -47,13 +47,10 @@ type controller struct {
 func newController(config config, log *log.Logger) (c *controller, err error) {
 	c = &controller{config: config, log: log, desired: map[key]int{}, observed: map[key]int{}}
 	c.queue, err = shardq.New(shardq.Options[key]{
-		Name:        "controller",
-		RateLimiter: limiter.NewExponential[key](5*time.Millisecond, 500*time.Millisecond),
-		// Endless changes would keep the list waiting forever. One in 16 Gets
-		// therefore serves the lower priority.
-		LowPriorityInterval: 16,
-		// Each tenant has its turn, however many items another has. It always
-		// finds some workers that are not stuck in the objects of another.
+		Name:                "controller",
+		RateLimiter:         limiter.NewExponential[key](5*time.Millisecond, 500*time.Millisecond),
+		LowPriorityInterval: 16, // endless changes would keep the list waiting forever
+		// Each tenant has its turn, and no one occupies all workers.
 		Group:       func(k key) string { return k.tenant },
 		GroupPolicy: func(string) shardq.GroupPolicy { return shardq.GroupPolicy{Limit: max(1, config.workers*3/4)} },
 		StuckAfter:  stuckAfter,
@@ -83,16 +80,14 @@ func (c *controller) run(ctx context.Context) error {
 	return workers.Run(ctx)
 }
 
-// list adds an object, although it may not have changed. A controller knows
-// nothing of the time before its start, and begins with all objects.
+// list adds an object, although it may not have changed since the last run.
 func (c *controller) list(k key) {
 	c.desired[k] = 1
 	c.queue.AddWith(k, shardq.AddOptions{Priority: lowPriority})
 }
 
 // change changes the desired state, and then adds the key. In this order, the
-// worker that gets the key later sees the change. If the key is in the queue
-// already, that is enough. If a worker has it, it runs once more afterwards.
+// worker that gets the key later sees the change.
 func (c *controller) change(k key) {
 	c.mu.Lock()
 	c.desired[k]++
@@ -101,8 +96,7 @@ func (c *controller) change(k key) {
 	c.queue.Add(k)
 }
 
-// reconcile reads both states of an object, and makes them equal. One change or
-// a hundred lead to the same call. The queue never gives a key to two workers at
+// reconcile makes both states of an object equal. No two workers have a key at
 // once, so that nothing here needs a lock on the object.
 func (c *controller) reconcile(ctx context.Context, k key) error {
 	if _, twice := c.working.LoadOrStore(k, true); twice {
@@ -123,8 +117,7 @@ func (c *controller) reconcile(ctx context.Context, k key) error {
 	return worker.RequeueAfter(resyncEvery) // no failure: just look again
 }
 
-// call simulates the API. It is slow, and fails at times. The first call for one
-// object ignores its context, as a client without a deadline of its own does.
+// call simulates the API. The first call for one object ignores its context.
 func (c *controller) call(ctx context.Context, k key, generation int) error {
 	if c.calls.Add(1); k == stuckKey && c.hung.CompareAndSwap(false, true) {
 		time.Sleep(c.config.stuck)

@@ -34,7 +34,6 @@ const (
 // stuckKey is the object whose first call takes as long as -stuck says.
 var stuckKey = key{"tenant-1", "object-7"}
 
-// config has the values of the flags.
 type config struct {
 	duration, patience, stuck time.Duration
 	objects, workers, flood   int
@@ -48,8 +47,8 @@ func main() {
 	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// run is the whole program, and returns the exit code: 1 if an object is not in
-// its desired state, and 2 if a flag is unusable.
+// run is the whole program. It returns 1 if an object is not in its desired
+// state, and 2 if a flag is unusable.
 func run(ctx context.Context, arguments []string, stdout, stderr io.Writer) int {
 	var o config
 	flags := flag.NewFlagSet("controller", flag.ContinueOnError)
@@ -87,7 +86,6 @@ func run(ctx context.Context, arguments []string, stdout, stderr io.Writer) int 
 	return c.report(stdout)
 }
 
-// serve serves the live page of the queue until the program ends.
 func serve(address string, queue shardq.Inspector, logger *log.Logger) error {
 	page, err := debugpage.New(debugpage.Options{Title: "controller", Queues: []shardq.Inspector{queue}})
 	if err != nil {
@@ -101,7 +99,6 @@ func serve(address string, queue shardq.Inspector, logger *log.Logger) error {
 	return err
 }
 
-// work runs the controller beside the tenants, until the duration or ctx ends.
 func (c *controller) work(ctx context.Context) error {
 	for tenant := range tenants {
 		for i := range c.objects(tenant) {
@@ -119,11 +116,11 @@ func (c *controller) work(ctx context.Context) error {
 		select {
 		case <-changes:
 			for tenant := 1; tenant < tenants; tenant++ {
-				c.change(objectOf(tenant, rand.IntN(c.objects(tenant))))
+				c.change(c.object(tenant))
 			}
 		case <-flood:
 			for range c.config.flood {
-				c.change(objectOf(0, rand.IntN(c.objects(0))))
+				c.change(c.object(0))
 			}
 		case <-progress:
 			now := c.queue.Stats()
@@ -137,7 +134,9 @@ func (c *controller) work(ctx context.Context) error {
 	return <-ended
 }
 
-// objects returns the number of objects of a tenant. Tenant 0 floods.
+// object returns one of a tenant's objects at random. Tenant 0 floods.
+func (c *controller) object(tenant int) key { return objectOf(tenant, rand.IntN(c.objects(tenant))) }
+
 func (c *controller) objects(tenant int) int {
 	if tenant == 0 {
 		return 10 * c.config.objects
@@ -146,14 +145,13 @@ func (c *controller) objects(tenant int) int {
 }
 
 func objectOf(tenant, n int) key {
-	name := fmt.Sprintf("object-%d", n)
-	if tenant == 0 {
-		return key{"flood", name}
+	name := "flood"
+	if tenant > 0 {
+		name = fmt.Sprintf("tenant-%d", tenant)
 	}
-	return key{fmt.Sprintf("tenant-%d", tenant), name}
+	return key{name, fmt.Sprintf("object-%d", n)}
 }
 
-// report prints the result, and returns the exit code.
 func (c *controller) report(stdout io.Writer) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()

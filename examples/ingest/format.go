@@ -15,14 +15,12 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// A format reads a file, and reports each key and each malformed record. It
-// returns an error if it does not come to the end.
+// A format reports each key and each malformed record of a file. It returns an
+// error if it does not come to the end.
 type format func(file *bufio.Reader, out *reader) error
 
-// formats has the names of the formats.
 var formats = []string{"go", "lines", "ndjson"}
 
-// formatOf returns the name of the format that a file's name implies.
 func formatOf(path string) string {
 	switch strings.ToLower(filepath.Ext(path)) {
 	case ".go":
@@ -33,8 +31,6 @@ func formatOf(path string) string {
 	return "lines"
 }
 
-// newFormat returns the format of that name, or an error if it does not accept
-// the key.
 func newFormat(name, key string) (format, error) {
 	switch {
 	case name == "go" && key != "":
@@ -51,8 +47,7 @@ func newFormat(name, key string) (format, error) {
 	return newMatch(key)
 }
 
-// readGo reads a file of Go. Each lexical error, as some of the Go compiler's
-// test data has on purpose, is a malformed record.
+// readGo reads a file of Go. Each lexical error is a malformed record.
 func readGo(file *bufio.Reader, out *reader) error {
 	text, err := io.ReadAll(file)
 	if err != nil {
@@ -76,8 +71,7 @@ func readGo(file *bufio.Reader, out *reader) error {
 	}
 }
 
-// blank is the reason of a line that is no record.
-const blank = "blank"
+const blank = "blank" // the reason of a line that is no record
 
 // byLine returns a format whose records are lines, ended by "\n" or "\r\n". The
 // function finds the key of a line, or returns the reason why there is none.
@@ -97,7 +91,6 @@ func byLine(find func(line []byte) (key []byte, reason string)) format {
 	}
 }
 
-// newMatch returns the format of lines whose key is a group of an expression.
 func newMatch(expression string) (format, error) {
 	pattern, err := regexp.Compile(expression)
 	if err != nil {
@@ -115,8 +108,7 @@ func newMatch(expression string) (format, error) {
 	}), nil
 }
 
-// findJSON returns the key at the path of a JSON value. It keeps numbers as they
-// are written: 1.0 and 1 are two keys.
+// findJSON keeps numbers as they are written: 1.0 and 1 are two keys.
 func findJSON(line []byte, path string) (key []byte, reason string) {
 	found := gjson.GetBytes(line, path)
 	switch {

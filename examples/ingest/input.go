@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"cmp"
 	"context"
 	"errors"
@@ -11,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 )
 
 // An input is everything that the program reads.
@@ -22,7 +24,6 @@ type input struct {
 	stdin  io.Reader // nil if there are files
 }
 
-// openInput finds the files of the input and their format.
 func openInput(config config, stdin io.Reader) (i input, err error) {
 	i = input{name: config.input, kind: config.format}
 	if i.name == "" {
@@ -41,8 +42,8 @@ func openInput(config config, stdin io.Reader) (i input, err error) {
 	return i, err
 }
 
-// goSource returns the source directory of the Go installation. The go command
-// knows it, but a program that was built with -trimpath does not.
+// goSource asks the go command, because a program that was built with -trimpath
+// does not know its source directory.
 func goSource() (string, error) {
 	output, err := exec.Command("go", "env", "GOROOT").Output()
 	if err != nil {
@@ -51,7 +52,6 @@ func goSource() (string, error) {
 	return filepath.Join(strings.TrimSpace(string(output)), "src"), nil
 }
 
-// find lists a file, or the files below a directory that belong to the format.
 func (i *input) find() error {
 	info, err := os.Stat(i.name)
 	if err != nil {
@@ -64,9 +64,7 @@ func (i *input) find() error {
 	if i.kind == "" {
 		return fmt.Errorf("%s is a directory: choose with -format which of its files to read", i.name)
 	}
-	// Some systems install Go's src as a symbolic link, which WalkDir does not
-	// follow.
-	root, err := filepath.EvalSymlinks(i.name)
+	root, err := filepath.EvalSymlinks(i.name) // Go's src may be a link, which WalkDir does not follow
 	if err != nil {
 		return err
 	}
@@ -106,4 +104,64 @@ func (i *input) open(ctx context.Context, path string) (io.ReadCloser, error) {
 	}()
 	context.AfterFunc(ctx, func() { in.CloseWithError(errors.New("interrupted")) })
 	return out, nil
+}
+
+// readAll reads until the end of the input or of the context.
+func (j *job) readAll() {
+	var readers sync.WaitGroup
+	for range j.config.readers {
+		readers.Go(func() {
+			for next := j.files.Add(1); int(next) <= len(j.input.files) && j.ctx.Err() == nil; next = j.files.Add(1) {
+				r := &reader{job: j, name: j.input.files[next-1]}
+				if err := r.readFile(); err != nil && j.ctx.Err() == nil {
+					j.broken.Add(1)
+					j.log.Printf("%q: not read to the end: %v", r.name, err)
+				}
+			}
+		})
+	}
+	readers.Wait()
+}
+
+type reader struct {
+	*job
+	name string
+	file io.Reader
+}
+
+func (r *reader) readFile() error {
+	file, err := r.input.open(r.ctx, r.name)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	r.file = file
+	buffered := bufio.NewReaderSize(r, 256<<10)
+	if mark, _ := buffered.Peek(3); string(mark) == "\ufeff" { // is not part of the text
+		_, _ = buffered.Discard(len(mark))
+	}
+	return r.input.format(buffered, r)
+}
+
+// Read ends with the context.
+func (r *reader) Read(p []byte) (int, error) {
+	if r.ctx.Err() != nil {
+		return 0, context.Cause(r.ctx)
+	}
+	return r.file.Read(p)
+}
+
+// event counts an event before it puts it, so that the tally proves the rest of
+// the program. It does not keep key.
+func (r *reader) event(key []byte) {
+	r.read.add(1, key)
+	r.pipeline.put(r.ctx, string(key))
+}
+
+func (r *reader) badRecord(line int, reason string) {
+	if n := r.malformed.Add(1); n <= 10 {
+		r.log.Printf("malformed: %q:%d: %s", r.name, line, reason)
+	} else if n == 11 {
+		r.log.Print("malformed: more, which are counted but not named")
+	}
 }

@@ -14,20 +14,21 @@ import (
 	"io"
 	"log"
 	"net"
+	"net/http"
 	"os"
 	"os/signal"
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/observe/debugpage"
+	shardqprom "github.com/shardq/shardq/observe/prometheus"
 )
 
-// The exit codes.
-const (
-	exitProven   = 0   // every event that was read is in the database, also after an interrupt
-	exitFailed   = 1   // an event is not, or a file was cut short
-	exitUnusable = 2   // a flag, the input or the database is unusable: nothing was done
-	exitAborted  = 130 // a second interrupt
-)
+const exitProven, exitFailed, exitUnusable, exitAborted = 0, 1, 2, 130 // see usage
 
 func main() {
 	signals := make(chan os.Signal, 2)
@@ -35,8 +36,8 @@ func main() {
 	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr, signals))
 }
 
-// run is the whole program, and returns the exit code. The first signal stops
-// the reading. The second ends the process.
+// run is the whole program. The first signal stops the reading. The second ends
+// the process.
 func run(arguments []string, stdin io.Reader, stdout, stderr io.Writer, signals <-chan os.Signal) int {
 	logger := log.New(stderr, "ingest: ", 0)
 	config, err := parseFlags(arguments, stderr)
@@ -62,7 +63,6 @@ func run(arguments []string, stdin io.Reader, stdout, stderr io.Writer, signals 
 	return job.run(stdout)
 }
 
-// A job is one run of the program.
 type job struct {
 	config   config
 	log      *log.Logger
@@ -77,11 +77,9 @@ type job struct {
 	files, malformed, broken atomic.Int64 // that were read
 }
 
-// newJob opens the input, and then the database.
-func newJob(config config, stdin io.Reader, logger *log.Logger) (*job, error) {
-	j := &job{config: config, log: logger}
+func newJob(config config, stdin io.Reader, logger *log.Logger) (j *job, err error) {
+	j = &job{config: config, log: logger}
 	j.ctx, j.stop = context.WithCancelCause(context.Background())
-	var err error
 	if j.input, err = openInput(config, stdin); err != nil {
 		return nil, err
 	}
@@ -98,7 +96,6 @@ func newJob(config config, stdin io.Reader, logger *log.Logger) (*job, error) {
 	return j, err
 }
 
-// run reads and writes, proves the result, and returns the exit code.
 func (j *job) run(stdout io.Writer) int {
 	j.log.Printf("reading %q (%s) as %s", j.input.name, plural(len(j.input.files), "file"), j.input.kind)
 	j.log.Printf("writing to %q, run %d", j.sink.path, j.sink.run)
@@ -121,4 +118,21 @@ func (j *job) run(stdout io.Writer) int {
 	end()
 	r.failure = errors.Join(j.sink.finish(j.read.events.Load()), r.readBack())
 	return r.conclude(stdout)
+}
+
+// serve serves the live page and /metrics.
+func serve(listener net.Listener, queue shardq.Inspector) *http.Server {
+	page, err := debugpage.New(debugpage.Options{Title: "ingest", Queues: []shardq.Inspector{queue}})
+	collector, err2 := shardqprom.NewCollector(shardqprom.Options{}, queue)
+	if err = errors.Join(err, err2); err != nil {
+		panic(err) // the options are fixed
+	}
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collector)
+	mux := http.NewServeMux()
+	mux.Handle("/", page)
+	mux.Handle("/metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
+	go func() { _ = server.Serve(listener) }() // until Close
+	return server
 }

@@ -1,7 +1,7 @@
 package main
 
 // This file is the part of the queue. To use it elsewhere, copy it, and change
-// value, merge, and what store does.
+// value, merge and store.
 
 import (
 	"cmp"
@@ -18,34 +18,28 @@ import (
 )
 
 const (
-	// A key whose write fails is retried after firstRetry, then after twice
-	// that, and so on up to lastRetry. Its later events wait with it.
-	firstRetry = 5 * time.Millisecond
-	lastRetry  = time.Second
+	// The delay of a key whose write fails doubles up to lastRetry. Its later
+	// events wait with it.
+	firstRetry, lastRetry = 5 * time.Millisecond, time.Second
 
-	// maxBatch limits the rows of one transaction. A larger one makes a row
-	// cheaper, and an event wait longer.
-	maxBatch = 4096
+	maxBatch = 4096 // rows of one transaction: more are cheaper, and wait longer
 )
 
 // A value is what is written for one key: its number of events.
 type value = uint64
 
-// merge returns the value for all events of two values.
 func merge(pending, next value) value { return pending + next }
 
 // A row is a key with its value.
 type row = coalesce.Entry[string, value]
 
-// A pipeline has, for each key, the events that were read and are not written
-// yet:
+// A pipeline has, for each key, the events that are not written yet:
 //
 //	put -> coalesce.Coalescer -> worker.Pool -> store
 //
 // All events of a key before a worker reaches it are one row. Two writes of a
-// key never overlap. Events that arrive meanwhile become one further row. A row
-// that failed returns to the coalescer, and is retried with the events of its
-// key since then.
+// key never overlap. A row that failed returns to the coalescer, and is retried
+// with the events of its key since then.
 type pipeline struct {
 	events  *coalesce.Coalescer[string, value]
 	workers *worker.Pool[row]
@@ -107,9 +101,8 @@ func (p *pipeline) put(ctx context.Context, key string) {
 	}
 }
 
-// finish waits until all events are written or discarded. Nothing may be put
-// meanwhile. Once ctx has ended, that takes no longer than the patience. Events
-// that are left then are not written.
+// finish waits until all events are written or discarded, and once ctx has
+// ended, no longer than the patience. Nothing may be put meanwhile.
 func (p *pipeline) finish(ctx context.Context) {
 	_ = p.events.WaitIdle(ctx) // if ctx ends, the workers drain
 	p.leave()
@@ -118,7 +111,6 @@ func (p *pipeline) finish(ctx context.Context) {
 	}
 }
 
-// write is the handler of the workers.
 func (p *pipeline) write(_ context.Context, rows []row) []error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -129,14 +121,12 @@ func (p *pipeline) write(_ context.Context, rows []row) []error {
 	return worker.FailAll(len(rows), err)
 }
 
-// failed is the OnError hook.
 func (p *pipeline) failed(_ context.Context, f worker.Failure[row]) {
 	if !f.Final && p.retries.Add(1) == 1 {
 		p.log.Printf("a write failed, and is retried: %v; the next failures are only counted", f.Err)
 	}
 }
 
-// discarded is the OnDiscard hook.
 func (p *pipeline) discarded(_ context.Context, f worker.Failure[row]) {
 	p.lost.Add(f.Item.Value)
 }

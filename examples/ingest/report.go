@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/maphash"
 	"io"
+	"strings"
 	"sync/atomic"
 	"text/tabwriter"
 	"time"
@@ -13,22 +14,19 @@ import (
 	"github.com/dustin/go-humanize"
 )
 
-// A tally is a sum over events by which two counts of them can be compared: the
-// number of events, and the sum of the hashes of their keys. The readers add one
-// event at a time, and the database one row at a time (count times hash). The
-// seed is new in each process. An event that is lost, doubled or counted with
-// another key goes unnoticed with a probability of about 1 in 2^64.
+// A tally has the number of events, and the sum of the hashes of their keys.
+// Readers add one event at a time, and the database one row at a time. An event
+// that is lost, doubled or counted with another key goes unnoticed with a
+// probability of about 1 in 2^64, because the seed is new in each process.
 type tally struct{ events, checksum atomic.Uint64 }
 
 var keySeed = maphash.MakeSeed()
 
-// add counts events of a key.
 func (t *tally) add(count uint64, key []byte) {
 	t.events.Add(count)
 	t.checksum.Add(count * maphash.Bytes(keySeed, key))
 }
 
-// A report is the result of a run.
 type report struct {
 	*job
 	elapsed time.Duration // from the start of reading to the last commit
@@ -37,8 +35,7 @@ type report struct {
 	failure error         // of closing the database, or of reading it back
 }
 
-// readBack reads the rows of the run through a new connection, as another
-// program would.
+// readBack reads the rows of the run through a new connection.
 func (r *report) readBack() error {
 	database, err := openDatabase(r.sink.path)
 	if err != nil {
@@ -59,8 +56,7 @@ func (r *report) readBack() error {
 	return errors.Join(err, rows.Err())
 }
 
-// verdict returns nil if every event that was read is in the database once,
-// with its key.
+// verdict returns nil if every event is in the database once, with its key.
 func (r *report) verdict() error {
 	read, stored, lost, bad := r.read.events.Load(), r.stored.events.Load(), r.pipeline.lost.Load(), r.malformed.Load()
 	switch {
@@ -78,7 +74,6 @@ func (r *report) verdict() error {
 	return nil
 }
 
-// conclude prints the table and the faults, and returns the exit code.
 func (r *report) conclude(stdout io.Writer) int {
 	faults := []error{r.print(stdout), r.sink.broken, r.verdict()}
 	if n := r.broken.Load(); n > 0 {
@@ -91,7 +86,6 @@ func (r *report) conclude(stdout io.Writer) int {
 	return exitProven
 }
 
-// print prints the table, without rows that nothing was measured for.
 func (r *report) print(stdout io.Writer) error {
 	table := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', 0)
 	row := func(name string, value any) {
@@ -125,4 +119,42 @@ func (r *report) print(stdout io.Writer) error {
 	}
 	row("proof", proof)
 	return table.Flush()
+}
+
+// showProgress shows the progress every second, until end is called.
+func (j *job) showProgress() (end func()) {
+	ended := make(chan struct{})
+	go func() {
+		for ticks := time.Tick(time.Second); ; {
+			select {
+			case <-ticks:
+				j.log.Print(j.progress())
+			case <-ended:
+				return
+			}
+		}
+	}()
+	return func() { close(ended) }
+}
+
+func (j *job) progress() string {
+	p, events := j.pipeline, j.read.events.Load()
+	text := fmt.Sprintf("%s, %s/s, %s, %s pending, %s of %s begun", plural(events, "event"),
+		short(float64(events)/time.Since(p.start).Seconds()), plural(p.writes.Load(), "write"), plural(p.events.Len(), "key"),
+		short(float64(min(int(j.files.Load()), len(j.input.files)))), plural(len(j.input.files), "file"))
+	if retries := p.retries.Load(); retries > 0 {
+		text += ", " + plural(retries, "retry")
+	}
+	return text
+}
+
+func plural[N int | int64 | uint64](n N, noun string) string {
+	if n != 1 {
+		noun = strings.ReplaceAll(noun+"s", "trys", "tries")
+	}
+	return short(float64(n)) + " " + noun
+}
+
+func short(n float64) string {
+	return strings.ReplaceAll(humanize.SIWithDigits(n, 1, ""), " ", "")
 }

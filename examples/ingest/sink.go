@@ -29,14 +29,11 @@ CREATE VIEW IF NOT EXISTS ingest_totals AS
 	SELECT key, sum(count) AS count FROM ingest_counts GROUP BY key;
 `
 
-// isOurs reports whether a database is empty, or was made by ingest.
 const isOurs = `SELECT NOT EXISTS (SELECT 1 FROM sqlite_schema)
 	OR (SELECT group_concat(name) FROM pragma_table_info('ingest_runs')) IS 'run,started,input,finished,events'
 	AND (SELECT group_concat(name) FROM pragma_table_info('ingest_counts')) IS 'run,key,count'`
 
-// rowsPerStatement is the number of rows that one statement writes. A statement
-// costs about as much as half a row.
-const rowsPerStatement = 64
+const rowsPerStatement = 64 // a statement costs about as much as half a row
 
 // A sink is a database with the current run. It is not safe for concurrent use.
 type sink struct {
@@ -49,8 +46,7 @@ type sink struct {
 	broken    error                   // why nothing more can be written, or nil
 }
 
-// openSink opens or creates the database of -db, or a temporary one, and begins
-// a run in it.
+// openSink begins a run in the database of -db, or in a temporary one.
 func openSink(config config, input string, abort context.CancelCauseFunc) (*sink, error) {
 	s := &sink{path: config.database, fail: config.fail, abort: abort}
 	if s.path == "" {
@@ -87,15 +83,15 @@ func (s *sink) begin(input string) (err error) {
 	if err == nil {
 		err = tx.QueryRow("INSERT INTO ingest_runs (started, input) VALUES (datetime(), ?) RETURNING run", input).Scan(&s.run)
 	}
-	if err == nil {
-		err = tx.Commit()
+	if err != nil {
+		return err
 	}
-	return err
+	return tx.Commit()
 }
 
-// openDatabase opens the SQLite database at path, or creates one with a
-// write-ahead log. With synchronous=NORMAL a commit survives the death of the
-// process. After a loss of power the last commits may be lacking.
+// openDatabase opens or creates the SQLite database at path. With
+// synchronous=NORMAL a commit survives the death of the process, but not always
+// a loss of power.
 func openDatabase(path string) (*sql.DB, error) {
 	name := "file:" + (&url.URL{Path: filepath.ToSlash(path)}).EscapedPath() + "?_txlock=immediate&_busy_timeout=5000" +
 		"&_synchronous=NORMAL&_error_rc=1&_pragma=cache_size(-65536)&_pragma=wal_autocheckpoint(16384)"
@@ -123,7 +119,6 @@ var permanent = []int{
 	sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_NOTADB,
 }
 
-// write writes rows in one transaction, unless -fail prevents it.
 func (s *sink) write(rows []row) error {
 	if s.broken != nil {
 		return worker.Permanent(s.broken)
@@ -140,7 +135,6 @@ func (s *sink) write(rows []row) error {
 	return err
 }
 
-// commit writes all rows, or after an error none.
 func (s *sink) commit(rows []row) error {
 	tx, err := s.database.Begin()
 	if err != nil {
@@ -170,13 +164,11 @@ func (s *sink) commit(rows []row) error {
 	return err
 }
 
-// finish records the end of the run, and closes the database.
 func (s *sink) finish(events uint64) error {
 	_, err := s.database.Exec("UPDATE ingest_runs SET finished = datetime(), events = ? WHERE run = ?", int64(events), s.run)
 	return errors.Join(err, s.database.Close())
 }
 
-// discard closes the database, and removes it if it is temporary.
 func (s *sink) discard() {
 	_ = s.database.Close()
 	if s.temporary {

@@ -29,14 +29,12 @@ func (b bridge) AfterFunc(d time.Duration, f func()) clock.Timer {
 	return t
 }
 
-// A timer is a clock.Timer.
 type timer struct {
 	clock kubernetes.Clock
 	f     func()
 
-	mu sync.Mutex
-	// waits is the wait that is under way, or nil.
-	waits *wait
+	mu    sync.Mutex
+	waits *wait // that is under way, or nil
 }
 
 // A wait ends when its timer fires, or it is canceled.
@@ -57,7 +55,6 @@ func (t *timer) Reset(d time.Duration) (active bool) {
 
 func (t *timer) Stop() (active bool) { return t.replace(nil) }
 
-// replace cancels the wait that is under way, and begins another.
 func (t *timer) replace(next *wait) (active bool) {
 	t.mu.Lock()
 	before := t.waits

@@ -16,14 +16,10 @@ type Observer[T comparable] interface {
 	// Added is called when an item is in line for a run, or was taken out of
 	// the line without a Get.
 	Added(stats.Add[T])
-	// Retried is called for each add with a delay.
-	Retried()
-	// Started is called when an item was handed out.
-	Started(item T, priority int)
-	// Finished is called by Done, before it ends the processing.
-	Finished(item T)
-	// Update is called now and then.
-	Update()
+	Retried()                     // for each add with a delay
+	Started(item T, priority int) // when an item was handed out
+	Finished(item T)              // by Done, before it ends the processing
+	Update()                      // now and then
 }
 
 // Instruments are where a [Meter] counts. Their methods are those of the
@@ -40,36 +36,40 @@ type Instruments struct {
 		Dec(priority int)
 	}
 	Adds, Retries interface{ Inc() }
-	// Latency and WorkDuration observe seconds.
-	Latency, WorkDuration interface{ Observe(float64) }
-	// Unfinished and LongestRunning are in seconds.
+	// All durations are in seconds.
+	Latency, WorkDuration      interface{ Observe(float64) }
 	Unfinished, LongestRunning interface{ Set(float64) }
 }
 
 // A Meter is an [Observer] that keeps the seven metrics of client-go.
 type Meter[T comparable] struct {
-	to    Instruments
-	clock clock.Clock
-	depth depth
-	// inLine has the items that are in line.
-	inLine *xsync.MapOf[T, inLine]
-	// started has the times at which items were handed out.
-	started *xsync.MapOf[T, time.Time]
+	to      Instruments
+	clock   clock.Clock
+	depth   depth
+	inLine  *xsync.MapOf[T, inLine]
+	started *xsync.MapOf[T, time.Time] // when items were handed out
 }
 
-// An inLine is what a Meter knows of an item in line.
 type inLine struct {
 	// calls counts the calls that put the item in line, minus those that took
 	// it out. It is -1 while Started has come before Added.
 	calls int
-	// since is when the item came into line.
-	since time.Time
+	since time.Time // when the item came into line
 }
+
+// anyPriority counts items of all priorities together.
+type anyPriority Instruments
+
+func (a anyPriority) Inc(int) { a.Depth.Inc() }
+func (a anyPriority) Dec(int) { a.Depth.Dec() }
 
 // NewMeter returns a Meter. If clock is nil, it uses the real one.
 func NewMeter[T comparable](to Instruments, c clock.Clock) *Meter[T] {
 	if c == nil {
 		c = clock.Real()
+	}
+	if to.DepthByPriority == nil {
+		to.DepthByPriority = anyPriority(to)
 	}
 	return &Meter[T]{
 		to: to, clock: c, inLine: xsync.NewMapOf[T, inLine](), started: xsync.NewMapOf[T, time.Time](),
@@ -91,8 +91,7 @@ func (m *Meter[T]) Added(a stats.Add[T]) {
 	m.change(a.Priority, 1)
 }
 
-// count counts that an item came into line, or left it. It returns since when
-// the item was in line.
+// count returns since when the item was in line.
 func (m *Meter[T]) count(item T, by int, now time.Time) (since time.Time) {
 	since = now
 	m.inLine.Compute(item, func(l inLine, known bool) (_ inLine, forget bool) {
@@ -136,44 +135,31 @@ func (m *Meter[T]) Update() {
 
 func (m *Meter[T]) change(priority, by int) { m.depth.change(priority, by, m.apply) }
 
-// apply carries a change out on the instrument.
 func (m *Meter[T]) apply(priority, by int) {
 	for ; by > 0; by-- {
-		if m.to.DepthByPriority != nil {
-			m.to.DepthByPriority.Inc(priority)
-		} else {
-			m.to.Depth.Inc()
-		}
+		m.to.DepthByPriority.Inc(priority)
 	}
 	for ; by < 0; by++ {
-		if m.to.DepthByPriority != nil {
-			m.to.DepthByPriority.Dec(priority)
-		} else {
-			m.to.Depth.Dec()
-		}
+		m.to.DepthByPriority.Dec(priority)
 	}
 }
 
 // A depth counts items by priority. A consumer may tell that it has an item
-// before the producer tells that it has added it. So the counts may be below
-// zero for a moment, and what is shown is not.
+// before the producer tells that it has added it, so counts may be below zero
+// for a moment. The shown ones are not.
 type depth struct {
-	mu sync.Mutex
-	of map[int]*counted
-	// changed has what is not shown yet, each once. One caller shows it at a
-	// time, without the lock.
-	changed []*counted
-	showing bool
+	mu      sync.Mutex
+	of      map[int]*counted
+	changed []*counted // not shown yet, each once
+	showing bool       // one caller shows them, without the lock
 }
 
-// A counted is the count of a priority.
 type counted struct {
 	priority, count, shown int
 	changed                bool // it is in depth.changed
 }
 
-// change changes a count, and calls show for what has to be shown, unless
-// another caller does.
+// change changes a count, and calls show unless another caller does.
 func (d *depth) change(priority, by int, show func(priority, by int)) {
 	d.mu.Lock()
 	d.count(priority, by)
@@ -206,7 +192,6 @@ func (d *depth) showUnlocked(priority, by int, show func(priority, by int)) {
 	show(priority, by)
 }
 
-// count changes a count, and notes that it has to be shown.
 func (d *depth) count(priority, by int) {
 	if d.of == nil {
 		d.of = map[int]*counted{}
@@ -223,5 +208,4 @@ func (d *depth) count(priority, by int) {
 	}
 }
 
-// mostRemembered limits the priorities without items that are remembered.
-const mostRemembered = 64
+const mostRemembered = 64 // priorities without items

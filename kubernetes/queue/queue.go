@@ -17,14 +17,11 @@ type Options[T comparable] struct {
 	Queue shardq.Options[T]
 	// Priority makes the queue behave as controller-runtime's priority queue: an
 	// item has at most one run to come, whose place is that of the add that asked
-	// for it, and ShutDown discards what is ready. Groups take turns within a
-	// priority. If Queue.Shards is zero, the queue has one shard, so that the
-	// order is the same, too.
+	// for it, and ShutDown discards ready items. Groups take turns within a
+	// priority. If Queue.Shards is zero, the queue has one shard.
 	Priority bool
-	// Observer, if not nil, is called for what happens.
-	Observer Observer[T]
-	// Ticker, if not nil, calls the Observer's Update until the shutdown.
-	Ticker Ticker
+	Observer Observer[T] // or nil
+	Ticker   Ticker      // calls the Observer's Update until the shutdown; or nil
 	// CountEveryDelay counts an AddAfter as a retry also if the delay is not
 	// above zero, as client-go does.
 	CountEveryDelay bool
@@ -36,9 +33,9 @@ type Ticker interface {
 	Stop()
 }
 
-// A Queue is a work queue with the methods of client-go's rate limiting queues,
-// and of controller-runtime's priority queue. It must be made by [New]. For the
-// methods without a comment see [shardq.Queue].
+// A Queue has the methods of client-go's rate limiting queues, and of
+// controller-runtime's priority queue. It must be made by [New]. For the methods
+// without a comment see [shardq.Queue].
 type Queue[T comparable] struct {
 	queue           *shardq.Queue[T]
 	limiter         limiter.Limiter[T]
@@ -53,15 +50,19 @@ type Queue[T comparable] struct {
 
 // New returns a queue, or an error that lists the faults of the options.
 func New[T comparable](options Options[T]) (*Queue[T], error) {
-	q := &Queue[T]{
-		observer: options.Observer, countEveryDelay: options.CountEveryDelay, stop: make(chan struct{}),
-	}
 	if options.Queue.RateLimiter == nil {
 		options.Queue.RateLimiter = limiter.NewExponential[T](5*time.Millisecond, 1000*time.Second)
 	}
-	q.limiter = options.Queue.RateLimiter
-	if q.observer != nil {
-		options.Queue.OnAdd = q.observing(options.Queue.OnAdd)
+	q := &Queue[T]{
+		limiter: options.Queue.RateLimiter, observer: options.Observer,
+		countEveryDelay: options.CountEveryDelay, stop: make(chan struct{}),
+	}
+	if next := options.Queue.OnAdd; q.observer != nil {
+		options.Queue.OnAdd = func(a stats.Add[T]) {
+			if q.observer.Added(a); next != nil {
+				next(a)
+			}
+		}
 	}
 	if options.Priority && options.Queue.Shards == 0 {
 		options.Queue.Shards = 1
@@ -77,15 +78,6 @@ func New[T comparable](options Options[T]) (*Queue[T], error) {
 		q.running.Go(func() { q.update(options.Ticker) })
 	}
 	return q, nil
-}
-
-func (q *Queue[T]) observing(next func(stats.Add[T])) func(stats.Add[T]) {
-	return func(a stats.Add[T]) {
-		q.observer.Added(a)
-		if next != nil {
-			next(a)
-		}
-	}
 }
 
 func (q *Queue[T]) update(ticker Ticker) {
@@ -107,8 +99,8 @@ func (q *Queue[T]) Underlying() *shardq.Queue[T] { return q.queue }
 func (q *Queue[T]) Add(item T) { q.AddWith(AddOptions{}, item) }
 
 func (q *Queue[T]) AddAfter(item T, delay time.Duration) {
-	if q.countEveryDelay && delay <= 0 {
-		q.retried()
+	if q.countEveryDelay && delay <= 0 && q.observer != nil && !q.queue.ShuttingDown() {
+		q.observer.Retried()
 	}
 	q.AddWith(AddOptions{After: delay}, item)
 }
@@ -123,17 +115,14 @@ func (q *Queue[T]) AddRateLimited(item T) {
 
 // AddOptions say how [Queue.AddWith] adds items.
 type AddOptions struct {
-	// After is a delay.
-	After time.Duration
+	After time.Duration // the delay
 	// RateLimited asks the limiter for a delay, for each item. With an After
 	// other than zero, the shorter delay counts.
 	RateLimited bool
-	// Priority is the least priority of the run.
-	Priority int
+	Priority    int // the least of the run
 }
 
-// AddWith adds items as the options say. After a shutdown has begun, it does
-// nothing.
+// AddWith adds items. After a shutdown has begun, it does nothing.
 func (q *Queue[T]) AddWith(o AddOptions, items ...T) {
 	if q.queue.ShuttingDown() {
 		return
@@ -153,12 +142,6 @@ func (q *Queue[T]) AddWith(o AddOptions, items ...T) {
 			q.observer.Retried()
 		}
 		q.queue.AddWith(item, shardq.AddOptions{After: delay, Priority: o.Priority})
-	}
-}
-
-func (q *Queue[T]) retried() {
-	if q.observer != nil && !q.queue.ShuttingDown() {
-		q.observer.Retried()
 	}
 }
 
@@ -187,8 +170,8 @@ func (q *Queue[T]) Len() int { return q.queue.Len() }
 
 // Depth returns the number of items that are ready or dirty. Its cost grows
 // with the number of items in processing.
-func (q *Queue[T]) Depth() int {
-	n := q.queue.Len()
+func (q *Queue[T]) Depth() (n int) {
+	n = q.queue.Len()
 	for item := range q.queue.All(stats.Processing) {
 		if item.Dirty {
 			n++
@@ -197,19 +180,16 @@ func (q *Queue[T]) Depth() int {
 	return n
 }
 
-func (q *Queue[T]) Forget(item T) { q.limiter.Forget(item) }
-
+func (q *Queue[T]) Forget(item T)          { q.limiter.Forget(item) }
 func (q *Queue[T]) NumRequeues(item T) int { return q.limiter.NumRequeues(item) }
-
-func (q *Queue[T]) ShuttingDown() bool { return q.queue.ShuttingDown() }
+func (q *Queue[T]) ShuttingDown() bool     { return q.queue.ShuttingDown() }
 
 func (q *Queue[T]) ShutDown() {
 	q.queue.ShutDown()
 	q.stopUpdates()
 }
 
-// ShutDownWithDrain is ShutDown, and blocks until what is ready or in
-// processing is done, or ShutDown is called.
+// ShutDownWithDrain is ShutDown that blocks as [shardq.Queue.ShutDownWithDrain].
 func (q *Queue[T]) ShutDownWithDrain() {
 	q.queue.ShutDownWithDrain()
 	q.stopUpdates()

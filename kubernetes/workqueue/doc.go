@@ -4,11 +4,7 @@
 //   - "k8s.io/client-go/util/workqueue"
 //   - "github.com/shardq/shardq/kubernetes/workqueue"
 //
-// All that client-go has not deprecated is here, with its signatures and types,
-// so that a queue of this package goes wherever one of client-go's does. It has
-// one shard and client-go's order. [NewTypedRateLimitingQueueWithOptions] takes
-// the options of a shardq queue.
-//
-// A queue with a name pushes client-go's seven metrics to the MetricsProvider
-// of its configuration, or to the one that was set for client-go.
+// All that client-go has not deprecated is here, with its signatures and types.
+// A queue has one shard and client-go's order, and with a name client-go's seven
+// metrics. [NewTypedRateLimitingQueueWithOptions] takes the options of shardq.
 package workqueue

@@ -11,17 +11,6 @@ import (
 	"github.com/shardq/shardq/kubernetes/queue"
 )
 
-// These types are client-go's.
-type (
-	TypedInterface[T comparable]               = workqueue.TypedInterface[T]
-	TypedDelayingInterface[T comparable]       = workqueue.TypedDelayingInterface[T]
-	TypedRateLimitingInterface[T comparable]   = workqueue.TypedRateLimitingInterface[T]
-	TypedQueueConfig[T comparable]             = workqueue.TypedQueueConfig[T]
-	TypedDelayingQueueConfig[T comparable]     = workqueue.TypedDelayingQueueConfig[T]
-	TypedRateLimitingQueueConfig[T comparable] = workqueue.TypedRateLimitingQueueConfig[T]
-	Queue[T comparable]                        = workqueue.Queue[T]
-)
-
 // Typed is a queue without delays.
 type Typed[T comparable] struct{ TypedInterface[T] }
 
@@ -69,9 +58,9 @@ func NewTypedRateLimitingQueueWithConfig[T comparable](
 }
 
 // NewTypedRateLimitingQueueWithOptions is [NewTypedRateLimitingQueueWithConfig]
-// with the options of a shardq queue. The name, the clock and the limiter are
-// those of the other arguments. If Shards is 0, the queue has one. It panics if
-// the options have a fault, or if the configuration has a DelayingQueue.
+// with the options of a shardq queue, except for the name, the clock and the
+// limiter. If Shards is 0, the queue has one. It panics if the options have a
+// fault, or if the configuration has a DelayingQueue.
 func NewTypedRateLimitingQueueWithOptions[T comparable](
 	limiter TypedRateLimiter[T], config TypedRateLimitingQueueConfig[T], options shardq.Options[T],
 ) *queue.Queue[T] {
@@ -81,9 +70,6 @@ func NewTypedRateLimitingQueueWithOptions[T comparable](
 	options.RateLimiter = limiter
 	return newQueue(config.Name, config.MetricsProvider, config.Clock, options)
 }
-
-// updatePeriod is how often client-go sets the gauges of unfinished work.
-const updatePeriod = 500 * time.Millisecond
 
 func newQueue[T comparable](
 	name string, provider MetricsProvider, c clock.WithTicker, options shardq.Options[T],
@@ -101,7 +87,7 @@ func newQueue[T comparable](
 	}
 	if name != "" && provider != nil {
 		all.Observer = queue.NewMeter[T](instruments.Of(name, provider, nil), options.Clock)
-		all.Ticker = c.NewTicker(updatePeriod)
+		all.Ticker = c.NewTicker(500 * time.Millisecond) // as client-go
 	}
 	q, err := queue.New(all)
 	if err != nil {

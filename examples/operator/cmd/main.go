@@ -55,9 +55,6 @@ func main() {
 	}
 }
 
-// groupSeries is the number of namespaces that have series of their own.
-const groupSeries = 20
-
 func run(s settings) error {
 	cluster, err := ctrl.GetConfig()
 	if err != nil {
@@ -67,18 +64,15 @@ func run(s settings) error {
 	if err != nil {
 		return err
 	}
-	// This line was added for shardq: series of the largest namespaces.
-	metrics.Registry.MustRegister(kubernetes.GroupMetrics(groupSeries))
+	metrics.Registry.MustRegister(kubernetes.GroupMetrics(20)) // added for shardq: series of the largest namespaces
 	return manager.Start(ctrl.SetupSignalHandler())
 }
 
 // settings are what the flags say.
 type settings struct {
-	metricsAddress, probeAddress string
-	metricsCertificates          string
-	secureMetrics, http2         bool
-	leaderElection               bool
-	log                          zap.Options
+	metricsAddress, probeAddress, metricsCertificates string
+	secureMetrics, http2, leaderElection              bool
+	log                                               zap.Options
 }
 
 // parse reads the flags. It prints an error before it returns it.
@@ -96,23 +90,18 @@ func parse(arguments []string) (settings, error) {
 	flags.BoolVar(&s.leaderElection, "leader-elect", false, "let only one of several managers work at once")
 	config.RegisterFlags(flags)
 	s.log.BindFlags(flags)
-	err := flags.Parse(arguments)
-	return s, err
+	return s, flags.Parse(arguments)
 }
 
-// options returns the options of the manager.
 func (s settings) options() ctrl.Options {
 	server := metricsserver.Options{
-		BindAddress:   s.metricsAddress,
-		SecureServing: s.secureMetrics,
-		CertDir:       s.metricsCertificates,
+		BindAddress: s.metricsAddress, SecureServing: s.secureMetrics, CertDir: s.metricsCertificates,
 	}
 	if s.secureMetrics {
 		server.FilterProvider = filters.WithAuthenticationAndAuthorization
 	}
-	// These lines were added for shardq: the live page of its queues. It names
-	// objects, so only readers whom the cluster authorizes may see it, or those
-	// on this machine.
+	// Added for shardq: the live page. It names objects, so only readers whom the
+	// cluster authorizes may see it, or those on this machine.
 	if s.secureMetrics || isLoopback(s.metricsAddress) {
 		server.ExtraHandlers = map[string]http.Handler{kubernetes.Path: kubernetes.Handler()}
 	}
@@ -120,13 +109,9 @@ func (s settings) options() ctrl.Options {
 		server.TLSOpts = append(server.TLSOpts, func(c *tls.Config) { c.NextProtos = []string{"http/1.1"} })
 	}
 	return ctrl.Options{
-		Scheme:                 scheme,
-		Metrics:                server,
-		HealthProbeBindAddress: s.probeAddress,
-		LeaderElection:         s.leaderElection,
-		LeaderElectionID:       "operator.example.com",
-		// The process ends with its manager, so the next leader need not wait.
-		LeaderElectionReleaseOnCancel: true,
+		Scheme: scheme, Metrics: server, HealthProbeBindAddress: s.probeAddress,
+		LeaderElection: s.leaderElection, LeaderElectionID: "operator.example.com",
+		LeaderElectionReleaseOnCancel: true, // the process ends with its manager, so the next leader need not wait
 	}
 }
 
@@ -137,8 +122,7 @@ func isLoopback(address string) bool {
 	return err == nil && ip != nil && ip.IsLoopback()
 }
 
-// newManager returns a manager with all controllers and probes. It does not
-// call the cluster.
+// newManager does not call the cluster.
 func newManager(cluster *rest.Config, options ctrl.Options) (ctrl.Manager, error) {
 	manager, err := ctrl.NewManager(cluster, options)
 	if err != nil {
@@ -149,11 +133,6 @@ func newManager(cluster *rest.Config, options ctrl.Options) (ctrl.Manager, error
 		return nil, fmt.Errorf("add the controller of invoices: %w", err)
 	}
 	// +kubebuilder:scaffold:builder
-	if err := manager.AddHealthzCheck("healthz", healthz.Ping); err != nil {
-		return nil, err
-	}
-	if err := manager.AddReadyzCheck("readyz", healthz.Ping); err != nil {
-		return nil, err
-	}
-	return manager, nil
+	return manager, errors.Join(
+		manager.AddHealthzCheck("healthz", healthz.Ping), manager.AddReadyzCheck("readyz", healthz.Ping))
 }

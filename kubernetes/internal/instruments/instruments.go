@@ -18,16 +18,12 @@ type DepthMetric interface {
 // that of all priorities together.
 func Of(name string, p workqueue.MetricsProvider, byPriority DepthMetric) queue.Instruments {
 	to := queue.Instruments{
-		Adds:           p.NewAddsMetric(name),
-		Retries:        p.NewRetriesMetric(name),
-		Latency:        p.NewLatencyMetric(name),
-		WorkDuration:   p.NewWorkDurationMetric(name),
+		DepthByPriority: byPriority, Adds: p.NewAddsMetric(name), Retries: p.NewRetriesMetric(name),
+		Latency: p.NewLatencyMetric(name), WorkDuration: p.NewWorkDurationMetric(name),
 		Unfinished:     p.NewUnfinishedWorkSecondsMetric(name),
 		LongestRunning: p.NewLongestRunningProcessorSecondsMetric(name),
 	}
-	if byPriority != nil {
-		to.DepthByPriority = byPriority
-	} else {
+	if byPriority == nil {
 		to.Depth = p.NewDepthMetric(name)
 	}
 	return to

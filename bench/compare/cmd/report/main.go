@@ -5,10 +5,9 @@
 //	go run ./cmd/report -quick           small sizes and two rounds: shows that it works
 //	go run ./cmd/report -only 'Closed|AddAfter'
 //
-// All engines run in turn within each round, so that a disturbance of the
-// machine meets all of them. A cell is the median of the rounds with the least
-// and the greatest value, and behind it client-go's figure divided by this one:
-// the median of the rounds' ratios.
+// All engines run in turn within each round. A cell is the median of the rounds
+// with the least and the greatest value, and the median of the rounds' ratios to
+// client-go.
 package main
 
 import (
@@ -59,11 +58,8 @@ func main() {
 	write(*rounds, *quick, chosen)
 }
 
-// engines are the columns of the table.
-func engines() []workload.Engine { return append(compare.All(), engine.Floor(1<<20)) }
-
 func write(rounds int, quick bool, chosen *regexp.Regexp) {
-	all := engines()
+	all := append(compare.All(), engine.Floor(1<<20)) // the columns
 	header := "| work | unit |"
 	for _, e := range all {
 		header += fmt.Sprintf(" %s, %d |", e.Name, e.Shards)
@@ -77,8 +73,7 @@ func write(rounds int, quick bool, chosen *regexp.Regexp) {
 	}
 }
 
-// measure returns the figures of each engine, a round each. Those of an engine
-// that cannot do the work are empty.
+// measure returns the figures of each engine that can do the work, a round each.
 func measure(bm suite.Benchmark, all []workload.Engine, rounds int, quick bool) [][]float64 {
 	n := bm.N
 	if quick {
@@ -136,7 +131,6 @@ func median(values []float64) float64 {
 	return sorted[middle]
 }
 
-// set sets a flag of package testing.
 func set(name, value string) {
 	if err := flag.Set(name, value); err != nil {
 		panic(err)

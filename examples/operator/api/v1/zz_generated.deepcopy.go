@@ -60,29 +60,3 @@ func (in *InvoiceList) DeepCopyObject() runtime.Object {
 	}
 	return nil
 }
-
-func (in *InvoiceSpec) DeepCopyInto(out *InvoiceSpec) {
-	*out = *in
-}
-
-func (in *InvoiceSpec) DeepCopy() *InvoiceSpec {
-	if in == nil {
-		return nil
-	}
-	out := new(InvoiceSpec)
-	in.DeepCopyInto(out)
-	return out
-}
-
-func (in *InvoiceStatus) DeepCopyInto(out *InvoiceStatus) {
-	*out = *in
-}
-
-func (in *InvoiceStatus) DeepCopy() *InvoiceStatus {
-	if in == nil {
-		return nil
-	}
-	out := new(InvoiceStatus)
-	in.DeepCopyInto(out)
-	return out
-}

@@ -19,23 +19,15 @@ import (
 )
 
 const (
-	// paymentTerm is the age at which an unpaid invoice is overdue.
-	paymentTerm = 30 * 24 * time.Hour
-
-	// workers is the number of invoices that are reconciled at once, and
-	// perNamespace how many of them may be of one namespace.
-	workers, perNamespace = 8, 4
-
-	// stuckAfter is the time after which the log names an invoice whose
-	// Reconcile has not returned.
-	stuckAfter = time.Minute
+	paymentTerm  = 30 * 24 * time.Hour // the age at which an unpaid invoice is overdue
+	workers      = 8                   // the invoices that are reconciled at once
+	perNamespace = 4                   // how many of them may be of one namespace
+	stuckAfter   = time.Minute         // the log names an invoice whose Reconcile takes longer
 )
 
 // An InvoiceReconciler sets the status of invoices.
 type InvoiceReconciler struct {
 	client.Client
-
-	// Now returns the current time.
 	Now func() time.Time
 }
 
@@ -60,8 +52,8 @@ func (r *InvoiceReconciler) Reconcile(ctx context.Context, request ctrl.Request)
 	return ctrl.Result{RequeueAfter: due}, nil
 }
 
-// statusOf returns the status of an invoice at a time, and after how long it
-// changes if nobody changes the invoice. That is 0 if it never does.
+// statusOf returns the status of an invoice, and after how long it changes by
+// itself, or 0.
 func statusOf(invoice *examplev1.Invoice, now time.Time) (status examplev1.InvoiceStatus, due time.Duration) {
 	status.ObservedGeneration = invoice.Generation
 	left := invoice.CreationTimestamp.Add(paymentTerm).Sub(now)
@@ -76,20 +68,14 @@ func statusOf(invoice *examplev1.Invoice, now time.Time) (status examplev1.Invoi
 	return status, due
 }
 
-// SetupWithManager adds the controller to a manager.
 func (r *InvoiceReconciler) SetupWithManager(manager ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(manager).
 		For(&examplev1.Invoice{}).
-		WithOptions(options(manager.GetLogger())).
+		WithOptions(controller.Options{
+			MaxConcurrentReconciles: workers,
+			NewQueue:                kubernetes.NewQueue(queueOptions(manager.GetLogger())), // added for shardq
+		}).
 		Complete(r)
-}
-
-// options returns the options of the controller.
-func options(log logr.Logger) controller.Options {
-	return controller.Options{
-		MaxConcurrentReconciles: workers,
-		NewQueue:                kubernetes.NewQueue(queueOptions(log)), // added for shardq
-	}
 }
 
 // queueOptions returns the options of the queue. All of it was added for
@@ -99,11 +85,9 @@ func queueOptions(log logr.Logger) kubernetes.Options[reconcile.Request] {
 		// Namespaces take turns, and none occupies all workers.
 		Group:       kubernetes.ByNamespace,
 		GroupPolicy: func(string) shardq.GroupPolicy { return shardq.GroupPolicy{Limit: perNamespace} },
-		// The log names an invoice that is stuck.
-		StuckAfter: stuckAfter,
-		Logger:     slog.New(logr.ToSlogHandler(log)),
-		LogItems:   true,
-		// The live page shows how long invoices wait, and take.
-		Metrics: true,
+		StuckAfter:  stuckAfter,
+		Logger:      slog.New(logr.ToSlogHandler(log)),
+		LogItems:    true,
+		Metrics:     true, // the live page shows how long invoices wait, and take
 	}}
 }

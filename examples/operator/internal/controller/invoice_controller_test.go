@@ -106,7 +106,7 @@ func TestDeletedInvoiceIsLeftAlone(t *testing.T) {
 // TestControllerUsesShardq: namespaces take turns in the queue of the
 // controller.
 func TestControllerUsesShardq(t *testing.T) {
-	queue := options(logr.Discard()).NewQueue("invoice", nil)
+	queue := kubernetes.NewQueue(queueOptions(logr.Discard()))("invoice", nil)
 	require.IsType(t, &kubernetes.Queue[reconcile.Request]{}, queue)
 	defer queue.ShutDown()
 	for n := range 10 {
