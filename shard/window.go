@@ -72,8 +72,11 @@ func (s *Set[T]) watchWindow(a *admission) {
 }
 
 func (sh *shard[T]) closeWindow(item T) {
-	if w := sh.windows(); w != nil && w.ids[item] != 0 {
-		id := w.ids[item]
+	w := sh.windows()
+	if w == nil {
+		return
+	}
+	if id := w.ids[item]; id != 0 {
 		w.ends.Cancel(id)
 		w.forget(id)
 		sh.dropEmptyWindows(w)
