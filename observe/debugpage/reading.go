@@ -10,15 +10,13 @@ import (
 	"github.com/shardq/shardq/stats"
 )
 
-// A reading is what was read of a queue at a time of its clock, or zero if that
-// is not known. Fault says why there is nothing else.
 type reading struct {
 	stats        shardq.Stats
 	options      stats.Configuration
-	now          time.Time
+	now          time.Time // of its clock, or zero if that is not known
 	stuck        int
-	stuckAtLeast bool // stuck is a lower bound
-	fault        string
+	stuckAtLeast bool   // stuck is a lower bound
+	fault        string // why there is nothing else
 }
 
 func (r *reading) gauges() entry {
@@ -141,8 +139,8 @@ func configuration(c stats.Configuration) entry {
 	}
 }
 
-// Configured returns the configuration in words. Of a Coalescer, the capacity
-// is that of its values.
+// Configured returns the configuration in words, with the capacity of a
+// Coalescer.
 func (q queueReport) Configured() []fact {
 	c, of := q.Detail.options, ""
 	if capacity, is := q.Values["capacity"].(int); is {
@@ -180,8 +178,8 @@ func (r *reading) state() string {
 	return drained
 }
 
-// A verdict says how a queue is doing, from one reading. In a browser, the
-// script adds the trend: see trend.js.
+// A verdict judges one reading. In a browser, the script adds the trend: see
+// trend.js.
 type verdict struct {
 	Name string `json:"name"`
 	Tone string `json:"tone"`
@@ -201,7 +199,7 @@ type rule struct {
 }
 
 // rules is the decision table: the first rule that holds counts. The script
-// refines the verdict "working" by the trend.
+// refines "working".
 var rules = []rule{
 	{"unknown", bad, func(r *reading) bool { return r.fault != "" }, always("unknown")},
 	{"drained", plain, func(r *reading) bool { return r.state() == drained }, always("drained")},
@@ -246,7 +244,6 @@ func (r *reading) limited() (held, capacity int) {
 	return r.stats.Held, r.stats.Capacity
 }
 
-// problemsFirst returns the queues in the order of their verdicts.
 func problemsFirst(queues []queueReport) []queueReport {
 	return slices.SortedStableFunc(slices.Values(queues), func(a, b queueReport) int {
 		return cmp.Compare(slices.Index(tones, a.Verdict.Tone), slices.Index(tones, b.Verdict.Tone))

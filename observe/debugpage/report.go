@@ -12,12 +12,12 @@ import (
 	"github.com/shardq/shardq/stats"
 )
 
-// schemaVersion changes when a field of the JSON is renamed or has a new
-// meaning, and not for a new field.
+// schemaVersion changes with the name or the meaning of a field, not for a new
+// one.
 const schemaVersion = 2
 
-// A report has everything that the page shows. docs/reference/debugpage.md
-// describes each field of its JSON.
+// A report has what the page shows. docs/reference/debugpage.md describes its
+// JSON.
 type report struct {
 	Version          int           `json:"version"`
 	Title            string        `json:"title"`
@@ -29,8 +29,7 @@ type report struct {
 	one              *named        // nil in an overview
 }
 
-// An entry is an object of the JSON. Tables find their values by name, as the
-// script does. Unknown ones are nil.
+// An entry is an object of the JSON. What is not known is nil.
 type entry = map[string]any
 
 type queueReport struct {
@@ -82,7 +81,6 @@ func known[V any](value V, is bool) any {
 	return value
 }
 
-// until returns the seconds between two times, or nil if one is not known.
 func until(from, to time.Time) any {
 	return known(inSeconds(max(to.Sub(from), 0)), !from.IsZero() && !to.IsZero())
 }
@@ -104,8 +102,8 @@ type reader struct {
 
 func (h *handler) reader(n named, rows int) *reader { return &reader{handler: h, named: n, rows: rows} }
 
-// guarded returns what read returns, or that it panicked, as a limiter may, or
-// an Inspector of the program.
+// guarded returns what read returns, or that a limiter or an Inspector
+// panicked.
 func (rd *reader) guarded(read func() queueReport) (q queueReport) {
 	defer func() {
 		if recover() != nil {
@@ -186,7 +184,6 @@ func addText(to entry, name string, text shownKey) {
 	}
 }
 
-// keyed adds the key of an item, and the id that selects it.
 func (rd *reader) keyed(item any, e entry) entry {
 	addText(e, "key", rd.key(item))
 	id := itemID(item)
@@ -232,8 +229,8 @@ func (rd *reader) countStuck() (count int, atLeast bool) {
 	return count, false
 }
 
-// processing returns a row for each worker. If the first items are those of
-// batches, it reads more.
+// processing returns a row for each worker. It reads on if the first have
+// batches.
 func (rd *reader) processing(infos []stats.Item[any]) []entry {
 	first, sizes := byWorker(infos)
 	if len(infos) >= rd.rows && len(first) < len(infos) {
@@ -248,8 +245,8 @@ func (rd *reader) processing(infos []stats.Item[any]) []entry {
 	return rows
 }
 
-// byWorker returns the first item of each worker, and how many it has. Items
-// without a known worker stand alone.
+// byWorker returns the first item of each worker that is known, and how many it
+// has.
 func byWorker(infos []stats.Item[any]) (first []stats.Item[any], sizes []int) {
 	seen := map[int]int{}
 	for _, info := range infos {
@@ -263,7 +260,6 @@ func byWorker(infos []stats.Item[any]) (first []stats.Item[any], sizes []int) {
 	return first, sizes
 }
 
-// groups returns the groups with the most ready items.
 func (rd *reader) groups(ready int) []entry {
 	top := topk.New(rd.rows, func(a, b stats.Group) int {
 		return cmp.Or(cmp.Compare(b.Ready, a.Ready), cmp.Compare(b.Processing, a.Processing), cmp.Compare(a.Group, b.Group))
