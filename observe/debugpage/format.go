@@ -88,10 +88,7 @@ func formatBrief[N int | int64 | uint64](n N) string {
 
 // formatShort formats a count in at most four characters, if it can: 12k, 1.2M.
 func formatShort(n uint64) string {
-	if n < 1000 {
-		return strconv.FormatUint(n, 10)
-	}
-	return scaled(n, 1000, "k", "M", "G")
+	return orNone(n < 1000, formatCount(n), scaled(n, 1000, "k", "M", "G"))
 }
 
 // scaled formats n in the first of the units that leaves less than a thousand.

@@ -122,10 +122,8 @@ func (q queueReport) figures(of []figure) (shown []figure) {
 }
 
 func ofCapacity(format string, capacity any) string {
-	if n, _ := capacity.(int); n > 0 {
-		return " of " + formatValue(format, n)
-	}
-	return ""
+	n, _ := capacity.(int)
+	return orNone(n > 0, " of "+formatValue(format, n), "")
 }
 
 type fact struct{ Title, Text string }
@@ -139,8 +137,7 @@ func configuration(c stats.Configuration) entry {
 	}
 }
 
-// Configured returns the configuration in words, with the capacity of a
-// Coalescer.
+// Configured returns the configuration, with the capacity of a Coalescer.
 func (q queueReport) Configured() []fact {
 	c, of := q.Detail.options, ""
 	if capacity, is := q.Values["capacity"].(int); is {
@@ -198,8 +195,8 @@ type rule struct {
 	text       func(*reading) string
 }
 
-// rules is the decision table: the first rule that holds counts. The script
-// refines "working".
+// rules decide by the first that holds. The script refines "working" by the
+// trend.
 var rules = []rule{
 	{"unknown", bad, func(r *reading) bool { return r.fault != "" }, always("unknown")},
 	{"drained", plain, func(r *reading) bool { return r.state() == drained }, always("drained")},
@@ -264,8 +261,6 @@ func (r *report) limit(most int) {
 }
 
 func (r report) notShownText() string {
-	if r.NotShown == 0 {
-		return ""
-	}
-	return formatCount(r.NotShown) + " more, " + orNone(r.ProblemsNotShown > 0, formatCount(r.ProblemsNotShown), "none") + " of them with a problem"
+	problems := orNone(r.ProblemsNotShown > 0, formatCount(r.ProblemsNotShown), "none")
+	return orNone(r.NotShown > 0, formatCount(r.NotShown)+" more, "+problems+" of them with a problem", "")
 }

@@ -33,19 +33,18 @@ type report struct {
 type entry = map[string]any
 
 type queueReport struct {
-	ID       string  `json:"id"`
-	Name     string  `json:"name"`
-	Instance string  `json:"instance"`
-	Fault    string  `json:"fault,omitempty"`
-	State    string  `json:"state"`
-	Verdict  verdict `json:"verdict"`
-	Gauges   entry   `json:"gauges"`
-	Counters entry   `json:"counters"`
-	Values   entry   `json:"values"` // nil unless the queue is that of a Coalescer
-
-	Detail *detailReport `json:"detail,omitempty"`
-	Found  *foundReport  `json:"found,omitempty"` // in place of Detail
-	asked  int           // the rows that the request and its links ask for, or 0
+	ID       string        `json:"id"`
+	Name     string        `json:"name"`
+	Instance string        `json:"instance"`
+	Fault    string        `json:"fault,omitempty"`
+	State    string        `json:"state"`
+	Verdict  verdict       `json:"verdict"`
+	Gauges   entry         `json:"gauges"`
+	Counters entry         `json:"counters"`
+	Values   entry         `json:"values"` // nil unless the queue is that of a Coalescer
+	Detail   *detailReport `json:"detail,omitempty"`
+	Found    *foundReport  `json:"found,omitempty"` // in place of Detail
+	asked    int           // the rows that the request and its links ask for, or 0
 }
 
 type detailReport struct {
@@ -102,8 +101,7 @@ type reader struct {
 
 func (h *handler) reader(n named, rows int) *reader { return &reader{handler: h, named: n, rows: rows} }
 
-// guarded returns what read returns, or that a limiter or an Inspector
-// panicked.
+// guarded returns what read returns, or that it panicked.
 func (rd *reader) guarded(read func() queueReport) (q queueReport) {
 	defer func() {
 		if recover() != nil {
@@ -143,8 +141,8 @@ func (rd *reader) clock() time.Time { return rd.queue.Inspect().Snapshot(0).Time
 func (rd *reader) whole() queueReport {
 	return rd.guarded(func() queueReport {
 		snapshot := rd.queue.Inspect().Snapshot(rd.rows)
-		rd.now = snapshot.Time
 		s := snapshot.Stats
+		rd.now = snapshot.Time
 		failed, discarded := rd.queue.Inspect().RecentFailures(rd.rows)
 		retried := func(f limiter.Failed[any]) entry { return rd.keyed(f.Item, entry{"failures": f.Failures}) }
 		detail := &detailReport{
@@ -245,8 +243,8 @@ func (rd *reader) processing(infos []stats.Item[any]) []entry {
 	return rows
 }
 
-// byWorker returns the first item of each worker that is known, and how many it
-// has.
+// byWorker returns the first item and the number of items of each worker. An
+// item of an unknown worker stands alone.
 func byWorker(infos []stats.Item[any]) (first []stats.Item[any], sizes []int) {
 	seen := map[int]int{}
 	for _, info := range infos {
