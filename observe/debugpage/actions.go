@@ -109,7 +109,6 @@ func (h *handler) perform(t *target, w http.ResponseWriter, r *http.Request) (er
 	return do(t)
 }
 
-// refusesActions returns why a request may not change a queue, or nil.
 func (h *handler) refusesActions(r *http.Request) (err error) {
 	defer h.caught("AllowActions", func() {
 		err = refuse(http.StatusInternalServerError, "debugpage.Options.AllowActions panicked")
@@ -120,8 +119,7 @@ func (h *handler) refusesActions(r *http.Request) (err error) {
 	return nil
 }
 
-// caught is deferred around a function of the options. It logs a panic, and
-// calls then.
+// caught is deferred around a function of the options. It logs a panic.
 func (h *handler) caught(function string, then func()) {
 	if fault := recover(); fault != nil {
 		h.options.Logger.Error("debugpage: Options."+function+" panicked", "panic", fmt.Sprint(fault))
@@ -156,7 +154,7 @@ func onQueue(do func(stats.Operator)) func(*target) error {
 	}
 }
 
-// onItem returns an action on the item of the form. It is refused if do reports
+// onItem returns an action on the item of the form, refused if do reports
 // false.
 func onItem(do func(stats.Operator, any) bool, otherwise string) func(*target) error {
 	return func(t *target) error {
@@ -219,13 +217,13 @@ func (t *target) number(name string, least, greatest int) (int, error) {
 }
 
 // A button is a form with one button, and a Field for a number, if any. While
-// is "true" or "false" if the button has an effect only while the queue is
-// paused, or is not, and Hidden reports that it has none now.
+// is "true" or "false" if it has an effect only while the queue is paused, or
+// is not.
 type button struct {
 	Token, Queue, Action, Title, Item, Group string
 	Field, While                             string
 	Value, Least, Greatest                   int
-	Hidden                                   bool
+	Hidden                                   bool // because of While
 }
 
 func (h *handler) buttons(n named, q queueReport) (all []button) {

@@ -47,7 +47,6 @@ type bucket struct {
 	Count         uint64 `json:"count"`
 }
 
-// newHistogram converts a histogram of durations known within fineness.
 func newHistogram(h stats.Histogram, fineness time.Duration) histogram {
 	bounded := func(d time.Duration) any { return known(inSeconds(d), d != math.MaxInt64) }
 	fine := fineBuckets{[]any{}, []uint64{}}
@@ -65,8 +64,8 @@ func newHistogram(h stats.Histogram, fineness time.Duration) histogram {
 // [stats.Histogram], so that no duration falls into two.
 const lowestPower, highestPower = -30, 20
 
-// doublings returns the buckets. All durations below the fineness are in one,
-// or overdue delays would start a row of thirty empty buckets.
+// doublings returns one bucket for all durations below the fineness, or overdue
+// delays would start a row of thirty empty ones.
 func doublings(h stats.Histogram, fineness time.Duration) []bucket {
 	buckets, before := []bucket{}, uint64(0)
 	add := func(bound any, atMost uint64) {
@@ -87,12 +86,10 @@ func doublings(h stats.Histogram, fineness time.Duration) []bucket {
 	return buckets
 }
 
-// A chart shows the histogram at a path. A fleeting one is hidden while it is
-// empty.
 type chart struct {
 	Path, Title, Meaning, Since string
 	Histogram                   histogram
-	Fleeting                    bool
+	Fleeting                    bool // hidden while it is empty
 }
 
 func (d *durations) charts() []chart {
@@ -114,7 +111,6 @@ type bar struct {
 	Label        string
 }
 
-// Bars returns the bars of the buckets. One with a count is visible.
 func (c chart) Bars() (bars []bar) {
 	highest := uint64(0)
 	for _, b := range c.Histogram.Buckets {
@@ -171,11 +167,9 @@ func (h histogram) Points() []point {
 	}
 }
 
-// A quantity of the shards can be shown as shares of the whole. Its unit
-// follows a value.
 type quantity struct {
 	Name, Title, field, unit string
-	shared                   bool
+	shared                   bool // shown as shares of the whole
 }
 
 var quantities = []quantity{
@@ -185,13 +179,11 @@ var quantities = []quantity{
 	{"adds", "Share of adds", "added", "of all adds", true},
 }
 
-// A heatMap has a cell for each shard. A dense one has no room for text in its
-// cells.
 type heatMap struct {
 	Quantity quantity
 	Cells    []heatCell
 	Summary  string
-	Dense    bool
+	Dense    bool // without room for text in the cells
 }
 
 type heatCell struct {

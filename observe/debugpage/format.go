@@ -12,8 +12,8 @@ import (
 	"github.com/shardq/shardq/internal/keytext"
 )
 
-// formatCount separates digits: 1,234,567. The script has the same formats as
-// this file, and a test in a browser compares the two.
+// formatCount returns 1,234,567. A test in a browser compares the formats of
+// the script.
 func formatCount[N int | int64 | uint64](n N) string {
 	digits := fmt.Sprint(n)
 	for i := len(digits) - 3; i > 0 && digits[i-1] != '-'; i -= 3 {
@@ -78,8 +78,7 @@ func formatDecimal(number float64) string {
 	return strconv.FormatFloat(rounded, 'f', -1, 64)
 }
 
-// formatBrief formats a count for a field of a few characters: 1,234,567 or 10
-// G. From ten million on it shows only the leading digits.
+// formatBrief formats a count in a few characters: 1,234,567 or 10 G.
 func formatBrief[N int | int64 | uint64](n N) string {
 	if n < 10_000_000 {
 		return formatCount(n)
@@ -87,17 +86,12 @@ func formatBrief[N int | int64 | uint64](n N) string {
 	return scaled(uint64(n), 1_000_000, " M", " G", " T", " P", " E")
 }
 
-// formatShort formats a count in at most four characters: 987, 12k, 1.2M. A
-// count that needs more gets more.
+// formatShort formats a count in at most four characters, if it can: 12k, 1.2M.
 func formatShort(n uint64) string {
-	if n < 1000 {
-		return strconv.FormatUint(n, 10)
-	}
-	return scaled(n, 1000, "k", "M", "G")
+	return orNone(n < 1000, formatCount(n), scaled(n, 1000, "k", "M", "G"))
 }
 
-// scaled formats n with the first of the units, each a thousand of the one
-// before, that leaves less than a thousand.
+// scaled formats n in the first of the units that leaves less than a thousand.
 func scaled(n, unit uint64, names ...string) string {
 	for ; n/unit >= 1000 && len(names) > 1; names = names[1:] {
 		unit *= 1000
@@ -114,8 +108,7 @@ type shownKey struct {
 }
 
 // showItem returns the text to show for an item, whose String method may panic.
-// It quotes a misleading text: one with control characters, characters that
-// change the direction of text, or invalid UTF-8.
+// It quotes a misleading text, such as one that changes the direction of text.
 func showItem(item any) shownKey {
 	t := keytext.Of(item, maxKeyBytes)
 	shown := shownKey{Text: t.Beginning}

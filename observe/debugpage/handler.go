@@ -15,13 +15,11 @@ import (
 )
 
 // Handler returns a page about queues that answers requests from this machine:
-// see [Local]. It calls [New] with only Queues set, and panics if a queue is
-// nil.
+// see [Local]. It panics if a queue is nil.
 //
 // The handler fits any path of any mux, because the query selects what it
 // serves. It starts no goroutine, is safe for concurrent use, and also works
-// after the shutdown of a queue. docs/reference/debugpage.md has the cost of a
-// request.
+// after the shutdown of a queue.
 func Handler(queues ...shardq.Inspector) http.Handler {
 	handler, err := New(Options{Queues: queues})
 	if err != nil {
@@ -30,8 +28,7 @@ func Handler(queues ...shardq.Inspector) http.Handler {
 	return handler
 }
 
-// New returns a page as [Handler] does, or an error that lists every fault of
-// the options.
+// New returns a page as [Handler] does, or an error that lists every fault.
 func New(options Options) (http.Handler, error) {
 	if err := options.validate(); err != nil {
 		return nil, err
@@ -47,9 +44,7 @@ type handler struct {
 	crossOrigin http.CrossOriginProtection
 }
 
-// maxQueues limits the queues that the overview shows. All are judged, because
-// those with a problem come first.
-const maxQueues = 1000
+const maxQueues = 1000 // that the overview shows, of all that it judges
 
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	for name, value := range headers {
@@ -95,8 +90,6 @@ var headers = map[string]string{ // of all answers
 	"Cache-Control": "no-store", "Vary": "Accept, User-Agent",
 }
 
-// read returns a report about one queue, if the query selects it or there is
-// only one, and otherwise an overview.
 func (h *handler) read(q query) (report, error) {
 	start := time.Now()
 	r := report{Version: schemaVersion, Title: h.options.Title, Time: start.UTC(), Queues: []queueReport{}}

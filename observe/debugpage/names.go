@@ -22,10 +22,9 @@ func (d directory) find(id string) (named, error) {
 	return named{}, fmt.Errorf("there is no queue %s: it may be closed, or have another name", showItem(id).inWords())
 }
 
-// names remembers the ids of the queues in the last list. Queues that share a
-// name are numbered, except the first. If numbers followed from the order
-// alone, an open page would continue with another queue when the first one
-// goes.
+// names remembers the ids of the queues in the last list. Numbers that follow
+// from the order alone would change when the first queue of a name goes, and an
+// open page would continue with another queue.
 type names struct {
 	handler string // distinguishes the numbers from those of other handlers
 	mu      sync.Mutex
@@ -59,8 +58,7 @@ func identify(queues []shardq.Inspector) []identity {
 }
 
 // nameAll returns a directory of queues. A queue keeps its id of the list
-// before. Otherwise that is its name, with a number if it has none or another
-// queue has it.
+// before. Otherwise that is its name, with a number if another queue has it.
 func (n *names) nameAll(queues []shardq.Inspector) directory {
 	identities := identify(queues)
 	d := directory{each(queues, newNamed), make(map[string]int, len(queues))}
@@ -108,9 +106,8 @@ func (d directory) giveOthers() {
 	}
 }
 
-// A named is a queue with its own name, the title that the page shows, and the
-// id that selects it. Its number tells it also from one that had its id before,
-// and is 0 if not known.
+// A named is a queue with its title on the page, and the id that selects it.
+// Its number tells it also from one that had its id before.
 type named struct {
 	queue           shardq.Inspector
 	name, title, id string
@@ -132,8 +129,7 @@ func (n named) operator() (operator stats.Operator) {
 	return n.queue.Inspect().Operator()
 }
 
-// groupOperator is nil without groups, because its methods about groups would
-// panic.
+// groupOperator is nil without groups, because its methods would panic.
 func (n named) groupOperator() stats.Operator {
 	if operator := n.operator(); operator != nil && n.queue.Inspect().Configuration().Groups {
 		return operator

@@ -2,7 +2,7 @@ package debugpage
 
 import (
 	"crypto/sha256"
-	_ "embed"
+	"embed"
 	"encoding/base64"
 	"fmt"
 	"html/template"
@@ -17,22 +17,21 @@ import (
 )
 
 var (
-	//go:embed page.html
-	pageText string
-	//go:embed page.css
-	style string
-	//go:embed trend.js
-	trendScript string
-	//go:embed page.js
-	pageScript string
+	//go:embed page.html page.css trend.js page.js
+	files embed.FS
 
-	script = trendScript + pageScript
+	style, script = file("page.css"), file("trend.js") + file("page.js")
 )
+
+func file(name string) string {
+	text, _ := files.ReadFile(name)
+	return string(text)
+}
 
 // page contains the style and the script, so that nothing else needs a path,
 // and the policy allows them by their hashes.
 var page = template.Must(template.New("page").
-	Funcs(template.FuncMap{"show": formatValue, "of": ofCapacity}).Parse(pageText))
+	Funcs(template.FuncMap{"show": formatValue, "of": ofCapacity}).Parse(file("page.html")))
 
 var contentSecurityPolicy = "default-src 'none'; script-src '" + hashOf(script) + "'; style-src '" + hashOf(style) + "'; " +
 	"connect-src 'self'; img-src data:; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; " +
@@ -43,9 +42,8 @@ func hashOf(text string) string {
 	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
 }
 
-// A view has the data for the template. Queue is the selected queue, or nil,
-// and then Overview is the table of all. Several says that there is one to go
-// back to.
+// A view has the data for the template. Queue is nil for an Overview. Several
+// says that there is one to go back to.
 type view struct {
 	Report                      report
 	Style                       template.CSS
@@ -64,16 +62,14 @@ type queueView struct {
 	Charts     []chart
 	Heat       heatMap
 	Quantities []link
-	// First, Beside and Folded are the tables: on the first screen, two beside
-	// each other, and those that open.
+	// First, Beside and Folded are tables: on the first screen, in pairs, and
+	// those that open.
 	First, Beside, Folded []table
-	Open, HeatOpen        bool // the folded parts
-	// Named reports whether the search has to name the queue, and Rows is the
-	// number of rows that it keeps, or 0.
-	Named          bool
-	Rows           int
-	Back, MoreRows string // the addresses of the queue, from found items, and of more rows
-	Buttons        []button
+	Open, HeatOpen        bool   // the folded parts
+	Named                 bool   // the search has to name the queue
+	Rows                  int    // that the search keeps, or 0
+	Back, MoreRows        string // the addresses of the queue, from found items, and of more rows
+	Buttons               []button
 }
 
 type link struct {
@@ -146,8 +142,7 @@ func (v *queueView) Others() []figure {
 	return slices.DeleteFunc(v.Now(), func(f figure) bool { return slices.Contains(top, f.Field) })
 }
 
-// address returns the query of this page, with another value of a parameter, if
-// any.
+// address returns the query of this page, with another value of a parameter.
 func (q query) address(name, value string) string {
 	values := url.Values{}
 	set := func(is bool, name, value string) {
@@ -239,8 +234,7 @@ func writeTable(w io.Writer, t table) {
 	writeLines(w, t.Title+orNone(note != "", "\n  "+note, ""), lines)
 }
 
-// texts returns the cells of a row. No key has a tab, because keys with control
-// characters are quoted.
+// texts returns the cells of a row. No key has a tab: it would be quoted.
 func (r row) texts(columns []heading) (texts []string) {
 	for i, c := range r.Cells {
 		if !columns[i].Live() {

@@ -10,15 +10,13 @@ import (
 	"github.com/shardq/shardq/stats"
 )
 
-// A reading is what was read of a queue at a time of its clock, or zero if that
-// is not known. Fault says why there is nothing else.
 type reading struct {
 	stats        shardq.Stats
 	options      stats.Configuration
-	now          time.Time
+	now          time.Time // of its clock, or zero if that is not known
 	stuck        int
-	stuckAtLeast bool // stuck is a lower bound
-	fault        string
+	stuckAtLeast bool   // stuck is a lower bound
+	fault        string // why there is nothing else
 }
 
 func (r *reading) gauges() entry {
@@ -124,10 +122,8 @@ func (q queueReport) figures(of []figure) (shown []figure) {
 }
 
 func ofCapacity(format string, capacity any) string {
-	if n, _ := capacity.(int); n > 0 {
-		return " of " + formatValue(format, n)
-	}
-	return ""
+	n, _ := capacity.(int)
+	return orNone(n > 0, " of "+formatValue(format, n), "")
 }
 
 type fact struct{ Title, Text string }
@@ -141,8 +137,7 @@ func configuration(c stats.Configuration) entry {
 	}
 }
 
-// Configured returns the configuration in words. Of a Coalescer, the capacity
-// is that of its values.
+// Configured returns the configuration, with the capacity of a Coalescer.
 func (q queueReport) Configured() []fact {
 	c, of := q.Detail.options, ""
 	if capacity, is := q.Values["capacity"].(int); is {
@@ -180,8 +175,8 @@ func (r *reading) state() string {
 	return drained
 }
 
-// A verdict says how a queue is doing, from one reading. In a browser, the
-// script adds the trend: see trend.js.
+// A verdict judges one reading. In a browser, the script adds the trend: see
+// trend.js.
 type verdict struct {
 	Name string `json:"name"`
 	Tone string `json:"tone"`
@@ -200,8 +195,8 @@ type rule struct {
 	text       func(*reading) string
 }
 
-// rules is the decision table: the first rule that holds counts. The script
-// refines the verdict "working" by the trend.
+// rules decide by the first that holds. The script refines "working" by the
+// trend.
 var rules = []rule{
 	{"unknown", bad, func(r *reading) bool { return r.fault != "" }, always("unknown")},
 	{"drained", plain, func(r *reading) bool { return r.state() == drained }, always("drained")},
@@ -246,7 +241,6 @@ func (r *reading) limited() (held, capacity int) {
 	return r.stats.Held, r.stats.Capacity
 }
 
-// problemsFirst returns the queues in the order of their verdicts.
 func problemsFirst(queues []queueReport) []queueReport {
 	return slices.SortedStableFunc(slices.Values(queues), func(a, b queueReport) int {
 		return cmp.Compare(slices.Index(tones, a.Verdict.Tone), slices.Index(tones, b.Verdict.Tone))
@@ -267,8 +261,6 @@ func (r *report) limit(most int) {
 }
 
 func (r report) notShownText() string {
-	if r.NotShown == 0 {
-		return ""
-	}
-	return formatCount(r.NotShown) + " more, " + orNone(r.ProblemsNotShown > 0, formatCount(r.ProblemsNotShown), "none") + " of them with a problem"
+	problems := orNone(r.ProblemsNotShown > 0, formatCount(r.ProblemsNotShown), "none")
+	return orNone(r.NotShown > 0, formatCount(r.NotShown)+" more, "+problems+" of them with a problem", "")
 }

@@ -12,12 +12,12 @@ import (
 	"github.com/shardq/shardq/stats"
 )
 
-// schemaVersion changes when a field of the JSON is renamed or has a new
-// meaning, and not for a new field.
+// schemaVersion changes with the name or the meaning of a field, not for a new
+// one.
 const schemaVersion = 2
 
-// A report has everything that the page shows. docs/reference/debugpage.md
-// describes each field of its JSON.
+// A report has what the page shows. docs/reference/debugpage.md describes its
+// JSON.
 type report struct {
 	Version          int           `json:"version"`
 	Title            string        `json:"title"`
@@ -29,24 +29,22 @@ type report struct {
 	one              *named        // nil in an overview
 }
 
-// An entry is an object of the JSON. Tables find their values by name, as the
-// script does. Unknown ones are nil.
+// An entry is an object of the JSON. What is not known is nil.
 type entry = map[string]any
 
 type queueReport struct {
-	ID       string  `json:"id"`
-	Name     string  `json:"name"`
-	Instance string  `json:"instance"`
-	Fault    string  `json:"fault,omitempty"`
-	State    string  `json:"state"`
-	Verdict  verdict `json:"verdict"`
-	Gauges   entry   `json:"gauges"`
-	Counters entry   `json:"counters"`
-	Values   entry   `json:"values"` // nil unless the queue is that of a Coalescer
-
-	Detail *detailReport `json:"detail,omitempty"`
-	Found  *foundReport  `json:"found,omitempty"` // in place of Detail
-	asked  int           // the rows that the request and its links ask for, or 0
+	ID       string        `json:"id"`
+	Name     string        `json:"name"`
+	Instance string        `json:"instance"`
+	Fault    string        `json:"fault,omitempty"`
+	State    string        `json:"state"`
+	Verdict  verdict       `json:"verdict"`
+	Gauges   entry         `json:"gauges"`
+	Counters entry         `json:"counters"`
+	Values   entry         `json:"values"` // nil unless the queue is that of a Coalescer
+	Detail   *detailReport `json:"detail,omitempty"`
+	Found    *foundReport  `json:"found,omitempty"` // in place of Detail
+	asked    int           // the rows that the request and its links ask for, or 0
 }
 
 type detailReport struct {
@@ -82,7 +80,6 @@ func known[V any](value V, is bool) any {
 	return value
 }
 
-// until returns the seconds between two times, or nil if one is not known.
 func until(from, to time.Time) any {
 	return known(inSeconds(max(to.Sub(from), 0)), !from.IsZero() && !to.IsZero())
 }
@@ -104,8 +101,7 @@ type reader struct {
 
 func (h *handler) reader(n named, rows int) *reader { return &reader{handler: h, named: n, rows: rows} }
 
-// guarded returns what read returns, or that it panicked, as a limiter may, or
-// an Inspector of the program.
+// guarded returns what read returns, or that it panicked.
 func (rd *reader) guarded(read func() queueReport) (q queueReport) {
 	defer func() {
 		if recover() != nil {
@@ -145,8 +141,8 @@ func (rd *reader) clock() time.Time { return rd.queue.Inspect().Snapshot(0).Time
 func (rd *reader) whole() queueReport {
 	return rd.guarded(func() queueReport {
 		snapshot := rd.queue.Inspect().Snapshot(rd.rows)
-		rd.now = snapshot.Time
 		s := snapshot.Stats
+		rd.now = snapshot.Time
 		failed, discarded := rd.queue.Inspect().RecentFailures(rd.rows)
 		retried := func(f limiter.Failed[any]) entry { return rd.keyed(f.Item, entry{"failures": f.Failures}) }
 		detail := &detailReport{
@@ -186,7 +182,6 @@ func addText(to entry, name string, text shownKey) {
 	}
 }
 
-// keyed adds the key of an item, and the id that selects it.
 func (rd *reader) keyed(item any, e entry) entry {
 	addText(e, "key", rd.key(item))
 	id := itemID(item)
@@ -232,8 +227,8 @@ func (rd *reader) countStuck() (count int, atLeast bool) {
 	return count, false
 }
 
-// processing returns a row for each worker. If the first items are those of
-// batches, it reads more.
+// processing returns a row for each worker. It reads on if the first have
+// batches.
 func (rd *reader) processing(infos []stats.Item[any]) []entry {
 	first, sizes := byWorker(infos)
 	if len(infos) >= rd.rows && len(first) < len(infos) {
@@ -248,8 +243,8 @@ func (rd *reader) processing(infos []stats.Item[any]) []entry {
 	return rows
 }
 
-// byWorker returns the first item of each worker, and how many it has. Items
-// without a known worker stand alone.
+// byWorker returns the first item and the number of items of each worker. An
+// item of an unknown worker stands alone.
 func byWorker(infos []stats.Item[any]) (first []stats.Item[any], sizes []int) {
 	seen := map[int]int{}
 	for _, info := range infos {
@@ -263,7 +258,6 @@ func byWorker(infos []stats.Item[any]) (first []stats.Item[any], sizes []int) {
 	return first, sizes
 }
 
-// groups returns the groups with the most ready items.
 func (rd *reader) groups(ready int) []entry {
 	top := topk.New(rd.rows, func(a, b stats.Group) int {
 		return cmp.Or(cmp.Compare(b.Ready, a.Ready), cmp.Compare(b.Processing, a.Processing), cmp.Compare(a.Group, b.Group))

@@ -12,13 +12,10 @@ import (
 	"strings"
 )
 
-// A query has the parameters of a request. asked is the number of rows that it
-// asks for, or 0. A browser without JavaScript reloads the page after refresh
-// seconds, unless that is 0.
 type query struct {
 	format, queue, heat, find   string
 	hasQueue, hasHeat, problems bool
-	rows, asked, refresh        int
+	rows, asked, refresh        int // the last two 0 if the request does not ask for them
 	choice                      choice
 }
 
@@ -109,8 +106,8 @@ func number(name, value string, least, greatest int) (int, error) {
 	return n, nil
 }
 
-// negotiated returns the first known format in Accept. Without one, curl and
-// the like get text.
+// negotiated returns the first known format in Accept, or text for curl and the
+// like.
 func negotiated(r *http.Request) string {
 	for part := range strings.SplitSeq(r.Header.Get("Accept"), ",") {
 		media, _, _ := strings.Cut(part, ";")

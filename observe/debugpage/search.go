@@ -47,10 +47,8 @@ func (s *shownItems) get(id string) (item any, ok bool) {
 	return item, ok
 }
 
-// A choice selects items by "key", "item", which is an id, "group" or "worker",
-// or nothing.
 type choice struct {
-	by, text string
+	by, text string // "key", "item", which is an id, "group" or "worker"
 	worker   int
 }
 
@@ -127,8 +125,7 @@ func (rd *reader) search(list stats.Inspection, c choice) *foundReport {
 	return f
 }
 
-// visit calls do with the items of a queue until it returns false. It is
-// complete if there were no more than one request visits.
+// visit calls do with the items until it returns false, or there are too many.
 func visit(list stats.Inspection, do func(stats.Item[any]) bool) (complete bool) {
 	visited := 0
 	for _, state := range states {
@@ -259,8 +256,7 @@ func (rd *reader) isShownAs(item any, text string) bool {
 	return rd.handler.options.RedactKey == nil && keytext.Of(item, len(text)) == whole || rd.key(item).Text == text
 }
 
-// isPlain reports whether no other item is written as the same text, as with
-// RedactKey, a String method, or several types.
+// isPlain reports whether no other item is written as the same text.
 func (rd *reader) isPlain(item any) bool {
 	_, described := item.(fmt.Stringer)
 	return rd.handler.options.RedactKey == nil && !described && reflect.TypeOf(item).String() == rd.options.Item

@@ -120,8 +120,8 @@ func (q queueReport) foundTables() (all []table) {
 
 func unless(there bool, missing string) string { return orNone(there, "", missing) }
 
-// A highlight is a line below the verdict of a narrow page, where the tables
-// are below the first screen. It is hidden if Key is empty.
+// A highlight is a line below the verdict of a narrow page, hidden if Key is
+// empty.
 type highlight struct {
 	Path, Title string // of the rows in the report, and of the section
 	Key, Text   string // of the first row
@@ -153,8 +153,7 @@ func (d *detailReport) Highlights() []highlight {
 	}
 }
 
-// A table has rows, for the page and for the text. Path is where they are in
-// the report. Note says what is missing, and Empty stands in place of rows.
+// A table has rows at a Path of the report. Note says what is missing.
 type table struct {
 	Path, Title, Note, Empty string
 
@@ -164,9 +163,7 @@ type table struct {
 	Rows    []row
 }
 
-// A heading describes a column. Sort is "ascending" or "descending" if rows are
-// sorted by it.
-type heading struct{ Title, Field, Format, Sort string }
+type heading struct{ Title, Field, Format, Sort string } // Sort is "ascending" or "descending", if any
 
 // Live reports whether a column makes sense only while the page updates itself.
 func (h heading) Live() bool { return h.Format == asRate || h.Format == asGraph }
@@ -181,8 +178,6 @@ type row struct {
 	ID    string // where the order may change
 }
 
-// A cell is a value as it is shown. Tone is that of a verdict, and Percent of a
-// share.
 type cell struct {
 	shownKey
 	Format, Tone string
@@ -204,8 +199,7 @@ const (
 	asWorker, asRate, asGraph                                   = "worker", "rate", "graph"
 )
 
-// table returns a table of entries. Rows link to pages by a parameter with
-// their id.
+// table returns a table whose rows link to pages by a parameter with their id.
 func (q queueReport) table(path, title, empty, link string, entries []entry, columns ...heading) table {
 	t := table{Path: path, Title: title, Empty: empty, Columns: columns}
 	for _, e := range entries {
