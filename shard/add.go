@@ -37,7 +37,8 @@ func (s *Set[T]) request() request { return request{cancelsDelay: s.rules.Cancel
 
 func (sh *shard[T]) addItem(item T, to *address, r request) effects {
 	// Read under the lock: a shutdown sets the flag and then takes every lock
-	// once, so an Add that saw the flag clear has finished before the drain looks.
+	// once. An Add that saw the flag clear has therefore finished before the
+	// drain looks.
 	if sh.set.closing.refusing.Load() && !sh.takesBack(item, to.hash) {
 		sh.rare.dropped++
 		return 0

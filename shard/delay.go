@@ -247,7 +247,8 @@ func (sh *shard[T]) cancelDelay(id uint32, e *entry[T]) (priority int) {
 	return sh.clearDelay(id, e)
 }
 
-// clearDelay returns the priority of the delay. The timer must not be filed.
+// clearDelay ends the delay of an item whose timer is no longer filed. It
+// returns the priority of the delay.
 func (sh *shard[T]) clearDelay(id uint32, e *entry[T]) (priority int) {
 	e.setDelayed(false)
 	sh.wheel.unlimit(id)
