@@ -97,9 +97,8 @@ func (q *Queue[T]) TryAdd(item T, options AddOptions) error {
 // served in the order in which they began to wait. The delay, MaxWait and the
 // window begin when there is room.
 //
-// AddContext returns ctx.Err() if ctx ends first, or had ended before. It
-// returns ErrShutDown if the queue is shut down while it waits. Then the item
-// was not added.
+// AddContext returns ctx.Err() if ctx ends first, and ErrShutDown if the queue
+// is shut down while it waits. Then the item was not added.
 func (q *Queue[T]) AddContext(ctx context.Context, item T, options AddOptions) error {
 	if err := ctx.Err(); err != nil {
 		return err // before the limiter counts a requeue
@@ -156,9 +155,8 @@ func (o AddOptions) delay() shard.Delay {
 	}
 }
 
-// AddRateLimited adds item after the limiter's delay, and counts as a requeue of
-// the item. It is for work that failed. Done is still owed, before or after.
-// Call Forget once the work has succeeded or is discarded.
+// AddRateLimited adds item after the limiter's delay, because its work failed.
+// Done is still owed. Call Forget once the work has succeeded or is discarded.
 func (q *Queue[T]) AddRateLimited(item T) {
 	if q.set().Reject(item) {
 		return // before the limiter keeps a history of it
@@ -183,7 +181,7 @@ func (q *Queue[T]) Forget(item T) {
 }
 
 // NumRequeues returns how often item was requeued since it was last forgotten,
-// according to the limiter. A limiter that does not count per item returns 0.
+// according to the limiter.
 func (q *Queue[T]) NumRequeues(item T) int {
 	q.mustBeMade()
 	return q.limiter.NumRequeues(item)

@@ -110,7 +110,7 @@ func (q *Queue[T]) takeSome(
 
 // DoneClaims is Done of each of the claims, at a lower cost. It returns
 // [worker.ErrClaimEnded] if some of them had ended or are of another queue. The
-// others end, also if the limiter, the clock or a hook panics.
+// others end, also if user code panics.
 func (q *Queue[T]) DoneClaims(claims []worker.Claim[T]) error {
 	q.mustBeMade()
 	allEnded := true
@@ -276,13 +276,12 @@ func (r *queueReturn[T]) carryOut() error {
 	if r.how.Refused != nil && !r.queue.shards.TakesBack() {
 		return r.refuse() // the caller reports it, so it does not count as dropped
 	}
-	known := false
+	d, known := time.Duration(0), false
 	defer func() {
 		if !known {
 			r.addAtOnce()
 		}
 	}()
-	d := time.Duration(0)
 	if r.queue.shards.TakesBack() { // otherwise no failure is counted
 		d = r.queue.returnDelay(r.item, r.how)
 	}

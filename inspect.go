@@ -28,7 +28,6 @@ type Inspector = stats.Inspector
 // with the number of shards, not with that of items or groups.
 func (q *Queue[T]) Stats() Stats { return q.complete(q.set().Stats()) }
 
-// complete adds to a reading of the shards what they do not know.
 func (q *Queue[T]) complete(st Stats) Stats {
 	st.Workers, st.Limited = q.slots.open(), -1
 	if census, ok := q.limiter.(limiter.Census[T]); ok {
@@ -64,7 +63,6 @@ func (q *Queue[T]) Snapshot(limit int) Snapshot[T] {
 	return s
 }
 
-// countAttempts fills in what the limiter knows of the items.
 func (q *Queue[T]) countAttempts(rows []stats.Item[T]) []stats.Item[T] {
 	for i := range rows {
 		rows[i].Attempts = q.limiter.NumRequeues(rows[i].Item)

@@ -143,8 +143,8 @@ type Options[T comparable] struct {
 
 	// Ages makes the queue record since when each item is ready or in
 	// processing, to the tick, for [Queue.Snapshot] and the like. It costs 8
-	// bytes for each item, and a wake-up for each tick in which the queue was
-	// used. Metrics, OnStuck, and a StuckAfter with a Logger include it.
+	// bytes for each item, and wake-ups. Metrics, OnStuck, and a StuckAfter with
+	// a Logger include it.
 	Ages bool
 
 	// Metrics makes the queue count retries and the attempts of workers, and
@@ -214,7 +214,7 @@ func (o Options[T]) route() func(item T) uint64 {
 	return route
 }
 
-// watermarkHook returns Watermarks.On as the shards call it, or nil.
+// watermarkHook is as the shards call it, or nil. So are the other hooks.
 func (o Options[T]) watermarkHook(log *eventLog) func(high bool) {
 	name, hook := o.Name, o.Watermarks.On
 	if hook == nil && (log == nil || o.Watermarks.High == 0) {
@@ -232,7 +232,6 @@ func (o Options[T]) watchesForStuck() bool {
 	return o.OnStuck != nil || o.Logger != nil && o.StuckAfter > 0
 }
 
-// stuckHook returns OnStuck as the shards call it, or nil.
 func (o Options[T]) stuckHook(log *eventLog) func(stats.Item[T]) {
 	limiter, clock, hook := o.RateLimiter, o.Clock, o.OnStuck
 	if !o.watchesForStuck() {
@@ -249,7 +248,6 @@ func (o Options[T]) stuckHook(log *eventLog) func(stats.Item[T]) {
 	}
 }
 
-// misuseHook returns OnMisuse as the shards call it, or nil.
 func (o Options[T]) misuseHook(log *eventLog) func(kind stats.MisuseKind, item T) {
 	name, hook := o.Name, o.OnMisuse
 	if hook == nil && log == nil {

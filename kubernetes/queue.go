@@ -65,9 +65,6 @@ type Queue[T comparable] struct {
 
 var _ priorityqueue.PriorityQueue[reconcile.Request] = (*Queue[reconcile.Request])(nil)
 
-// updatePeriod is that of controller-runtime's gauges of unfinished work.
-const updatePeriod = 500 * time.Millisecond
-
 // New returns a queue, or an error that lists the faults of the options.
 // [Handler] keeps and shows the queue until ShutDown.
 func New[T comparable](options Options[T]) (*Queue[T], error) {
@@ -78,7 +75,7 @@ func New[T comparable](options Options[T]) (*Queue[T], error) {
 			provider = Metrics()
 		}
 		all.Observer = queue.NewMeter[T](instrumentsOf(name, provider), options.Queue.Clock)
-		all.Ticker = clock.RealClock{}.NewTicker(updatePeriod)
+		all.Ticker = clock.RealClock{}.NewTicker(500 * time.Millisecond) // as controller-runtime
 	}
 	made, err := queue.New(all)
 	if err != nil {

@@ -80,7 +80,8 @@ func (h Histogram) Mean() time.Duration {
 
 // String returns the count, the mean, and three quantiles.
 func (h Histogram) String() string {
-	return fmt.Sprintf("%d, mean %v, p50 %s, p90 %s, p99 %s", h.Count, h.Mean(), h.written(0.5), h.written(0.9), h.written(0.99))
+	return fmt.Sprintf("%d, mean %v, p50 %s, p90 %s, p99 %s",
+		h.Count, h.Mean(), h.written(0.5), h.written(0.9), h.written(0.99))
 }
 
 func (h Histogram) written(q float64) string {

@@ -73,7 +73,6 @@ type Canceled struct {
 	Delayed bool // a delay of the item was running
 }
 
-// Any reports whether anything was canceled.
 func (c Canceled) Any() bool { return c != Canceled{} }
 
 // A Configuration says how a queue was made.

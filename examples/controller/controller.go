@@ -15,7 +15,6 @@ import (
 	"github.com/shardq/shardq/worker"
 )
 
-// A key names an object. The queue has nothing else.
 type key struct{ tenant, name string }
 
 func (k key) String() string { return k.tenant + "/" + k.name }
@@ -63,13 +62,10 @@ func newController(config config, log *log.Logger) (c *controller, err error) {
 	return c, err
 }
 
-// run works until ctx ends. Then it drains the queue, with retries, for as long
-// as the patience.
+// run works until ctx ends. Then it drains the queue, with retries.
 func (c *controller) run(ctx context.Context) error {
 	workers, err := worker.New(c.queue, worker.Options[key]{
-		Workers:      c.config.workers,
-		Handle:       c.reconcile,
-		Timeout:      callTimeout,
+		Workers: c.config.workers, Handle: c.reconcile, Timeout: callTimeout,
 		OnError:      func(context.Context, worker.Failure[key]) { c.failures.Add(1) },
 		Drain:        c.queue.DrainWith(shardq.DrainOptions{Delayed: shardq.RunDelayed}),
 		DrainTimeout: c.config.patience,

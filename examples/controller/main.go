@@ -26,10 +26,7 @@ import (
 	"github.com/shardq/shardq/observe/debugpage"
 )
 
-const (
-	tenants     = 5 // with the one that floods
-	changeEvery = 10 * time.Millisecond
-)
+const tenants = 5 // with the one that floods
 
 // stuckKey is the object whose first call takes as long as -stuck says.
 var stuckKey = key{"tenant-1", "object-7"}
@@ -61,12 +58,11 @@ func run(ctx context.Context, arguments []string, stdout, stderr io.Writer) int 
 	flags.Float64Var(&o.fail, "fail", 0.05, "the `share` of API calls that fail, 0 to 1")
 	flags.DurationVar(&o.stuck, "stuck", 0, "the time of the first call for "+stuckKey.String()+", which ignores its timeout")
 	flags.StringVar(&o.listen, "listen", "", "the `address` of a live page during the run, such as 127.0.0.1:6060")
+	logger, c := log.New(stderr, "controller: ", 0), (*controller)(nil)
 	err := flags.Parse(arguments)
 	if errors.Is(err, flag.ErrHelp) {
 		return 0
 	}
-	logger := log.New(stderr, "controller: ", 0)
-	var c *controller
 	if err == nil {
 		c, err = newController(o, logger)
 	}
@@ -111,7 +107,7 @@ func (c *controller) work(ctx context.Context) error {
 	go func() { ended <- c.run(working) }()
 	ctx, cancel := context.WithTimeout(ctx, c.config.duration)
 	defer cancel()
-	flood, progress, changes := time.After(c.config.duration/2), time.Tick(time.Second), time.Tick(changeEvery)
+	flood, progress, changes := time.After(c.config.duration/2), time.Tick(time.Second), time.Tick(10*time.Millisecond)
 	for ctx.Err() == nil {
 		select {
 		case <-changes:

@@ -22,22 +22,17 @@ type Queue[T comparable] interface {
 type Engine[T comparable] struct {
 	Shards *shard.Set[T]
 	Tokens Tokens
-	// Owner is the owner of the queue's claims.
-	Owner Owner[T]
+	Owner  Owner[T] // of the queue's claims
 	// ReturnDelay returns the delay with which an item becomes ready again. It
 	// calls the limiter.
 	ReturnDelay func(item T, how worker.Return) time.Duration
-	// OnStats lets values fill in the Values of Stats.
-	OnStats func(values func() *stats.Values)
+	OnStats     func(values func() *stats.Values) // lets values fill in the Values of Stats
 	// Drain is Drain of the queue that a receive from released ends as well. It
 	// calls finish with the error of the wait, and returns what that returns.
 	Drain func(ctx context.Context, how shard.Draining, released <-chan struct{},
 		finish func(ctx context.Context, cause error) error) (dropped []T, err error)
-	// EndedEarly logs that a drain ended early, and returns a
-	// shardq.DrainError.
-	EndedEarly func(ctx context.Context, cause error) error
-	// LogShutDown logs the end of the queue, once.
-	LogShutDown func()
+	EndedEarly  func(ctx context.Context, cause error) error // logs it, and returns a shardq.DrainError
+	LogShutDown func()                                       // logs the end of the queue, once
 }
 
 // An Owner is all that a queue does as the owner of its claims.
@@ -71,8 +66,7 @@ func Follow[Q Queue[T], T comparable](q Q, rules shard.Rules) Q {
 // ClaimOf returns the claim to the processing that item is in, for a consumer
 // that got the item by a Get. It returns false if item is not in processing.
 // Call it before the Done that the consumer owes: later, the claim may be that
-// of another consumer. The queue does not remember the item's priority, so that
-// the claim's is 0.
+// of another consumer. Its priority is 0.
 func ClaimOf[T comparable](q Queue[T], item T) (claim worker.Claim[T], ok bool) {
 	e := Of(q)
 	h := e.Shards.HandleOf(item)
