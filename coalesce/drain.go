@@ -13,14 +13,11 @@ import (
 // blocks until no value is pending and no key is in processing or delayed.
 // Workers must go on meanwhile. A worker that owes a Done must not call Drain.
 //
-// By default Retry and PutBack refuse values. With [shardq.AcceptRetries] they
-// accept values until the drain is over, and Drain waits for these as well.
-// Drain returns the values of the delayed keys that it dropped.
-//
-// Drain returns a [*DrainError] if ctx ends first, or if another call is
-// ShutDown. The values that are left can still be taken, or [DrainError.Left]
-// takes them out. Call Drain again then, or ShutDown, because until then a Take
-// that finds nothing ready blocks.
+// Retry and PutBack refuse values, unless the options say
+// [shardq.AcceptRetries]. Drain returns the values of the delayed keys that it
+// dropped. If ctx ends first, or another call is ShutDown, it returns a
+// [*DrainError]. Call Drain again then, or ShutDown: until then a Take that
+// finds nothing ready blocks.
 func (c *Coalescer[K, V]) Drain(ctx context.Context, options shardq.DrainOptions) (dropped []Entry[K, V], err error) {
 	mustBeValid(options)
 	_ = ctx.Done() // a nil context panics before anything is changed
@@ -35,23 +32,23 @@ func (c *Coalescer[K, V]) Drain(ctx context.Context, options shardq.DrainOptions
 		released = alreadyReleased
 	}
 	// Values stay in their lines until all user code has returned.
-	keys, err := c.engine.Drain(ctx, draining(options), released, c.drained)
-	return c.takeDropped(keys, err), err
+	how := shard.Draining{Delayed: options.Delayed, Retries: options.Retries == shardq.AcceptRetries}
+	keys, err := c.engine.Drain(ctx, how, released, c.drained)
+	if err != nil {
+		return c.takeDelayed(keys), err
+	}
+	c.ending.retries.Decide(false) // no worker has a value any more
+	return c.takeLeft(), nil
 }
 
 // DrainWith returns [Coalescer.Drain] with these options, for
-// worker.Options.Drain. There, Retries defaults to [shardq.AcceptRetries]. An
-// unknown policy panics.
+// worker.Options.Drain. There, Retries defaults to [shardq.AcceptRetries].
 func (c *Coalescer[K, V]) DrainWith(options shardq.DrainOptions) func(context.Context) (dropped []Entry[K, V], err error) {
 	mustBeValid(options)
 	if options.Retries == shardq.DefaultRetries {
 		options.Retries = shardq.AcceptRetries
 	}
 	return func(ctx context.Context) ([]Entry[K, V], error) { return c.Drain(ctx, options) }
-}
-
-func draining(o shardq.DrainOptions) shard.Draining {
-	return shard.Draining{Delayed: o.Delayed, Retries: o.Retries == shardq.AcceptRetries}
 }
 
 func mustBeValid(options shardq.DrainOptions) {
@@ -70,16 +67,6 @@ func (c *Coalescer[K, V]) drained(ctx context.Context, cause error) error {
 
 func (c *Coalescer[K, V]) endedEarly(ctx context.Context, cause error) error {
 	return &DrainError[K, V]{DrainError: c.engine.EndedEarly(ctx, cause).(*shardq.DrainError[K]), coalescer: c}
-}
-
-// takeDropped takes the values of the keys that a drain has dropped. After a
-// drain without an error, these are all values that are pending.
-func (c *Coalescer[K, V]) takeDropped(keys []K, err error) (dropped []Entry[K, V]) {
-	if err != nil {
-		return c.takeDelayed(keys)
-	}
-	c.ending.retries.Decide(false) // no worker has a value any more
-	return c.takeLeft()
 }
 
 // takeDelayed takes the values of those of the keys that no Take will return.
@@ -107,9 +94,8 @@ func (c *Coalescer[K, V]) takeLineLocked(entries []Entry[K, V], s *stripe[K, V],
 	return entries
 }
 
-// A DrainError lists what was left when a [Coalescer.Drain], or the drain of a
-// [worker.Pool], ended early. It embeds and wraps the [*shardq.DrainError] of
-// the queue of keys.
+// A DrainError lists what was left when a [Coalescer.Drain] ended early. It
+// embeds and wraps the [*shardq.DrainError] of the queue of keys.
 type DrainError[K comparable, V any] struct {
 	*shardq.DrainError[K]
 
@@ -118,11 +104,10 @@ type DrainError[K comparable, V any] struct {
 	entries   []Entry[K, V]
 }
 
-// Left takes the pending values out of the Coalescer and returns them. Values
-// that workers have are not among them. A key has several values, in their
-// order, if no call has merged them. Each call returns the same slice.
-//
-// Left blocks until Merge and Weight have returned in all Puts in progress.
+// Left takes the pending values out of the Coalescer and returns them, without
+// those that workers have. A key has several values, in their order, if no call
+// has merged them. Each call returns the same slice. Left waits for all Puts in
+// progress.
 func (e *DrainError[K, V]) Left() []Entry[K, V] {
 	e.once.Do(func() {
 		<-e.coalescer.ending.queueClosed // no Put is in progress any more
@@ -137,8 +122,7 @@ func (e *DrainError[K, V]) Left() []Entry[K, V] {
 // Unwrap returns the DrainError of the queue of keys.
 func (e *DrainError[K, V]) Unwrap() error { return e.DrainError }
 
-// Refresh returns the error with what is left now. Its Left takes out the
-// pending values, unless that of e has done so. A [worker.Pool] calls Refresh
+// Refresh returns the error with what is left now. A [worker.Pool] calls it
 // when its last worker has left.
 func (e *DrainError[K, V]) Refresh() error {
 	return &DrainError[K, V]{DrainError: e.DrainError.Refreshed(), coalescer: e.coalescer}

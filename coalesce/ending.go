@@ -8,40 +8,27 @@ import (
 	"github.com/shardq/shardq/shard"
 )
 
-// An ending ends a coalescer in two steps. First the stripes are closed, so
-// that they accept no more values. The last of the calls that were admitted
-// before closes the queue of keys. So the queue drops no key whose value was
-// accepted, and ShutDown does not wait for these calls.
+// An ending ends a coalescer in two steps. First the stripes are closed, and
+// accept no more values. Then the last call that was admitted before closes the
+// queue of keys. So the queue drops no key whose value was accepted, and
+// ShutDown does not wait for these calls.
 type ending struct {
-	// open counts the stripes that are not closed or have admitted calls in
-	// progress.
-	open atomic.Int32
+	open atomic.Int32 // stripes that are not closed or have admitted calls in progress
 	// queueClosed is closed when the queue is, and the last call has no
 	// ShutDown left to carry out.
 	queueClosed chan struct{}
-	// retries says whether values are accepted from workers.
-	retries shard.Retries
+	retries     shard.Retries // whether values are accepted from workers
 
 	mu sync.Mutex // guards the fields below
 	// shutDowns counts the calls of ShutDown, and carriedOut those of them that
 	// the last call has carried out.
 	shutDowns, carriedOut int
-	// over says that the channel queueClosed is closed.
-	over bool
+	over                  bool // queueClosed is closed
 }
 
 func (e *ending) init(stripes int) {
 	e.open.Store(int32(stripes))
 	e.queueClosed = make(chan struct{})
-}
-
-// addShutDown counts a call of ShutDown, and reports whether the caller must
-// carry it out. Otherwise the last admitted call does.
-func (e *ending) addShutDown() (over bool) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.shutDowns++
-	return e.over
 }
 
 func (e *ending) shutDownCalls() int {
@@ -51,9 +38,9 @@ func (e *ending) shutDownCalls() int {
 }
 
 // nextShutDown reports whether the last admitted call has a ShutDown to carry
-// out. If not, it ends the wait for queueClosed in the same hold of the lock.
-// Otherwise a Drain that began after a ShutDown might go on before that is
-// carried out, and then be ended by it.
+// out. If not, it ends the wait for queueClosed in the same hold of the lock:
+// a Drain that began after a ShutDown must not go on before that is carried out,
+// and then be ended by it.
 func (e *ending) nextShutDown() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -61,36 +48,33 @@ func (e *ending) nextShutDown() bool {
 		e.carriedOut = e.shutDowns
 		return true
 	}
-	e.finishLocked()
+	e.over = true
+	close(e.queueClosed)
 	return false
 }
 
 func (e *ending) finish() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.finishLocked()
-}
-
-func (e *ending) finishLocked() {
 	if !e.over {
 		e.over = true
 		close(e.queueClosed)
 	}
 }
 
-// await waits for queueClosed, or returns the error of ctx.
+// await waits for queueClosed, or returns the error of ctx, unless both have
+// happened.
 func (e *ending) await(ctx context.Context) error {
 	select {
 	case <-e.queueClosed:
-		return nil // also if ctx has ended
-	default:
-	}
-	select {
-	case <-e.queueClosed:
-		return nil
 	case <-ctx.Done():
-		return ctx.Err()
+		select {
+		case <-e.queueClosed:
+		default:
+			return ctx.Err()
+		}
 	}
+	return nil
 }
 
 // close takes the first step.
@@ -134,8 +118,7 @@ func (c *Coalescer[K, V]) stop() {
 	c.beginDrain(shard.Draining{Delayed: shard.RunDelayed})
 }
 
-// beginDrain begins a drain of the queue that drops nothing, and does not wait
-// for its end.
+// beginDrain does not wait for the end of the drain, which drops nothing.
 func (c *Coalescer[K, V]) beginDrain(d shard.Draining) {
 	var dropped []K
 	_ = c.shards.DrainUntil(endedContext, d, nil, &dropped)
@@ -147,19 +130,18 @@ var endedContext = func() context.Context {
 	return ctx
 }()
 
-// alreadyReleased is a closed channel, for a Drain during which ShutDown was
-// called.
+// alreadyReleased is for a Drain during which ShutDown was called.
 var alreadyReleased = endedContext.Done()
 
 // ShutDown shuts the coalescer down: later puts return [shardq.ErrShutDown],
-// and pending values are still handed out. Delayed keys become ready at once. A
-// Take that finds nothing ready returns shardq.ErrShutDown. Values of paused
-// keys stay pending.
-//
-// It waits neither for workers nor for Puts in progress, and ends the wait of
-// every Drain.
+// delayed keys become ready at once, and pending values are still handed out. A
+// Take that finds nothing ready returns shardq.ErrShutDown. ShutDown waits for
+// no other call, and ends the wait of every Drain.
 func (c *Coalescer[K, V]) ShutDown() {
-	over := c.ending.addShutDown()
+	c.ending.mu.Lock()
+	c.ending.shutDowns++
+	over := c.ending.over // otherwise the last admitted call carries this one out
+	c.ending.mu.Unlock()
 	c.ending.retries.Decide(false)
 	c.close()
 	if over {
@@ -167,8 +149,7 @@ func (c *Coalescer[K, V]) ShutDown() {
 	}
 }
 
-// ShuttingDown reports whether a shutdown has begun. It never becomes false
-// again.
+// ShuttingDown reports whether a shutdown has begun.
 func (c *Coalescer[K, V]) ShuttingDown() bool {
 	last := &c.stripes.all[len(c.stripes.all)-1]
 	last.mu.Lock()
@@ -176,9 +157,8 @@ func (c *Coalescer[K, V]) ShuttingDown() bool {
 	return last.closed
 }
 
-// WaitIdle blocks until there was a moment at which the coalescer held nothing:
-// no value is pending, and no key is in processing or delayed. It returns
-// ctx.Err() if ctx ends first.
+// WaitIdle blocks until there was a moment at which no value was pending, and
+// no key in processing or delayed. It returns ctx.Err() if ctx ends first.
 func (c *Coalescer[K, V]) WaitIdle(ctx context.Context) error {
 	return c.shards.WaitIdle(ctx, c.stripes.empty)
 }

@@ -1,6 +1,7 @@
 package coalesce
 
 import (
+	"maps"
 	"math/bits"
 	"runtime"
 	"sync"
@@ -15,15 +16,9 @@ type stripes[K comparable, V any] struct {
 	all   []stripe[K, V]
 }
 
-// The number of stripes grows with the processors that may use them at once.
-const (
-	stripesPerProcessor = 64
-	maxStripes          = 512
-)
-
+// init makes more stripes for more processors, which may use them at once.
 func (s *stripes[K, V]) init() {
-	number := min(stripesPerProcessor*runtime.GOMAXPROCS(0), maxStripes)
-	log := bits.Len(uint(number - 1))
+	log := bits.Len(uint(min(64*runtime.GOMAXPROCS(0), 512) - 1))
 	s.shift, s.all = 64-uint(log), make([]stripe[K, V], 1<<log)
 }
 
@@ -57,19 +52,13 @@ type stripe[K comparable, V any] struct {
 	removed uint16
 	// admitted counts the calls that found the stripe open, and may still add
 	// their keys to the queue.
-	admitted int32
-	// lingering counts the lines in that state.
-	lingering int32
-	// peak is the greatest number of lines since the map was made, but at least
-	// smallMap.
-	peak  int32
-	lines map[K]*line[V]
-	spare *line[V] // the first of the unused lines
-	// flights has the values that workers have, if Readable is set.
-	flights *flights[K, V]
-	// put counts the values that were put, and merged those whose key had
-	// another value.
-	put, merged uint64
+	admitted    int32
+	lingering   int32 // the number of lines in that state
+	peak        int32 // the most lines since the map was made, but at least smallMap
+	lines       map[K]*line[V]
+	spare       *line[V]       // the first of the unused lines
+	flights     *flights[K, V] // if Readable is set
+	put, merged uint64         // values that were put, and those whose key had another
 }
 
 // A Go map never shrinks. A map that had more than smallMap entries is replaced
@@ -82,8 +71,7 @@ const (
 
 func (s *stripe[K, V]) insertLocked(key K) *line[V] {
 	if s.lines == nil {
-		s.lines = make(map[K]*line[V])
-		s.peak = smallMap
+		s.lines, s.peak = make(map[K]*line[V]), smallMap
 	}
 	l := s.spare
 	if l == nil {
@@ -107,7 +95,7 @@ func (s *stripe[K, V]) setStateLocked(l *line[V], state keyState) {
 	l.key = state
 }
 
-// removeLocked removes a line without segments.
+// removeLocked expects a line without segments.
 func (s *stripe[K, V]) removeLocked(key K, l *line[V]) {
 	delete(s.lines, key)
 	s.removed++
@@ -125,16 +113,10 @@ func (s *stripe[K, V]) removeLocked(key K, l *line[V]) {
 	}
 }
 
-// isSparse reports whether a map is replaced, which has that many entries and
-// had peak of them.
 func isSparse(entries int, peak int32) bool { return peak > smallMap && entries < int(peak)/8 }
 
-// smaller returns a copy of a map without the memory that a burst needed, and
-// its peak.
 func smaller[K comparable, E any](large map[K]E) (small map[K]E, peak int32) {
 	small = make(map[K]E, len(large))
-	for key, one := range large {
-		small[key] = one
-	}
+	maps.Copy(small, large)
 	return small, max(smallMap, int32(len(small)))
 }
