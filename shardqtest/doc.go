@@ -1,8 +1,5 @@
 // Package shardqtest helps to test programs that use a queue: what they add,
-// what their handlers do, and when an item runs again. No test of it sleeps.
-//
-// [RequireQueued], [RequireDelayed] and the like fail the test unless the queue
-// holds an item in a state, and list what the queue holds.
+// what their handlers do, and when an item runs again.
 //
 // A [Driver] is a pool of workers that stands still. The test lets it process
 // one item, or all until the queue is idle. It moves the queue's clock from one
@@ -18,9 +15,6 @@
 //
 // A [Script] is a handler that fails, panics or asks for the item again as the
 // test says.
-//
-// All of it works in a bubble of testing/synctest as well. There the queue has
-// its usual clock, and the Driver gets none.
 package shardqtest
 
 // TB is the part of [testing.TB] that the package needs. Fatalf must not

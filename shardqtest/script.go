@@ -21,33 +21,26 @@ type Script[T comparable] struct {
 }
 
 // NewScript returns a script without lines. Its Handle calls handle for each
-// attempt that no line describes.
-//
-// If handle is nil, such attempts succeed.
+// attempt that no line describes. If handle is nil, such attempts succeed.
 func NewScript[T comparable](handle func(ctx context.Context, item T) error) *Script[T] {
 	return &Script[T]{handle: handle}
 }
 
 // For returns the line of an item, which describes its attempts from the first
-// one on. Each call for the item returns the same line. For a handler of a
-// coalescer, use a script of keys.
+// one on. Each call for the item returns the same line.
 func (s *Script[T]) For(item T) *Line {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	line := s.lines[item]
-	if line == nil {
-		if s.lines == nil {
-			s.lines = map[T]*Line{}
-		}
-		line = &Line{}
-		s.lines[item] = line
+	if s.lines == nil {
+		s.lines = map[T]*Line{}
 	}
-	return line
+	if s.lines[item] == nil {
+		s.lines[item] = &Line{}
+	}
+	return s.lines[item]
 }
 
-// Handle is the handler, for [worker.Options].
-//
-// [worker.Options]: https://pkg.go.dev/github.com/shardq/shardq/worker#Options
+// Handle is the handler, for the options of a pool.
 func (s *Script[T]) Handle(ctx context.Context, item T) error {
 	if reply := s.For(item).next(); reply != nil {
 		return reply(ctx)
@@ -86,26 +79,22 @@ func (s *Script[T]) RequirePlayed(t TB) {
 	}
 }
 
-// A Line is the part of a [Script] that describes the attempts of one item.
-// Each method describes the next attempt, or several, and returns the line. It
-// is safe for concurrent use.
+// A Line is the part of a [Script] that describes the attempts of one item. Each
+// method describes the next attempt, or several, and returns the line.
 type Line struct {
 	mu       sync.Mutex
 	replies  []func(context.Context) error
 	attempts int
 }
 
-// A ScriptedError is the failure of an attempt that [Line.Fail] describes.
-type ScriptedError struct {
-	// Attempt is the number of the attempt in the line, from 1.
-	Attempt int
-}
+// A ScriptedError is the failure of an attempt that [Line.Fail] describes, by its
+// number in the line, from 1.
+type ScriptedError struct{ Attempt int }
 
 // Error returns a text with the number.
 func (e *ScriptedError) Error() string { return fmt.Sprintf("scripted failure %d", e.Attempt) }
 
-// Fail makes the next n attempts fail, each with a [*ScriptedError]. It panics
-// if n is below 0.
+// Fail makes the next n attempts fail, each with a [*ScriptedError].
 func (l *Line) Fail(n int) *Line {
 	if n < 0 {
 		panic(fmt.Sprintf("shardqtest: Line.Fail was called with %d: want 0 or more", n))
@@ -123,8 +112,7 @@ func (l *Line) Return(err error) *Line { return l.add(func(int) error { return e
 // Panic makes the next attempt panic.
 func (l *Line) Panic(value any) *Line { return l.add(func(int) error { panic(value) }) }
 
-// Goexit makes the next attempt call runtime.Goexit, as a FailNow in the wrong
-// goroutine does.
+// Goexit makes the next attempt call runtime.Goexit, as a misplaced FailNow does.
 func (l *Line) Goexit() *Line {
 	return l.add(func(int) error {
 		runtime.Goexit()
@@ -132,8 +120,7 @@ func (l *Line) Goexit() *Line {
 	})
 }
 
-// Block makes the next attempt wait until its context ends, and return the
-// context's error. With a Timeout, that is a handler that is too slow.
+// Block makes the next attempt wait until its context ends, and return its error.
 func (l *Line) Block() *Line {
 	return l.Do(func(ctx context.Context) error {
 		<-ctx.Done()
@@ -141,7 +128,7 @@ func (l *Line) Block() *Line {
 	})
 }
 
-// Do makes the next attempt call do. It panics if do is nil.
+// Do makes the next attempt call do.
 func (l *Line) Do(do func(ctx context.Context) error) *Line {
 	if do == nil {
 		panic("shardqtest: Line.Do was called with nil: want a function, or use Return(nil) for a success")
@@ -152,7 +139,6 @@ func (l *Line) Do(do func(ctx context.Context) error) *Line {
 	return l
 }
 
-// add makes the next attempt call do with its number.
 func (l *Line) add(do func(attempt int) error) *Line {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -161,7 +147,7 @@ func (l *Line) add(do func(attempt int) error) *Line {
 	return l
 }
 
-// next counts an attempt, and returns what the line says of it, or nil.
+// next counts an attempt, and returns nil if the line does not describe it.
 func (l *Line) next() func(context.Context) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -86,17 +86,12 @@ func (w *worker[T]) handle(item T) error {
 }
 
 func (w *worker[T]) handleInTime(ctx context.Context, item T) error {
-	ctx, release := w.inTime(ctx)
+	if w.options.Timeout == 0 {
+		return w.options.Handle(ctx, item)
+	}
+	ctx, release := context.WithTimeout(ctx, w.options.Timeout)
 	defer release()
 	return w.options.Handle(ctx, item)
-}
-
-// inTime returns a context that ends after Options.Timeout.
-func (w *worker[T]) inTime(ctx context.Context) (context.Context, context.CancelFunc) {
-	if w.options.Timeout == 0 {
-		return ctx, func() {}
-	}
-	return context.WithTimeout(ctx, w.options.Timeout)
 }
 
 func (o *Options[T]) showsAttempts() bool { return o.Attempts || len(o.Use) > 0 }

@@ -112,12 +112,19 @@ func (w *worker[T]) tryBatch(items []T, outcomes []outcome) {
 	if w.show != nil {
 		w.show(items)
 	}
-	ctx, release := w.inTime(w.labeled)
-	defer release()
-	errs := w.options.HandleBatch(ctx, items)
+	errs := w.handleBatch(items)
 	w.batch.clean = errs == nil
 	w.readErrors(errs, outcomes)
 	returned = true
+}
+
+func (w *worker[T]) handleBatch(items []T) []error {
+	if w.options.Timeout == 0 {
+		return w.options.HandleBatch(w.labeled, items)
+	}
+	ctx, release := context.WithTimeout(w.labeled, w.options.Timeout)
+	defer release()
+	return w.options.HandleBatch(ctx, items)
 }
 
 func (p *Pool[T]) readErrors(errs []error, outcomes []outcome) {
