@@ -7,11 +7,9 @@ import (
 	"github.com/shardq/shardq/worker"
 )
 
-// Claim is [Coalescer.Take] as a [worker.Claim], which ends once. Its Done,
-// Retry and Release are [Coalescer.Done], Retry and PutBack. RequeueAfter is
-// Retry without a failure. After a shutdown has begun, Release still works.
-// Retry and RequeueAfter then end the claim and return [shardq.ErrShutDown],
-// unless a Drain accepts retries.
+// Claim is [Coalescer.Take] as a [worker.Claim], which ends once. After a shutdown
+// has begun, its Release still works. Retry and RequeueAfter then end the claim
+// and return [shardq.ErrShutDown], unless a Drain accepts retries.
 func (c *Coalescer[K, V]) Claim(ctx context.Context) (claim worker.Claim[Entry[K, V]], err error) {
 	var t taken[K, V]
 	if err = c.take(ctx, &t); err == nil {
@@ -132,7 +130,7 @@ func (o *owner[K, V]) ReturnClaim(taken Entry[K, V], token worker.Token, how wor
 	return r.carryOut()
 }
 
-// A claimReturn returns the value of a claim that is sealed.
+// A claimReturn returns the value of a sealed claim.
 type claimReturn[K comparable, V any] struct {
 	valueReturn[K, V]
 	how worker.Return

@@ -15,9 +15,8 @@ import (
 	"github.com/shardq/shardq/worker"
 )
 
-// This instantiation makes coalesce export the bodies of the small functions of
-// shard, so that they are inlined in a program that does not import shard. The
-// linker leaves the type out.
+// This instantiation exports the bodies of the small functions of shard, so that
+// they are inlined in a program that does not import shard.
 var _ = (*Coalescer[uint64, uint64])(nil)
 
 // A Coalescer is a work queue of keys with one pending value for each. It must
@@ -80,16 +79,14 @@ func (c *Coalescer[K, V]) Put(key K, value V) error {
 	return c.put(key, value, forceAcquire)
 }
 
-// TryPut is [Coalescer.Put] that honors [Options].Capacity. It returns
-// [shardq.ErrFull] if there is no room, or if callers wait in
-// [Coalescer.PutContext].
+// TryPut is [Coalescer.Put] that returns [shardq.ErrFull] if [Options].Capacity
+// has no room, or callers wait in [Coalescer.PutContext].
 func (c *Coalescer[K, V]) TryPut(key K, value V) error {
 	return c.put(key, value, tryAcquire)
 }
 
-// PutContext is [Coalescer.TryPut] that blocks until there is room. Callers are
-// served in the order in which they began to wait. It returns ctx.Err() if ctx
-// ends first, and [shardq.ErrShutDown] if a shutdown begins while it waits.
+// PutContext is [Coalescer.TryPut] that blocks until there is room, in the order
+// of the calls. It returns ctx.Err() if ctx ends first.
 func (c *Coalescer[K, V]) PutContext(ctx context.Context, key K, value V) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -132,10 +129,9 @@ func (c *Coalescer[K, V]) Done(key K) {
 }
 
 // PutBack ends the processing of key and gives its value back, before those that
-// were put since. The key is ready again at once, and no failure is counted.
-// After a shutdown has begun, PutBack does nothing and returns
-// [shardq.ErrShutDown], unless a Drain accepts retries. The caller still has the
-// value then, and must call Done.
+// were put since. The key is ready again at once. After a shutdown has begun,
+// PutBack does nothing and returns [shardq.ErrShutDown], unless a Drain accepts
+// retries. The caller still has the value then, and must call Done.
 func (c *Coalescer[K, V]) PutBack(key K, value V) error {
 	if c.shards.Reject(key) {
 		return shardq.ErrRejected
@@ -157,13 +153,10 @@ func (c *Coalescer[K, V]) Retry(key K, value V) error {
 	return c.putBack(key, value, delay)
 }
 
-// Run processes the pending values in that many workers. It blocks until ctx
-// ends, or until the coalescer is shut down and nothing is ready, and then
-// until all workers have finished. The error of handle says what happens to the
-// value, as for [worker.Options].Handle: a value that failed goes back.
-//
-// Run is [worker.New] with Workers, Handle and Use alone. So a value that fails
-// after a shutdown has begun is dropped, and nothing reports it.
+// Run is [worker.New] with Workers, Handle and Use alone, and [worker.Pool.Run].
+// The error of handle says what happens to the value, as for
+// [worker.Options].Handle: a value that failed goes back. One that fails after a
+// shutdown has begun is dropped, and nothing reports it.
 func (c *Coalescer[K, V]) Run(ctx context.Context, workers int, handle func(ctx context.Context, key K, value V) error,
 	use ...worker.Middleware[Entry[K, V]]) error {
 	options := worker.Options[Entry[K, V]]{Workers: workers, Use: use}
@@ -180,8 +173,7 @@ func (c *Coalescer[K, V]) Run(ctx context.Context, workers int, handle func(ctx 
 // Len returns the number of keys with a pending value.
 func (c *Coalescer[K, V]) Len() int { return c.stripes.count().Keys }
 
-// Stats returns a reading of the queue of keys, as [shardq.Queue.Stats] does.
-// Its Values count what is pending.
+// Stats is [shardq.Queue.Stats] of the keys. Its Values count pending values.
 func (c *Coalescer[K, V]) Stats() shardq.Stats { return c.queue.Stats() }
 
 func (c *Coalescer[K, V]) values() *stats.Values {

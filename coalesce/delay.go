@@ -19,7 +19,7 @@ type PutOptions struct {
 	// Delay, [shardq.KeepEarliest] and [shardq.KeepNew] make the key ready.
 	Policy shardq.DelayPolicy
 	// MaxWait limits how long later values can put the key off, from now. Of
-	// several limits the earliest counts. If zero or negative, there is none.
+	// several limits the earliest counts. If not positive, there is none.
 	MaxWait time.Duration
 	// Priority is the least priority of the key when it is ready, as in
 	// [shardq.AddOptions]. Of values that are taken together, the highest
@@ -45,7 +45,7 @@ func (c *Coalescer[K, V]) PutWith(key K, value V, options PutOptions) error {
 	return p.put(forceAcquire)
 }
 
-// A filing is what a Put with a delay or a priority asks of the queue.
+// A filing is what a Put with options asks of the queue.
 type filing struct {
 	shard.Delay
 	lingers bool // the delay is that of Options.Linger
@@ -68,8 +68,7 @@ func (p *putter[K, V]) filing(l *line[V]) (w filing) {
 	return w
 }
 
-// fileAndUnlock is finishAndUnlock of a Put that may ask for a delay or a
-// priority.
+// fileAndUnlock is finishAndUnlock of a Put with options.
 func (p *putter[K, V]) fileAndUnlock(l *line[V]) {
 	w := p.filing(l)
 	asks, raises := true, w.Priority != 0 || l.low
@@ -116,9 +115,8 @@ func (w filing) stateAfter(before keyState) keyState {
 		return lingering
 	case w.Policy == shard.KeepLatest && before != lingering:
 		return waiting
-	default:
-		return w.state()
 	}
+	return w.state()
 }
 
 func (w filing) state() keyState {
@@ -127,14 +125,12 @@ func (w filing) state() keyState {
 		return queued
 	case w.lingers:
 		return lingering
-	default:
-		return waiting
 	}
+	return waiting
 }
 
-// endLingers makes the keys ready that linger. A shutdown calls it before the
-// queue of keys refuses adds, so that a drain treats no lingering value as
-// delayed.
+// endLingers is called before the queue of keys refuses adds, so that a drain
+// treats no lingering value as delayed.
 func (c *Coalescer[K, V]) endLingers() {
 	if c.options.Linger == 0 {
 		return

@@ -14,12 +14,8 @@
 //	write := func(ctx context.Context, page string, count int) error { … }
 //	err = views.Run(ctx, 8, write)
 //
-// The keys are the items of a [shardq.Queue], see [Options].Queue. A Coalescer is
-// a [worker.Source] of entries, and a [shardq.Inspector]. All methods are safe
-// for concurrent use.
-//
-// No value is lost, and none is processed twice, also through retries,
+// The keys are the items of a [shardq.Queue]. All methods are safe for concurrent
+// use. No value is lost, and none is processed twice, also through retries,
 // shutdowns, and panics of the user's code. The values of a key merge in the
-// order of the Puts. No two workers have the same key at once. Merge and Weight
-// run in the goroutine of the call that needs them, with no lock held.
+// order of the Puts. Merge and Weight run with no lock held.
 package coalesce

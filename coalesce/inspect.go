@@ -56,7 +56,6 @@ func (i inspection[K, V]) Operator() stats.Operator {
 	return operator[K, V]{i.Inspection.Operator(), i.coalescer}
 }
 
-// KeepWaits and OpenSlot are for workers: see [worker.Source].
 func (i inspection[K, V]) KeepWaits() { i.coalescer.shards.KeepWaits() }
 
 func (i inspection[K, V]) OpenSlot() (number int, show func([]Entry[K, V]), closeSlot func()) {
@@ -75,8 +74,7 @@ func (i inspection[K, V]) OpenSlot() (number int, show func([]Entry[K, V]), clos
 	}, closeSlot
 }
 
-// An operator is that of the keys. RetryNow changes no line: to the coalescer,
-// the delay has expired.
+// An operator is that of the keys. Its RetryNow changes no line.
 type operator[K comparable, V any] struct {
 	stats.Operator
 	coalescer *Coalescer[K, V]

@@ -43,7 +43,6 @@ const (
 	lingering
 )
 
-// A segment is a value in its place in the line.
 type segment[V any] struct {
 	value V
 	// weight is the room that the value has. If keys are counted, the first
@@ -175,8 +174,8 @@ func (c *Coalescer[K, V]) mergeAllLocked(s *stripe[K, V], l *line[V], failed fun
 	})
 }
 
-// mergeRestLocked is mergeAllLocked that leaves the state of the key alone. If
-// user code panics, it calls failAndUnlock with the lock held.
+// mergeRestLocked is mergeAllLocked that leaves the state of the key alone, and
+// calls failAndUnlock with the lock held.
 func (c *Coalescer[K, V]) mergeRestLocked(s *stripe[K, V], l *line[V], failAndUnlock func()) {
 	first := l.first
 	for n := l.length(); n > 1; n-- { // not those that are put meanwhile, or it might not end
@@ -199,9 +198,8 @@ func (c *Coalescer[K, V]) mergeNextLocked(s *stripe[K, V], l *line[V], left *seg
 	*l.unlinkNext(left) = segment[V]{} // it may be inline, and must not refer to the value
 }
 
-// mergeLocked merges next, which has this weight, into the value of a mergeable
-// segment. If user code panics or ends the goroutine, the segment is as before,
-// and mergeLocked calls failAndUnlock, which releases the lock.
+// mergeLocked merges next into a mergeable segment. If user code panics or ends
+// the goroutine, the segment is as before, and it calls failAndUnlock.
 func (c *Coalescer[K, V]) mergeLocked(s *stripe[K, V], into *segment[V], next V, weight int64, failAndUnlock func()) {
 	pending, returned := into.value, false
 	into.merging = true

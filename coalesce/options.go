@@ -37,9 +37,8 @@ type Options[K comparable, V any] struct {
 	Weight func(V) int
 
 	// PutEndsBackoff makes a key ready at once if a value is put for it during
-	// its backoff, or was put between its Take and its Retry. Each such Put
-	// costs an attempt. If false, these values are merged, and the key stays
-	// delayed.
+	// its backoff, or was put between its Take and its Retry. If false, these
+	// values are merged, and the key stays delayed.
 	PutEndsBackoff bool
 
 	// Readable allows [Coalescer.Peek] and [Coalescer.Range], which panic
@@ -49,12 +48,10 @@ type Options[K comparable, V any] struct {
 
 	// Linger is how long a key waits for more values, from the first one that
 	// is put for it, on the queue's clock. A shutdown and a drain end it. A
-	// [PutOptions].Delay and a backoff count instead of it. If zero, a key is
-	// ready at once.
+	// [PutOptions].Delay and a backoff count instead of it.
 	Linger time.Duration
 
-	// LingerValues makes a lingering key ready when that many values were put
-	// for it. If zero, only time ends a Linger.
+	// LingerValues, if set, makes a lingering key ready with so many values.
 	LingerValues int
 }
 

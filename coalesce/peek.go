@@ -112,8 +112,7 @@ type flight[V any] struct {
 	at    shard.Handle
 }
 
-// flights has the values of a stripe's keys that workers have. It is nil until
-// there is one. The lock of the stripe guards it.
+// flights has the values that workers have, and is nil until there is one.
 type flights[K comparable, V any] struct {
 	of   map[K]flight[V]
 	peak int32 // of the map, as in a stripe

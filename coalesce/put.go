@@ -35,8 +35,7 @@ type putter[K comparable, V any] struct {
 	with    *PutOptions // of a PutWith, or nil
 }
 
-// init calls the user code that a Put needs, except Merge, before anything is
-// changed.
+// init calls user code, except Merge, before anything is changed.
 func (p *putter[K, V]) init() {
 	p.stripe, p.weight = p.c.stripeOf(p.key), p.c.weightOf(p.value)
 	if p.c.routed {
@@ -223,8 +222,8 @@ func (p *putter[K, V]) leave(removed uint16) {
 	p.c.shards.CancelTo(p.key, p.address)
 }
 
-// route returns the key's address. It is not computed before, unless user code
-// does that, because most values are merged, and need no address.
+// route computes the key's address, unless user code has. Most values are merged,
+// and need none.
 func (p *putter[K, V]) route() *shard.Address {
 	if !p.c.routed {
 		p.c.shards.SetAddress(&p.address, p.key)

@@ -9,8 +9,7 @@ import (
 	"github.com/shardq/shardq/stats"
 )
 
-// A stripes is a hash table of lines. Each stripe has a lock of its own. The
-// top bits of a key's hash choose the stripe.
+// A stripes is a hash table of lines. The top bits of a hash choose the stripe.
 type stripes[K comparable, V any] struct {
 	shift uint // less than 64
 	all   []stripe[K, V]
@@ -41,8 +40,7 @@ func (s *stripes[K, V]) count() (v stats.Values) {
 
 func (s *stripes[K, V]) empty() bool { return s.count().Keys == 0 }
 
-// A stripe has the lines of the keys whose hashes share their top bits. It is a
-// cache line long.
+// A stripe is a cache line long.
 type stripe[K comparable, V any] struct {
 	mu     sync.Mutex // guards the fields below; no user code runs under it
 	closed bool       // accepts no more values

@@ -19,7 +19,6 @@ func (c *Coalescer[K, V]) take(ctx context.Context, t *taken[K, V]) (err error) 
 	return nil
 }
 
-// A taken is a key in processing with its value.
 type taken[K comparable, V any] struct {
 	key      K
 	value    V
@@ -99,7 +98,6 @@ func (c *Coalescer[K, V]) releaseTakenLocked(rest *segment[V], weight int64) {
 	}
 }
 
-// makeReady works after a shutdown as well.
 func (c *Coalescer[K, V]) makeReady(key K, at shard.Handle) {
 	c.shards.Again(at)
 	c.shards.DoneAt(key, at)
@@ -158,8 +156,8 @@ func (c *Coalescer[K, V]) reserveBatch(b *keyBuffer[K], got int) (n int) {
 	return n
 }
 
-// reserve merges the pending values of a key in processing into one value, and
-// reserves that until it is taken. It reports whether there is a value.
+// reserve merges the values of a key in processing, and reserves the result until
+// it is taken. It reports whether there is one.
 func (c *Coalescer[K, V]) reserve(key K) bool {
 	s := c.stripeOf(key)
 	s.mu.Lock()

@@ -8,8 +8,7 @@ import (
 	"github.com/shardq/shardq/worker"
 )
 
-// An Attempt is what a [Driver] did with an item: one call of the handler, and
-// what followed.
+// An Attempt is one call of the handler by a [Driver], and what followed.
 type Attempt[T any] struct {
 	Item     T
 	Number   int       // of the attempt, from 1, as the limiter counts them
@@ -47,7 +46,11 @@ func (o Outcome) String() string {
 func (a Attempt[T]) String() string {
 	text := fmt.Sprintf("%s: attempt %d: %v", written(a.Item), a.Number, a.Outcome)
 	if a.Outcome == Failed || a.Outcome == Discarded {
-		text += ": " + errorText(a.Err)
+		if panicked, is := a.Err.(*worker.PanicError); is {
+			text += fmt.Sprintf(": panic: %v", panicked.Value)
+		} else {
+			text += fmt.Sprintf(": %v", a.Err)
+		}
 	}
 	if a.Outcome == Failed || a.Outcome == Requeued {
 		text += fmt.Sprintf(": again in %v", a.After)
@@ -55,18 +58,11 @@ func (a Attempt[T]) String() string {
 	return text
 }
 
-func errorText(err error) string {
-	if panicked, is := err.(*worker.PanicError); is {
-		return fmt.Sprintf("panic: %v", panicked.Value)
-	}
-	return fmt.Sprint(err)
-}
-
-// A record is what happens in one call of the handler. The worker's goroutine
-// writes it, and the next one if the handler ends that. The call of the Driver
-// reads it when the worker has left.
+// A record is what happens in one call of the handler. The worker writes it, and
+// the Driver reads it when the worker has left.
 type record[T any] struct {
-	key      func(item T) any // what identifies an item in a batch
+	key      func(item T) any       // what identifies an item in a batch
+	due      func(item T) time.Time // of the item's delay, or zero
 	now      time.Time
 	attempts []Attempt[T]
 	places   map[any]int // of the attempts, by their keys
@@ -85,10 +81,10 @@ func (r *record[T]) take(claims []worker.Claim[T]) {
 	}
 }
 
-func (r *record[T]) end(now time.Time, due func(T) time.Time) []Attempt[T] {
+func (r *record[T]) end(now time.Time) []Attempt[T] {
 	for i := range r.attempts {
 		a := &r.attempts[i]
-		if at := due(a.Item); !at.IsZero() && (a.Outcome == Failed || a.Outcome == Requeued) {
+		if at := r.due(a.Item); !at.IsZero() && (a.Outcome == Failed || a.Outcome == Requeued) {
 			a.After = at.Sub(now)
 		}
 	}

@@ -1,3 +1,9 @@
+// Package shardqtest helps to test programs that use a queue. [RequireQueued] and
+// the like fail the test unless the queue holds an item in a state. A [Driver] is
+// a pool of workers that stands still: the test lets it process one item, or all
+// until the queue is idle, and it moves the queue's clock from one deadline to
+// the next. A [Script] is a handler that fails, panics or asks for the item again
+// as the test says.
 package shardqtest
 
 import (
@@ -14,40 +20,41 @@ import (
 	"github.com/shardq/shardq/worker"
 )
 
+// TB is the part of [testing.TB] that the package needs. Fatalf must not return.
+type TB interface {
+	Helper()
+	Fatalf(format string, arguments ...any)
+}
+
 // MaxAttempts limits the attempts of one item in a call of a [Driver], and of
 // all items to a hundred times as many. A call that needs more fails the test.
 const MaxAttempts = 10_000
 
 // A Driver processes the items of a queue when the test says so, and moves the
-// queue's clock. It is made by [Drive] or [DriveCoalescer]. Each of its methods
-// returns when the items are settled, and between two calls nothing happens. So
-// with one shard, the order of all attempts is fixed. A Driver is for one
-// goroutine at a time. A handler and a hook may use the queue, but not the
-// Driver. A panic of a hook passes through the call.
+// queue's clock. Its methods return when the items are settled, and between two
+// calls nothing happens. So with one shard, the order of all attempts is fixed. A
+// Driver is for one goroutine at a time, and not for handlers and hooks.
 type Driver[T any] struct {
 	t       TB
 	queue   shardq.Inspector
 	source  source[T]
 	fake    *clock.Fake // or nil in a bubble
 	context context.Context
-	due     func(item T) time.Time // of the item's delay, or zero
 	options worker.Options[T]
-	batch   int // the most items in one call of the handler
 	record  record[T]
 }
 
-// Drive returns a driver of a queue, with the options of its workers. Fake must
-// be the queue's clock. In a bubble of testing/synctest, fake may be nil, and
-// the queue then has its usual clock. A fault fails the test.
-//
-// Workers, Drain and DrainTimeout have no effect. Handlers get the context of t
-// if t has one, as [testing.T] does.
+// Drive returns a driver of a queue, with the options of its workers, of which
+// Workers, Drain and DrainTimeout have no effect. Fake must be the queue's clock,
+// or nil in a bubble of testing/synctest. Handlers get the context of t.
 func Drive[T comparable](t TB, queue *shardq.Queue[T], fake *clock.Fake, options worker.Options[T]) *Driver[T] {
 	t.Helper()
 	d := &Driver[T]{
 		t: t, queue: queue, source: queue, fake: fake, options: options,
-		due:    func(item T) time.Time { return deadlineOf(queue, item) },
-		record: record[T]{key: func(item T) any { return item }},
+		record: record[T]{
+			key: func(item T) any { return item },
+			due: func(item T) time.Time { return deadlineOf(queue, item) },
+		},
 	}
 	d.begin()
 	return d
@@ -62,8 +69,10 @@ func DriveCoalescer[K comparable, V any](
 	keys := c.Queue()
 	d := &Driver[entry]{
 		t: t, queue: keys, source: c, fake: fake, options: options,
-		due:    func(e entry) time.Time { return deadlineOf(keys, e.Key) },
-		record: record[entry]{key: func(e entry) any { return e.Key }},
+		record: record[entry]{
+			key: func(e entry) any { return e.Key },
+			due: func(e entry) time.Time { return deadlineOf(keys, e.Key) },
+		},
 	}
 	d.begin()
 	return d
@@ -74,20 +83,19 @@ func deadlineOf[T comparable](queue Queue[T], item T) time.Time {
 	return found.Deadline
 }
 
-// begin checks the options, and makes the hooks record what happens.
 func (d *Driver[T]) begin() {
 	d.t.Helper()
 	d.context = context.Background()
 	if with, has := d.t.(interface{ Context() context.Context }); has {
 		d.context = with.Context()
 	}
-	d.batch = max(1, d.options.BatchSize)
 	d.options.Workers, d.options.Drain, d.options.DrainTimeout = 1, nil, 0
-	if _, err := worker.New(d.source, d.options); err != nil { // before wrap, which moves Use
-		d.t.Fatalf("shardqtest: %v", err)
-	}
+	_, err := worker.New(d.source, d.options) // before wrap, which moves Use
 	d.record.wrap(&d.options)
-	if err := d.checkClock(); err != nil {
+	if err == nil {
+		err = d.checkClock()
+	}
+	if err != nil {
 		d.t.Fatalf("shardqtest: %v", err)
 	}
 }
@@ -176,8 +184,7 @@ func (d *Driver[T]) AdvanceToNext() (passed time.Duration, ok bool) {
 	return passed, false
 }
 
-// next returns the time until the next deadline, token or end of a pause, which
-// is at least a nanosecond, and whether there is one.
+// next returns the time until the next deadline, token or end of a pause.
 func (d *Driver[T]) next() (time.Duration, bool) {
 	s := d.queue.Stats()
 	next := s.NextDue
@@ -190,7 +197,7 @@ func (d *Driver[T]) next() (time.Duration, bool) {
 func (d *Driver[T]) runReady(attempts []Attempt[T], counted map[any]int) []Attempt[T] {
 	d.t.Helper()
 	for {
-		more := d.run(d.batch)
+		more := d.run(max(1, d.options.BatchSize))
 		if len(more) == 0 {
 			return attempts
 		}
@@ -218,7 +225,7 @@ func (d *Driver[T]) run(most int) []Attempt[T] {
 	if err != nil {
 		d.t.Fatalf("shardqtest: %v", err)
 	}
-	return d.record.end(d.now(), d.due)
+	return d.record.end(d.now())
 }
 
 // claimable reports whether an item is ready that neither the queue nor its group
@@ -237,7 +244,7 @@ func (d *Driver[T]) claimable() bool {
 }
 
 // checkClock returns an error unless the Driver moves the queue's clock.
-func (d *Driver[T]) checkClock() error {
+func (d *Driver[T]) checkClock() (err error) {
 	if d.fake != nil {
 		if its := d.queue.Inspect().Snapshot(0).Time; !its.Equal(d.fake.Now()) {
 			return fmt.Errorf("the queue's clock reads %v, and the fake clock %v: "+
@@ -248,10 +255,6 @@ func (d *Driver[T]) checkClock() error {
 	if of := d.queue.Inspect().Configuration().Clock; of != "real" {
 		return fmt.Errorf("the queue has a %s, and the Driver no clock: want the queue's fake clock", of)
 	}
-	return inBubble()
-}
-
-func inBubble() (err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("there is no fake clock, and no bubble of testing/synctest: want one of them (%v)", r)
@@ -268,7 +271,6 @@ func (d *Driver[T]) now() time.Time {
 	return time.Now()
 }
 
-// pass lets time pass. When it returns, what is due has expired.
 func (d *Driver[T]) pass(duration time.Duration) {
 	if d.fake != nil {
 		d.fake.Step(duration)
@@ -286,9 +288,8 @@ type source[T any] interface {
 	DoneClaims(claims []worker.Claim[T]) error
 }
 
-// A call is the source of a pool that calls the handler once. It hands out what
-// one ClaimBatch of the queue returns, and then says that the queue has ended,
-// so that the pool's worker leaves when it has settled the items.
+// A call is the source of a pool that calls the handler once: it hands out what
+// one ClaimBatch of the queue returns, and then says that the queue has ended.
 type call[T any] struct {
 	source[T]
 	most   int // the most items

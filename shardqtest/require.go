@@ -91,8 +91,7 @@ func named(state stats.State) string {
 	return state.String()
 }
 
-// longestList limits the items of each state in a message.
-const longestList = 10
+const longestList = 10 // of each state in a message
 
 // contents writes the numbers of items in a queue, and some of each state.
 func contents(queue shardq.Inspector) string {
@@ -111,8 +110,11 @@ func contents(queue shardq.Inspector) string {
 			return
 		}
 		fmt.Fprintf(&text, "\n  %s: %d", state, count)
-		for _, line := range lines(items, found.Time) {
-			text.WriteString("\n    " + line)
+		slices.SortStableFunc(items, func(a, b stats.Item[any]) int { // an order that does not change from run to run
+			return cmp.Or(a.Deadline.Compare(b.Deadline), cmp.Compare(b.Priority, a.Priority))
+		})
+		for _, item := range items {
+			text.WriteString("\n    " + written(item.Item) + details(item, found.Time))
 		}
 		if count > len(items) {
 			fmt.Fprintf(&text, "\n    and %d more", count-len(items))
@@ -148,19 +150,6 @@ func obstacles(queue shardq.Inspector, found shardq.Snapshot[any]) (all []string
 			line += fmt.Sprintf(", which ends in %v", g.PausedUntil.Sub(found.Time))
 		}
 		all = append(all, line)
-	}
-	return all
-}
-
-// lines writes the items of one state, in an order that does not change from
-// run to run.
-func lines(items []stats.Item[any], now time.Time) []string {
-	slices.SortStableFunc(items, func(a, b stats.Item[any]) int {
-		return cmp.Or(a.Deadline.Compare(b.Deadline), cmp.Compare(b.Priority, a.Priority))
-	})
-	all := make([]string, len(items))
-	for i, item := range items {
-		all[i] = written(item.Item) + details(item, now)
 	}
 	return all
 }

@@ -20,8 +20,8 @@ type Script[T comparable] struct {
 	lines map[T]*Line
 }
 
-// NewScript returns a script without lines. Its Handle calls handle for each
-// attempt that no line describes. If handle is nil, such attempts succeed.
+// NewScript returns a script that calls handle for each attempt that no line
+// describes. If handle is nil, such attempts succeed.
 func NewScript[T comparable](handle func(ctx context.Context, item T) error) *Script[T] {
 	return &Script[T]{handle: handle}
 }
@@ -42,8 +42,8 @@ func (s *Script[T]) For(item T) *Line {
 
 // Handle is the handler, for the options of a pool.
 func (s *Script[T]) Handle(ctx context.Context, item T) error {
-	if reply := s.For(item).next(); reply != nil {
-		return reply(ctx)
+	if reply, attempt := s.For(item).next(); reply != nil {
+		return reply(ctx, attempt)
 	}
 	if s.handle == nil {
 		return nil
@@ -59,8 +59,7 @@ func (s *Script[T]) Attempts(item T) int {
 	return line.attempts
 }
 
-// RequirePlayed fails the test if a line describes an attempt that was not
-// made.
+// RequirePlayed fails the test if a described attempt was not made.
 func (s *Script[T]) RequirePlayed(t TB) {
 	t.Helper()
 	s.mu.Lock()
@@ -83,7 +82,7 @@ func (s *Script[T]) RequirePlayed(t TB) {
 // method describes the next attempt, or several, and returns the line.
 type Line struct {
 	mu       sync.Mutex
-	replies  []func(context.Context) error
+	replies  []func(ctx context.Context, attempt int) error
 	attempts int
 }
 
@@ -100,21 +99,22 @@ func (l *Line) Fail(n int) *Line {
 		panic(fmt.Sprintf("shardqtest: Line.Fail was called with %d: want 0 or more", n))
 	}
 	for range n {
-		l.add(func(attempt int) error { return &ScriptedError{attempt} })
+		l.add(func(_ context.Context, attempt int) error { return &ScriptedError{attempt} })
 	}
 	return l
 }
 
-// Return makes the next attempt return err: a failure, a worker.RequeueAfter, a
-// worker.Permanent, or nil.
-func (l *Line) Return(err error) *Line { return l.add(func(int) error { return err }) }
+// Return makes the next attempt return err, which may be nil.
+func (l *Line) Return(err error) *Line { return l.add(func(context.Context, int) error { return err }) }
 
 // Panic makes the next attempt panic.
-func (l *Line) Panic(value any) *Line { return l.add(func(int) error { panic(value) }) }
+func (l *Line) Panic(value any) *Line {
+	return l.add(func(context.Context, int) error { panic(value) })
+}
 
 // Goexit makes the next attempt call runtime.Goexit, as a misplaced FailNow does.
 func (l *Line) Goexit() *Line {
-	return l.add(func(int) error {
+	return l.add(func(context.Context, int) error {
 		runtime.Goexit()
 		return nil
 	})
@@ -133,27 +133,23 @@ func (l *Line) Do(do func(ctx context.Context) error) *Line {
 	if do == nil {
 		panic("shardqtest: Line.Do was called with nil: want a function, or use Return(nil) for a success")
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.replies = append(l.replies, do)
-	return l
+	return l.add(func(ctx context.Context, _ int) error { return do(ctx) })
 }
 
-func (l *Line) add(do func(attempt int) error) *Line {
+func (l *Line) add(reply func(context.Context, int) error) *Line {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	number := len(l.replies) + 1
-	l.replies = append(l.replies, func(context.Context) error { return do(number) })
+	l.replies = append(l.replies, reply)
 	return l
 }
 
 // next counts an attempt, and returns nil if the line does not describe it.
-func (l *Line) next() func(context.Context) error {
+func (l *Line) next() (reply func(context.Context, int) error, attempt int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.attempts++
-	if l.attempts > len(l.replies) {
-		return nil
+	if l.attempts <= len(l.replies) {
+		reply = l.replies[l.attempts-1]
 	}
-	return l.replies[l.attempts-1]
+	return reply, l.attempts
 }

@@ -180,8 +180,8 @@ func interruptedBy(ctx context.Context, err error) (cause error) {
 // An interruption is the outcome of a handler that ended with its context.
 type interruption struct{ error }
 
-// interrupted ends the claim of an interrupted item, which runs again with its
-// failures unchanged. A canceled item does not, unless it was added after that.
+// interrupted makes the item run again with its failures unchanged, unless it was
+// canceled and not added after that.
 func (p *Pool[T]) interrupted(a *attempt[T]) {
 	if a.claim.Canceled() {
 		return // endAttempt calls Done

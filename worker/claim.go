@@ -73,8 +73,7 @@ var ErrClaimEnded = errors.New("worker: claim has ended")
 // It is the queue's ErrShutDown.
 var ErrShutDown = sentinel.ErrShutDown
 
-// NewClaim is for a [Source] of your own. The owner ends the claim, and recognizes
-// it by token.
+// NewClaim returns a claim that owner ends, and recognizes by token.
 func NewClaim[T any](item T, priority int, owner Owner[T], token Token) Claim[T] {
 	return Claim[T]{item, priority, owner, token}
 }

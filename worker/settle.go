@@ -129,8 +129,7 @@ func (p *Pool[T]) reasonToDiscard(a *attempt[T]) Reason {
 	return ReasonNone
 }
 
-// succeeded reports the first attempt that did not fail after one that did,
-// before the claim ends.
+// succeeded reports the first success after a failure, before the claim ends.
 func (p *Pool[T]) succeeded(claim *Claim[T]) {
 	if !p.failing.CompareAndSwap(true, false) {
 		return
@@ -212,7 +211,6 @@ func (p *Pool[T]) callOnDiscard(f Failure[T]) {
 	}
 }
 
-// reportDropped reports what a drain dropped, and has its failures forgotten.
 func (p *Pool[T]) reportDropped(items []T) {
 	history, has := p.source.(historySource[T])
 	foreach.Do(len(items), func(i int) {

@@ -43,7 +43,6 @@ type Slots[T any] interface {
 // of the Failure is or wraps, or nil. A Reporter may also have a method
 // ReportSuccess(context.Context), for the first success after a failure.
 type Reporter[T any] interface {
-	// ReportFailure is called for each failed attempt.
 	ReportFailure(ctx context.Context, f Failure[T], panicked *PanicError)
 	// ReportDiscard is called if an item is discarded because of its failures.
 	ReportDiscard(ctx context.Context, f Failure[T], panicked *PanicError)
