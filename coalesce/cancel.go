@@ -4,17 +4,14 @@ import "github.com/shardq/shardq/shard"
 
 // Cancel takes the pending value of key back, and reports whether there was
 // one. It leaves a value that a worker has, that another call is merging or
-// giving back, or that a ClaimBatch has begun to take.
-//
-// Cancel also works after a shutdown. If values could not be merged, each
-// Cancel returns one.
+// giving back, or that a ClaimBatch has begun to take. If values could not be
+// merged, each Cancel returns one. Cancel also works after a shutdown.
 func (c *Coalescer[K, V]) Cancel(key K) (value V, ok bool) {
 	x := canceler[K, V]{c: c, stripe: c.stripeOf(key), key: key}
 	c.shards.SetAddress(&x.address, key)
 	return x.cancel()
 }
 
-// A canceler is a Cancel in progress.
 type canceler[K comparable, V any] struct {
 	c       *Coalescer[K, V]
 	stripe  *stripe[K, V]

@@ -63,8 +63,7 @@ type keyOwner interface {
 	ReportSuccess(ctx context.Context)
 }
 
-// An owner is the coalescer as the owner of its claims. The queue counts and
-// logs their keys.
+// An owner has the queue count and log the keys.
 type owner[K comparable, V any] struct {
 	keyOwner
 	c *Coalescer[K, V]

@@ -102,10 +102,9 @@ type DrainError[K comparable, V any] struct {
 	entries   []Entry[K, V]
 }
 
-// Left takes the pending values out of the Coalescer and returns them, without
-// those that workers have. A key has several values, in their order, if no call
-// has merged them. Each call returns the same slice. Left waits for all Puts in
-// progress.
+// Left takes the pending values out of the Coalescer and returns them. A key has
+// several values, in their order, if no call has merged them. Each call returns
+// the same slice. Left waits for all Puts in progress.
 func (e *DrainError[K, V]) Left() []Entry[K, V] {
 	e.once.Do(func() {
 		<-e.coalescer.ending.queueClosed // no Put is in progress any more
@@ -152,11 +151,9 @@ type ending struct {
 	queueClosed chan struct{}
 	retries     shard.Retries // whether values are accepted from workers
 
-	mu sync.Mutex // guards the fields below
-	// shutDowns counts the calls of ShutDown, and carriedOut those of them that
-	// the last call has carried out.
-	shutDowns, carriedOut int
-	over                  bool // queueClosed is closed
+	mu                    sync.Mutex // guards the fields below
+	shutDowns, carriedOut int        // calls of ShutDown, and those that the last call has carried out
+	over                  bool       // queueClosed is closed
 }
 
 func (e *ending) init(stripes int) {
@@ -195,8 +192,7 @@ func (e *ending) finish() {
 	}
 }
 
-// await waits for queueClosed, or returns the error of ctx, unless both have
-// happened.
+// await returns the error of ctx if that ends before the queue is closed.
 func (e *ending) await(ctx context.Context) error {
 	select {
 	case <-e.queueClosed:
@@ -244,8 +240,7 @@ func (c *Coalescer[K, V]) stripeEnded() {
 	c.endLingers() // may panic
 }
 
-// stop makes all delayed keys ready, so that the shutdown of the queue drops
-// none of them, and ends the wait of every Drain.
+// stop makes all delayed keys ready, so that the queue drops none of them.
 func (c *Coalescer[K, V]) stop() {
 	defer c.queue.ShutDown() // also if the clock or a hook panics
 	c.beginDrain(shard.Draining{Delayed: shard.RunDelayed})

@@ -108,8 +108,7 @@ func (c *Coalescer[K, V]) whereabouts(key K) (where shardq.Canceled) {
 }
 
 // Keys are the queue of keys of a Coalescer, to read: see [Coalescer.Queue].
-// They may be copied and compared. The methods are those of [shardq.Queue], but
-// Inspect offers no Operator.
+// The methods are those of [shardq.Queue], but Inspect offers no Operator.
 type Keys[K comparable] struct{ queue *shardq.Queue[K] }
 
 // Queue returns the queue of keys, to read. Its Len counts the keys that are

@@ -93,7 +93,6 @@ func (l *line[V]) newSegment() *segment[V] {
 	return new(segment[V])
 }
 
-// mergeablePair returns the first segment that can be merged with its next one.
 func (l *line[V]) mergeablePair() *segment[V] {
 	for s := l.first; s != nil && s.next != nil; s = s.next {
 		if s.isMergeable() && s.next.isMergeable() && !s.next.mergeFailed {

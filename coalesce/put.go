@@ -24,7 +24,6 @@ func (c *Coalescer[K, V]) put(key K, value V, how acquisition) error {
 	return p.put(how)
 }
 
-// A putter is a Put in progress.
 type putter[K comparable, V any] struct {
 	c       *Coalescer[K, V]
 	stripe  *stripe[K, V]
@@ -167,8 +166,7 @@ func (p *putter[K, V]) removeAndUnlock(l *line[V], own *segment[V]) {
 	p.failAndUnlock(l, weight)
 }
 
-// failAndUnlock ends a Put whose value was not merged. It adds the key if a Take
-// has come for the line meanwhile.
+// failAndUnlock adds the key if a Take has come for the line meanwhile.
 func (p *putter[K, V]) failAndUnlock(l *line[V], weight int64) {
 	p.c.limit.Release(weight)
 	if l.key == absent {
@@ -222,8 +220,7 @@ func (p *putter[K, V]) leave(removed uint16) {
 	p.c.shards.CancelTo(p.key, p.address)
 }
 
-// route computes the key's address, unless user code has. Most values are merged,
-// and need none.
+// route computes the key's address late, because most values are merged.
 func (p *putter[K, V]) route() *shard.Address {
 	if !p.c.routed {
 		p.c.shards.SetAddress(&p.address, p.key)

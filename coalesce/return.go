@@ -7,7 +7,6 @@ import (
 	"github.com/shardq/shardq/shard"
 )
 
-// A valueReturn returns the value of a key in processing to its line.
 type valueReturn[K comparable, V any] struct {
 	c        *Coalescer[K, V]
 	stripe   *stripe[K, V]
@@ -79,7 +78,6 @@ func (r *valueReturn[K, V]) insert() bool {
 	return true
 }
 
-// restoreLocked puts a value before all others of its key.
 func (c *Coalescer[K, V]) restoreLocked(s *stripe[K, V], key K, value V, weight int64) (l *line[V], isNew bool) {
 	l = s.lines[key]
 	if isNew = l == nil; isNew {
@@ -94,8 +92,7 @@ func (c *Coalescer[K, V]) restoreLocked(s *stripe[K, V], key K, value V, weight 
 	return l, isNew
 }
 
-// requeue makes the key ready after its delay or, if there is none, at its
-// Done. It ends the admitted call.
+// requeue makes the key ready after its delay, or at its Done.
 func (r *valueReturn[K, V]) requeue() {
 	defer r.leave()
 	shards, inProcessing := r.c.shards, false

@@ -93,7 +93,6 @@ func (s *stripe[K, V]) setStateLocked(l *line[V], state keyState) {
 	l.key = state
 }
 
-// removeLocked expects a line without segments.
 func (s *stripe[K, V]) removeLocked(key K, l *line[V]) {
 	delete(s.lines, key)
 	s.removed++

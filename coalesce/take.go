@@ -61,8 +61,8 @@ func (s *stripe[K, V]) deferTakeLocked(l *line[V]) bool {
 	return false
 }
 
-// takeFirstAndUnlock takes the first segment, and releases the lock. If others
-// are left, the key becomes ready again at its Done.
+// takeFirstAndUnlock takes the first segment. If others are left, the key becomes
+// ready again at its Done.
 func (c *Coalescer[K, V]) takeFirstAndUnlock(s *stripe[K, V], key K, at shard.Handle, l *line[V]) (value V) {
 	value, weight := l.removeFirst()
 	if c.options.Readable {
@@ -130,9 +130,8 @@ func (c *Coalescer[K, V]) claimBatch(ctx context.Context, dst []worker.Claim[Ent
 	return n, nil
 }
 
-// reserveBatch reserves the values of the keys, moves the keys that have one to
-// the front, and returns their number. It ends the processing of the others. If
-// user code panics, the keys are ready again.
+// reserveBatch moves the keys that have a value to the front, and ends the
+// processing of the others. If user code panics, the keys are ready again.
 func (c *Coalescer[K, V]) reserveBatch(b *keyBuffer[K], got int) (n int) {
 	keys, handles, priorities := b.keys[:got], b.handles[:got], b.priorities
 	owed := len(keys)
@@ -198,8 +197,7 @@ func (c *Coalescer[K, V]) makeBatchReady(keys []K, handles []shard.Handle) {
 	c.shards.DoneBatchAt(keys, handles)
 }
 
-// A keyBuffer has space for the keys of a batch, and for their handles and
-// priorities or their claims.
+// A keyBuffer is for the keys of a batch.
 type keyBuffer[K comparable] struct {
 	keys       []K
 	handles    []shard.Handle

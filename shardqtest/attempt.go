@@ -15,10 +15,8 @@ type Attempt[T any] struct {
 	Priority int       // with which the item was ready
 	Time     time.Time // when the handler was called, on the queue's clock
 	Outcome  Outcome
-	// Err is the handler's error, a [*worker.PanicError], or
-	// [worker.ErrGoexit]. For a discarded item it is what OnDiscard received.
-	Err   error
-	After time.Duration // until the item is ready again, if Failed or Requeued
+	Err      error         // of the handler, of a panic or Goexit, or what OnDiscard received
+	After    time.Duration // until the item is ready again, if Failed or Requeued
 }
 
 // An Outcome is what followed an attempt.

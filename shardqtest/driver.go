@@ -1,9 +1,7 @@
 // Package shardqtest helps to test programs that use a queue. [RequireQueued] and
-// the like fail the test unless the queue holds an item in a state. A [Driver] is
-// a pool of workers that stands still: the test lets it process one item, or all
-// until the queue is idle, and it moves the queue's clock from one deadline to
-// the next. A [Script] is a handler that fails, panics or asks for the item again
-// as the test says.
+// the like check the state of an item. A [Driver] is a pool of workers that
+// processes one item, or all until the queue is idle, and moves the queue's clock
+// from one deadline to the next. A [Script] is a handler that does as it is told.
 package shardqtest
 
 import (
@@ -134,8 +132,7 @@ func (d *Driver[T]) RunUntilIdle() (attempts []Attempt[T]) {
 	return attempts
 }
 
-// RunFor processes the items that are ready now or become ready in the next d.
-// Afterwards d has passed on the clock.
+// RunFor processes the items that become ready until duration has passed.
 func (d *Driver[T]) RunFor(duration time.Duration) (attempts []Attempt[T]) {
 	d.t.Helper()
 	d.requireForward("RunFor", duration)
@@ -228,8 +225,7 @@ func (d *Driver[T]) run(most int) []Attempt[T] {
 	return d.record.end(d.now())
 }
 
-// claimable reports whether an item is ready that neither the queue nor its group
-// holds back.
+// claimable: an item is ready, and neither the queue nor its group holds it back.
 func (d *Driver[T]) claimable() bool {
 	s := d.queue.Stats()
 	if s.Closed || s.Throttled == 0 {

@@ -18,8 +18,7 @@ type Queue[T comparable] interface {
 	Lookup(item T) (stats.Item[T], bool)
 }
 
-// RequireQueued fails the test unless item is ready, and returns what the queue
-// knows of it.
+// RequireQueued fails the test unless item is ready.
 func RequireQueued[T comparable](t TB, queue Queue[T], item T) stats.Item[T] {
 	t.Helper()
 	return requireState(t, queue, item, stats.Ready)
@@ -41,8 +40,7 @@ func RequireDelayed[T comparable](t TB, queue Queue[T], item T, remaining time.D
 	}
 }
 
-// RequireProcessing fails the test unless item is in processing, and returns
-// what the queue knows of it.
+// RequireProcessing fails the test unless item is in processing.
 func RequireProcessing[T comparable](t TB, queue Queue[T], item T) stats.Item[T] {
 	t.Helper()
 	return requireState(t, queue, item, stats.Processing)
@@ -75,10 +73,9 @@ func requireState[T comparable](t TB, queue Queue[T], item T, want stats.State) 
 }
 
 func stateOf[T comparable](found stats.Item[T], held bool) string {
-	switch {
-	case !held:
+	if !held {
 		return "not in the queue"
-	case found.Dirty:
+	} else if found.Dirty {
 		return named(found.State) + ", and will run once more"
 	}
 	return named(found.State)
@@ -96,12 +93,12 @@ const longestList = 10 // of each state in a message
 // contents writes the numbers of items in a queue, and some of each state.
 func contents(queue shardq.Inspector) string {
 	found := queue.Inspect().Snapshot(longestList)
-	name := "The queue"
-	if queue.Name() != "" {
-		name += fmt.Sprintf(" %q", queue.Name())
-	}
 	var text strings.Builder
-	fmt.Fprintf(&text, "%s holds %d items.", name, found.Stats.Held)
+	text.WriteString("The queue")
+	if name := queue.Name(); name != "" {
+		fmt.Fprintf(&text, " %q", name)
+	}
+	fmt.Fprintf(&text, " holds %d items.", found.Stats.Held)
 	for _, line := range obstacles(queue, found) {
 		text.WriteString("\n  " + line)
 	}

@@ -10,9 +10,8 @@ import (
 )
 
 // A Script is a handler that does what the test says, for each item by itself,
-// before it does what the real handler does. It is safe for concurrent use.
-//
-// The zero Script is NewScript(nil).
+// before it does what the real handler does. It is safe for concurrent use. The
+// zero Script is NewScript(nil).
 type Script[T comparable] struct {
 	handle func(ctx context.Context, item T) error
 
@@ -26,8 +25,7 @@ func NewScript[T comparable](handle func(ctx context.Context, item T) error) *Sc
 	return &Script[T]{handle: handle}
 }
 
-// For returns the line of an item, which describes its attempts from the first
-// one on. Each call for the item returns the same line.
+// For returns the line of an item, which describes its attempts.
 func (s *Script[T]) For(item T) *Line {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -86,11 +84,9 @@ type Line struct {
 	attempts int
 }
 
-// A ScriptedError is the failure of an attempt that [Line.Fail] describes, by its
-// number in the line, from 1.
+// A ScriptedError is the failure of an attempt that [Line.Fail] describes.
 type ScriptedError struct{ Attempt int }
 
-// Error returns a text with the number.
 func (e *ScriptedError) Error() string { return fmt.Sprintf("scripted failure %d", e.Attempt) }
 
 // Fail makes the next n attempts fail, each with a [*ScriptedError].

@@ -103,8 +103,7 @@ var (
 	ErrItemCanceled = errors.New("worker: the item was canceled")
 )
 
-// A Watcher is an [Owner] that knows what happens to an item while it is being
-// processed.
+// A Watcher is an [Owner] that knows what happens to an item in processing.
 type Watcher interface {
 	// ClaimChanges reports whether the item was added since the claim began, and
 	// whether it was canceled since. Both are false if the claim has ended.
