@@ -43,7 +43,9 @@ func (c *Coalescer[K, V]) Drain(ctx context.Context, options shardq.DrainOptions
 
 // DrainWith returns [Coalescer.Drain] with these options, for a [worker.Pool].
 // There, Retries defaults to [shardq.AcceptRetries].
-func (c *Coalescer[K, V]) DrainWith(options shardq.DrainOptions) func(context.Context) (dropped []Entry[K, V], err error) {
+func (c *Coalescer[K, V]) DrainWith(
+	options shardq.DrainOptions,
+) func(context.Context) (dropped []Entry[K, V], err error) {
 	mustBeValid(options)
 	if options.Retries == shardq.DefaultRetries {
 		options.Retries = shardq.AcceptRetries
