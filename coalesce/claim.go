@@ -2,17 +2,14 @@ package coalesce
 
 import (
 	"context"
-	"time"
 
 	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/worker"
 )
 
-// Claim is [Coalescer.Take] that returns the key with its value as a
-// [worker.Claim], which ends once. Its Done, Retry and Release are
-// [Coalescer.Done], Retry and PutBack. RequeueAfter is Retry without a failure.
-// After a shutdown has begun, Release still works. Retry and RequeueAfter end
-// the claim and return [shardq.ErrShutDown], unless a Drain accepts retries.
+// Claim is [Coalescer.Take] as a [worker.Claim], which ends once. After a shutdown
+// has begun, its Release still works. Retry and RequeueAfter then end the claim
+// and return [shardq.ErrShutDown], unless a Drain accepts retries.
 func (c *Coalescer[K, V]) Claim(ctx context.Context) (claim worker.Claim[Entry[K, V]], err error) {
 	var t taken[K, V]
 	if err = c.take(ctx, &t); err == nil {
@@ -21,8 +18,9 @@ func (c *Coalescer[K, V]) Claim(ctx context.Context) (claim worker.Claim[Entry[K
 	return claim, err
 }
 
-// ClaimBatch is [Coalescer.Claim] for up to len(dst) keys, as TakeBatch is. It
-// makes a Coalescer a [worker.Source].
+// ClaimBatch is [Coalescer.Claim] for up to len(dst) keys. It blocks until a key
+// is ready, claims what is ready then, and returns how many keys it claimed. If
+// dst is empty, it returns 0 at once. It makes a Coalescer a [worker.Source].
 func (c *Coalescer[K, V]) ClaimBatch(ctx context.Context, dst []worker.Claim[Entry[K, V]]) (n int, err error) {
 	if len(dst) == 1 {
 		var t taken[K, V]
@@ -32,7 +30,7 @@ func (c *Coalescer[K, V]) ClaimBatch(ctx context.Context, dst []worker.Claim[Ent
 		c.make(&dst[0], &t)
 		return 1, nil
 	}
-	return c.takeBatch(ctx, len(dst), func(i int, t taken[K, V]) { c.make(&dst[i], &t) })
+	return c.claimBatch(ctx, dst)
 }
 
 // DoneClaims is Done of each of the claims. It returns [worker.ErrClaimEnded]
@@ -65,39 +63,30 @@ type keyOwner interface {
 	ReportSuccess(ctx context.Context)
 }
 
-// An owner is the coalescer as the owner of its claims.
+// An owner has the queue count and log the keys.
 type owner[K comparable, V any] struct {
 	keyOwner
 	c *Coalescer[K, V]
 }
 
-func newOwner[K comparable, V any](c *Coalescer[K, V]) *owner[K, V] {
-	return &owner[K, V]{c.engine.Owner.(keyOwner), c}
-}
-
-// make makes a claim in place.
 func (c *Coalescer[K, V]) make(claim *worker.Claim[Entry[K, V]], t *taken[K, V]) {
 	claim.Reset(Entry[K, V]{t.key, t.value}, t.priority, c.owner, c.engine.Tokens.Of(t.at))
 }
 
-// DoneClaim implements [worker.Owner].
 func (o *owner[K, V]) DoneClaim(taken Entry[K, V], token worker.Token) error {
 	o.c.landAt(taken.Key, o.c.engine.Tokens.Handle(token))
 	return o.c.engine.Owner.DoneClaim(taken.Key, token)
 }
 
-// ClaimFailures implements [worker.Owner].
 func (o *owner[K, V]) ClaimFailures(taken Entry[K, V]) int { return o.c.queue.NumRequeues(taken.Key) }
 
-// ClaimChanges implements [worker.Watcher]. A value that was put since is an
-// add. A Cancel takes back what is pending, not what a worker has: ended as
-// canceled, that value would be lost.
+// A Cancel takes back what is pending, not what a worker has: ended as canceled,
+// that value would be lost.
 func (o *owner[K, V]) ClaimChanges(token worker.Token) (addedAgain, canceled bool) {
 	addedAgain, _ = o.c.engine.Owner.ClaimChanges(token)
 	return addedAgain, false
 }
 
-// WatchClaim implements [worker.Watcher].
 func (o *owner[K, V]) WatchClaim(token worker.Token, tell func(cause error)) (stop func()) {
 	return o.c.engine.Owner.WatchClaim(token, func(cause error) {
 		if cause != worker.ErrItemCanceled {
@@ -106,19 +95,16 @@ func (o *owner[K, V]) WatchClaim(token worker.Token, tell func(cause error)) (st
 	})
 }
 
-// ReportAttempt implements [worker.AttemptReporter]: the queue counts it.
 func (o *owner[K, V]) ReportAttempt(r worker.Report[Entry[K, V]]) {
 	o.c.engine.Owner.ReportAttempt(worker.Report[K]{
 		Item: r.Item.Key, Result: r.Result, Duration: r.Duration, Worker: r.Worker,
 	})
 }
 
-// ReportFailure implements [worker.Reporter]: the queue logs the key.
 func (o *owner[K, V]) ReportFailure(ctx context.Context, f worker.Failure[Entry[K, V]], panicked *worker.PanicError) {
 	o.c.engine.Owner.ReportFailure(ctx, keyFailure(f), panicked)
 }
 
-// ReportDiscard implements [worker.Reporter]: it counts and logs the key.
 func (o *owner[K, V]) ReportDiscard(ctx context.Context, f worker.Failure[Entry[K, V]], panicked *worker.PanicError) {
 	o.c.engine.Owner.ReportDiscard(ctx, keyFailure(f), panicked)
 }
@@ -130,7 +116,6 @@ func keyFailure[K comparable, V any](f worker.Failure[Entry[K, V]]) worker.Failu
 	}
 }
 
-// ReturnClaim implements [worker.Owner].
 func (o *owner[K, V]) ReturnClaim(taken Entry[K, V], token worker.Token, how worker.Return) error {
 	c := o.c
 	only, ok := c.shards.Seal(c.engine.Tokens.Handle(token))
@@ -138,13 +123,13 @@ func (o *owner[K, V]) ReturnClaim(taken Entry[K, V], token worker.Token, how wor
 		return worker.ErrClaimEnded // so that no value is returned twice
 	}
 	r := claimReturn[K, V]{how: how, valueReturn: valueReturn[K, V]{
-		c: c, stripe: c.stripeOf(taken.Key), key: taken.Key, value: taken.Value, weight: 1, at: only, priority: how.Priority,
-		always: how.Reason == worker.ReturnRelease && how.Refused == nil,
+		c: c, stripe: c.stripeOf(taken.Key), key: taken.Key, value: taken.Value, weight: 1, at: only,
+		priority: how.Priority, always: how.Reason == worker.ReturnRelease && how.Refused == nil,
 	}}
 	return r.carryOut()
 }
 
-// A claimReturn returns the value of a claim that is sealed.
+// A claimReturn returns the value of a sealed claim.
 type claimReturn[K comparable, V any] struct {
 	valueReturn[K, V]
 	how worker.Return
@@ -165,13 +150,9 @@ func (r *claimReturn[K, V]) carryOut() (err error) {
 			err = r.refuse()
 		}
 	}()
-	r.setDelay(r.returnDelay())
+	r.setDelay(r.c.engine.ReturnDelay(r.key, r.how))
 	r.weight = r.c.weightOf(r.value)
 	return nil
-}
-
-func (r *claimReturn[K, V]) returnDelay() time.Duration {
-	return r.c.engine.ReturnDelay(r.key, r.how)
 }
 
 // refuse discards the value if the Return says so. The claim has not ended yet.

@@ -3,11 +3,9 @@ package coalesce
 import (
 	"context"
 	"errors"
-	"fmt"
 	"hash/maphash"
 	"math"
 	"sync"
-	"time"
 
 	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/internal/engine"
@@ -17,35 +15,24 @@ import (
 	"github.com/shardq/shardq/worker"
 )
 
-// The compiler can inline the small functions of shard in a program that does
-// not import shard only if coalesce exports their bodies. It does because of
-// this instantiation. The linker leaves the type out.
+// This instantiation exports the bodies of the small functions of shard, so that
+// they are inlined in a program that does not import shard.
 var _ = (*Coalescer[uint64, uint64])(nil)
 
-// A Coalescer is a work queue of keys with one pending value for each: see the
-// package documentation. It must be made by [New] or [MustNew], and must not be
-// copied.
+// A Coalescer is a work queue of keys with one pending value for each. It must
+// be made by [New] or [MustNew], and must not be copied.
 type Coalescer[K comparable, V any] struct {
-	queue  *shardq.Queue[K]
-	engine engine.Engine[K]
-	shards *shard.Set[K] // of the queue
-	owner  *owner[K, V]
-	seed   maphash.Seed
-	merge  func(pending, next V) V
-	// weigh is nil if keys are counted.
-	weigh          func(V) int
-	putEndsBackoff bool
-	readable       bool
-	linger         time.Duration
-	lingerValues   uint32
-	// routed says that Hash or Group, which are user code, choose a key's
-	// shard.
-	routed   bool
-	capacity int
-	limit    *itemlimit.Limiter
-	stripes  stripes[K, V]
-	ending   ending
-	buffers  sync.Pool // of *keyBuffer[K]
+	queue   *shardq.Queue[K]
+	engine  engine.Engine[K]
+	shards  *shard.Set[K] // of the queue
+	owner   *owner[K, V]
+	seed    maphash.Seed
+	options Options[K, V]
+	routed  bool // Hash or Group, which are user code, choose a key's shard
+	limit   *itemlimit.Limiter
+	stripes stripes[K, V]
+	ending  ending
+	buffers sync.Pool // of *keyBuffer[K]
 }
 
 // An Entry is a key with its value.
@@ -63,21 +50,11 @@ func New[K comparable, V any](options Options[K, V]) (*Coalescer[K, V], error) {
 	}
 	below := engine.Of(queue)
 	c := &Coalescer[K, V]{
-		queue:          queue,
-		engine:         below,
-		shards:         below.Shards,
-		capacity:       options.Capacity,
-		seed:           maphash.MakeSeed(),
-		merge:          options.Merge,
-		weigh:          options.Weight,
-		putEndsBackoff: options.PutEndsBackoff,
-		readable:       options.Readable,
-		linger:         options.Linger,
-		lingerValues:   uint32(min(options.LingerValues, math.MaxInt32)),
-		routed:         options.Queue.Hash != nil || options.Queue.Group != nil,
-		limit:          options.newLimit(),
+		queue: queue, engine: below, shards: below.Shards, seed: maphash.MakeSeed(), options: options,
+		routed: options.Queue.Hash != nil || options.Queue.Group != nil, limit: options.newLimit(),
 	}
-	c.owner = newOwner(c)
+	c.options.LingerValues = min(options.LingerValues, math.MaxInt32) // a line counts in 32 bits
+	c.owner = &owner[K, V]{below.Owner.(keyOwner), c}
 	c.stripes.init()
 	c.ending.init(len(c.stripes.all))
 	c.engine.OnStats(c.values)
@@ -88,82 +65,73 @@ func New[K comparable, V any](options Options[K, V]) (*Coalescer[K, V], error) {
 func MustNew[K comparable, V any](options Options[K, V]) *Coalescer[K, V] {
 	c, err := New(options)
 	if err != nil {
-		panic(fmt.Sprintf("%v", err))
+		panic(err.Error())
 	}
 	return c
 }
 
 // Put merges value into the pending value of key, or makes it the pending
-// value. It does not block, and ignores [Options].Capacity. A key in a backoff
-// stays delayed, unless [Options].PutEndsBackoff is set.
-//
-// Put returns [shardq.ErrShutDown] after a shutdown has begun,
-// [shardq.ErrRejected] for a key that is not equal to itself, and an error that
-// wraps [shardq.ErrFull] if the key's shard can hold no more keys. With an
-// error, the value was not accepted.
+// value. It does not block, and ignores [Options].Capacity. It returns
+// [shardq.ErrShutDown] after a shutdown has begun, [shardq.ErrRejected] for a
+// key that is not equal to itself, and an error that wraps [shardq.ErrFull] if
+// the key's shard can hold no more keys. Then the value was not accepted.
 func (c *Coalescer[K, V]) Put(key K, value V) error {
 	return c.put(key, value, forceAcquire)
 }
 
-// TryPut is [Coalescer.Put] that honors [Options].Capacity. It returns
-// [shardq.ErrFull] if there is no room, or if callers wait in
-// [Coalescer.PutContext]. Unless values are weighed, a key with a pending value
-// needs no room for another one.
+// TryPut is [Coalescer.Put] that returns [shardq.ErrFull] if [Options].Capacity
+// has no room, or callers wait in [Coalescer.PutContext].
 func (c *Coalescer[K, V]) TryPut(key K, value V) error {
 	return c.put(key, value, tryAcquire)
 }
 
-// PutContext is [Coalescer.TryPut] that blocks until there is room. Callers are
-// served in the order in which they began to wait. It returns ctx.Err() if ctx
-// ends first, and [shardq.ErrShutDown] if a shutdown begins while it waits.
+// PutContext is [Coalescer.TryPut] that blocks until there is room, in the order
+// of the calls. It returns ctx.Err() if ctx ends first.
 func (c *Coalescer[K, V]) PutContext(ctx context.Context, key K, value V) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return c.putWaiting(ctx, key, value)
+	if c.shards.Reject(key) {
+		return shardq.ErrRejected
+	}
+	p := putter[K, V]{c: c, key: key, value: value}
+	p.init()
+	err := p.put(tryAcquire)
+	if err != shardq.ErrFull {
+		return err
+	}
+	switch err = c.limit.Acquire(ctx, p.weight); err {
+	case nil:
+		return p.put(acquired)
+	case itemlimit.ErrClosed:
+		return shardq.ErrShutDown
+	default:
+		return err
+	}
 }
 
 // Take returns the next ready key with its value, and takes the key into
 // processing. The caller must call [Coalescer.Done], [Coalescer.Retry] or
-// [Coalescer.PutBack] for the key. No other Take returns the key before that.
-//
-// Take blocks while nothing is ready. It returns ctx.Err() or
-// [shardq.ErrShutDown] as [shardq.Queue.GetContext] does. After a shutdown has
-// begun, it goes on returning pending values.
+// [Coalescer.PutBack] for the key. Take blocks while nothing is ready, and
+// returns ctx.Err() or [shardq.ErrShutDown] as [shardq.Queue.GetContext] does.
 func (c *Coalescer[K, V]) Take(ctx context.Context) (key K, value V, err error) {
 	var t taken[K, V]
 	err = c.take(ctx, &t)
 	return t.key, t.value, err
 }
 
-// TakeBatch is [Coalescer.Take] for up to len(dst) keys. It blocks until a key
-// is ready, takes what is ready then, and returns how many keys it took. If dst
-// is empty, it returns 0 at once.
-func (c *Coalescer[K, V]) TakeBatch(ctx context.Context, dst []Entry[K, V]) (n int, err error) {
-	return c.takeBatch(ctx, len(dst), func(i int, t taken[K, V]) {
-		dst[i] = Entry[K, V]{t.key, t.value}
-	})
-}
-
 // Done ends the processing of key, and the limiter forgets its failures. If the
-// key has a pending value, it becomes ready again. A Done of a key that is not
-// in processing is misuse, as with [shardq.Queue.Done].
+// key has a pending value, it becomes ready again.
 func (c *Coalescer[K, V]) Done(key K) {
 	c.land(key)
 	defer c.queue.Done(key) // also if the limiter panics
 	c.queue.Forget(key)
 }
 
-// DoneBatch is [Coalescer.Done] of each of the keys.
-func (c *Coalescer[K, V]) DoneBatch(taken []Entry[K, V]) { c.doneBatch(taken) }
-
-// PutBack ends the processing of key and gives its value back. The value
-// precedes those that were put for the key since, and the key is ready again at
-// once. PutBack needs no room, and counts no failure.
-//
-// After a shutdown has begun, PutBack does nothing and returns
-// [shardq.ErrShutDown], unless a Drain accepts retries. Then the caller still
-// has the value, and must call Done.
+// PutBack ends the processing of key and gives its value back, before those that
+// were put since. The key is ready again at once. After a shutdown has begun,
+// PutBack does nothing and returns [shardq.ErrShutDown], unless a Drain accepts
+// retries. The caller still has the value then, and must call Done.
 func (c *Coalescer[K, V]) PutBack(key K, value V) error {
 	if c.shards.Reject(key) {
 		return shardq.ErrRejected
@@ -172,9 +140,8 @@ func (c *Coalescer[K, V]) PutBack(key K, value V) error {
 }
 
 // Retry is [Coalescer.PutBack] for a value that failed: the key becomes ready
-// after the backoff of the queue's limiter. Values that were put since the
-// Take, or that are put during the backoff, are delayed with it, unless
-// [Options].PutEndsBackoff is set.
+// after the backoff of the queue's limiter, with the values that were put
+// meanwhile, unless [Options].PutEndsBackoff is set.
 func (c *Coalescer[K, V]) Retry(key K, value V) error {
 	if c.shards.Reject(key) {
 		return shardq.ErrRejected
@@ -186,16 +153,32 @@ func (c *Coalescer[K, V]) Retry(key K, value V) error {
 	return c.putBack(key, value, delay)
 }
 
+// Run is [worker.New] with Workers, Handle and Use alone, and [worker.Pool.Run].
+// The error of handle says what happens to the value, as for
+// [worker.Options].Handle: a value that failed goes back. One that fails after a
+// shutdown has begun is dropped, and nothing reports it.
+func (c *Coalescer[K, V]) Run(ctx context.Context, workers int, handle func(ctx context.Context, key K, value V) error,
+	use ...worker.Middleware[Entry[K, V]]) error {
+	options := worker.Options[Entry[K, V]]{Workers: workers, Use: use}
+	if handle != nil {
+		options.Handle = func(ctx context.Context, e Entry[K, V]) error { return handle(ctx, e.Key, e.Value) }
+	}
+	pool, err := worker.New(c, options)
+	if err != nil {
+		return err
+	}
+	return pool.Run(ctx)
+}
+
 // Len returns the number of keys with a pending value.
 func (c *Coalescer[K, V]) Len() int { return c.stripes.count().Keys }
 
-// Stats returns a reading of the queue of keys, as [shardq.Queue.Stats] does.
-// Its Values count what is pending.
+// Stats is [shardq.Queue.Stats] of the keys. Its Values count pending values.
 func (c *Coalescer[K, V]) Stats() shardq.Stats { return c.queue.Stats() }
 
 func (c *Coalescer[K, V]) values() *stats.Values {
 	v := c.stripes.count()
-	v.Capacity, v.OverCapacity, v.Weight = c.capacity, c.limit.Exceeded(), v.Keys
+	v.Capacity, v.OverCapacity, v.Weight = c.options.Capacity, c.limit.Exceeded(), v.Keys
 	if c.limit != nil {
 		v.Weight = int(min(c.limit.Held(), math.MaxInt)) // what an int can hold
 	}

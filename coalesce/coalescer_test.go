@@ -13,6 +13,7 @@ import (
 
 	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/clock"
+	"github.com/shardq/shardq/worker"
 )
 
 func sum(pending, next int) int { return pending + next }
@@ -56,8 +57,8 @@ func TestFlightsShrink(t *testing.T) {
 	for key := range burst {
 		require.NoError(t, c.Put(key, 1))
 	}
-	taken := make([]Entry[int, int], burst)
-	n, err := c.TakeBatch(context.Background(), taken)
+	taken := make([]worker.Claim[Entry[int, int]], burst)
+	n, err := c.ClaimBatch(context.Background(), taken)
 	require.NoError(t, err)
 	require.Equal(t, burst, n)
 	peak := func() (sum int) {
@@ -67,12 +68,12 @@ func TestFlightsShrink(t *testing.T) {
 		return sum
 	}
 	require.Equal(t, burst, peak())
-	c.DoneBatch(taken[:burst/2])
+	require.NoError(t, c.DoneClaims(taken[:burst/2]))
 	require.Equal(t, burst, peak())
-	value, ok := c.Peek(taken[burst-1].Key)
+	value, ok := c.Peek(taken[burst-1].Item.Key)
 	require.True(t, ok)
 	require.Equal(t, 1, value)
-	c.DoneBatch(taken[burst/2:])
+	require.NoError(t, c.DoneClaims(taken[burst/2:]))
 	require.LessOrEqual(t, peak(), smallMap*len(c.stripes.all))
 	for range c.Range() {
 		t.Fatal("there are no values")

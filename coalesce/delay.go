@@ -8,41 +8,33 @@ import (
 	"github.com/shardq/shardq/shard"
 )
 
-// PutOptions say how [Coalescer.PutWith] puts a value. The value is merged at
-// once in any case. The options say when the key becomes ready with it.
+// PutOptions say when a key becomes ready with a value of [Coalescer.PutWith].
+// The value is merged at once in any case.
 type PutOptions struct {
 	// Delay is how long the key waits, if it is neither ready nor in a backoff.
-	// It does not hold up values that are ready already.
-	//
 	// If zero, [Options].Linger counts instead. If negative, there is no delay.
 	Delay time.Duration
 	// Policy says which deadline counts if an earlier value has delayed the
-	// key, as in [shardq.AddOptions]. With [shardq.KeepLatest] the key becomes
-	// ready when no value has been put for a while (debounce).
-	//
-	// If there is no delay, [shardq.KeepEarliest] and [shardq.KeepNew] make the
-	// key ready. With the other two it stays delayed.
+	// key, as in [shardq.AddOptions]. [shardq.KeepLatest] debounces. Without a
+	// Delay, [shardq.KeepEarliest] and [shardq.KeepNew] make the key ready.
 	Policy shardq.DelayPolicy
-	// MaxWait limits how long the key can be put off, also by later values: it
-	// is ready at most MaxWait from now. Of several limits the earliest counts.
-	//
-	// If zero or negative, there is no limit.
+	// MaxWait limits how long later values can put the key off, from now. Of
+	// several limits the earliest counts. If not positive, there is none.
 	MaxWait time.Duration
-	// Priority is the least priority that the key has when it is ready, as in
-	// [shardq.AddOptions]. The highest priority of all values that are taken
-	// together counts. The other puts request 0.
+	// Priority is the least priority of the key when it is ready, as in
+	// [shardq.AddOptions]. Of values that are taken together, the highest
+	// counts. The other puts request 0.
 	Priority int
 }
 
 // PutWith is [Coalescer.Put] as the options say. An unknown policy panics.
 //
-// A key in a backoff stays delayed, whatever the options. With
-// [Options].PutEndsBackoff, Policy chooses between the backoff and the delay.
-// If another call for the key runs at the same time, the delay of either may
-// count.
+// A key in a backoff stays delayed. With [Options].PutEndsBackoff, Policy
+// chooses between the backoff and the delay.
 func (c *Coalescer[K, V]) PutWith(key K, value V, options PutOptions) error {
 	if !options.Policy.Valid() {
-		panic(fmt.Sprintf("coalesce: PutOptions.Policy is %d: want shardq.KeepEarliest, KeepLatest, KeepNew or KeepOld", options.Policy))
+		panic(fmt.Sprintf("coalesce: PutOptions.Policy is %d: want shardq.KeepEarliest, KeepLatest, KeepNew or KeepOld",
+			options.Policy))
 	}
 	if c.shards.Reject(key) {
 		return shardq.ErrRejected
@@ -53,35 +45,30 @@ func (c *Coalescer[K, V]) PutWith(key K, value V, options PutOptions) error {
 	return p.put(forceAcquire)
 }
 
-// A filing is what a Put with a delay or a priority asks of the queue.
+// A filing is what a Put with options asks of the queue.
 type filing struct {
 	shard.Delay
-	// lingers says that the delay is that of Options.Linger.
-	lingers bool
+	lingers bool // the delay is that of Options.Linger
 }
 
-// filing returns what the Put asks for. It counts the value.
+// filing also counts the value.
 func (p *putter[K, V]) filing(l *line[V]) (w filing) {
 	if p.with != nil {
-		w.Delay = shard.Delay{
-			Duration: max(p.with.Delay, 0), Policy: p.with.Policy,
-			MaxWait: p.with.MaxWait, Priority: p.with.Priority, UnlessReady: true,
-		}
-	} else {
-		w.UnlessReady = true
+		w.Duration, w.Policy = max(p.with.Delay, 0), p.with.Policy
+		w.MaxWait, w.Priority = p.with.MaxWait, p.with.Priority
 	}
+	w.UnlessReady = true
 	l.values++
-	if p.c.linger > 0 && (p.with == nil || p.with.Delay == 0) {
-		w.lingers, w.Duration = true, p.c.linger
+	if p.c.options.Linger > 0 && (p.with == nil || p.with.Delay == 0) {
+		w.lingers, w.Duration = true, p.c.options.Linger
 	}
-	if p.c.lingerValues > 0 && l.values >= p.c.lingerValues && (w.lingers || l.key == lingering) {
+	if p.c.options.LingerValues > 0 && l.values >= uint32(p.c.options.LingerValues) && (w.lingers || l.key == lingering) {
 		w.Duration, w.Policy = 0, shard.KeepEarliest
 	}
 	return w
 }
 
-// fileAndUnlock is finishAndUnlock of a Put that may ask for a delay or a
-// priority.
+// fileAndUnlock is finishAndUnlock of a Put with options.
 func (p *putter[K, V]) fileAndUnlock(l *line[V]) {
 	w := p.filing(l)
 	asks, raises := true, w.Priority != 0 || l.low
@@ -90,16 +77,14 @@ func (p *putter[K, V]) fileAndUnlock(l *line[V]) {
 	case l.key == absent && l.first.reserved: // a Take has come for the values
 		p.addAndUnlock(l)
 		return
-	case l.key == queued, l.key == delayed && !p.c.putEndsBackoff:
+	case l.key == queued, l.key == delayed && !p.c.options.PutEndsBackoff, l.key == lingering && w.changesNoLinger():
 		// KeepOld leaves a backoff alone that begins at this moment.
 		asks, w.Delay = raises, shard.Delay{Policy: shard.KeepOld, Priority: w.Priority}
-	case l.key == lingering && w.changesNoLinger():
-		asks, w.Delay = raises, shard.Delay{Policy: shard.KeepOld, Priority: w.Priority}
-	case l.key == absent && !p.c.putEndsBackoff && (w.lingers || w.Duration == 0):
-		p.stripe.setStateLocked(l, w.state())
-		w.Policy = shard.KeepOld // likewise
 	case l.key == absent:
 		p.stripe.setStateLocked(l, w.state())
+		if !p.c.options.PutEndsBackoff && (w.lingers || w.Duration == 0) {
+			w.Policy = shard.KeepOld // likewise
+		}
 	default:
 		p.stripe.setStateLocked(l, w.stateAfter(l.key))
 	}
@@ -130,9 +115,8 @@ func (w filing) stateAfter(before keyState) keyState {
 		return lingering
 	case w.Policy == shard.KeepLatest && before != lingering:
 		return waiting
-	default:
-		return w.state()
 	}
+	return w.state()
 }
 
 func (w filing) state() keyState {
@@ -141,22 +125,25 @@ func (w filing) state() keyState {
 		return queued
 	case w.lingers:
 		return lingering
-	default:
-		return waiting
 	}
+	return waiting
 }
 
-// endLingers makes the keys ready that linger. A shutdown calls it before the
-// queue of keys refuses adds, so that a drain treats no lingering value as
-// delayed.
+// endLingers is called before the queue of keys refuses adds, so that a drain
+// treats no lingering value as delayed.
 func (c *Coalescer[K, V]) endLingers() {
-	if c.linger == 0 {
+	if c.options.Linger == 0 {
 		return
 	}
 	for i := range c.stripes.all {
 		s := &c.stripes.all[i]
 		for _, key := range s.lingeringKeys() {
-			c.endLinger(s, key)
+			c.shards.EndDelay(key) // if the clock panics, the key is delayed, and its state is right
+			s.mu.Lock()
+			if l := s.lines[key]; l != nil && l.key == lingering {
+				s.setStateLocked(l, queued)
+			}
+			s.mu.Unlock()
 		}
 	}
 }
@@ -170,14 +157,4 @@ func (s *stripe[K, V]) lingeringKeys() (keys []K) {
 		}
 	}
 	return keys
-}
-
-// endLinger leaves the state alone if the clock panics: the key is delayed then.
-func (c *Coalescer[K, V]) endLinger(s *stripe[K, V], key K) {
-	c.shards.EndDelay(key)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if l := s.lines[key]; l != nil && l.key == lingering {
-		s.setStateLocked(l, queued)
-	}
 }

@@ -3,24 +3,21 @@ package coalesce
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 
 	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/shard"
 )
 
-// Drain shuts the coalescer down in good order. Later puts return
-// [shardq.ErrShutDown]. Delayed keys are treated as the options say. Drain
-// blocks until no value is pending and no key is in processing or delayed.
-// Workers must go on meanwhile. A worker that owes a Done must not call Drain.
+// Drain shuts the coalescer down in good order, as the options say. It blocks
+// until no value is pending and no key is in processing or delayed. Workers must
+// go on meanwhile. A worker that owes a Done must not call Drain.
 //
-// By default Retry and PutBack refuse values. With [shardq.AcceptRetries] they
-// accept values until the drain is over, and Drain waits for these as well.
-// Drain returns the values of the delayed keys that it dropped.
-//
-// Drain returns a [*DrainError] if ctx ends first, or if another call is
-// ShutDown. The values that are left can still be taken, or [DrainError.Left]
-// takes them out. Call Drain again then, or ShutDown, because until then a Take
-// that finds nothing ready blocks.
+// Retry and PutBack refuse values, unless the options say
+// [shardq.AcceptRetries]. Drain returns the values of the delayed keys that it
+// dropped. If ctx ends first, or another call is ShutDown, it returns a
+// [*DrainError]. Call Drain again then, or ShutDown: until then a Take that
+// finds nothing ready blocks.
 func (c *Coalescer[K, V]) Drain(ctx context.Context, options shardq.DrainOptions) (dropped []Entry[K, V], err error) {
 	mustBeValid(options)
 	_ = ctx.Done() // a nil context panics before anything is changed
@@ -32,26 +29,28 @@ func (c *Coalescer[K, V]) Drain(ctx context.Context, options shardq.DrainOptions
 	}
 	released := c.shards.Released() // before the count is read, so that no ShutDown is missed
 	if c.ending.shutDownCalls() != before {
-		released = alreadyReleased
+		released = endedContext.Done()
 	}
 	// Values stay in their lines until all user code has returned.
-	keys, err := c.engine.Drain(ctx, draining(options), released, c.drained)
-	return c.takeDropped(keys, err), err
+	how := shard.Draining{Delayed: options.Delayed, Retries: options.Retries == shardq.AcceptRetries}
+	keys, err := c.engine.Drain(ctx, how, released, c.drained)
+	if err != nil {
+		return c.takeDelayed(keys), err
+	}
+	c.ending.retries.Decide(false) // no worker has a value any more
+	return c.takeLeft(), nil
 }
 
-// DrainWith returns [Coalescer.Drain] with these options, for
-// worker.Options.Drain. There, Retries defaults to [shardq.AcceptRetries]. An
-// unknown policy panics.
-func (c *Coalescer[K, V]) DrainWith(options shardq.DrainOptions) func(context.Context) (dropped []Entry[K, V], err error) {
+// DrainWith returns [Coalescer.Drain] with these options, for a [worker.Pool].
+// There, Retries defaults to [shardq.AcceptRetries].
+func (c *Coalescer[K, V]) DrainWith(
+	options shardq.DrainOptions,
+) func(context.Context) (dropped []Entry[K, V], err error) {
 	mustBeValid(options)
 	if options.Retries == shardq.DefaultRetries {
 		options.Retries = shardq.AcceptRetries
 	}
 	return func(ctx context.Context) ([]Entry[K, V], error) { return c.Drain(ctx, options) }
-}
-
-func draining(o shardq.DrainOptions) shard.Draining {
-	return shard.Draining{Delayed: o.Delayed, Retries: o.Retries == shardq.AcceptRetries}
 }
 
 func mustBeValid(options shardq.DrainOptions) {
@@ -72,17 +71,6 @@ func (c *Coalescer[K, V]) endedEarly(ctx context.Context, cause error) error {
 	return &DrainError[K, V]{DrainError: c.engine.EndedEarly(ctx, cause).(*shardq.DrainError[K]), coalescer: c}
 }
 
-// takeDropped takes the values of the keys that a drain has dropped. After a
-// drain without an error, these are all values that are pending.
-func (c *Coalescer[K, V]) takeDropped(keys []K, err error) (dropped []Entry[K, V]) {
-	if err != nil {
-		return c.takeDelayed(keys)
-	}
-	c.ending.retries.Decide(false) // no worker has a value any more
-	return c.takeLeft()
-}
-
-// takeDelayed takes the values of those of the keys that no Take will return.
 func (c *Coalescer[K, V]) takeDelayed(keys []K) (dropped []Entry[K, V]) {
 	for _, key := range keys {
 		s := c.stripeOf(key)
@@ -95,8 +83,7 @@ func (c *Coalescer[K, V]) takeDelayed(keys []K) (dropped []Entry[K, V]) {
 	return dropped
 }
 
-// takeLineLocked appends the values of a line to entries, and removes the line.
-// No call is merging one of them.
+// takeLineLocked expects that no call is merging one of the values.
 func (c *Coalescer[K, V]) takeLineLocked(entries []Entry[K, V], s *stripe[K, V], key K, l *line[V]) []Entry[K, V] {
 	for l.first != nil {
 		value, weight := l.removeFirst()
@@ -107,9 +94,8 @@ func (c *Coalescer[K, V]) takeLineLocked(entries []Entry[K, V], s *stripe[K, V],
 	return entries
 }
 
-// A DrainError lists what was left when a [Coalescer.Drain], or the drain of a
-// [worker.Pool], ended early. It embeds and wraps the [*shardq.DrainError] of
-// the queue of keys.
+// A DrainError lists what was left when a [Coalescer.Drain] ended early. It
+// embeds and wraps the [*shardq.DrainError] of the queue of keys.
 type DrainError[K comparable, V any] struct {
 	*shardq.DrainError[K]
 
@@ -118,11 +104,9 @@ type DrainError[K comparable, V any] struct {
 	entries   []Entry[K, V]
 }
 
-// Left takes the pending values out of the Coalescer and returns them. Values
-// that workers have are not among them. A key has several values, in their
-// order, if no call has merged them. Each call returns the same slice.
-//
-// Left blocks until Merge and Weight have returned in all Puts in progress.
+// Left takes the pending values out of the Coalescer and returns them. A key has
+// several values, in their order, if no call has merged them. Each call returns
+// the same slice. Left waits for all Puts in progress.
 func (e *DrainError[K, V]) Left() []Entry[K, V] {
 	e.once.Do(func() {
 		<-e.coalescer.ending.queueClosed // no Put is in progress any more
@@ -134,18 +118,16 @@ func (e *DrainError[K, V]) Left() []Entry[K, V] {
 	return e.entries
 }
 
-// Unwrap returns the DrainError of the queue of keys.
+// Unwrap returns the error of the queue of keys.
 func (e *DrainError[K, V]) Unwrap() error { return e.DrainError }
 
-// Refresh returns the error with what is left now. Its Left takes out the
-// pending values, unless that of e has done so. A [worker.Pool] calls Refresh
+// Refresh returns the error with what is left now. A [worker.Pool] calls it
 // when its last worker has left.
 func (e *DrainError[K, V]) Refresh() error {
 	return &DrainError[K, V]{DrainError: e.DrainError.Refreshed(), coalescer: e.coalescer}
 }
 
-// takeLeft takes all pending values, except those that a Take is merging: that
-// Take returns them.
+// takeLeft leaves values that a Take is merging: that Take returns them.
 func (c *Coalescer[K, V]) takeLeft() (all []Entry[K, V]) {
 	for i := range c.stripes.all {
 		s := &c.stripes.all[i]
@@ -158,4 +140,152 @@ func (c *Coalescer[K, V]) takeLeft() (all []Entry[K, V]) {
 		s.mu.Unlock()
 	}
 	return all
+}
+
+// An ending ends a coalescer in two steps. First the stripes are closed, and
+// accept no more values. Then the last call that was admitted before closes the
+// queue of keys. So the queue drops no key whose value was accepted, and
+// ShutDown does not wait for these calls.
+type ending struct {
+	open atomic.Int32 // stripes that are not closed or have admitted calls in progress
+	// queueClosed is closed when the queue is, and the last call has no
+	// ShutDown left to carry out.
+	queueClosed chan struct{}
+	retries     shard.Retries // whether values are accepted from workers
+
+	mu                    sync.Mutex // guards the fields below
+	shutDowns, carriedOut int        // calls of ShutDown, and those that the last call has carried out
+	over                  bool       // queueClosed is closed
+}
+
+func (e *ending) init(stripes int) {
+	e.open.Store(int32(stripes))
+	e.queueClosed = make(chan struct{})
+}
+
+func (e *ending) shutDownCalls() int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.shutDowns
+}
+
+// nextShutDown reports whether the last admitted call has a ShutDown to carry
+// out. If not, it ends the wait for queueClosed in the same hold of the lock:
+// a Drain that began after a ShutDown must not go on before that is carried out,
+// and then be ended by it.
+func (e *ending) nextShutDown() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.carriedOut < e.shutDowns {
+		e.carriedOut = e.shutDowns
+		return true
+	}
+	e.over = true
+	close(e.queueClosed)
+	return false
+}
+
+func (e *ending) finish() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !e.over {
+		e.over = true
+		close(e.queueClosed)
+	}
+}
+
+// await returns the error of ctx if that ends before the queue is closed.
+func (e *ending) await(ctx context.Context) error {
+	select {
+	case <-e.queueClosed:
+	case <-ctx.Done():
+		select {
+		case <-e.queueClosed:
+		default:
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// close takes the first step.
+func (c *Coalescer[K, V]) close() {
+	c.limit.Close()
+	for i := range c.stripes.all {
+		s := &c.stripes.all[i]
+		s.mu.Lock()
+		last := !s.closed && s.admitted == 0
+		s.closed = true
+		s.mu.Unlock()
+		if last {
+			c.stripeEnded()
+		}
+	}
+}
+
+// stripeEnded is called once for each stripe, when it is closed and has no
+// admitted call in progress. The last call takes the second step. Drain or stop
+// decides about delayed keys.
+func (c *Coalescer[K, V]) stripeEnded() {
+	if c.ending.open.Add(-1) > 0 {
+		return
+	}
+	defer c.ending.finish() // also if stop panics
+	defer func() {          // also if the clock or a hook panics
+		for c.ending.nextShutDown() {
+			c.stop()
+		}
+	}()
+	defer func() {
+		c.beginDrain(shard.Draining{Delayed: shard.AwaitDelayed, Retries: c.ending.retries.Taken()})
+	}()
+	c.endLingers() // may panic
+}
+
+// stop makes all delayed keys ready, so that the queue drops none of them.
+func (c *Coalescer[K, V]) stop() {
+	defer c.queue.ShutDown() // also if the clock or a hook panics
+	c.beginDrain(shard.Draining{Delayed: shard.RunDelayed})
+}
+
+// beginDrain does not wait for the end of the drain, which drops nothing.
+func (c *Coalescer[K, V]) beginDrain(d shard.Draining) {
+	var dropped []K
+	_ = c.shards.DrainUntil(endedContext, d, nil, &dropped)
+}
+
+var endedContext = func() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return ctx
+}()
+
+// ShutDown shuts the coalescer down: later puts return [shardq.ErrShutDown],
+// delayed keys become ready at once, and pending values are still handed out. A
+// Take that finds nothing ready returns shardq.ErrShutDown. ShutDown waits for
+// no other call, and ends the wait of every Drain.
+func (c *Coalescer[K, V]) ShutDown() {
+	c.ending.mu.Lock()
+	c.ending.shutDowns++
+	over := c.ending.over // otherwise the last admitted call carries this one out
+	c.ending.mu.Unlock()
+	c.ending.retries.Decide(false)
+	c.close()
+	if over {
+		c.stop()
+	}
+}
+
+// ShuttingDown reports whether a shutdown has begun.
+func (c *Coalescer[K, V]) ShuttingDown() bool {
+	last := &c.stripes.all[len(c.stripes.all)-1]
+	last.mu.Lock()
+	defer last.mu.Unlock()
+	return last.closed
+}
+
+// WaitIdle blocks until there was a moment at which no value was pending, and
+// no key in processing or delayed. It returns ctx.Err() if ctx ends first.
+func (c *Coalescer[K, V]) WaitIdle(ctx context.Context) error {
+	return c.shards.WaitIdle(ctx, c.stripes.empty)
 }

@@ -111,33 +111,32 @@ func ExampleCoalescer() {
 	ctx := context.Background()
 
 	table, failures := map[string]int{}, 1
-	write := func(batch []coalesce.Entry[string, int]) error {
+	write := func(batch []worker.Claim[coalesce.Entry[string, int]]) error {
 		if failures > 0 {
 			failures--
 			return errors.New("the database is busy")
 		}
-		for _, e := range batch {
-			table[e.Key] += e.Value
+		for _, claim := range batch {
+			table[claim.Item.Key] += claim.Item.Value
 		}
 		return nil
 	}
 
 	var writer sync.WaitGroup
 	writer.Go(func() {
-		batch := make([]coalesce.Entry[string, int], 100)
+		batch := make([]worker.Claim[coalesce.Entry[string, int]], 100)
 		for {
-			n, err := counts.TakeBatch(ctx, batch)
+			n, err := counts.ClaimBatch(ctx, batch)
 			if err != nil {
 				return // shut down, and nothing is ready
 			}
 			if write(batch[:n]) == nil {
-				counts.DoneBatch(batch[:n])
+				_ = counts.DoneClaims(batch[:n])
 				continue
 			}
-			for _, e := range batch[:n] {
-				if counts.Retry(e.Key, e.Value) != nil { // shutting down: the last attempt
-					table[e.Key] += e.Value
-					counts.Done(e.Key)
+			for _, claim := range batch[:n] {
+				if claim.Retry() != nil { // shutting down: the last attempt
+					table[claim.Item.Key] += claim.Item.Value
 				}
 			}
 		}

@@ -2,24 +2,47 @@ package coalesce
 
 import (
 	"iter"
+	"time"
 
 	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/stats"
 	"github.com/shardq/shardq/worker"
 )
 
-// Groups returns an iterator over the groups of keys: see
-// [shardq.Queue.Groups].
+// Name returns the name of the queue of keys.
+func (c *Coalescer[K, V]) Name() string { return c.queue.Name() }
+
+// NumRequeues is [shardq.Queue.NumRequeues] of the entry's key.
+func (c *Coalescer[K, V]) NumRequeues(e Entry[K, V]) int { return c.queue.NumRequeues(e.Key) }
+
+// Forget is [shardq.Queue.Forget] of the entry's key.
+func (c *Coalescer[K, V]) Forget(e Entry[K, V]) { c.queue.Forget(e.Key) }
+
+// Pause is [shardq.Queue.Pause]: the coalescer goes on accepting values.
+func (c *Coalescer[K, V]) Pause() { c.queue.Pause() }
+
+// Resume is [shardq.Queue.Resume].
+func (c *Coalescer[K, V]) Resume() { c.queue.Resume() }
+
+// SetRate is [shardq.Queue.SetRate]. It counts keys.
+func (c *Coalescer[K, V]) SetRate(r shardq.Rate) { c.queue.SetRate(r) }
+
+// PauseGroup is [shardq.Queue.PauseGroup] for the group of keys.
+func (c *Coalescer[K, V]) PauseGroup(group string, until time.Time) { c.queue.PauseGroup(group, until) }
+
+// ResumeGroup is [shardq.Queue.ResumeGroup].
+func (c *Coalescer[K, V]) ResumeGroup(group string) { c.queue.ResumeGroup(group) }
+
+// RefreshGroup is [shardq.Queue.RefreshGroup].
+func (c *Coalescer[K, V]) RefreshGroup(group string) { c.queue.RefreshGroup(group) }
+
+// Groups is [shardq.Queue.Groups] of the keys.
 func (c *Coalescer[K, V]) Groups() iter.Seq[stats.Group] { return c.queue.Groups() }
 
 // Inspect returns what there is to know of the keys, for pages and exporters.
-// It makes a Coalescer a [shardq.Inspector].
-//
-// RetryNow of its Operator ends the delay of a key: a backoff, the delay of a
-// PutWith, or a linger. The value stays pending. Cancel drops the pending value
-// by [Coalescer.Cancel], and reports how the queue had the key when the call
-// began. If it dropped nothing, it reports nothing. A value that a worker has
-// goes on.
+// It makes a Coalescer a [shardq.Inspector]. RetryNow of its Operator ends the
+// delay of a key. Cancel drops the pending value by [Coalescer.Cancel], and
+// reports how the queue had the key when the call began.
 func (c *Coalescer[K, V]) Inspect() stats.Inspection {
 	return inspection[K, V]{c.queue.Inspect(), c}
 }
@@ -33,10 +56,8 @@ func (i inspection[K, V]) Operator() stats.Operator {
 	return operator[K, V]{i.Inspection.Operator(), i.coalescer}
 }
 
-// KeepWaits and OpenSlot are for workers: see [worker.Source].
 func (i inspection[K, V]) KeepWaits() { i.coalescer.shards.KeepWaits() }
 
-// OpenSlot opens a slot that shows the keys of the entries.
 func (i inspection[K, V]) OpenSlot() (number int, show func([]Entry[K, V]), closeSlot func()) {
 	number, showKeys, closeSlot := i.Inspection.(worker.Slots[K]).OpenSlot()
 	if showKeys == nil {
@@ -53,8 +74,7 @@ func (i inspection[K, V]) OpenSlot() (number int, show func([]Entry[K, V]), clos
 	}, closeSlot
 }
 
-// An operator is that of the keys. RetryNow changes no line: to the coalescer,
-// the delay has expired.
+// An operator is that of the keys. Its RetryNow changes no line.
 type operator[K comparable, V any] struct {
 	stats.Operator
 	coalescer *Coalescer[K, V]
@@ -72,9 +92,9 @@ func (o operator[K, V]) Cancel(item any) (was shardq.Canceled) {
 	return was
 }
 
-// whereabouts returns what a Cancel of a pending value of the key takes back.
-// The queue may not have the key for the value yet, or a Take may have the key
-// and not the value. Then the key counts as ready, or as dirty.
+// whereabouts returns what a Cancel of the key takes back. If the queue does not
+// have the key for the value yet, it counts as ready, and if a Take has the key
+// and not the value, as dirty.
 func (c *Coalescer[K, V]) whereabouts(key K) (where shardq.Canceled) {
 	info, held := c.shards.Lookup(key)
 	where.Delayed = !info.Deadline.IsZero()
@@ -88,44 +108,25 @@ func (c *Coalescer[K, V]) whereabouts(key K) (where shardq.Canceled) {
 }
 
 // Keys are the queue of keys of a Coalescer, to read: see [Coalescer.Queue].
-// They may be copied and compared. The methods are those of [shardq.Queue].
+// The methods are those of [shardq.Queue], but Inspect offers no Operator.
 type Keys[K comparable] struct{ queue *shardq.Queue[K] }
 
 // Queue returns the queue of keys, to read. Its Len counts the keys that are
-// ready. As a [shardq.Inspector] it offers no actions, unlike the Coalescer.
+// ready.
 func (c *Coalescer[K, V]) Queue() Keys[K] { return Keys[K]{c.queue} }
 
-// Name is [shardq.Queue.Name].
-func (k Keys[K]) Name() string { return k.queue.Name() }
-
-// Len is [shardq.Queue.Len].
-func (k Keys[K]) Len() int { return k.queue.Len() }
-
-// Stats is [shardq.Queue.Stats].
-func (k Keys[K]) Stats() shardq.Stats { return k.queue.Stats() }
-
-// Groups is [shardq.Queue.Groups].
-func (k Keys[K]) Groups() iter.Seq[stats.Group] { return k.queue.Groups() }
-
-// Snapshot is [shardq.Queue.Snapshot].
-func (k Keys[K]) Snapshot(limit int) shardq.Snapshot[K] { return k.queue.Snapshot(limit) }
-
-// All is [shardq.Queue.All].
+func (k Keys[K]) Name() string                                  { return k.queue.Name() }
+func (k Keys[K]) Len() int                                      { return k.queue.Len() }
+func (k Keys[K]) Stats() shardq.Stats                           { return k.queue.Stats() }
+func (k Keys[K]) Groups() iter.Seq[stats.Group]                 { return k.queue.Groups() }
+func (k Keys[K]) Snapshot(limit int) shardq.Snapshot[K]         { return k.queue.Snapshot(limit) }
 func (k Keys[K]) All(state stats.State) iter.Seq[stats.Item[K]] { return k.queue.All(state) }
-
-// Lookup is [shardq.Queue.Lookup].
-func (k Keys[K]) Lookup(key K) (stats.Item[K], bool) { return k.queue.Lookup(key) }
-
-// NumRequeues is [shardq.Queue.NumRequeues].
-func (k Keys[K]) NumRequeues(key K) int { return k.queue.NumRequeues(key) }
-
-// RecentFailures is [shardq.Queue.RecentFailures].
+func (k Keys[K]) Lookup(key K) (stats.Item[K], bool)            { return k.queue.Lookup(key) }
+func (k Keys[K]) NumRequeues(key K) int                         { return k.queue.NumRequeues(key) }
+func (k Keys[K]) Inspect() stats.Inspection                     { return readOnly{k.queue.Inspect()} }
 func (k Keys[K]) RecentFailures(limit int) (failed, discarded []stats.Failure[K]) {
 	return k.queue.RecentFailures(limit)
 }
-
-// Inspect is [shardq.Queue.Inspect], without an Operator.
-func (k Keys[K]) Inspect() stats.Inspection { return readOnly{k.queue.Inspect()} }
 
 type readOnly struct{ stats.Inspection }
 

@@ -1,30 +1,24 @@
 package coalesce
 
 // A line holds the pending values of one key in a list of segments, the oldest
-// first. As a rule it has one segment. The lock of its stripe guards it.
+// first, as a rule one. The lock of its stripe guards it.
 //
 // To merge, a call takes the value out of a segment, releases the lock, calls
-// Merge, and puts the result back into the same segment. Other calls do not
-// wait for that. Meanwhile a Put appends a segment, and a Take takes the
-// segments before. A later Put merges one pair of neighbors. So a line has at
-// most about twice as many segments as there are Puts in progress: with one
-// more, two mergeable segments would be neighbors.
+// Merge, and puts the result back into the same segment. Meanwhile a Put appends
+// a segment, and a Take takes the segments before. A later Put merges one pair
+// of neighbors. So a line has at most about twice as many segments as there are
+// Puts in progress: with one more, two mergeable segments would be neighbors.
 type line[V any] struct {
 	first, last *segment[V]
 	key         keyState
 	// low says that the values may have requested priorities below 0 alone.
 	// Then a Put without a priority asks the queue for 0.
-	low bool
-	// values counts the values that were put, if Linger is set.
-	values uint32
-	// inline is the segment of a value that finds the line empty. It saves an
-	// allocation.
-	inline segment[V]
-	spare  *line[V] // the next in the stripe's list of unused lines
+	low    bool
+	values uint32     // that were put, if Linger is set
+	inline segment[V] // of a value that finds the line empty; it saves an allocation
+	spare  *line[V]   // the next in the stripe's list of unused lines
 }
 
-// request notes that a value requests a priority. If the key is new, no earlier
-// value has requested one.
 func (l *line[V]) request(priority int, isNew bool) {
 	l.low = priority < 0 && (l.low || isNew)
 }
@@ -36,39 +30,36 @@ func (l *line[V]) request(priority int, isNew bool) {
 type keyState uint8
 
 const (
-	// absent: no Take will come for the line. The call that puts a value into
-	// the line, or that is merging one, adds the key.
+	// absent: no Take will come. The call that puts a value in, or that is
+	// merging one, adds the key.
 	absent keyState = iota
 	// queued: the key is ready, or will be at its Done, or a Take has the key
 	// and has not taken the value yet.
 	queued
-	// delayed: the key becomes ready when the delay of its return expires.
-	delayed
-	// waiting: the key becomes ready when the delay of a PutWith expires.
-	waiting
+	delayed // the key becomes ready when the delay of its return expires
+	waiting // … when the delay of a PutWith expires
 	// lingering: likewise, but the delay expires at the latest when Linger
 	// has passed since the first value.
 	lingering
 )
 
-// A segment is a value in its place in the line.
 type segment[V any] struct {
 	value V
 	// weight is the room that the value has. If keys are counted, the first
 	// segment has the room of the key, and the others have none.
 	weight int64
 	next   *segment[V]
-	// merging says that a call is merging the value, or has not finished
-	// putting it in. The segment keeps its place.
+	// merging: a call is merging the value, or has not finished putting it in.
+	// The segment keeps its place.
 	merging bool
-	// reserved says that a Take has found the value and could not take it yet.
-	// No call merges more into it, so that the next Take can take it.
+	// reserved: a Take has found the value and could not take it yet. No call
+	// merges more into it, so that the next Take can take it.
 	reserved bool
-	// taking says that a TakeBatch is about to take the value, or that the call
-	// that returns it has not made the key ready yet. No Cancel takes it.
+	// taking: a ClaimBatch is about to take the value, or the call that returns
+	// it has not made the key ready yet. No Cancel takes it.
 	taking bool
-	// mergeFailed says that Merge has panicked with the values of the previous
-	// segment and of this one. No call tries that again.
+	// mergeFailed: Merge has panicked with the previous value and this one. No
+	// call tries that again.
 	mergeFailed bool
 }
 
@@ -86,14 +77,13 @@ func (l *line[V]) append(value V, weight int64) (s *segment[V]) {
 	return s
 }
 
-func (l *line[V]) prepend(value V, weight int64) (s *segment[V]) {
-	s = l.newSegment()
+func (l *line[V]) prepend(value V, weight int64) {
+	s := l.newSegment()
 	s.value, s.weight, s.next = value, weight, l.first
 	l.first = s
 	if l.last == nil {
 		l.last = s
 	}
-	return s
 }
 
 func (l *line[V]) newSegment() *segment[V] {
@@ -103,8 +93,6 @@ func (l *line[V]) newSegment() *segment[V] {
 	return new(segment[V])
 }
 
-// mergeablePair returns the first segment that can be merged with its next one,
-// or nil if there is none.
 func (l *line[V]) mergeablePair() *segment[V] {
 	for s := l.first; s != nil && s.next != nil; s = s.next {
 		if s.isMergeable() && s.next.isMergeable() && !s.next.mergeFailed {
@@ -165,4 +153,80 @@ func (l *line[V]) isMerging() bool {
 		}
 	}
 	return false
+}
+
+// The methods that end in Locked are called with the lock of the stripe, and
+// return with it. They release it while user code runs. If that panics or ends
+// the goroutine, they call a function of their caller before they unwind.
+
+// mergeAllLocked merges the segments after the first into it, but leaves those
+// that other calls are merging. If user code panics, the segments are as
+// before, and it calls failed with no lock held.
+func (c *Coalescer[K, V]) mergeAllLocked(s *stripe[K, V], l *line[V], failed func()) {
+	// The caller has the key, so a Drain that drops its delay leaves the line
+	// alone.
+	s.setStateLocked(l, queued)
+	c.mergeRestLocked(s, l, func() {
+		s.mu.Unlock()
+		c.limit.Notify()
+		failed()
+	})
+}
+
+// mergeRestLocked is mergeAllLocked that leaves the state of the key alone, and
+// calls failAndUnlock with the lock held.
+func (c *Coalescer[K, V]) mergeRestLocked(s *stripe[K, V], l *line[V], failAndUnlock func()) {
+	first := l.first
+	for n := l.length(); n > 1; n-- { // not those that are put meanwhile, or it might not end
+		if next := first.next; next == nil || next.merging || next.mergeFailed {
+			return
+		}
+		c.mergeNextLocked(s, l, first, failAndUnlock)
+	}
+}
+
+// mergeNextLocked is mergeLocked of the segment after left into left. If user
+// code panics, both are as before, and no call tries again.
+func (c *Coalescer[K, V]) mergeNextLocked(s *stripe[K, V], l *line[V], left *segment[V], failAndUnlock func()) {
+	right := left.next // it stays in the line, so that Peek finds it
+	right.merging = true
+	c.mergeLocked(s, left, right.value, right.weight, func() {
+		right.merging, right.mergeFailed = false, true
+		failAndUnlock()
+	})
+	*l.unlinkNext(left) = segment[V]{} // it may be inline, and must not refer to the value
+}
+
+// mergeLocked merges next into a mergeable segment. If user code panics or ends
+// the goroutine, the segment is as before, and it calls failAndUnlock.
+func (c *Coalescer[K, V]) mergeLocked(s *stripe[K, V], into *segment[V], next V, weight int64, failAndUnlock func()) {
+	pending, returned := into.value, false
+	into.merging = true
+	s.mu.Unlock()
+	defer func() {
+		if !returned {
+			s.mu.Lock()
+			into.merging = false
+			failAndUnlock()
+		}
+	}()
+	merged := c.options.Merge(pending, next)
+	mergedWeight := c.weightOf(merged)
+	returned = true
+	s.mu.Lock()
+	into.value, into.merging = merged, false
+	into.weight += weight // not before: removeAndUnlock may have added the weight of the key meanwhile
+	if c.options.Weight != nil {
+		c.resize(mergedWeight - into.weight)
+		into.weight = mergedWeight
+	}
+}
+
+// resize changes the weight held. The caller must call Notify afterwards.
+func (c *Coalescer[K, V]) resize(change int64) {
+	if change > 0 {
+		c.limit.ForceAcquire(change)
+	} else if change < 0 {
+		c.limit.Release(-change)
+	}
 }

@@ -7,12 +7,9 @@ import (
 )
 
 // Peek returns the value of key that no worker has processed yet, and reports
-// whether there is one. It is the Merge of the value that a worker has, if one
-// has, and of all that is pending: each value whose Put has returned, until
-// Done.
-//
-// Peek panics without [Options].Readable. The value may be shared with a
-// worker, so the caller must not modify it.
+// whether there is one: the Merge of the value that a worker has, if one has,
+// and of the pending values. The caller must not modify it, because a worker
+// may share it. Peek panics without [Options].Readable.
 func (c *Coalescer[K, V]) Peek(key K) (value V, ok bool) {
 	c.mustBeReadable("Peek")
 	s := c.stripeOf(key)
@@ -20,12 +17,19 @@ func (c *Coalescer[K, V]) Peek(key K) (value V, ok bool) {
 	s.mu.Lock()
 	parts := s.partsLocked(key, some[:0])
 	s.mu.Unlock()
-	return c.joinParts(parts)
+	for i, part := range parts {
+		if i == 0 {
+			value = part
+		} else {
+			value = c.options.Merge(value, part)
+		}
+	}
+	return value, len(parts) > 0
 }
 
-// Range returns an iterator over all keys that have a value, as
-// [Coalescer.Peek] returns it, in any order. It sees each key that has a value
-// all the time, and perhaps keys that come or go meanwhile.
+// Range returns an iterator over all keys that have a value as
+// [Coalescer.Peek] returns it, in any order, and perhaps keys that come or go
+// meanwhile.
 func (c *Coalescer[K, V]) Range() iter.Seq2[K, V] {
 	c.mustBeReadable("Range")
 	return func(yield func(K, V) bool) {
@@ -40,24 +44,13 @@ func (c *Coalescer[K, V]) Range() iter.Seq2[K, V] {
 }
 
 func (c *Coalescer[K, V]) mustBeReadable(method string) {
-	if !c.readable {
+	if !c.options.Readable {
 		panic("coalesce: " + method + " was called without Options.Readable")
 	}
 }
 
-func (c *Coalescer[K, V]) joinParts(parts []V) (value V, ok bool) {
-	for i, part := range parts {
-		if i == 0 {
-			value = part
-		} else {
-			value = c.merge(value, part)
-		}
-	}
-	return value, len(parts) > 0
-}
-
-// partsLocked appends the values of a key to parts, the oldest first. A segment
-// that is merging still has its value: Merge does not modify it.
+// partsLocked returns the oldest value first. A segment that is merging still
+// has its value: Merge does not modify it.
 func (s *stripe[K, V]) partsLocked(key K, parts []V) []V {
 	if f, is := s.flights.lookup(key); is {
 		parts = append(parts, f.value)
@@ -87,16 +80,9 @@ func (s *stripe[K, V]) keysWithValues() (keys []K) {
 	return keys
 }
 
-func (s *stripe[K, V]) takeOffLocked(key K, value V, at shard.Handle) {
-	if s.flights == nil {
-		s.flights = &flights[K, V]{}
-	}
-	s.flights.insert(key, flight[V]{value, at})
-}
-
 // land forgets the value of a processing that is about to end.
 func (c *Coalescer[K, V]) land(key K) {
-	if c.readable {
+	if c.options.Readable {
 		s := c.stripeOf(key)
 		s.mu.Lock()
 		s.flights.remove(key)
@@ -106,7 +92,7 @@ func (c *Coalescer[K, V]) land(key K) {
 
 // landAt is land for the end of a claim, which may be too late.
 func (c *Coalescer[K, V]) landAt(key K, at shard.Handle) {
-	if c.readable {
+	if c.options.Readable {
 		s := c.stripeOf(key)
 		s.mu.Lock()
 		s.landLocked(key, at)
@@ -117,5 +103,44 @@ func (c *Coalescer[K, V]) landAt(key K, at shard.Handle) {
 func (s *stripe[K, V]) landLocked(key K, at shard.Handle) {
 	if f, is := s.flights.lookup(key); is && f.at.Place() == at.Place() && f.at.Fence() == at.Fence() {
 		s.flights.remove(key)
+	}
+}
+
+// A flight is a value that a worker has, if Readable is set.
+type flight[V any] struct {
+	value V
+	at    shard.Handle
+}
+
+// flights has the values that workers have, and is nil until there is one.
+type flights[K comparable, V any] struct {
+	of   map[K]flight[V]
+	peak int32 // of the map, as in a stripe
+}
+
+func (f *flights[K, V]) lookup(key K) (found flight[V], is bool) {
+	if f == nil {
+		return found, false
+	}
+	found, is = f.of[key]
+	return found, is
+}
+
+func (s *stripe[K, V]) takeOffLocked(key K, value V, at shard.Handle) {
+	if s.flights == nil {
+		s.flights = &flights[K, V]{make(map[K]flight[V]), smallMap}
+	}
+	f := s.flights
+	f.of[key] = flight[V]{value, at}
+	f.peak = max(f.peak, int32(len(f.of)))
+}
+
+func (f *flights[K, V]) remove(key K) {
+	if f == nil {
+		return
+	}
+	delete(f.of, key)
+	if isSparse(len(f.of), f.peak) {
+		f.of, f.peak = smaller(f.of)
 	}
 }

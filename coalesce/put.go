@@ -1,21 +1,18 @@
 package coalesce
 
 import (
-	"context"
 	"hash/maphash"
 
 	"github.com/shardq/shardq"
-	"github.com/shardq/shardq/internal/itemlimit"
 	"github.com/shardq/shardq/shard"
 )
 
-// An acquisition says how a Put acquires the weight of its value.
 type acquisition uint8
 
 const (
 	forceAcquire acquisition = iota // beyond the capacity if necessary
 	tryAcquire                      // if the capacity allows
-	acquired                        // done before, by Acquire
+	acquired                        // done before
 )
 
 func (c *Coalescer[K, V]) put(key K, value V, how acquisition) error {
@@ -27,28 +24,6 @@ func (c *Coalescer[K, V]) put(key K, value V, how acquisition) error {
 	return p.put(how)
 }
 
-// putWaiting is put that waits until the capacity allows the value.
-func (c *Coalescer[K, V]) putWaiting(ctx context.Context, key K, value V) error {
-	if c.shards.Reject(key) {
-		return shardq.ErrRejected
-	}
-	p := putter[K, V]{c: c, key: key, value: value}
-	p.init()
-	err := p.put(tryAcquire)
-	if err != shardq.ErrFull {
-		return err
-	}
-	switch err = c.limit.Acquire(ctx, p.weight); err {
-	case nil:
-		return p.put(acquired)
-	case itemlimit.ErrClosed:
-		return shardq.ErrShutDown
-	default:
-		return err
-	}
-}
-
-// A putter is a Put in progress.
 type putter[K comparable, V any] struct {
 	c       *Coalescer[K, V]
 	stripe  *stripe[K, V]
@@ -59,8 +34,7 @@ type putter[K comparable, V any] struct {
 	with    *PutOptions // of a PutWith, or nil
 }
 
-// init calls the user code that a Put needs, except Merge, before anything is
-// changed.
+// init calls user code, except Merge, before anything is changed.
 func (p *putter[K, V]) init() {
 	p.stripe, p.weight = p.c.stripeOf(p.key), p.c.weightOf(p.value)
 	if p.c.routed {
@@ -73,10 +47,10 @@ func (c *Coalescer[K, V]) stripeOf(key K) *stripe[K, V] {
 }
 
 func (c *Coalescer[K, V]) weightOf(value V) int64 {
-	if c.weigh == nil {
+	if c.options.Weight == nil {
 		return 1
 	}
-	return int64(min(max(c.weigh(value), 1), MaxValueWeight))
+	return int64(min(max(c.options.Weight(value), 1), MaxValueWeight))
 }
 
 func (p *putter[K, V]) put(how acquisition) error {
@@ -116,11 +90,11 @@ func (p *putter[K, V]) put(how acquisition) error {
 	return nil
 }
 
-// acquireLocked acquires the weight that the value adds, and returns it. If
-// full is an error, it refuses the value with that error.
+// acquireLocked acquires the weight that the value adds, and returns it. An
+// error in full refuses the value.
 func (p *putter[K, V]) acquireLocked(l *line[V], how acquisition, full error) (needed int64, err error) {
 	c := p.c
-	if needed = p.weight; c.weigh == nil && l != nil {
+	if needed = p.weight; c.options.Weight == nil && l != nil {
 		needed = 0 // the key has acquired its weight
 	}
 	switch {
@@ -144,12 +118,10 @@ func (p *putter[K, V]) acquireLocked(l *line[V], how acquisition, full error) (n
 }
 
 // joinLocked merges the value into the last segment, or appends it if that is
-// not mergeable. Before that it merges one pair of neighbors, if there is one:
-// before, so that the value is not in the line if Merge panics there. A Put
-// merges no more pairs, so that no Put has to work for all others in a storm.
-//
-// It releases the lock during a merge. The line is still in the stripe
-// afterwards, because the segment that was merging has kept its place.
+// not mergeable. Before that it merges one pair of neighbors: before, so that
+// the value is not in the line if Merge panics there, and one, so that no Put
+// has to work for all others in a storm. The line is still in the stripe after a
+// merge, because the segment that was merging has kept its place.
 func (p *putter[K, V]) joinLocked(l *line[V], needed int64) {
 	if left := l.mergeablePair(); left != nil {
 		p.c.mergeNextLocked(p.stripe, l, left, func() { p.failAndUnlock(l, needed) })
@@ -165,8 +137,7 @@ func (p *putter[K, V]) joinLocked(l *line[V], needed int64) {
 // joinAcquiredLocked is joinLocked of a value that has waited for the capacity.
 // Merge may take long, or put a value itself, so the next waiter is granted
 // before Merge is called. To keep the order of the waiters, the value takes its
-// place first, and no call merges or takes it there. If Merge panics, the value
-// is removed.
+// place first, and no call merges or takes it there.
 func (p *putter[K, V]) joinAcquiredLocked(l *line[V], needed int64) {
 	own := l.append(p.value, needed)
 	own.merging = true
@@ -183,22 +154,19 @@ func (p *putter[K, V]) joinAcquiredLocked(l *line[V], needed int64) {
 	}
 }
 
-// removeAndUnlock is failAndUnlock of a Put whose value has its place already.
-// All segments before it may have been taken meanwhile, so it may be the first
-// segment, and have the room of the key. It is not the only segment, because
-// Merge has panicked with other ones, or with this and another one.
+// removeAndUnlock is failAndUnlock of a Put whose value has its place already. It
+// may be the first segment by now, and have the room of the key. It is not the
+// only segment, because Merge has panicked with another one.
 func (p *putter[K, V]) removeAndUnlock(l *line[V], own *segment[V]) {
 	weight := l.remove(own)
-	if p.c.weigh == nil {
+	if p.c.options.Weight == nil {
 		l.first.weight += weight // the key stays
 		weight = 0
 	}
 	p.failAndUnlock(l, weight)
 }
 
-// failAndUnlock ends a Put whose value was not merged, and releases the lock
-// and the weight of the value. It adds the key if a Take has come for the line
-// meanwhile.
+// failAndUnlock adds the key if a Take has come for the line meanwhile.
 func (p *putter[K, V]) failAndUnlock(l *line[V], weight int64) {
 	p.c.limit.Release(weight)
 	if l.key == absent {
@@ -208,23 +176,21 @@ func (p *putter[K, V]) failAndUnlock(l *line[V], weight int64) {
 	}
 }
 
-// finishAndUnlock ends a Put, and releases the lock. It adds the key, unless a
-// Take will come for the line without that. If a hook or the clock panics
-// there, the value and the key are in.
+// finishAndUnlock adds the key, unless a Take will come for the line without
+// that. If a hook or the clock panics there, the value and the key are in.
 func (p *putter[K, V]) finishAndUnlock(l *line[V]) {
 	switch {
-	case p.with != nil || p.c.linger > 0 || l.low:
+	case p.with != nil || p.c.options.Linger > 0 || l.low:
 		p.fileAndUnlock(l)
-	case l.key == queued, l.key == delayed && !p.c.putEndsBackoff:
+	case l.key == queued, l.key == delayed && !p.c.options.PutEndsBackoff:
 		p.c.leaveAndUnlock(p.stripe)
 	default:
 		p.addAndUnlock(l)
 	}
 }
 
-// addAndUnlock makes the key ready at once.
 func (p *putter[K, V]) addAndUnlock(l *line[V]) {
-	keepDelay := !p.c.putEndsBackoff && l.key != waiting
+	keepDelay := !p.c.options.PutEndsBackoff && l.key != waiting
 	l.key, l.low = queued, false // and was not lingering: see finishAndUnlock
 	removed := p.stripe.removed
 	p.stripe.mu.Unlock()
@@ -254,8 +220,7 @@ func (p *putter[K, V]) leave(removed uint16) {
 	p.c.shards.CancelTo(p.key, p.address)
 }
 
-// route returns the key's address. It is not computed before, unless user code
-// does that, because most values are merged, and need no address.
+// route computes the key's address late, because most values are merged.
 func (p *putter[K, V]) route() *shard.Address {
 	if !p.c.routed {
 		p.c.shards.SetAddress(&p.address, p.key)
@@ -263,7 +228,6 @@ func (p *putter[K, V]) route() *shard.Address {
 	return &p.address
 }
 
-// leave ends an admitted call.
 func (c *Coalescer[K, V]) leave(s *stripe[K, V]) {
 	s.mu.Lock()
 	c.leaveAndUnlock(s)

@@ -1,6 +1,7 @@
 package coalesce
 
 import (
+	"maps"
 	"math/bits"
 	"runtime"
 	"sync"
@@ -8,22 +9,15 @@ import (
 	"github.com/shardq/shardq/stats"
 )
 
-// A stripes is a hash table of lines. Each stripe has a lock of its own. The
-// top bits of a key's hash choose the stripe.
+// A stripes is a hash table of lines. The top bits of a hash choose the stripe.
 type stripes[K comparable, V any] struct {
 	shift uint // less than 64
 	all   []stripe[K, V]
 }
 
-// The number of stripes grows with the processors that may use them at once.
-const (
-	stripesPerProcessor = 64
-	maxStripes          = 512
-)
-
+// init makes more stripes for more processors, which may use them at once.
 func (s *stripes[K, V]) init() {
-	number := min(stripesPerProcessor*runtime.GOMAXPROCS(0), maxStripes)
-	log := bits.Len(uint(number - 1))
+	log := bits.Len(uint(min(64*runtime.GOMAXPROCS(0), 512) - 1))
 	s.shift, s.all = 64-uint(log), make([]stripe[K, V], 1<<log)
 }
 
@@ -46,8 +40,7 @@ func (s *stripes[K, V]) count() (v stats.Values) {
 
 func (s *stripes[K, V]) empty() bool { return s.count().Keys == 0 }
 
-// A stripe has the lines of the keys whose hashes share their top bits. It is a
-// cache line long.
+// A stripe is a cache line long.
 type stripe[K comparable, V any] struct {
 	mu     sync.Mutex // guards the fields below; no user code runs under it
 	closed bool       // accepts no more values
@@ -57,19 +50,13 @@ type stripe[K comparable, V any] struct {
 	removed uint16
 	// admitted counts the calls that found the stripe open, and may still add
 	// their keys to the queue.
-	admitted int32
-	// lingering counts the lines in that state.
-	lingering int32
-	// peak is the greatest number of lines since the map was made, but at least
-	// smallMap.
-	peak  int32
-	lines map[K]*line[V]
-	spare *line[V] // the first of the unused lines
-	// flights has the values that workers have, if Readable is set.
-	flights *flights[K, V]
-	// put counts the values that were put, and merged those whose key had
-	// another value.
-	put, merged uint64
+	admitted    int32
+	lingering   int32 // the number of lines in that state
+	peak        int32 // the most lines since the map was made, but at least smallMap
+	lines       map[K]*line[V]
+	spare       *line[V]       // the first of the unused lines
+	flights     *flights[K, V] // if Readable is set
+	put, merged uint64         // values that were put, and those whose key had another
 }
 
 // A Go map never shrinks. A map that had more than smallMap entries is replaced
@@ -82,8 +69,7 @@ const (
 
 func (s *stripe[K, V]) insertLocked(key K) *line[V] {
 	if s.lines == nil {
-		s.lines = make(map[K]*line[V])
-		s.peak = smallMap
+		s.lines, s.peak = make(map[K]*line[V]), smallMap
 	}
 	l := s.spare
 	if l == nil {
@@ -107,7 +93,6 @@ func (s *stripe[K, V]) setStateLocked(l *line[V], state keyState) {
 	l.key = state
 }
 
-// removeLocked removes a line without segments.
 func (s *stripe[K, V]) removeLocked(key K, l *line[V]) {
 	delete(s.lines, key)
 	s.removed++
@@ -125,16 +110,10 @@ func (s *stripe[K, V]) removeLocked(key K, l *line[V]) {
 	}
 }
 
-// isSparse reports whether a map is replaced, which has that many entries and
-// had peak of them.
 func isSparse(entries int, peak int32) bool { return peak > smallMap && entries < int(peak)/8 }
 
-// smaller returns a copy of a map without the memory that a burst needed, and
-// its peak.
 func smaller[K comparable, E any](large map[K]E) (small map[K]E, peak int32) {
 	small = make(map[K]E, len(large))
-	for key, one := range large {
-		small[key] = one
-	}
+	maps.Copy(small, large)
 	return small, max(smallMap, int32(len(small)))
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/shardq/shardq/shard"
+	"github.com/shardq/shardq/worker"
 )
 
 // take takes the next key that has a value. A ready key has none if an earlier
@@ -18,7 +19,6 @@ func (c *Coalescer[K, V]) take(ctx context.Context, t *taken[K, V]) (err error) 
 	return nil
 }
 
-// A taken is a key in processing with its value.
 type taken[K comparable, V any] struct {
 	key      K
 	value    V
@@ -26,11 +26,10 @@ type taken[K comparable, V any] struct {
 	at       shard.Handle
 }
 
-// takeValue takes the value of a key in processing. If none can be taken now,
-// it ends the processing.
+// takeValue takes the value of a key in processing, or ends the processing.
 //
 // When user code panics, every value must be in a line whose key the queue has.
-// Merge and Weight therefore run while the values are in the line. The end of a
+// So Merge and Weight run while the values are in the line. The end of a
 // processing may call hooks, and then nothing was taken. After a value was
 // taken, no user code runs.
 func (c *Coalescer[K, V]) takeValue(key K, at shard.Handle) (value V, ok bool) {
@@ -62,11 +61,11 @@ func (s *stripe[K, V]) deferTakeLocked(l *line[V]) bool {
 	return false
 }
 
-// takeFirstAndUnlock takes the first segment, and releases the lock. If others
-// are left, the key becomes ready again at its Done.
+// takeFirstAndUnlock takes the first segment. If others are left, the key becomes
+// ready again at its Done.
 func (c *Coalescer[K, V]) takeFirstAndUnlock(s *stripe[K, V], key K, at shard.Handle, l *line[V]) (value V) {
 	value, weight := l.removeFirst()
-	if c.readable {
+	if c.options.Readable {
 		s.takeOffLocked(key, value, at)
 	}
 	switch rest := l.first; {
@@ -92,16 +91,134 @@ func (c *Coalescer[K, V]) takeFirstAndUnlock(s *stripe[K, V], key K, at shard.Ha
 // releaseTakenLocked releases the room of a segment that was taken. If keys are
 // counted, the room is that of the key, and goes to the segments that are left.
 func (c *Coalescer[K, V]) releaseTakenLocked(rest *segment[V], weight int64) {
-	if c.weigh == nil {
+	if c.options.Weight == nil {
 		rest.weight += weight
 	} else {
 		c.limit.Release(weight)
 	}
 }
 
-// makeReady ends the processing of a key whose value was not taken. The key is
-// ready again, also after a shutdown.
 func (c *Coalescer[K, V]) makeReady(key K, at shard.Handle) {
 	c.shards.Again(at)
 	c.shards.DoneAt(key, at)
+}
+
+// claimBatch merges all that must be merged, and ends the processing of keys
+// without a value, before it takes anything, as takeValue does.
+func (c *Coalescer[K, V]) claimBatch(ctx context.Context, dst []worker.Claim[Entry[K, V]]) (n int, err error) {
+	if len(dst) == 0 {
+		return 0, nil
+	}
+	b := c.buffer(len(dst))
+	defer c.release(b)
+	for n == 0 {
+		m, err := c.shards.TakeBatch(ctx, b.keys, b.priorities, b.handles)
+		if err != nil {
+			return 0, err
+		}
+		b.used = max(b.used, m)
+		m = c.reserveBatch(b, m)
+		for i, key := range b.keys[:m] {
+			t := taken[K, V]{key: key, priority: b.priorities[i], at: b.handles[i]}
+			ok := false
+			if t.value, ok = c.takeReserved(key, t.at); ok {
+				c.make(&dst[n], &t)
+				n++
+			}
+		}
+	}
+	return n, nil
+}
+
+// reserveBatch moves the keys that have a value to the front, and ends the
+// processing of the others. If user code panics, the keys are ready again.
+func (c *Coalescer[K, V]) reserveBatch(b *keyBuffer[K], got int) (n int) {
+	keys, handles, priorities := b.keys[:got], b.handles[:got], b.priorities
+	owed := len(keys)
+	defer func() {
+		if owed > 0 {
+			c.makeBatchReady(keys[:owed], handles[:owed])
+		}
+	}()
+	for i, key := range keys {
+		if c.reserve(key) {
+			keys[i], keys[n] = keys[n], keys[i]
+			handles[i], handles[n] = handles[n], handles[i]
+			priorities[i], priorities[n] = priorities[n], priorities[i]
+			n++
+		}
+	}
+	if owed = n; n < len(keys) {
+		c.shards.DoneBatchAt(keys[n:], handles[n:])
+	}
+	owed = 0
+	return n
+}
+
+// reserve merges the values of a key in processing, and reserves the result until
+// it is taken. It reports whether there is one.
+func (c *Coalescer[K, V]) reserve(key K) bool {
+	s := c.stripeOf(key)
+	s.mu.Lock()
+	l := s.lines[key]
+	if s.deferTakeLocked(l) {
+		s.mu.Unlock()
+		return false
+	}
+	c.mergeAllLocked(s, l, func() {})
+	l.first.reserved, l.first.taking = true, true
+	s.mu.Unlock()
+	return true
+}
+
+// takeReserved takes a reserved value. There is none only if a Done that was
+// not owed has ended the processing, and another Take has taken the value.
+func (c *Coalescer[K, V]) takeReserved(key K, at shard.Handle) (value V, ok bool) {
+	s := c.stripeOf(key)
+	s.mu.Lock()
+	l := s.lines[key]
+	if l == nil || l.first.merging {
+		s.mu.Unlock()
+		return value, false
+	}
+	return c.takeFirstAndUnlock(s, key, at, l), true
+}
+
+func (c *Coalescer[K, V]) makeBatchReady(keys []K, handles []shard.Handle) {
+	for i, key := range keys {
+		s := c.stripeOf(key)
+		s.mu.Lock()
+		if l := s.lines[key]; l != nil {
+			l.first.taking = false
+		}
+		s.mu.Unlock()
+		c.shards.Again(handles[i])
+	}
+	c.shards.DoneBatchAt(keys, handles)
+}
+
+// A keyBuffer is for the keys of a batch.
+type keyBuffer[K comparable] struct {
+	keys       []K
+	handles    []shard.Handle
+	priorities []int
+	claims     []worker.Claim[K]
+	used       int // the number of keys to clear
+}
+
+func (c *Coalescer[K, V]) buffer(n int) *keyBuffer[K] {
+	b, _ := c.buffers.Get().(*keyBuffer[K])
+	if b == nil || cap(b.keys) < n {
+		b = &keyBuffer[K]{keys: make([]K, n), handles: make([]shard.Handle, n), priorities: make([]int, n)}
+	}
+	b.keys, b.handles, b.priorities = b.keys[:n], b.handles[:n], b.priorities[:n]
+	return b
+}
+
+func (c *Coalescer[K, V]) release(b *keyBuffer[K]) {
+	clear(b.keys[:b.used])
+	b.used = 0
+	if cap(b.keys) <= 1024 { // a larger one costs little to make, compared with its batch
+		c.buffers.Put(b)
+	}
 }

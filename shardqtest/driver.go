@@ -1,7 +1,15 @@
+// Package shardqtest helps to test programs that use a queue. [RequireQueued] and
+// the like check the state of an item. A [Driver] is a pool of workers that
+// processes one item, or all until the queue is idle, and moves the queue's clock
+// from one deadline to the next. A [Script] is a handler that does as it is told.
 package shardqtest
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing/synctest"
 	"time"
 
 	"github.com/shardq/shardq"
@@ -10,52 +18,40 @@ import (
 	"github.com/shardq/shardq/worker"
 )
 
+// TB is the part of [testing.TB] that the package needs. Fatalf must not return.
+type TB interface {
+	Helper()
+	Fatalf(format string, arguments ...any)
+}
+
 // MaxAttempts limits the attempts of one item in a call of a [Driver], and of
-// all items to a hundred times as many. A call that needs more fails the test,
-// because an item seems to run again forever. In [Driver.RunFor] it limits the
-// attempts at one reading of the clock.
+// all items to a hundred times as many. A call that needs more fails the test.
 const MaxAttempts = 10_000
 
 // A Driver processes the items of a queue when the test says so, and moves the
-// queue's clock. It is made by [Drive] or [DriveCoalescer].
-//
-// Each of its methods returns when the items are settled, and between two calls
-// nothing happens. So with one shard, the order of all attempts is fixed. A
-// Driver is for one goroutine at a time. A handler and a hook may use the
-// queue, but not the Driver. A panic of a hook passes through the call.
+// queue's clock. Its methods return when the items are settled, and between two
+// calls nothing happens. So with one shard, the order of all attempts is fixed. A
+// Driver is for one goroutine at a time, and not for handlers and hooks.
 type Driver[T any] struct {
 	t       TB
 	queue   shardq.Inspector
-	time    timeline
+	source  source[T]
+	fake    *clock.Fake // or nil in a bubble
 	context context.Context
-	// call makes the source of a pool of a call.
-	call func(*call[T]) worker.Source[T]
-	// due returns when the item's delay expires, or zero.
-	due     func(item T) time.Time
 	options worker.Options[T]
-	batch   int // the most items in one call of the handler
 	record  record[T]
 }
 
-// Drive returns a driver of a queue, with the options of its workers. Fake must
-// be the queue's clock. In a bubble of testing/synctest, fake may be nil, and
-// the queue then has its usual clock. A fault of the options, or another clock
-// than the queue's, fails the test.
-//
-// Workers, Drain and DrainTimeout have no effect. Handlers get the context of t
-// if t has one, as [testing.T] does.
+// Drive returns a driver of a queue, with the options of its workers, of which
+// Workers, Drain and DrainTimeout have no effect. Fake must be the queue's clock,
+// or nil in a bubble of testing/synctest. Handlers get the context of t.
 func Drive[T comparable](t TB, queue *shardq.Queue[T], fake *clock.Fake, options worker.Options[T]) *Driver[T] {
 	t.Helper()
 	d := &Driver[T]{
-		t: t, queue: queue, time: timeline{fake}, options: options,
-		record: record[T]{key: func(item T) any { return item }},
-		call: func(c *call[T]) worker.Source[T] {
-			c.queue = queue
-			return queueCall[T]{queue, c}
-		},
-		due: func(item T) time.Time {
-			found, _ := queue.Lookup(item)
-			return found.Deadline
+		t: t, queue: queue, source: queue, fake: fake, options: options,
+		record: record[T]{
+			key: func(item T) any { return item },
+			due: func(item T) time.Time { return deadlineOf(queue, item) },
 		},
 	}
 	d.begin()
@@ -70,42 +66,40 @@ func DriveCoalescer[K comparable, V any](
 	type entry = coalesce.Entry[K, V]
 	keys := c.Queue()
 	d := &Driver[entry]{
-		t: t, queue: keys, time: timeline{fake}, options: options,
-		record: record[entry]{key: func(e entry) any { return e.Key }},
-		call: func(one *call[entry]) worker.Source[entry] {
-			one.queue = c
-			return coalescerCall[K, V]{c, one}
-		},
-		due: func(e entry) time.Time {
-			found, _ := keys.Lookup(e.Key)
-			return found.Deadline
+		t: t, queue: keys, source: c, fake: fake, options: options,
+		record: record[entry]{
+			key: func(e entry) any { return e.Key },
+			due: func(e entry) time.Time { return deadlineOf(keys, e.Key) },
 		},
 	}
 	d.begin()
 	return d
 }
 
-// begin checks the options, and makes the hooks record what happens.
+func deadlineOf[T comparable](queue Queue[T], item T) time.Time {
+	found, _ := queue.Lookup(item)
+	return found.Deadline
+}
+
 func (d *Driver[T]) begin() {
 	d.t.Helper()
 	d.context = context.Background()
 	if with, has := d.t.(interface{ Context() context.Context }); has {
 		d.context = with.Context()
 	}
-	d.batch = max(1, d.options.BatchSize)
 	d.options.Workers, d.options.Drain, d.options.DrainTimeout = 1, nil, 0
-	if _, err := worker.New(d.call(&call[T]{}), d.options); err != nil { // before wrap, which moves Use
-		d.t.Fatalf("shardqtest: %v", err)
-	}
+	_, err := worker.New(d.source, d.options) // before wrap, which moves Use
 	d.record.wrap(&d.options)
-	if err := d.time.check(d.queue); err != nil {
+	if err == nil {
+		err = d.checkClock()
+	}
+	if err != nil {
 		d.t.Fatalf("shardqtest: %v", err)
 	}
 }
 
 // Step processes the next ready item, and returns what happened. It returns
-// false if no item is ready that a pause, a rate or a limit lets through. A
-// HandleBatch gets a batch of one.
+// false if no item is ready that a pause, a rate or a limit lets through.
 func (d *Driver[T]) Step() (attempt Attempt[T], ok bool) {
 	d.t.Helper()
 	if attempts := d.run(1); len(attempts) > 0 {
@@ -114,8 +108,7 @@ func (d *Driver[T]) Step() (attempt Attempt[T], ok bool) {
 	return attempt, false
 }
 
-// RunReady processes items until none is ready, and returns all attempts in
-// their order. It does not move the clock.
+// RunReady processes items until none is ready. It does not move the clock.
 func (d *Driver[T]) RunReady() (attempts []Attempt[T]) {
 	d.t.Helper()
 	return d.runReady(nil, map[any]int{})
@@ -123,8 +116,7 @@ func (d *Driver[T]) RunReady() (attempts []Attempt[T]) {
 
 // RunUntilIdle processes items, and moves the clock to the next deadline, token
 // of a rate or end of a pause whenever none can run, until the queue holds
-// nothing. It returns all attempts in their order. It fails the test if what is
-// left cannot run, and says why.
+// nothing. It fails the test if what is left cannot run, and says why.
 func (d *Driver[T]) RunUntilIdle() (attempts []Attempt[T]) {
 	d.t.Helper()
 	counted := map[any]int{}
@@ -140,32 +132,29 @@ func (d *Driver[T]) RunUntilIdle() (attempts []Attempt[T]) {
 	return attempts
 }
 
-// RunFor processes the items that are ready now or become ready in the next d,
-// and returns all attempts in their order. Afterwards d has passed on the
-// clock. A negative duration fails the test.
+// RunFor processes the items that become ready until duration has passed.
 func (d *Driver[T]) RunFor(duration time.Duration) (attempts []Attempt[T]) {
 	d.t.Helper()
 	d.requireForward("RunFor", duration)
-	end := d.time.now().Add(duration)
+	end := d.now().Add(duration)
 	for {
 		attempts = d.runReady(attempts, map[any]int{})
-		left := end.Sub(d.time.now())
+		left := end.Sub(d.now())
 		if left <= 0 {
 			return attempts
 		}
 		if next, delayed := d.next(); delayed {
 			left = min(left, next)
 		}
-		d.time.pass(left)
+		d.pass(left)
 	}
 }
 
-// Advance lets time pass, and processes nothing. A negative duration fails the
-// test.
+// Advance lets time pass, and processes nothing.
 func (d *Driver[T]) Advance(duration time.Duration) {
 	d.t.Helper()
 	d.requireForward("Advance", duration)
-	d.time.pass(duration)
+	d.pass(duration)
 }
 
 func (d *Driver[T]) requireForward(method string, duration time.Duration) {
@@ -179,12 +168,12 @@ func (d *Driver[T]) requireForward(method string, duration time.Duration) {
 // how much that was. It returns false if an item is ready, or none is delayed.
 func (d *Driver[T]) AdvanceToNext() (passed time.Duration, ok bool) {
 	d.t.Helper()
-	for range maxPasses {
+	for range 1 << 16 { // so often a delay may turn out to have been canceled or put off
 		next, delayed := d.next()
 		if !delayed || d.claimable() {
 			return passed, passed > 0
 		}
-		d.time.pass(next)
+		d.pass(next)
 		passed += next
 	}
 	d.t.Fatalf("shardqtest: no delay has expired in %v: want the queue's clock to be that of the Driver\n%s",
@@ -192,26 +181,20 @@ func (d *Driver[T]) AdvanceToNext() (passed time.Duration, ok bool) {
 	return passed, false
 }
 
-// maxPasses limits the times at which a delay may turn out to have been
-// canceled or put off: see [shardq.Stats].
-const maxPasses = 1 << 16
-
-// next returns the time until the next deadline, token or end of a pause, which
-// is at least a nanosecond, and whether there is one.
+// next returns the time until the next deadline, token or end of a pause.
 func (d *Driver[T]) next() (time.Duration, bool) {
 	s := d.queue.Stats()
 	next := s.NextDue
 	if next.IsZero() || !s.NextToken.IsZero() && s.NextToken.Before(next) {
 		next = s.NextToken
 	}
-	return max(1, next.Sub(d.time.now())), !next.IsZero()
+	return max(1, next.Sub(d.now())), !next.IsZero()
 }
 
-// runReady appends attempts until no item is ready, and counts them.
 func (d *Driver[T]) runReady(attempts []Attempt[T], counted map[any]int) []Attempt[T] {
 	d.t.Helper()
 	for {
-		more := d.run(d.batch)
+		more := d.run(max(1, d.options.BatchSize))
 		if len(more) == 0 {
 			return attempts
 		}
@@ -226,32 +209,27 @@ func (d *Driver[T]) runReady(attempts []Attempt[T], counted map[any]int) []Attem
 	}
 }
 
-// run calls the handler once, with at most that many items.
 func (d *Driver[T]) run(most int) []Attempt[T] {
 	d.t.Helper()
 	if !d.claimable() {
 		return nil
 	}
-	d.record.begin(d.time.now())
-	pool, err := worker.New(d.call(&call[T]{most: most, onTake: d.record.take}), d.options)
+	d.record.begin(d.now())
+	pool, err := worker.New(&call[T]{source: d.source, most: most, onTake: d.record.take}, d.options)
 	if err == nil {
 		err = pool.Run(d.context)
 	}
 	if err != nil {
 		d.t.Fatalf("shardqtest: %v", err)
 	}
-	return d.record.end(d.time.now(), d.due)
+	return d.record.end(d.now())
 }
 
-// claimable reports whether an item is ready, and neither the queue nor its
-// group holds it back. Another consumer may take the item right after.
+// claimable: an item is ready, and neither the queue nor its group holds it back.
 func (d *Driver[T]) claimable() bool {
 	s := d.queue.Stats()
-	if s.Closed {
-		return false
-	}
-	if s.Throttled == 0 {
-		return s.Ready > 0
+	if s.Closed || s.Throttled == 0 {
+		return s.Ready > 0 && !s.Closed
 	}
 	for group := range d.queue.Groups() {
 		if group.Ready > 0 && !group.Throttled {
@@ -259,4 +237,96 @@ func (d *Driver[T]) claimable() bool {
 		}
 	}
 	return false
+}
+
+// checkClock returns an error unless the Driver moves the queue's clock.
+func (d *Driver[T]) checkClock() (err error) {
+	if d.fake != nil {
+		if its := d.queue.Inspect().Snapshot(0).Time; !its.Equal(d.fake.Now()) {
+			return fmt.Errorf("the queue's clock reads %v, and the fake clock %v: "+
+				"want the same clock in the Options of the queue", its, d.fake.Now())
+		}
+		return nil
+	}
+	if of := d.queue.Inspect().Configuration().Clock; of != "real" {
+		return fmt.Errorf("the queue has a %s, and the Driver no clock: want the queue's fake clock", of)
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("there is no fake clock, and no bubble of testing/synctest: want one of them (%v)", r)
+		}
+	}()
+	synctest.Wait()
+	return nil
+}
+
+func (d *Driver[T]) now() time.Time {
+	if d.fake != nil {
+		return d.fake.Now()
+	}
+	return time.Now()
+}
+
+func (d *Driver[T]) pass(duration time.Duration) {
+	if d.fake != nil {
+		d.fake.Step(duration)
+		return
+	}
+	time.Sleep(duration)
+	synctest.Wait()
+}
+
+// A source has the methods that a pool looks for in a queue or a coalescer.
+type source[T any] interface {
+	worker.Source[T]
+	shardq.Inspector
+	ShuttingDown() bool
+	DoneClaims(claims []worker.Claim[T]) error
+}
+
+// A call is the source of a pool that calls the handler once: it hands out what
+// one ClaimBatch of the queue returns, and then says that the queue has ended.
+type call[T any] struct {
+	source[T]
+	most   int // the most items
+	made   bool
+	onTake func(claims []worker.Claim[T])
+}
+
+func (c *call[T]) ClaimBatch(ctx context.Context, dst []worker.Claim[T]) (int, error) {
+	if c.made {
+		return 0, worker.ErrShutDown
+	}
+	c.made = true
+	n, err := c.source.ClaimBatch(&noWait{Context: ctx}, dst[:min(c.most, len(dst))])
+	if errors.Is(err, errNoWait) {
+		return 0, worker.ErrShutDown
+	}
+	c.onTake(dst[:n])
+	return n, err
+}
+
+// A noWait is a context that has ended once its Done was asked for. A source
+// asks for it when it is about to wait. So a ClaimBatch with a noWait takes
+// what is ready, and otherwise returns errNoWait. A check before the ClaimBatch
+// could not do that, because another consumer may take the item in between.
+type noWait struct {
+	context.Context
+	ended atomic.Bool
+}
+
+var errNoWait = errors.New("shardqtest: nothing is ready")
+
+func (c *noWait) Done() <-chan struct{} {
+	c.ended.Store(true)
+	closed := make(chan struct{})
+	close(closed)
+	return closed
+}
+
+func (c *noWait) Err() error {
+	if err := c.Context.Err(); err != nil || !c.ended.Load() {
+		return err
+	}
+	return errNoWait
 }

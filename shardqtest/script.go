@@ -10,9 +10,8 @@ import (
 )
 
 // A Script is a handler that does what the test says, for each item by itself,
-// before it does what the real handler does. It is safe for concurrent use.
-//
-// The zero Script is NewScript(nil).
+// before it does what the real handler does. It is safe for concurrent use. The
+// zero Script is NewScript(nil).
 type Script[T comparable] struct {
 	handle func(ctx context.Context, item T) error
 
@@ -20,37 +19,29 @@ type Script[T comparable] struct {
 	lines map[T]*Line
 }
 
-// NewScript returns a script without lines. Its Handle calls handle for each
-// attempt that no line describes.
-//
-// If handle is nil, such attempts succeed.
+// NewScript returns a script that calls handle for each attempt that no line
+// describes. If handle is nil, such attempts succeed.
 func NewScript[T comparable](handle func(ctx context.Context, item T) error) *Script[T] {
 	return &Script[T]{handle: handle}
 }
 
-// For returns the line of an item, which describes its attempts from the first
-// one on. Each call for the item returns the same line. For a handler of a
-// coalescer, use a script of keys.
+// For returns the line of an item, which describes its attempts.
 func (s *Script[T]) For(item T) *Line {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	line := s.lines[item]
-	if line == nil {
-		if s.lines == nil {
-			s.lines = map[T]*Line{}
-		}
-		line = &Line{}
-		s.lines[item] = line
+	if s.lines == nil {
+		s.lines = map[T]*Line{}
 	}
-	return line
+	if s.lines[item] == nil {
+		s.lines[item] = &Line{}
+	}
+	return s.lines[item]
 }
 
-// Handle is the handler, for [worker.Options].
-//
-// [worker.Options]: https://pkg.go.dev/github.com/shardq/shardq/worker#Options
+// Handle is the handler, for the options of a pool.
 func (s *Script[T]) Handle(ctx context.Context, item T) error {
-	if reply := s.For(item).next(); reply != nil {
-		return reply(ctx)
+	if reply, attempt := s.For(item).next(); reply != nil {
+		return reply(ctx, attempt)
 	}
 	if s.handle == nil {
 		return nil
@@ -66,8 +57,7 @@ func (s *Script[T]) Attempts(item T) int {
 	return line.attempts
 }
 
-// RequirePlayed fails the test if a line describes an attempt that was not
-// made.
+// RequirePlayed fails the test if a described attempt was not made.
 func (s *Script[T]) RequirePlayed(t TB) {
 	t.Helper()
 	s.mu.Lock()
@@ -86,54 +76,47 @@ func (s *Script[T]) RequirePlayed(t TB) {
 	}
 }
 
-// A Line is the part of a [Script] that describes the attempts of one item.
-// Each method describes the next attempt, or several, and returns the line. It
-// is safe for concurrent use.
+// A Line is the part of a [Script] that describes the attempts of one item. Each
+// method describes the next attempt, or several, and returns the line.
 type Line struct {
 	mu       sync.Mutex
-	replies  []func(context.Context) error
+	replies  []func(ctx context.Context, attempt int) error
 	attempts int
 }
 
 // A ScriptedError is the failure of an attempt that [Line.Fail] describes.
-type ScriptedError struct {
-	// Attempt is the number of the attempt in the line, from 1.
-	Attempt int
-}
+type ScriptedError struct{ Attempt int }
 
-// Error returns a text with the number.
 func (e *ScriptedError) Error() string { return fmt.Sprintf("scripted failure %d", e.Attempt) }
 
-// Fail makes the next n attempts fail, each with a [*ScriptedError]. It panics
-// if n is below 0.
+// Fail makes the next n attempts fail, each with a [*ScriptedError].
 func (l *Line) Fail(n int) *Line {
 	if n < 0 {
 		panic(fmt.Sprintf("shardqtest: Line.Fail was called with %d: want 0 or more", n))
 	}
 	for range n {
-		l.add(func(attempt int) error { return &ScriptedError{attempt} })
+		l.add(func(_ context.Context, attempt int) error { return &ScriptedError{attempt} })
 	}
 	return l
 }
 
-// Return makes the next attempt return err: a failure, a worker.RequeueAfter, a
-// worker.Permanent, or nil.
-func (l *Line) Return(err error) *Line { return l.add(func(int) error { return err }) }
+// Return makes the next attempt return err, which may be nil.
+func (l *Line) Return(err error) *Line { return l.add(func(context.Context, int) error { return err }) }
 
 // Panic makes the next attempt panic.
-func (l *Line) Panic(value any) *Line { return l.add(func(int) error { panic(value) }) }
+func (l *Line) Panic(value any) *Line {
+	return l.add(func(context.Context, int) error { panic(value) })
+}
 
-// Goexit makes the next attempt call runtime.Goexit, as a FailNow in the wrong
-// goroutine does.
+// Goexit makes the next attempt call runtime.Goexit, as a misplaced FailNow does.
 func (l *Line) Goexit() *Line {
-	return l.add(func(int) error {
+	return l.add(func(context.Context, int) error {
 		runtime.Goexit()
 		return nil
 	})
 }
 
-// Block makes the next attempt wait until its context ends, and return the
-// context's error. With a Timeout, that is a handler that is too slow.
+// Block makes the next attempt wait until its context ends, and return its error.
 func (l *Line) Block() *Line {
 	return l.Do(func(ctx context.Context) error {
 		<-ctx.Done()
@@ -141,33 +124,28 @@ func (l *Line) Block() *Line {
 	})
 }
 
-// Do makes the next attempt call do. It panics if do is nil.
+// Do makes the next attempt call do.
 func (l *Line) Do(do func(ctx context.Context) error) *Line {
 	if do == nil {
 		panic("shardqtest: Line.Do was called with nil: want a function, or use Return(nil) for a success")
 	}
+	return l.add(func(ctx context.Context, _ int) error { return do(ctx) })
+}
+
+func (l *Line) add(reply func(context.Context, int) error) *Line {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.replies = append(l.replies, do)
+	l.replies = append(l.replies, reply)
 	return l
 }
 
-// add makes the next attempt call do with its number.
-func (l *Line) add(do func(attempt int) error) *Line {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	number := len(l.replies) + 1
-	l.replies = append(l.replies, func(context.Context) error { return do(number) })
-	return l
-}
-
-// next counts an attempt, and returns what the line says of it, or nil.
-func (l *Line) next() func(context.Context) error {
+// next counts an attempt, and returns nil if the line does not describe it.
+func (l *Line) next() (reply func(context.Context, int) error, attempt int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.attempts++
-	if l.attempts > len(l.replies) {
-		return nil
+	if l.attempts <= len(l.replies) {
+		reply = l.replies[l.attempts-1]
 	}
-	return l.replies[l.attempts-1]
+	return reply, l.attempts
 }

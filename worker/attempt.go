@@ -2,21 +2,19 @@ package worker
 
 import (
 	"context"
+	"errors"
 	"time"
 )
 
-// An Attempt is what a handler can ask about the item that it has: see
-// [AttemptOf].
+// An Attempt describes the item that a handler has: see [AttemptOf].
 type Attempt[T any] struct {
-	// Claim is the right to this processing. The pool ends it when the handler
-	// has returned. If the handler ends it before, that end decides about the
-	// item.
+	// Claim is the right to this processing. If the handler ends it, that end
+	// decides about the item. Otherwise the pool ends it afterwards.
 	Claim Claim[T]
 	queue string
 }
 
-// Number returns the number of the attempt, from 1. Every attempt is the first
-// if the owner counts no failures.
+// Number returns the number of the attempt, from 1, as the owner counts failures.
 func (a Attempt[T]) Number() int { return a.Claim.Failures() + 1 }
 
 // Priority returns the priority with which the item was ready.
@@ -25,8 +23,8 @@ func (a Attempt[T]) Priority() int { return a.Claim.Priority }
 // Queue returns the name of the queue, or of another source.
 func (a Attempt[T]) Queue() string { return nameOf(a.Claim.owner, a.queue) }
 
-// Group returns the item's group. It is empty if the queue has no groups, or if
-// the claim has ended.
+// Group returns the item's group, or "" if the queue has no groups, or the claim
+// has ended.
 func (a Attempt[T]) Group() string {
 	if describer, is := a.Claim.owner.(Describer); is {
 		return describer.ClaimGroup(a.Claim.token)
@@ -34,8 +32,8 @@ func (a Attempt[T]) Group() string {
 	return ""
 }
 
-// Waited returns how long the item was ready before it was claimed. It is 0 if
-// the queue keeps no ages, or if the claim has ended.
+// Waited returns how long the item was ready before it was claimed, or 0 if the
+// queue keeps no ages, or the claim has ended.
 func (a Attempt[T]) Waited() time.Duration {
 	if describer, is := a.Claim.owner.(Describer); is {
 		return describer.ClaimWaited(a.Claim.token)
@@ -45,16 +43,12 @@ func (a Attempt[T]) Waited() time.Duration {
 
 // A Describer is an [Owner] that knows more of an item. [Attempt] asks it.
 type Describer interface {
-	// ClaimGroup returns the item's group, or "" if there is none.
-	ClaimGroup(token Token) string
-	// ClaimWaited returns how long the item was ready before it was claimed, or
-	// 0 if that is not known.
-	ClaimWaited(token Token) time.Duration
+	ClaimGroup(token Token) string         // or ""
+	ClaimWaited(token Token) time.Duration // or 0
 }
 
 // AttemptOf returns the attempt that a handler's context belongs to. T must be
-// the type of the pool's items. It returns false for other contexts, and in a
-// pool without [Options].Attempts or Use.
+// the type of the pool's items, and the pool have [Options].Attempts or Use.
 func AttemptOf[T any](ctx context.Context) (a Attempt[T], ok bool) {
 	if found, is := ctx.Value(attemptKey[T]{}).(*Attempt[T]); is {
 		return *found, true
@@ -64,8 +58,7 @@ func AttemptOf[T any](ctx context.Context) (a Attempt[T], ok bool) {
 
 type attemptKey[T any] struct{}
 
-// An attemptContext is a context with an attempt. It is one allocation. It is
-// not reused, because a handler may keep its context.
+// An attemptContext is not reused, because a handler may keep its context.
 type attemptContext[T any] struct {
 	context.Context
 	attempt Attempt[T]
@@ -103,4 +96,95 @@ func (w *worker[T]) handleInTime(ctx context.Context, item T) error {
 
 func (o *Options[T]) showsAttempts() bool { return o.Attempts || len(o.Use) > 0 }
 
-func (o *Options[T]) plain() bool { return o.Timeout == 0 && !o.showsAttempts() && !o.watches() }
+// The causes of a context that ended because of its item: see
+// [Options].CancelIfAddedAgain.
+var (
+	ErrAddedAgain   = errors.New("worker: the item was added again")
+	ErrItemCanceled = errors.New("worker: the item was canceled")
+)
+
+// A Watcher is an [Owner] that knows what happens to an item in processing.
+type Watcher interface {
+	// ClaimChanges reports whether the item was added since the claim began, and
+	// whether it was canceled since. Both are false if the claim has ended.
+	ClaimChanges(token Token) (addedAgain, canceled bool)
+
+	// WatchClaim calls tell with [ErrAddedAgain] when the item is added again,
+	// and with [ErrItemCanceled] when it is canceled, also if that has happened
+	// since the claim began, until stop is called or the claim ends. It holds no
+	// lock meanwhile.
+	WatchClaim(token Token, tell func(cause error)) (stop func())
+}
+
+// AddedAgain reports whether the item was added since the claim began, so that
+// it runs once more. It is false if the claim has ended.
+func (c Claim[T]) AddedAgain() bool {
+	added, _ := c.changes()
+	return added
+}
+
+// Canceled reports whether the queue's Cancel was called for the item since the
+// claim began. It is false if the claim has ended.
+func (c Claim[T]) Canceled() bool {
+	_, canceled := c.changes()
+	return canceled
+}
+
+func (c Claim[T]) changes() (addedAgain, canceled bool) {
+	if watcher, is := c.owner.(Watcher); is {
+		return watcher.ClaimChanges(c.token)
+	}
+	return false, false
+}
+
+func (o *Options[T]) watches() bool { return o.CancelIfAddedAgain || o.CancelIfCanceled }
+
+func (o *Options[T]) cancels(cause error) bool {
+	return cause == ErrAddedAgain && o.CancelIfAddedAgain || cause == ErrItemCanceled && o.CancelIfCanceled
+}
+
+// handleWatched returns an interruption if the handler ended because its context
+// ended with a change of the item.
+func (w *worker[T]) handleWatched(ctx context.Context, handle func(context.Context) error) error {
+	claim := w.claim[0]
+	watcher, is := claim.owner.(Watcher)
+	if !is {
+		return handle(ctx)
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer watcher.WatchClaim(claim.token, func(cause error) {
+		if w.options.cancels(cause) {
+			cancel(cause)
+		}
+	})()
+	err := handle(ctx)
+	if cause := interruptedBy(ctx, err); cause != nil && w.options.cancels(cause) {
+		return interruption{cause}
+	}
+	return err
+}
+
+// interruptedBy returns the change of the item because of which a handler ended
+// with an error of its context, or nil.
+func interruptedBy(ctx context.Context, err error) (cause error) {
+	cause = context.Cause(ctx)
+	if err != nil && (cause == ErrAddedAgain || cause == ErrItemCanceled) &&
+		(errors.Is(err, context.Canceled) || errors.Is(err, cause)) {
+		return cause
+	}
+	return nil
+}
+
+// An interruption is the outcome of a handler that ended with its context.
+type interruption struct{ error }
+
+// interrupted makes the item run again with its failures unchanged, unless it was
+// canceled and not added after that.
+func (p *Pool[T]) interrupted(a *attempt[T]) {
+	if a.claim.Canceled() {
+		return // endAttempt calls Done
+	}
+	a.settled = true
+	p.ended(a.claim.Release())
+}

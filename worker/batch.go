@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/shardq/shardq/internal/foreach"
@@ -9,15 +10,13 @@ import (
 
 // A batch is the buffers of a worker with a HandleBatch. They are reused.
 type batch[T any] struct {
-	claims []Claim[T]
-	// lent is the slice that the handler gets.
-	lent     []T
+	claims   []Claim[T]
+	lent     []T // what the handler gets
 	outcomes []outcome
 	// open is the number of claims that end together. They are moved to the
 	// front of claims, over those that were settled.
-	open int
-	// clean says that the handler returned no errors.
-	clean bool
+	open  int
+	clean bool // the handler returned no errors
 }
 
 // keepOpen keeps claim i open. Each earlier claim was settled or kept open.
@@ -62,8 +61,7 @@ func (w *worker[T]) processBatch(n int) {
 	w.tryBatch(items, outcomes)
 }
 
-// settleBatch settles the items, and leaves the claims open of those that do
-// not run again.
+// settleBatch leaves the claims open of the items that do not run again.
 func (w *worker[T]) settleBatch(n int) {
 	if w.batch.clean && !w.reports && !w.failing.Load() {
 		w.batch.open = n
@@ -73,34 +71,22 @@ func (w *worker[T]) settleBatch(n int) {
 }
 
 func (w *worker[T]) settleInBatch(i int) {
-	switch {
-	case w.batch.outcomes[i].err != nil:
-		w.failInBatch(i)
-	case w.reports || w.failing.Load():
-		w.succeedInBatch(i)
-	default:
-		w.batch.keepOpen(i)
+	if w.batch.outcomes[i].err != nil {
+		a := w.attempt(w.batch.claims[i], w.batch.outcomes[i])
+		defer func() {
+			if !a.settled {
+				w.batch.keepOpen(i)
+			}
+		}()
+		w.settle(a)
+		return
 	}
-}
-
-func (w *worker[T]) failInBatch(i int) {
-	a := &attempt[T]{claim: w.batch.claims[i], outcome: w.batch.outcomes[i], took: w.watch.took, worker: w.number}
-	defer func() {
-		if !a.settled {
-			w.batch.keepOpen(i)
-		}
-	}()
-	w.settle(a)
-}
-
-func (w *worker[T]) succeedInBatch(i int) {
 	defer w.batch.keepOpen(i) // also if the reporter panics
 	w.reportSuccess(&w.batch.claims[i])
 }
 
-// endBatch ends the claims of items that succeeded or were discarded.
-// DoneClaims may leave some open: the source may embed a queue and hand out
-// claims of others as well.
+// endBatch ends the claims of items that succeeded or were discarded. DoneClaims
+// may leave some open: those of another queue than the source embeds.
 func (w *worker[T]) endBatch(claims []Claim[T]) {
 	all := false
 	defer func() { // also if DoneClaims does not return
@@ -152,28 +138,107 @@ func (p *Pool[T]) readErrors(errs []error, outcomes []outcome) {
 		for i, err := range errs {
 			outcomes[i] = outcome{}
 			if err != nil {
-				outcomes[i] = p.outcomeInBatch(err)
+				outcomes[i] = p.outcomeOf(err)
 			}
 		}
 	}
-}
-
-// outcomeInBatch is outcomeOf, except that a panic of a method of the error is
-// the failure of this item alone. Others may have succeeded.
-func (p *Pool[T]) outcomeInBatch(err error) (result outcome) {
-	read := false
-	defer func() {
-		if !read {
-			result = outcomeOfPanic(recover())
-		}
-	}()
-	result = p.outcomeOf(err)
-	read = true
-	return result
 }
 
 func setAll(outcomes []outcome, to outcome) {
 	for i := range outcomes {
 		outcomes[i] = to
 	}
+}
+
+// take returns the number of claims to process, or why there are none.
+func (w *worker[T]) take(ctx context.Context, dst []Claim[T]) (n int, err error) {
+	if w.due != nil {
+		return 0, w.due
+	}
+	// ctx is derived from the pool's context, and ends shortly after it. What
+	// was claimed in between would get a handler whose context has ended.
+	if err := w.context.Err(); err != nil {
+		return 0, err
+	}
+	n, err = w.source.ClaimBatch(ctx, dst)
+	switch {
+	case n < 0 || n > len(dst):
+		return 0, w.refuse(dst, err, fmt.Errorf(
+			"worker: Source.ClaimBatch returned %d: want 0 to %d, the length of dst", n, len(dst)))
+	case hasZeroClaim(dst[:n]):
+		return 0, w.refuse(dst[:n], err, errZeroClaim)
+	case err == nil && n == 0:
+		return 0, ctx.Err()
+	case err != nil && n > 0:
+		w.keepError(ctx, err)
+		return n, nil
+	}
+	return n, err
+}
+
+var errZeroClaim = errors.New("worker: Source.ClaimBatch returned a zero Claim: want claims of NewClaim or of a queue")
+
+func hasZeroClaim[T any](claims []Claim[T]) bool {
+	for i := range claims {
+		if claims[i].owner == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// keepError keeps an error until the claims beside it are processed. The source
+// returns its end, or that of the context, again: items may be ready by then.
+func (w *worker[T]) keepError(ctx context.Context, err error) {
+	if !errors.Is(err, ErrShutDown) && !w.isEnd(err) && !isEndOf(ctx, err) {
+		w.due = err
+	}
+}
+
+// refuse releases the claims that came with a fault of their source.
+func (w *worker[T]) refuse(claims []Claim[T], err, fault error) error {
+	w.due = errors.Join(fault, err)
+	w.releaseAll(claims)
+	return w.due
+}
+
+// linger fills the rest of a batch of n claims until Options.Linger has passed.
+func (w *worker[T]) linger(ctx context.Context, claims []Claim[T], n int) int {
+	if w.options.Linger == 0 || n == 0 || n == len(claims) || w.due != nil {
+		return n
+	}
+	ctx, stop := context.WithTimeout(ctx, w.options.Linger)
+	defer stop()
+	defer context.AfterFunc(w.lingers, stop)()
+	returned := false
+	defer func() {
+		if !returned { // the source has panicked, or ended the goroutine
+			w.releaseAll(claims[:n])
+		}
+	}()
+	for n < len(claims) && w.due == nil && ctx.Err() == nil {
+		more, err := w.take(ctx, claims[n:])
+		n += more
+		if errors.Is(err, ErrShutDown) { // the next turn finds that again
+			break
+		}
+		if err != nil {
+			w.keepError(ctx, err)
+		}
+	}
+	returned = true
+	if w.context.Err() != nil { // a handler could do nothing with them
+		w.releaseAll(claims[:n])
+		return 0
+	}
+	return n
+}
+
+func (w *worker[T]) releaseAll(claims []Claim[T]) {
+	defer clear(claims)
+	foreach.Do(len(claims), func(i int) {
+		if err := claims[i].Release(); err != nil && !errors.Is(err, ErrClaimEnded) {
+			w.due = errors.Join(w.due, err)
+		}
+	})
 }

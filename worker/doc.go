@@ -15,18 +15,11 @@
 //	}
 //	return pool.Run(ctx)
 //
-// # What a handler returns
+// A handler returns nil if the item succeeded, [RequeueAfter] if it did not fail
+// and runs again after a delay, and [Permanent] to have it discarded. Any other
+// error, a panic, or a runtime.Goexit is a failure: the item runs again after
+// the backoff of the source's limiter, until [Options].MaxAttempts.
 //
-//   - nil: the item succeeded. Its failures are forgotten.
-//   - [RequeueAfter]: the item did not fail, and runs again after a delay.
-//   - [Permanent]: the item failed, and is discarded.
-//   - any other error, a panic, or a runtime.Goexit: the item failed. It runs
-//     again after the backoff of the source's limiter, until
-//     [Options].MaxAttempts attempts have failed. Then it is discarded.
-//
-// # Ending
-//
-// When the context of [Pool.Run] ends, the handlers' contexts end, and the
-// workers leave. What is queued stays queued. With [Options].Drain, the workers
-// first finish what is queued, for at most [Options].DrainTimeout.
+// When the context of [Pool.Run] ends, the workers leave. With [Options].Drain,
+// they first finish what is queued.
 package worker

@@ -11,44 +11,34 @@ import (
 
 // A Failure describes a failed or discarded item to the hooks of [Options].
 type Failure[T any] struct {
-	// Queue is the name of the queue, or of another source.
-	Queue string
-	// Item is the item.
-	Item T
-	// Err says why it failed. It is never nil.
-	Err error
-	// Final reports that the item will not run again, so that OnDiscard is
-	// called for it. OnError may see false although a shutdown begins before
-	// the next attempt.
+	Queue string // the name of the source
+	Item  T
+	Err   error // why it failed, never nil
+	// Final reports that the item will not run again, and Reason why. OnError
+	// may see false although a shutdown begins before the next attempt.
 	Final bool
-	// Requeued reports that the item did not fail. A [RequeueAfter] came too
+	// Requeued reports that the item did not fail: its [RequeueAfter] came too
 	// late, because the queue was shutting down.
 	Requeued bool
 	// Attempt is the number of the attempt, from 1. For an item that a drain
 	// dropped, it is the number of failed attempts.
-	Attempt int
-	// Duration is how long the attempt, or the whole batch, took in real time.
-	Duration time.Duration
-	// Reason says why the item will not run again. OnError may see ReasonNone
-	// although a shutdown begins before the next attempt.
-	Reason Reason
+	Attempt  int
+	Duration time.Duration // of the attempt, or the whole batch, in real time
+	Reason   Reason
 }
 
 // RequeueAfter returns an error by which a handler asks for the item again
-// after a delay, or at once, although it did not fail. The limiter forgets the
-// item's failures. A wrapped RequeueAfter counts, too. It overrules errors that
-// are joined with it, except for a [Permanent].
+// after a delay, although it did not fail. The limiter forgets the item's
+// failures. It may be wrapped, and overrules joined errors but a [Permanent].
 func RequeueAfter(d time.Duration) error { return requeue(d) }
 
 type requeue time.Duration
 
 func (r requeue) Error() string { return fmt.Sprintf("worker: requeue after %v", time.Duration(r)) }
 
-// Permanent returns an error by which a handler has the item discarded at once,
-// because another attempt would fail as well. It wraps err. A wrapped Permanent
-// counts, too, and overrules all errors that are joined with it.
-//
-// Permanent(nil) is nil: success.
+// Permanent returns an error by which a handler has the item discarded at once.
+// It wraps err, may be wrapped, and overrules all errors that are joined with
+// it. Permanent(nil) is nil: success.
 func Permanent(err error) error {
 	if err == nil {
 		return nil
@@ -61,13 +51,10 @@ type permanent struct{ error }
 func (p *permanent) Unwrap() error { return p.error }
 
 // A PanicError is a panic as an error. [Options].OnError gets it for a handler
-// that panicked. [Pool.Run] panics with it in their caller's
-// goroutine if other code panicked in one of its own.
+// that panicked. [Pool.Run] panics with it if other code panicked.
 type PanicError struct {
-	// Value is the value that the code panicked with.
-	Value any
-	// Stack is the stack of the goroutine that panicked, as by debug.Stack.
-	Stack []byte
+	Value any    // of the panic
+	Stack []byte // as by debug.Stack
 }
 
 // Error returns the value and the stack.
@@ -99,8 +86,7 @@ func (e *tooLate) Unwrap() []error { return []error{e.reason, e.cause} }
 var errDropped = &tooLate{ErrShutDown, errors.New("dropped while it was delayed")}
 
 // RequeueDelay returns the delay of a [RequeueAfter] that err is or wraps, and
-// whether a [Pool] reads it as one. So code around a handler can tell a request
-// from a failure.
+// whether a [Pool] reads it as one.
 func RequeueDelay(err error) (after time.Duration, ok bool) {
 	if IsPermanent(err) {
 		return 0, false
@@ -109,8 +95,7 @@ func RequeueDelay(err error) (after time.Duration, ok bool) {
 	return time.Duration(delay), ok
 }
 
-// IsPermanent reports whether err is or wraps a [Permanent], so that a [Pool]
-// discards the item.
+// IsPermanent reports whether err is or wraps a [Permanent].
 func IsPermanent(err error) bool {
 	_, is := errors.AsType[*permanent](err)
 	return is
@@ -120,18 +105,11 @@ func IsPermanent(err error) bool {
 type Reason uint8
 
 const (
-	// ReasonNone: the item may run again.
-	ReasonNone Reason = iota
-	// ReasonPermanent: the handler returned an error of [Permanent].
-	ReasonPermanent
-	// ReasonExhausted: the last of [Options].MaxAttempts attempts failed.
-	ReasonExhausted
-	// ReasonShutDown: a shutdown had begun, so the item could not become ready
-	// again, or a drain dropped it while it was delayed.
-	ReasonShutDown
-	// ReasonRefused: the [Owner] did not accept the item again, for a reason of
-	// its own.
-	ReasonRefused
+	ReasonNone      Reason = iota // The item may run again.
+	ReasonPermanent               // The handler returned a [Permanent].
+	ReasonExhausted               // The last of [Options].MaxAttempts attempts failed.
+	ReasonShutDown                // A shutdown had begun, or a drain dropped the delayed item.
+	ReasonRefused                 // The [Owner] did not accept the item again.
 )
 
 var reasonNames = [...]string{"none", "permanent", "exhausted", "shutdown", "refused"}
@@ -155,24 +133,21 @@ func FailAll(n int, err error) []error {
 }
 
 // FailFrom returns the result of a HandleBatch in which the items before the
-// index first succeeded, and the others failed with err. It panics unless first
-// is 0 to n.
+// index first succeeded, and the others failed with err.
 func FailFrom(n, first int, err error) []error {
 	checkCount("FailFrom", n)
 	if first < 0 || first > n {
 		panic(fmt.Sprintf("worker: FailFrom was called with first %d: want 0 to n, which is %d", first, n))
 	}
 	errs := make([]error, n)
-	failed := errs[first:]
-	for i := range failed {
-		failed[i] = err
+	for i := first; i < n; i++ {
+		errs[i] = err
 	}
 	return errs
 }
 
 // FailSome returns the result of a HandleBatch in which those of n items failed
-// whose indexes are in failed, each with its error. It panics if an index is
-// not one of 0 to n-1.
+// whose indexes are in failed, each with its error. Another index panics.
 func FailSome(n int, failed map[int]error) []error {
 	checkCount("FailSome", n)
 	if len(failed) == 0 {
@@ -181,7 +156,8 @@ func FailSome(n int, failed map[int]error) []error {
 	errs := make([]error, n)
 	for i, err := range failed {
 		if i < 0 || i >= n {
-			panic(fmt.Sprintf("worker: FailSome was called with the index %d in failed: want 0 or more and below n, which is %d", i, n))
+			panic(fmt.Sprintf(
+				"worker: FailSome was called with the index %d in failed: want 0 or more and below n, which is %d", i, n))
 		}
 		errs[i] = err
 	}

@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,9 +14,8 @@ import (
 // A Handler processes an item. [Options].Handle is one.
 type Handler[T any] = func(ctx context.Context, item T) error
 
-// A Middleware returns a handler that does something before or after next, such
-// as measuring it. [New] calls it once, and the workers call the handler
-// concurrently. What that does counts as the handler's own doing.
+// A Middleware returns a handler that does something before or after next. [New]
+// calls it once, and the workers call the handler concurrently.
 type Middleware[T any] func(next Handler[T]) Handler[T]
 
 // wrap returns the handler inside the middleware, of which the first is the
@@ -35,9 +35,8 @@ func wrap[T any](handle Handler[T], use []Middleware[T]) (Handler[T], error) {
 }
 
 // TimeoutOf returns a middleware that ends the context of an attempt after a
-// time that depends on the item. If timeout returns 0 or less, there is none.
-// It must be safe for concurrent use. TimeoutOf(nil) is nil, which [New]
-// reports as a fault.
+// time that depends on the item, unless timeout returns 0 or less. It must be
+// safe for concurrent use.
 func TimeoutOf[T any](timeout func(item T) time.Duration) Middleware[T] {
 	if timeout == nil {
 		return nil
@@ -76,18 +75,9 @@ func (t *timeIsOver) Unwrap() error { return t.error }
 
 // LogOptions configure [Log].
 type LogOptions struct {
-	// Logger gets the lines.
-	//
-	// If nil, it is [slog.Default] at the time of the line.
-	Logger *slog.Logger
-	// Level is the level of an attempt that succeeds. One that fails is a
-	// warning.
-	Level slog.Level
-	// LogItems writes at most 200 bytes of the item, and does not follow
-	// pointers.
-	//
-	// If false, lines name no item.
-	LogItems bool
+	Logger   *slog.Logger // If nil, it is [slog.Default] at the time of the line.
+	Level    slog.Level   // of an attempt that succeeds; one that fails is a warning
+	LogItems bool         // writes at most 200 bytes of the item
 }
 
 // Log returns a middleware that logs each attempt when it ends. Unlike a
@@ -95,59 +85,41 @@ type LogOptions struct {
 func Log[T any](options LogOptions) Middleware[T] {
 	return func(next Handler[T]) Handler[T] {
 		return func(ctx context.Context, item T) error {
-			line := &logLine[T]{options: options, item: item, began: time.Now(), err: errNoReturn}
-			defer line.write(ctx) // also if the handler panics
-			line.err = next(ctx, item)
-			return line.err
+			began, err := time.Now(), errNoReturn
+			defer func() { logAttempt(ctx, &options, item, began, err) }() // also if the handler panics
+			err = next(ctx, item)
+			return err
 		}
 	}
 }
-
-// longestLogged limits the bytes of an item in a line.
-const longestLogged = 200
 
 // errNoReturn is the error of a handler that has not returned. Recovering the
 // panic would lose its stack for the pool.
 var errNoReturn = errors.New("the handler panicked or called runtime.Goexit")
 
-// A logLine is the line of one attempt.
-type logLine[T any] struct {
-	options LogOptions
-	item    T
-	began   time.Time
-	err     error
-}
-
-func (l *logLine[T]) write(ctx context.Context) {
-	logger, level := l.options.Logger, l.options.Level
-	if logger == nil {
-		logger = slog.Default()
-	}
-	text := "worker: an attempt succeeded"
-	if cause := interruptedBy(ctx, l.err); cause != nil {
-		text, l.err = "worker: an attempt was interrupted", cause
-	} else if _, requeued := RequeueDelay(l.err); requeued {
+func logAttempt[T any](ctx context.Context, o *LogOptions, item T, began time.Time, err error) {
+	text, level := "worker: an attempt succeeded", o.Level
+	if cause := interruptedBy(ctx, err); cause != nil {
+		text, err = "worker: an attempt was interrupted", cause
+	} else if _, requeued := RequeueDelay(err); requeued {
 		text = "worker: an attempt asked for another"
-	} else if l.err != nil {
+	} else if err != nil {
 		text, level = "worker: an attempt failed", slog.LevelWarn
 	}
+	logger := cmp.Or(o.Logger, slog.Default())
 	if !logger.Enabled(ctx, level) {
 		return
 	}
-	logger.LogAttrs(ctx, level, text, l.attributes(ctx)...)
-}
-
-func (l *logLine[T]) attributes(ctx context.Context) []slog.Attr {
 	attributes := make([]slog.Attr, 0, 5)
 	if a, ok := AttemptOf[T](ctx); ok {
 		attributes = append(attributes, slog.String("queue", a.Queue()), slog.Int("attempt", a.Number()))
 	}
-	attributes = append(attributes, slog.Duration("duration", time.Since(l.began)))
-	if l.err != nil {
-		attributes = append(attributes, slog.Any("error", l.err))
+	attributes = append(attributes, slog.Duration("duration", time.Since(began)))
+	if err != nil {
+		attributes = append(attributes, slog.Any("error", err))
 	}
-	if l.options.LogItems {
-		attributes = append(attributes, slog.String("item", keytext.Of(l.item, longestLogged).String()))
+	if o.LogItems {
+		attributes = append(attributes, slog.String("item", keytext.Of(item, 200).String()))
 	}
-	return attributes
+	logger.LogAttrs(ctx, level, text, attributes...)
 }

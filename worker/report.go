@@ -8,34 +8,25 @@ import (
 )
 
 // An AttemptReporter is an [Owner] that counts attempts by their results.
-// Workers call its methods in their own goroutines, with no lock held.
 type AttemptReporter[T any] interface {
 	// CountsAttempts reports whether the owner wants reports. It must always
-	// return the same, because workers remember it. They neither measure nor
-	// report attempts if it is false.
+	// return the same, because workers remember it.
 	CountsAttempts() bool
-	// ReportAttempt reports an attempt. Workers call it once for each, after
-	// the hook OnError and before the claim ends or OnDiscard is called.
+	// ReportAttempt is called once for each attempt, after the hook OnError and
+	// before the claim ends or OnDiscard is called.
 	ReportAttempt(r Report[T])
 }
 
 // A Report describes an attempt that has ended: see [AttemptReporter].
 type Report[T any] struct {
-	// Item is the item.
-	Item T
-	// Result is the result of the attempt.
-	Result stats.Result
-	// Duration is how long the handler took, in real time. An item of a batch
-	// has the duration of the whole batch, because it waited that long.
-	Duration time.Duration
-	// Worker is the number of the worker: see [Slots]. Without slots, it is its
-	// number in the [Pool], from 1.
-	Worker int
+	Item     T
+	Result   stats.Result
+	Duration time.Duration // of the handler or the whole batch, in real time
+	Worker   int           // its number: see [Slots]; or its number in the [Pool], from 1
 }
 
-// A knownOwner is what a worker knows of the owner of its last claim. Most
-// claims of a worker have one owner, and an assertion of its type for each
-// attempt would be slow.
+// A knownOwner is the owner of a worker's last claim. Most claims have the same
+// one, and an assertion of its type for each attempt would be slow.
 type knownOwner[T any] struct {
 	owner    Owner[T]
 	reporter AttemptReporter[T] // nil if the owner wants no reports
@@ -50,8 +41,8 @@ func (k *knownOwner[T]) reporterOf(owner *Owner[T]) AttemptReporter[T] {
 
 func (k *knownOwner[T]) learn(owner Owner[T]) { k.owner, k.reporter = owner, reporterOf(owner) }
 
-// identical reports whether two owners are of one type and at one address. An
-// ordinary comparison would panic for owners that cannot be compared.
+// identical compares types and addresses, because an ordinary comparison would
+// panic for owners that cannot be compared.
 func identical[T any](a, b *Owner[T]) bool {
 	return *(*[2]uintptr)(unsafe.Pointer(a)) == *(*[2]uintptr)(unsafe.Pointer(b))
 }
@@ -88,24 +79,18 @@ func (p *Pool[T]) reportEnd(a *attempt[T], discarded bool) {
 	if reporter == nil {
 		return
 	}
-	result := stats.Discarded
-	if !discarded {
-		result = a.result(p.options.Timeout, a.took)
-	}
-	reporter.ReportAttempt(Report[T]{a.claim.Item, result, a.took, a.worker})
+	reporter.ReportAttempt(Report[T]{a.claim.Item, a.result(discarded, p.options.Timeout), a.took, a.worker})
 }
 
-// result returns the result of an attempt that took that long, unless the item
-// is discarded.
-func (o *outcome) result(timeout, took time.Duration) stats.Result {
+func (a *attempt[T]) result(discarded bool, timeout time.Duration) stats.Result {
 	switch {
-	case o.err == nil:
-		return stats.Succeeded
-	case o.requeue || o.interrupted:
+	case discarded:
+		return stats.Discarded
+	case a.requeue || a.interrupted:
 		return stats.Requeued
-	case o.panicked != nil || o.err == ErrGoexit:
+	case a.panicked != nil || a.err == ErrGoexit:
 		return stats.Panicked
-	case o.timedOut, o.exceeded && took >= timeout:
+	case a.timedOut, a.exceeded && a.took >= timeout:
 		return stats.TimedOut
 	}
 	return stats.Failed
@@ -132,8 +117,4 @@ func (s *stopwatch) stop() {
 	if s.runs {
 		s.took = time.Since(origin) - s.began
 	}
-}
-
-func (o *Options[T]) needsDurations() bool {
-	return o.OnError != nil || o.OnDiscard != nil || o.OnLeftover != nil
 }

@@ -8,27 +8,27 @@ import (
 	"github.com/shardq/shardq/internal/foreach"
 )
 
-// An outcome is the result of an attempt.
 type outcome struct {
 	err       error // nil: success
 	permanent bool
 	requeue   bool // after delay
-	// interrupted: the handler ended because its context did, see told.go.
+	// interrupted: the handler ended because its context did, see handleWatched.
 	interrupted bool
-	// exceeded says that there is a timeout, and that the error wraps
-	// context.DeadlineExceeded.
-	exceeded bool
-	// timedOut says that a [TimeoutOf] has ended the attempt.
-	timedOut bool
-	delay    time.Duration
-	// panicked is the panic that the error is, or wraps.
-	panicked *PanicError
+	exceeded    bool // there is a timeout, and the error wraps context.DeadlineExceeded
+	timedOut    bool // a [TimeoutOf] has ended the attempt
+	delay       time.Duration
+	panicked    *PanicError // that the error is, or wraps
 }
 
-// outcomeOf reads a handler's error. It calls methods of that error, so it must
-// be called where a panic counts as the handler's. Nothing calls them again.
-func (p *Pool[T]) outcomeOf(err error) outcome {
-	result := outcome{err: err}
+// outcomeOf reads a handler's error. It calls methods of that error, and nothing
+// calls them again.
+func (p *Pool[T]) outcomeOf(err error) (result outcome) {
+	defer func() { // here, because other items of a batch may have succeeded
+		if r := recover(); r != nil {
+			result = outcomeOfPanic(r)
+		}
+	}()
+	result = outcome{err: err}
 	if _, is := err.(interruption); is { // not a wrapped one, which would be another pool's
 		result.interrupted = true
 		return result
@@ -45,8 +45,7 @@ func (p *Pool[T]) outcomeOf(err error) outcome {
 	return result
 }
 
-// outcomeOfPanic is the outcome of an attempt that did not return. Recovered is
-// nil after a Goexit.
+// outcomeOfPanic gets nil after a Goexit.
 func outcomeOfPanic(recovered any) outcome {
 	if recovered == nil {
 		return outcome{err: ErrGoexit}
@@ -63,24 +62,13 @@ type attempt[T any] struct {
 	// so that a failed attempt allocates once for all functions below.
 	failure   Failure[T]
 	described bool
-	// took is the duration of the attempt, if the pool or the owner of the
-	// claim needs durations.
-	took time.Duration
-	// worker is the number of the worker.
-	worker int
-	// refused says that the item cannot run again, and was discarded.
-	refused bool
-	// settled says that the claim has ended.
-	settled bool
-	// lost says that other code has ended the claim, such as the handler. Its
-	// end decided about the item, so the pool does not discard it.
+	took      time.Duration // if the pool or the owner of the claim needs durations
+	worker    int           // its number
+	refused   bool          // the item cannot run again, and was discarded
+	settled   bool          // the claim has ended
+	// lost: other code has ended the claim, such as the handler. Its end decided
+	// about the item, so the pool does not discard it.
 	lost bool
-}
-
-func (p *Pool[T]) endAttempt(a *attempt[T]) {
-	if !a.settled {
-		p.ended(a.claim.Done())
-	}
 }
 
 // ended takes the result of the end of a claim. It is no fault if other code
@@ -93,32 +81,30 @@ func (p *Pool[T]) ended(err error) {
 
 func (p *Pool[T]) endedWith(err error) {
 	if !errors.Is(err, ErrClaimEnded) {
-		p.sourceFailed(err)
+		p.fail(nil, err)
 	}
 }
 
-// settle decides about an item that did not succeed. It ends the claim if the
-// item runs again.
+// settle ends the claim of an item that did not succeed if that runs again.
 func (p *Pool[T]) settle(a *attempt[T]) {
 	switch {
 	case a.interrupted:
 		defer p.interrupted(a)
-		p.reportEnd(a, false)
-		return
-	case !a.requeue:
+	case a.requeue:
+		defer p.runAgain(a, Return{Reason: ReturnRequeue, After: a.delay})
+	default:
 		p.describe(a)
 		p.failed(a)
 		return
 	}
-	defer p.runAgain(a, Return{Reason: ReturnRequeue, After: a.delay})
 	p.reportEnd(a, false)
-	if p.failing.Load() {
+	if a.requeue && p.failing.Load() {
 		p.succeeded(&a.claim) // the handler asked for another run, and has not failed
 	}
 }
 
-// failed reports a failure, and then decides about the item, also if OnError or
-// the logger panics or ends the goroutine.
+// failed decides about the item also if OnError or the logger panics or ends the
+// goroutine.
 func (p *Pool[T]) failed(a *attempt[T]) {
 	a.failure.Reason = p.reasonToDiscard(a)
 	a.failure.Final = a.failure.Reason != ReasonNone
@@ -133,21 +119,17 @@ func (p *Pool[T]) failed(a *attempt[T]) {
 	}
 }
 
-// reasonToDiscard returns why a failed item is discarded, or ReasonNone.
 func (p *Pool[T]) reasonToDiscard(a *attempt[T]) Reason {
 	switch {
-	case a.lost:
-		return ReasonNone
-	case a.permanent:
+	case a.permanent && !a.lost:
 		return ReasonPermanent
-	case p.options.MaxAttempts > 0 && a.failure.Attempt >= p.options.MaxAttempts:
+	case p.options.MaxAttempts > 0 && a.failure.Attempt >= p.options.MaxAttempts && !a.lost:
 		return ReasonExhausted
 	}
 	return ReasonNone
 }
 
-// succeeded reports the first attempt that did not fail after one that did,
-// before the claim ends.
+// succeeded reports the first success after a failure, before the claim ends.
 func (p *Pool[T]) succeeded(claim *Claim[T]) {
 	if !p.failing.CompareAndSwap(true, false) {
 		return
@@ -159,20 +141,21 @@ func (p *Pool[T]) succeeded(claim *Claim[T]) {
 }
 
 func (p *Pool[T]) decide(a *attempt[T]) {
-	if a.failure.Final {
-		p.discard(a)
+	if !a.failure.Final {
+		p.runAgain(a, Return{Reason: ReturnRetry})
 		return
 	}
-	p.runAgain(a, Return{Reason: ReturnRetry})
+	defer p.callOnDiscard(a.failure) // also if the logger panics
+	if reporter, is := a.claim.Owner().(Reporter[T]); is {
+		reporter.ReportDiscard(p.context, a.failure, a.panicked)
+	}
 }
 
 // describe fills the failure of the attempt. If a method of the owner panics,
 // such as the limiter, the item runs again: a panic must not lose it.
 func (p *Pool[T]) describe(a *attempt[T]) {
 	a.described = true
-	a.failure = Failure[T]{
-		Queue: p.name, Item: a.claim.Item, Err: a.err, Duration: a.took, Requeued: a.requeue,
-	}
+	a.failure = Failure[T]{Queue: p.name, Item: a.claim.Item, Err: a.err, Duration: a.took, Requeued: a.requeue}
 	counted := false
 	defer func() {
 		if !counted {
@@ -187,9 +170,8 @@ func (p *Pool[T]) describe(a *attempt[T]) {
 	counted = true
 }
 
-// runAgain ends the claim and makes the item ready again. If that is refused,
-// it discards the item. If other code has ended the claim, that end decided
-// about the item.
+// runAgain makes the item ready again, or discards it if that is refused. If
+// other code has ended the claim, that end decided about the item.
 func (p *Pool[T]) runAgain(a *attempt[T], how Return) {
 	if a.refused { // the limiter has panicked in describe
 		p.tooLate(a, ErrShutDown)
@@ -203,16 +185,8 @@ func (p *Pool[T]) runAgain(a *attempt[T], how Return) {
 	}
 }
 
-func (p *Pool[T]) discard(a *attempt[T]) {
-	defer p.callOnDiscard(a.failure) // also if the logger panics
-	if reporter, is := a.claim.Owner().(Reporter[T]); is {
-		reporter.ReportDiscard(p.context, a.failure, a.panicked)
-	}
-}
-
-// tooLate discards an item that cannot run again, as a rule because the source
-// is shut down. It does not call the Reporter: a queue counts what its end
-// leaves undone as dropped.
+// tooLate discards an item that cannot run again. It does not call the Reporter:
+// a queue counts the items that its end leaves over as dropped.
 func (p *Pool[T]) tooLate(a *attempt[T], reason error) {
 	a.refused = true
 	if !a.described { // the handler asked for another run
@@ -237,7 +211,6 @@ func (p *Pool[T]) callOnDiscard(f Failure[T]) {
 	}
 }
 
-// reportDropped reports what a drain dropped, and has its failures forgotten.
 func (p *Pool[T]) reportDropped(items []T) {
 	history, has := p.source.(historySource[T])
 	foreach.Do(len(items), func(i int) {

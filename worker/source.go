@@ -2,65 +2,49 @@ package worker
 
 import (
 	"context"
-	"reflect"
 
 	"github.com/shardq/shardq/stats"
 )
 
 // A Source hands out claims to items. A queue and a coalescer are sources, and
 // so is any other type with this method: one that takes from several queues in
-// turn, or from a table of a database.
-//
-// Workers call all methods concurrently, with no lock held. If one panics, all
-// workers leave, and [Pool.Run] panics with a [*PanicError].
-//
-// A source may have more methods, which a [Pool] looks for. A struct that
-// embeds a queue has those of the queue.
+// turn, or from a table of a database. Workers call all methods concurrently,
+// with no lock held. A [Pool] looks for more methods, which a queue and a struct
+// that embeds one have:
 //
 //   - Name() string becomes [Failure].Queue and the label "queue".
 //   - DoneClaims([]Claim[T]) error ends the claims of a batch together.
 //   - ShuttingDown() bool reports whether a shutdown has begun. A source needs
 //     it if an item can become ready at the end of its own claim.
 //   - NumRequeues(T) int and Forget(T), for the items that Drain has dropped.
-//   - KeepWaits(), which New calls for [Attempt.Waited].
-//   - OpenSlot, which each worker calls: see [Slots].
-//
-// The last two may also be methods of what its Inspect returns, as with a
-// queue.
+//   - KeepWaits(), for [Attempt.Waited], and OpenSlot, for [Slots]. They may
+//     also be methods of what its Inspect returns.
 type Source[T any] interface {
 	// ClaimBatch fills dst with claims to items that are ready, and returns how
 	// many there are. It blocks until there is one item, and then does not wait
-	// for more. The length of dst is 1 with [Options].Handle, and
-	// [Options].BatchSize with [Options].HandleBatch.
-	//
-	// ClaimBatch returns an error that wraps [ErrShutDown] if nothing is ready
+	// for more. It returns an error that wraps [ErrShutDown] if nothing is ready
 	// and nothing will be, and ctx.Err() after ctx has ended. After any other
 	// error all workers leave, and Run returns it. Claims beside an error are
 	// processed first.
 	ClaimBatch(ctx context.Context, dst []Claim[T]) (n int, err error)
 }
 
-// Slots is a [Source] that shows which worker has which item. A queue shows it
-// in its Snapshot.
+// Slots is a [Source] that shows which worker has which item, as a queue does.
 type Slots[T any] interface {
-	// OpenSlot registers a worker. It returns the worker's number, for the
-	// label "worker", and two functions, which may be nil. The worker calls show
-	// with the items that it is about to process, and with none when the handler
-	// has returned. It calls closeSlot when it leaves.
+	// OpenSlot returns the worker's number, for the label "worker", and two
+	// functions, which may be nil. The worker calls show with the items that it
+	// is about to process, and with none when the handler has returned. It calls
+	// closeSlot when it leaves.
 	OpenSlot() (number int, show func(items []T), closeSlot func())
 }
 
 // A Reporter is an [Owner] that logs or counts failures. Workers call its
 // methods before the hooks of [Options]. Panicked is the panic that the error
-// of the Failure is or wraps, or nil.
-//
-// A Reporter may also have a method ReportSuccess(context.Context). A worker
-// calls it for the first success after a failure.
+// of the Failure is or wraps, or nil. A Reporter may also have a method
+// ReportSuccess(context.Context), for the first success after a failure.
 type Reporter[T any] interface {
-	// ReportFailure reports a failed attempt. Workers call it for each.
 	ReportFailure(ctx context.Context, f Failure[T], panicked *PanicError)
-	// ReportDiscard reports an item that a worker discards because of its
-	// failures.
+	// ReportDiscard is called if an item is discarded because of its failures.
 	ReportDiscard(ctx context.Context, f Failure[T], panicked *PanicError)
 }
 
@@ -95,11 +79,4 @@ func nameOf(it any, otherwise string) string {
 		return named.Name()
 	}
 	return otherwise
-}
-
-// isNil reports whether there is no source: a nil interface, or a nil pointer
-// in one.
-func isNil[T any](source Source[T]) bool {
-	v := reflect.ValueOf(source)
-	return !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil()
 }

@@ -7,35 +7,27 @@ import (
 	"strconv"
 )
 
-// A worker is one of the workers of a [Pool]. It runs in one goroutine, or in
-// several one after the other: if user code calls runtime.Goexit, another
-// goroutine continues.
+// A worker runs in one goroutine, or in several one after the other: if user
+// code calls runtime.Goexit, another goroutine continues.
 type worker[T any] struct {
 	*Pool[T]
-	// labeled is the handlers' context, with the worker's pprof label if there
-	// are labels.
-	labeled context.Context
-	// stays ends when the worker must leave, or all must.
-	stays context.Context
-	leave context.CancelFunc
-	batch batch[T] // for HandleBatch
-	// number is the value of the label "worker".
-	number int
+	labeled context.Context // the handlers' context, with the worker's pprof label
+	stays   context.Context // ends when the worker must leave, or all must
+	leave   context.CancelFunc
+	batch   batch[T] // for HandleBatch
+	number  int      // the value of the label "worker"
 	// The worker's slot in the source, if it has slots.
 	slotted   bool // OpenSlot was called
 	show      func(items []T)
 	closeSlot func()
 	shown     [1]T
 	watch     stopwatch
-	// reports says that an owner of the claims wants reports of attempts.
-	reports bool
-	known   knownOwner[T]
+	reports   bool // an owner of the claims wants reports of attempts
+	known     knownOwner[T]
 	// due is the error that Run returns: the source returned it together with
 	// claims, which are processed first, or it says what is wrong with them.
-	due error
-	// claim is the claim of Handle. It is a field because sources write to it,
-	// and because copying a claim costs some nanoseconds.
-	claim [1]Claim[T]
+	due   error
+	claim [1]Claim[T] // of Handle: a field, because copying a claim costs some nanoseconds
 }
 
 func newWorker[T any](pool *Pool[T]) *worker[T] {
@@ -44,9 +36,8 @@ func newWorker[T any](pool *Pool[T]) *worker[T] {
 	return w
 }
 
-// openSlot opens the worker's slot. The worker itself calls it, so no lock is
-// held, and a panic is the worker's. If OpenSlot does not return, it is not
-// called again.
+// openSlot is called by the worker itself, so no lock is held, and a panic is the
+// worker's. If OpenSlot does not return, it is not called again.
 func (w *worker[T]) openSlot() {
 	if w.slotted {
 		return
@@ -54,7 +45,7 @@ func (w *worker[T]) openSlot() {
 	w.slotted = true
 	defer func() {
 		if w.options.Labels {
-			w.labeled = pprof.WithLabels(w.context, pprof.Labels(workerLabelKey, strconv.Itoa(w.number)))
+			w.labeled = pprof.WithLabels(w.context, pprof.Labels("worker", strconv.Itoa(w.number)))
 		}
 	}()
 	if slots, is := part[Slots[T]](w.source); is {
@@ -67,7 +58,7 @@ func (w *worker[T]) live() {
 	defer func() {
 		switch r := recover(); {
 		case r != nil:
-			w.fail(panicError(r))
+			w.fail(panicError(r), nil)
 		case !returned:
 			go w.live() // runtime.Goexit ends this goroutine
 			return
@@ -85,8 +76,7 @@ func (w *worker[T]) live() {
 	returned = true
 }
 
-// setLabels labels the goroutine again after a handler, which may have changed
-// its labels.
+// setLabels labels the goroutine again: a handler may have changed its labels.
 func (w *worker[T]) setLabels() {
 	if w.options.Labels {
 		pprof.SetGoroutineLabels(w.labeled)
@@ -103,17 +93,15 @@ func (w *worker[T]) work() (shutDown bool) {
 		}
 		switch {
 		case err == nil:
+			continue
 		case w.due != nil:
-			w.sourceFailed(w.due)
-			return false
+			w.fail(nil, w.due)
 		case errors.Is(err, ErrShutDown):
 			return true
-		case w.isEnd(err):
-			return false
-		default:
-			w.sourceFailed(err)
-			return false
+		case !w.isEnd(err):
+			w.fail(nil, err)
 		}
+		return false
 	}
 }
 
@@ -148,8 +136,7 @@ func (w *worker[T]) turn(ctx context.Context) error {
 	return err
 }
 
-// process calls the handler, and settles the item, also if the handler ends the
-// goroutine.
+// process settles the item even if the handler ends the goroutine.
 func (w *worker[T]) process(claim *Claim[T]) {
 	w.setLabels()
 	result := outcome{err: ErrGoexit} // unless try returns
@@ -203,10 +190,17 @@ func (w *worker[T]) try(item T) (result outcome) {
 	return result
 }
 
-// finish settles an item that did not succeed, and ends its claim even if user
-// code panics.
+// finish settles an item that did not succeed, even if user code panics.
 func (w *worker[T]) finish(claim Claim[T], result outcome) {
-	a := &attempt[T]{claim: claim, outcome: result, took: w.watch.took, worker: w.number}
-	defer w.endAttempt(a)
+	a := w.attempt(claim, result)
+	defer func() {
+		if !a.settled {
+			w.ended(a.claim.Done())
+		}
+	}()
 	w.settle(a)
+}
+
+func (w *worker[T]) attempt(claim Claim[T], result outcome) *attempt[T] {
+	return &attempt[T]{claim: claim, outcome: result, took: w.watch.took, worker: w.number}
 }

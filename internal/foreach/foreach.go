@@ -4,11 +4,9 @@ package foreach
 
 import "runtime/debug"
 
-// A Panic is the first panic of a call. [Do] panics with it.
+// A Panic is the first panic of a call, and its stack. [Do] panics with it.
 type Panic struct {
-	// Value is the value that the call panicked with.
 	Value any
-	// Stack is the stack of that panic.
 	Stack []byte
 }
 
@@ -21,35 +19,28 @@ func panicOf(value any) *Panic {
 	return &Panic{Value: value, Stack: debug.Stack()}
 }
 
-// Do calls do with 0 to n-1, in order, all of them, even if calls panic or end
-// the goroutine. Then it panics with a [Panic] if a call has panicked, or ends
-// the goroutine if a call has. A panic of the last call alone passes unchanged.
-// However many calls do so, the stack does not grow, and at most one goroutine
-// is added at a time.
+// Do calls do with 0 to n-1, in order, even if calls panic or end the goroutine.
+// Then it panics with a [Panic] if a call has panicked, or ends the goroutine if
+// a call has. A panic of the last call alone passes unchanged. The stack does not
+// grow, and at most one goroutine is added at a time.
 func Do(n int, do func(i int)) {
 	next := 0
 	defer func() {
 		if next < n {
-			goOn(next, n, do, recover())
+			l := &loop{next: next, n: n, do: do}
+			if r := recover(); r != nil {
+				l.fault = panicOf(r)
+			}
+			defer l.finish()
+			for l.next < l.n {
+				l.run()
+			}
 		}
 	}()
 	for next < n {
 		i := next
 		next++
 		do(i)
-	}
-}
-
-// goOn makes the rest of the calls after one that panicked or ended the
-// goroutine.
-func goOn(next, n int, do func(i int), panicked any) {
-	l := &loop{next: next, n: n, do: do}
-	if panicked != nil {
-		l.fault = panicOf(panicked)
-	}
-	defer l.finish()
-	for l.next < l.n {
-		l.run()
 	}
 }
 

@@ -215,7 +215,7 @@ func (p *joinPlayer) calls() map[string]func() (joinCall, bool) {
 		"Cancel of the Operator": p.callOperatorCancel,
 		"RetryNow":               p.callRetryNow,
 		"Take":                   p.callTake,
-		"TakeBatch":              p.callTakeBatch,
+		"ClaimBatch":             p.callClaimBatch,
 		"Done":                   p.callDone,
 		"PutBack":                p.callPutBack,
 		"Retry":                  p.callRetry,
@@ -591,20 +591,14 @@ func (p *joinPlayer) callTake() (joinCall, bool) {
 	return p.taken(nil, []joinEntry{{Key: key, Value: value}}, nil)
 }
 
-func (p *joinPlayer) callTakeBatch() (joinCall, bool) {
-	size := rapid.IntRange(1, 5).Draw(p.rt, "size")
-	if rapid.Bool().Draw(p.rt, "claims") {
-		claims := make([]worker.Claim[joinEntry], size)
-		n, err := p.ClaimBatch(atOnce(), claims)
-		var entries []joinEntry
-		for _, claim := range claims[:n] {
-			entries = append(entries, claim.Item)
-		}
-		return p.taken(err, entries, claims)
+func (p *joinPlayer) callClaimBatch() (joinCall, bool) {
+	claims := make([]worker.Claim[joinEntry], rapid.IntRange(1, 5).Draw(p.rt, "size"))
+	n, err := p.ClaimBatch(atOnce(), claims)
+	var entries []joinEntry
+	for _, claim := range claims[:n] {
+		entries = append(entries, claim.Item)
 	}
-	entries := make([]joinEntry, size)
-	n, err := p.TakeBatch(atOnce(), entries)
-	return p.taken(err, entries[:n], nil)
+	return p.taken(err, entries, claims)
 }
 
 // drawTaken draws a key in processing. It is no longer taken.
@@ -631,8 +625,6 @@ func (p *joinPlayer) callDone() (joinCall, bool) {
 	}
 	err := error(nil)
 	switch {
-	case t.claim == nil && rapid.Bool().Draw(p.rt, "DoneBatch"):
-		p.DoneBatch([]joinEntry{{Key: key}})
 	case t.claim == nil:
 		p.Done(key)
 	case rapid.Bool().Draw(p.rt, "DoneClaims"):

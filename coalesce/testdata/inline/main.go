@@ -8,10 +8,7 @@ import (
 )
 
 func main() {
-	c, err := coalesce.New(coalesce.Options[string, int]{Merge: func(a, b int) int { return a + b }})
-	if err != nil {
-		panic(err)
-	}
+	c := coalesce.MustNew(coalesce.Options[string, int]{Merge: func(a, b int) int { return a + b }})
 	_ = c.Put("key", 1)
 	key, value, _ := c.Take(context.Background())
 	_ = c.Retry(key, value)
