@@ -34,7 +34,9 @@ func (r *round) work(number int) {
 				done = append(done, p)
 			}
 		}
-		r.target.DoneBatch(done)
+		for _, p := range done {
+			r.target.Done(p.Key)
+		}
 	}
 }
 
@@ -44,7 +46,11 @@ func (r *round) take(dice *rand.Rand, taken []pair) (n int, err error) {
 	defer cancel()
 	r.guarded(func() {
 		if dice.IntN(2) == 0 {
-			n, err = r.target.TakeBatch(ctx, taken)
+			claims := make([]worker.Claim[pair], len(taken))
+			n, err = r.target.ClaimBatch(ctx, claims)
+			for i := range n {
+				taken[i] = claims[i].Item
+			}
 		} else if taken[0].Key, taken[0].Value, err = r.target.Take(ctx); err == nil {
 			n = 1
 		}
