@@ -471,3 +471,22 @@ func TestC14ShutdownAgainstTheDriver(t *testing.T) {
 		}
 	})
 }
+
+// The end of a delay by an operator wakes a parked consumer.
+func TestC82RetryNowWakesAConsumer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := shardq.MustNew(shardq.Options[string]{Shards: 2})
+		q.AddAfter("a", time.Hour)
+		got := make(chan string, 1)
+		go func() {
+			item, _ := q.Get()
+			got <- item
+		}()
+		synctest.Wait()
+		require.True(t, q.Inspect().Operator().RetryNow("a"))
+		synctest.Wait()
+		require.Len(t, got, 1)
+		q.Done(<-got)
+		q.ShutDown()
+	})
+}
