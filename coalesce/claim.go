@@ -7,9 +7,7 @@ import (
 	"github.com/shardq/shardq/worker"
 )
 
-// Claim is [Coalescer.Take] as a [worker.Claim], which ends once. After a shutdown
-// has begun, its Release still works. Retry and RequeueAfter then end the claim
-// and return [shardq.ErrShutDown], unless a Drain accepts retries.
+// Claim is [Coalescer.Take] as a [worker.Claim], which ends once.
 func (c *Coalescer[K, V]) Claim(ctx context.Context) (claim worker.Claim[Entry[K, V]], err error) {
 	var t taken[K, V]
 	if err = c.take(ctx, &t); err == nil {
@@ -18,9 +16,8 @@ func (c *Coalescer[K, V]) Claim(ctx context.Context) (claim worker.Claim[Entry[K
 	return claim, err
 }
 
-// ClaimBatch is [Coalescer.Claim] for up to len(dst) keys. It blocks until a key
-// is ready, claims what is ready then, and returns how many keys it claimed. If
-// dst is empty, it returns 0 at once. It makes a Coalescer a [worker.Source].
+// ClaimBatch is [Coalescer.Claim] for up to len(dst) keys. It blocks until a
+// key is ready, and makes a Coalescer a [worker.Source].
 func (c *Coalescer[K, V]) ClaimBatch(ctx context.Context, dst []worker.Claim[Entry[K, V]]) (n int, err error) {
 	if len(dst) == 1 {
 		var t taken[K, V]
@@ -63,7 +60,6 @@ type keyOwner interface {
 	ReportSuccess(ctx context.Context)
 }
 
-// An owner has the queue count and log the keys.
 type owner[K comparable, V any] struct {
 	keyOwner
 	c *Coalescer[K, V]
@@ -129,7 +125,6 @@ func (o *owner[K, V]) ReturnClaim(taken Entry[K, V], token worker.Token, how wor
 	return r.carryOut()
 }
 
-// A claimReturn returns the value of a sealed claim.
 type claimReturn[K comparable, V any] struct {
 	valueReturn[K, V]
 	how worker.Return

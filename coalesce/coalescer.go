@@ -112,8 +112,7 @@ func (c *Coalescer[K, V]) PutContext(ctx context.Context, key K, value V) error 
 
 // Take returns the next ready key with its value, and takes the key into
 // processing. The caller must call [Coalescer.Done], [Coalescer.Retry] or
-// [Coalescer.PutBack] for the key. Take blocks while nothing is ready, and
-// returns ctx.Err() or [shardq.ErrShutDown] as [shardq.Queue.GetContext] does.
+// [Coalescer.PutBack] for the key.
 func (c *Coalescer[K, V]) Take(ctx context.Context) (key K, value V, err error) {
 	var t taken[K, V]
 	err = c.take(ctx, &t)
@@ -140,8 +139,7 @@ func (c *Coalescer[K, V]) PutBack(key K, value V) error {
 }
 
 // Retry is [Coalescer.PutBack] for a value that failed: the key becomes ready
-// after the backoff of the queue's limiter, with the values that were put
-// meanwhile, unless [Options].PutEndsBackoff is set.
+// after the backoff of the queue's limiter.
 func (c *Coalescer[K, V]) Retry(key K, value V) error {
 	if c.shards.Reject(key) {
 		return shardq.ErrRejected

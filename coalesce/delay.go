@@ -15,15 +15,13 @@ type PutOptions struct {
 	// If zero, [Options].Linger counts instead. If negative, there is no delay.
 	Delay time.Duration
 	// Policy says which deadline counts if an earlier value has delayed the
-	// key, as in [shardq.AddOptions]. [shardq.KeepLatest] debounces. Without a
-	// Delay, [shardq.KeepEarliest] and [shardq.KeepNew] make the key ready.
+	// key, as in [shardq.AddOptions].
 	Policy shardq.DelayPolicy
 	// MaxWait limits how long later values can put the key off, from now. Of
 	// several limits the earliest counts. If not positive, there is none.
 	MaxWait time.Duration
 	// Priority is the least priority of the key when it is ready, as in
-	// [shardq.AddOptions]. Of values that are taken together, the highest
-	// counts. The other puts request 0.
+	// [shardq.AddOptions].
 	Priority int
 }
 
@@ -45,7 +43,6 @@ func (c *Coalescer[K, V]) PutWith(key K, value V, options PutOptions) error {
 	return p.put(forceAcquire)
 }
 
-// A filing is what a Put with options asks of the queue.
 type filing struct {
 	shard.Delay
 	lingers bool // the delay is that of Options.Linger
@@ -68,7 +65,6 @@ func (p *putter[K, V]) filing(l *line[V]) (w filing) {
 	return w
 }
 
-// fileAndUnlock is finishAndUnlock of a Put with options.
 func (p *putter[K, V]) fileAndUnlock(l *line[V]) {
 	w := p.filing(l)
 	asks, raises := true, w.Priority != 0 || l.low
@@ -98,7 +94,6 @@ func (p *putter[K, V]) fileAndUnlock(l *line[V]) {
 	p.c.shards.FileTo(p.key, p.route(), w.Delay)
 }
 
-// changesNoLinger reports whether a key that lingers goes on as it did.
 func (w filing) changesNoLinger() bool {
 	return w.lingers && w.Duration > 0 && w.MaxWait <= 0 &&
 		(w.Policy == shard.KeepEarliest || w.Policy == shard.KeepOld)

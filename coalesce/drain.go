@@ -104,9 +104,8 @@ type DrainError[K comparable, V any] struct {
 	entries   []Entry[K, V]
 }
 
-// Left takes the pending values out of the Coalescer and returns them. A key has
-// several values, in their order, if no call has merged them. Each call returns
-// the same slice. Left waits for all Puts in progress.
+// Left takes the pending values out of the Coalescer and returns them. It waits
+// for all Puts in progress.
 func (e *DrainError[K, V]) Left() []Entry[K, V] {
 	e.once.Do(func() {
 		<-e.coalescer.ending.queueClosed // no Put is in progress any more
@@ -261,9 +260,7 @@ var endedContext = func() context.Context {
 }()
 
 // ShutDown shuts the coalescer down: later puts return [shardq.ErrShutDown],
-// delayed keys become ready at once, and pending values are still handed out. A
-// Take that finds nothing ready returns shardq.ErrShutDown. ShutDown waits for
-// no other call, and ends the wait of every Drain.
+// and pending values are still handed out.
 func (c *Coalescer[K, V]) ShutDown() {
 	c.ending.mu.Lock()
 	c.ending.shutDowns++

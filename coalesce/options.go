@@ -37,8 +37,7 @@ type Options[K comparable, V any] struct {
 	Weight func(V) int
 
 	// PutEndsBackoff makes a key ready at once if a value is put for it during
-	// its backoff, or was put between its Take and its Retry. If false, these
-	// values are merged, and the key stays delayed.
+	// its backoff, or was put between its Take and its Retry.
 	PutEndsBackoff bool
 
 	// Readable allows [Coalescer.Peek] and [Coalescer.Range], which panic

@@ -6,10 +6,8 @@ import (
 	"github.com/shardq/shardq/shard"
 )
 
-// Peek returns the value of key that no worker has processed yet, and reports
-// whether there is one: the Merge of the value that a worker has, if one has,
-// and of the pending values. The caller must not modify it, because a worker
-// may share it. Peek panics without [Options].Readable.
+// Peek returns the value of key that no worker has processed yet. The caller
+// must not modify it. Peek panics without [Options].Readable.
 func (c *Coalescer[K, V]) Peek(key K) (value V, ok bool) {
 	c.mustBeReadable("Peek")
 	s := c.stripeOf(key)
@@ -27,9 +25,7 @@ func (c *Coalescer[K, V]) Peek(key K) (value V, ok bool) {
 	return value, len(parts) > 0
 }
 
-// Range returns an iterator over all keys that have a value as
-// [Coalescer.Peek] returns it, in any order, and perhaps keys that come or go
-// meanwhile.
+// Range returns an iterator over all keys that have a value, in any order.
 func (c *Coalescer[K, V]) Range() iter.Seq2[K, V] {
 	c.mustBeReadable("Range")
 	return func(yield func(K, V) bool) {
@@ -80,7 +76,6 @@ func (s *stripe[K, V]) keysWithValues() (keys []K) {
 	return keys
 }
 
-// land forgets the value of a processing that is about to end.
 func (c *Coalescer[K, V]) land(key K) {
 	if c.options.Readable {
 		s := c.stripeOf(key)

@@ -233,7 +233,6 @@ func (c *Coalescer[K, V]) leave(s *stripe[K, V]) {
 	c.leaveAndUnlock(s)
 }
 
-// leaveAndUnlock ends an admitted call, and releases the lock.
 func (c *Coalescer[K, V]) leaveAndUnlock(s *stripe[K, V]) {
 	s.admitted--
 	last := s.closed && s.admitted == 0

@@ -92,7 +92,6 @@ func (c *Coalescer[K, V]) restoreLocked(s *stripe[K, V], key K, value V, weight 
 	return l, isNew
 }
 
-// requeue makes the key ready after its delay, or at its Done.
 func (r *valueReturn[K, V]) requeue() {
 	defer r.leave()
 	shards, inProcessing := r.c.shards, false
@@ -106,7 +105,6 @@ func (r *valueReturn[K, V]) requeue() {
 	}
 }
 
-// policy chooses between the delay and that of newer values.
 func (r *valueReturn[K, V]) policy() shard.DelayPolicy {
 	switch {
 	case r.c.options.PutEndsBackoff:

@@ -197,7 +197,6 @@ func (c *Coalescer[K, V]) makeBatchReady(keys []K, handles []shard.Handle) {
 	c.shards.DoneBatchAt(keys, handles)
 }
 
-// A keyBuffer is for the keys of a batch.
 type keyBuffer[K comparable] struct {
 	keys       []K
 	handles    []shard.Handle

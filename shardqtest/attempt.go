@@ -89,7 +89,6 @@ func (r *record[T]) end(now time.Time) []Attempt[T] {
 	return r.attempts
 }
 
-// wrap makes the handler and the hooks write the record.
 func (r *record[T]) wrap(o *worker.Options[T]) {
 	switch {
 	case len(o.Use) > 0: // middleware may change the error

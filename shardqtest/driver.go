@@ -181,7 +181,6 @@ func (d *Driver[T]) AdvanceToNext() (passed time.Duration, ok bool) {
 	return passed, false
 }
 
-// next returns the time until the next deadline, token or end of a pause.
 func (d *Driver[T]) next() (time.Duration, bool) {
 	s := d.queue.Stats()
 	next := s.NextDue
@@ -239,7 +238,6 @@ func (d *Driver[T]) claimable() bool {
 	return false
 }
 
-// checkClock returns an error unless the Driver moves the queue's clock.
 func (d *Driver[T]) checkClock() (err error) {
 	if d.fake != nil {
 		if its := d.queue.Inspect().Snapshot(0).Time; !its.Equal(d.fake.Now()) {
@@ -276,7 +274,6 @@ func (d *Driver[T]) pass(duration time.Duration) {
 	synctest.Wait()
 }
 
-// A source has the methods that a pool looks for in a queue or a coalescer.
 type source[T any] interface {
 	worker.Source[T]
 	shardq.Inspector

@@ -90,7 +90,6 @@ func named(state stats.State) string {
 
 const longestList = 10 // of each state in a message
 
-// contents writes the numbers of items in a queue, and some of each state.
 func contents(queue shardq.Inspector) string {
 	found := queue.Inspect().Snapshot(longestList)
 	var text strings.Builder
@@ -124,7 +123,6 @@ func contents(queue shardq.Inspector) string {
 	return text.String()
 }
 
-// obstacles says what keeps ready items from being handed out.
 func obstacles(queue shardq.Inspector, found shardq.Snapshot[any]) (all []string) {
 	switch {
 	case found.Stats.Paused:
@@ -169,5 +167,4 @@ func details(item stats.Item[any], now time.Time) string {
 	return " (" + strings.Join(parts, ", ") + ")"
 }
 
-// written writes an item, or the beginning of a long one.
 func written(item any) string { return keytext.Of(item, 100).String() }

@@ -139,7 +139,6 @@ func (l *Line) add(reply func(context.Context, int) error) *Line {
 	return l
 }
 
-// next counts an attempt, and returns nil if the line does not describe it.
 func (l *Line) next() (reply func(context.Context, int) error, attempt int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -53,8 +53,7 @@ func (h Histogram) AtMost(bound time.Duration) (n uint64) {
 }
 
 // Quantile returns the q-quantile of the durations, for q from 0 to 1: the
-// upper bound of the bucket that it lies in. It returns [math.MaxInt64] for the
-// last bucket, and 0 if the histogram is empty.
+// upper bound of its bucket.
 func (h Histogram) Quantile(q float64) time.Duration {
 	if !(q >= 0) { // or NaN
 		q = 0
@@ -91,7 +90,6 @@ func (h Histogram) written(q float64) string {
 	return "> " + bucketBounds[len(bucketBounds)-2].String()
 }
 
-// known returns a quantile, or nil if it is beyond the last bound.
 func (h Histogram) known(q float64) *time.Duration {
 	if d := h.Quantile(q); d != math.MaxInt64 {
 		return &d
@@ -111,9 +109,8 @@ type bucketJSON struct {
 	Count  uint64
 }
 
-// MarshalJSON writes an object with Count, Sum, Mean, the quantiles P50, P90
-// and P99, and the Buckets that are not empty, each with AtMost and Count.
-// Durations are in nanoseconds. A quantile in the last bucket is null.
+// MarshalJSON writes an object with the count, the sum, the mean, quantiles and
+// buckets.
 func (h Histogram) MarshalJSON() ([]byte, error) {
 	written := histogramJSON{h.Count, h.Sum, h.Mean(), h.known(0.5), h.known(0.9), h.known(0.99), []bucketJSON{}}
 	for bound, n := range h.Buckets() {
@@ -143,7 +140,6 @@ const (
 	perDoubling               = 8
 )
 
-// bucketBounds has the greatest duration of each bucket.
 var bucketBounds = makeBounds() // len is checked by a test
 
 func makeBounds() (bounds []time.Duration) {

@@ -8,8 +8,7 @@ import (
 )
 
 // An Inspector is a queue of items of any type, as a page, an exporter or a log
-// sees it. A queue and a coalescer are Inspectors. All methods are safe for
-// concurrent use, and work after a shutdown.
+// sees it.
 type Inspector interface {
 	Name() string
 	Stats() Stats
@@ -27,15 +26,12 @@ type Inspection interface {
 	Lookup(item any) (found Item[any], ok bool)
 	RecentFailures(limit int) (failed, discarded []Failure[any])
 	// MostRetried returns the items with the most failures since they were last
-	// forgotten. It visits all histories of the limiter, and is empty if that is
-	// no [limiter.Census].
+	// forgotten.
 	MostRetried(limit int) []limiter.Failed[any]
 	// GroupAttempts returns the groups with the most attempts of workers: see
 	// [GroupAttempts]. It is empty without metrics or groups.
 	GroupAttempts(limit int) []GroupAttempts
-	// TimeLeft returns how much time is left of the delays that are running, to
-	// the tick. Of more than 65,536 delayed items in a shard it reads about
-	// that many, and scales them.
+	// TimeLeft returns how much time is left of the delays that are running.
 	TimeLeft() Histogram
 	Operator() Operator // nil if the Inspector only reads
 }
@@ -44,8 +40,7 @@ type Inspection interface {
 // another type than the queue's changes nothing.
 type Operator interface {
 	// RetryNow makes a delayed item ready at once, or dirty if it is in
-	// processing, as the end of the delay does. It reports false if no delay of
-	// the item was running. The limiter's history of the item stays.
+	// processing. It reports false if no delay was running.
 	RetryNow(item any) bool
 	// Cancel also drops the pending value of a coalescer.
 	Cancel(item any) Canceled
@@ -59,10 +54,9 @@ type Operator interface {
 type Snapshot[T comparable] struct {
 	Time  time.Time // by the queue's clock
 	Stats Stats
-	// Processing, Ready and Delayed are some of the items in each state. Those
-	// that have been in it longest come first, and of the delayed ones the next
-	// to expire. Without groups, they are the next 256 ready items of each
-	// shard: with priorities, the longest may be behind those.
+	// Processing, Ready and Delayed are some of the items in each state, those
+	// that have been in it longest first, and of the delayed ones the next to
+	// expire.
 	Processing, Ready, Delayed []Item[T]
 }
 
@@ -90,7 +84,6 @@ type Configuration struct {
 	// priority queue, as those of package kubernetes do.
 	Controller     bool
 	Limiter, Clock string // their types
-	// Created is the real time at which the queue was made, whatever its clock
-	// says. Its counters started then.
+	// Created is the real time at which the queue was made.
 	Created time.Time
 }

@@ -18,7 +18,6 @@ const (
 // String returns the name of the state in lower case.
 func (s State) String() string { return nameOf("State", s, "ready", "processing", "delayed") }
 
-// nameOf returns the name of a value that counts from 1.
 func nameOf[E ~uint8](kind string, value E, names ...string) string {
 	if i := int(value) - 1; i >= 0 && i < len(names) {
 		return names[i]
@@ -36,12 +35,9 @@ type Item[T comparable] struct {
 	// Since is when the item came into its state, to the tick. It is zero if
 	// the queue keeps no ages.
 	Since time.Time
-	// Deadline is when the item's delay expires, or zero if none is running. An
-	// item that is ready or in processing may have a delay as well.
+	// Deadline is when the item's delay expires, or zero if none is running.
 	Deadline time.Time
-	// Priority is the priority of the item's next run, as far as it is known. A
-	// ready item with a delay shows the priority with which it is ready. An
-	// item in processing that is not dirty shows 0.
+	// Priority is the priority of the item's next run, as far as it is known.
 	Priority int
 	// Attempts is how often the item was requeued since it was last forgotten,
 	// according to the queue's limiter.
@@ -61,9 +57,8 @@ func (i Item[T]) Any() Item[any] {
 	}
 }
 
-// An Add tells that an item is in line for a run: it was added, or its delay
-// has expired, or its priority was raised. If Canceled is set, the item has
-// left the line.
+// An Add tells that an item is in line for a run or, if Canceled is set, that
+// it has left the line.
 type Add[T comparable] struct {
 	Item     T
 	Priority int  // of the run to come

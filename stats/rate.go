@@ -34,9 +34,8 @@ type GroupPolicy struct {
 	// Weight is how many items the group hands out in its turn, at most
 	// 1,048,576. If zero or negative, it is 1.
 	Weight int
-	// Limit limits the items of the group that are in processing at once, in
-	// the whole queue. A group that reaches it ends its turn. If zero or
-	// negative, there is no limit.
+	// Limit limits the items of the group that are in processing at once. If
+	// zero or negative, there is no limit.
 	Limit int
 	// Rate limits how many items of the group are handed out in a time, in the
 	// whole queue.

@@ -10,10 +10,8 @@ const (
 	recorderPages = 50 // that the buckets need; a test compares it
 )
 
-// A Recorder counts durations for a [Histogram]. It allocates only the buckets
-// that are used, a few dozen as a rule. The zero Recorder is empty and ready to
-// use. It must not be copied after first use, and is not safe for concurrent
-// use.
+// A Recorder counts durations for a [Histogram]. It must not be copied after
+// first use, and is not safe for concurrent use.
 type Recorder struct {
 	zeros uint64 // most durations, with a coarse clock
 	sum   uint64

@@ -13,12 +13,10 @@ type Stats struct {
 	Delayed    int // items whose delay is running, also if ready or in processing
 	Processing int // items in processing: handed out, and not Done
 	// Held is the number of distinct items that the queue holds, in any state.
-	// Those that are neither ready nor in processing are delayed.
 	Held   int
 	Groups int // the number of groups that have items
-	// Throttled is the number of groups whose ready items are not handed out,
-	// because the group is at its limit, waits for its rate, or is paused.
-	// ThrottledByRate and ThrottledByPause are parts of that number.
+	// Throttled is the number of groups whose ready items are not handed out.
+	// The others are parts of that number.
 	Throttled, ThrottledByRate, ThrottledByPause int
 	Paused                                       bool // the queue is paused
 	Rate                                         Rate // of the queue
@@ -41,8 +39,7 @@ type Stats struct {
 	// for good. It does not count those that the end of the queue left undone.
 	Discarded uint64
 	// Outages counts the outages: five failed attempts of workers or more, with
-	// no success between them. Permanent errors do not count. OutageFailures is
-	// the number of failures of the outage that lasts, and otherwise 0.
+	// no success between them.
 	Outages        uint64
 	OutageFailures int
 	Capacity       int // the greatest number of items, or 0 if there is no limit
@@ -53,18 +50,15 @@ type Stats struct {
 	Workers      int // workers of pools
 	ShuttingDown bool
 	// NextDue is when the next delay expires, to the tick, or zero if no delay
-	// is running. It may be too early if that delay was canceled or put off, or
-	// while windows are open.
+	// is running. It may be too early.
 	NextDue time.Time
 	Closed  bool // no item is handed out now: the queue is paused or at its rate
-	// NextToken is the earliest moment at which the queue or a throttled group
-	// gets a token of its rate, or at which the pause of a group ends. It may
-	// be too early. It is zero if no ready item waits for that.
+	// NextToken is the earliest moment at which a token of a rate comes, or a
+	// pause ends. It may be too early.
 	NextToken time.Time
 	PerShard  []Shard // by the number of the shard
 	// Priorities counts the ready items of each priority that has some, the
-	// highest first. It is nil while all items have the priority 0, and while a
-	// shard has more than 256 priorities, counted for each group alone.
+	// highest first.
 	Priorities []Priority
 	Metrics    *Metrics // nil unless the queue is asked for them
 	Values     *Values  // of a coalescer, or else nil
@@ -86,9 +80,7 @@ func thousands(n uint64) string {
 	return text
 }
 
-// Skew returns the adds of the busiest shard divided by the mean of all shards:
-// 1 if all are alike, and the number of shards if one had all adds. It is 0 if
-// nothing was added.
+// Skew returns the adds of the busiest shard divided by the mean of all shards.
 func (s *Stats) Skew() float64 {
 	busiest := uint64(0)
 	for i := range s.PerShard {
@@ -107,10 +99,8 @@ type Shard struct {
 	// or in processing as well.
 	Ready, Processing, Delayed, Held int
 	Added                            uint64 // adds that asked for a run
-	// OldestReady is how long the first ready item, of the highest priority,
-	// has been ready, to the tick. With groups, it is the longest of at most 64
-	// groups. OldestProcessing is that of the items in processing. They are 0
-	// if there is none, or the queue keeps no ages.
+	// OldestReady is how long the first ready item has been ready, to the tick,
+	// and OldestProcessing is that of the items in processing.
 	OldestReady, OldestProcessing time.Duration
 }
 
@@ -133,9 +123,7 @@ type Group struct {
 	// Reason says why.
 	Throttled bool
 	Reason    Throttling
-	// Oldest is when its first ready item, of the highest priority, became
-	// ready, to the tick. It is zero if nothing is ready, or the queue keeps no
-	// ages.
+	// Oldest is when its first ready item became ready, to the tick, or zero.
 	Oldest time.Time
 	Shard  int // the number of its shard
 }
@@ -150,25 +138,21 @@ type Metrics struct {
 	// Depth is the number of ready and of dirty items. A dirty item becomes
 	// ready at its Done.
 	Depth, Dirty int
-	// Retries counts the adds that named a delay or asked the limiter for one,
-	// whatever the delay was. Backoffs counts those that asked the limiter,
-	// because work had failed. Neither changes after a shutdown has begun.
+	// Retries counts the adds that named a delay or asked the limiter for one.
+	// Backoffs counts those that asked the limiter.
 	Retries, Backoffs uint64
-	// QueueDuration is how long items waited to be handed out. It starts with
-	// the first add that the run serves, so it includes the time that the item
-	// was in processing before.
+	// QueueDuration is how long items waited to be handed out, from the first
+	// add that the run serves.
 	QueueDuration Histogram
 	WorkDuration  Histogram // how long items were in processing, until their Done
 	// Delay is how long the positive delays were that were asked for. Each call
 	// counts, also if the item was delayed already.
 	Delay Histogram
 	// Unfinished is how long the items in processing have been so, added
-	// together. LongestRunning is the time of the longest. After a shutdown has
-	// begun, neither changes any more, as in client-go.
+	// together. LongestRunning is the time of the longest.
 	Unfinished, LongestRunning time.Duration
 	// Attempts has how long the attempts of a worker.Pool took, by their
-	// results, in real time. An item of a batch has the duration of the whole
-	// batch.
+	// results, in real time.
 	Attempts Attempts
 }
 
@@ -176,12 +160,10 @@ type Metrics struct {
 type Values struct {
 	Keys int // with a pending value
 	// Lingering is the number of keys that wait for more values, because of
-	// Options.Linger. Keys whose wait has ended, and that no Take has returned
-	// yet, may count too if the queue has other delays.
+	// Options.Linger.
 	Lingering int
-	// Weight is the total weight of the pending values. It equals Keys unless
-	// the coalescer weighs its values. Capacity is the greatest weight that
-	// TryPut and PutContext allow, or 0 if there is no limit.
+	// Weight is the total weight of the pending values. Capacity is the
+	// greatest weight that TryPut and PutContext allow, or 0.
 	Weight, Capacity int
 	// Put counts the values that were accepted, and Merged those of them whose
 	// key had a pending value.

@@ -23,8 +23,7 @@ func (a Attempt[T]) Priority() int { return a.Claim.Priority }
 // Queue returns the name of the queue, or of another source.
 func (a Attempt[T]) Queue() string { return nameOf(a.Claim.owner, a.queue) }
 
-// Group returns the item's group, or "" if the queue has no groups, or the claim
-// has ended.
+// Group returns the item's group, or "".
 func (a Attempt[T]) Group() string {
 	if describer, is := a.Claim.owner.(Describer); is {
 		return describer.ClaimGroup(a.Claim.token)
@@ -32,8 +31,7 @@ func (a Attempt[T]) Group() string {
 	return ""
 }
 
-// Waited returns how long the item was ready before it was claimed, or 0 if the
-// queue keeps no ages, or the claim has ended.
+// Waited returns how long the item was ready before it was claimed, or 0.
 func (a Attempt[T]) Waited() time.Duration {
 	if describer, is := a.Claim.owner.(Describer); is {
 		return describer.ClaimWaited(a.Claim.token)
@@ -176,7 +174,6 @@ func interruptedBy(ctx context.Context, err error) (cause error) {
 	return nil
 }
 
-// An interruption is the outcome of a handler that ended with its context.
 type interruption struct{ error }
 
 // interrupted makes the item run again with its failures unchanged, unless it was

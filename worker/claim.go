@@ -131,8 +131,7 @@ func (c Claim[T]) Return(how Return) error {
 // Valid reports whether the claim has not ended.
 func (c Claim[T]) Valid() bool { return c.owner != nil && c.owner.ClaimValid(c.token) }
 
-// Failures returns how often the item has failed since its failures were last
-// forgotten, according to the limiter. It does not count the present attempt.
+// Failures returns how often the item has failed, without the present attempt.
 func (c Claim[T]) Failures() int {
 	if c.owner == nil {
 		return 0

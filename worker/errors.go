@@ -37,8 +37,7 @@ type requeue time.Duration
 func (r requeue) Error() string { return fmt.Sprintf("worker: requeue after %v", time.Duration(r)) }
 
 // Permanent returns an error by which a handler has the item discarded at once.
-// It wraps err, may be wrapped, and overrules all errors that are joined with
-// it. Permanent(nil) is nil: success.
+// Permanent(nil) is nil.
 func Permanent(err error) error {
 	if err == nil {
 		return nil

@@ -54,7 +54,6 @@ func outcomeOfPanic(recovered any) outcome {
 	return outcome{err: fault, panicked: fault}
 }
 
-// An attempt is a claim with its outcome.
 type attempt[T any] struct {
 	claim Claim[T]
 	outcome
@@ -129,7 +128,6 @@ func (p *Pool[T]) reasonToDiscard(a *attempt[T]) Reason {
 	return ReasonNone
 }
 
-// succeeded reports the first success after a failure, before the claim ends.
 func (p *Pool[T]) succeeded(claim *Claim[T]) {
 	if !p.failing.CompareAndSwap(true, false) {
 		return

@@ -40,7 +40,6 @@ func Floor(keys int) workload.Engine {
 	return workload.Engine{Name: "floor", Shards: shards, New: func() workload.Queue { return floor.New(shards, keys) }}
 }
 
-// claims returns the engine of queues whose consumers use claims.
 func claims(name string, shards, batch int) workload.Engine {
 	return workload.Engine{Name: name, Shards: shards, New: func() workload.Queue {
 		q := newQueue(shards)

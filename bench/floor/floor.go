@@ -97,7 +97,6 @@ func (q *Queue) Get() (key string, shutdown bool) {
 	}
 }
 
-// take goes through the ready bits, from the turn's row on.
 func (q *Queue) take(start int) (key string, ok bool) {
 	for i := range q.ready {
 		row := (start/rowBits + i) % len(q.ready)
@@ -186,7 +185,6 @@ func (q *Queue) AddAfter(key string, delay time.Duration) {
 	}
 }
 
-// arm sets the timer if it is due later.
 func (q *Queue) arm(due int64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -202,7 +200,6 @@ func (q *Queue) arm(due int64) {
 	}
 }
 
-// expire makes expired keys ready, and sets the timer to the next tick.
 func (q *Queue) expire() {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -220,8 +220,6 @@ func (d *delayed[T]) run(add func(T)) {
 	}
 }
 
-// arm sends to due at the earliest deadline, if there is one. It returns a
-// function that cancels that.
 func (d *delayed[T]) arm(due chan<- struct{}) (stop func() bool) {
 	if d.heap.Len() == 0 {
 		return func() bool { return true }
@@ -271,7 +269,6 @@ type delayedItem[T comparable] struct {
 	position int // in the heap
 }
 
-// deadlineHeap is for container/heap, with the earliest deadline first.
 type deadlineHeap[T comparable] []*delayedItem[T]
 
 func (h deadlineHeap[T]) Len() int           { return len(h) }

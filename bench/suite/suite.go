@@ -80,8 +80,6 @@ func Count(n int) string {
 	return fmt.Sprint(n)
 }
 
-// cycle is Add, Get and Done in one goroutine, of a key that is alone in the
-// queue, or beside all others.
 func cycle(keys int, beside bool) Benchmark {
 	ready := 0
 	if beside {
@@ -164,7 +162,6 @@ func report(b *testing.B, t workload.Traffic) {
 	b.ReportMetric(t.DeduplicatedPerItem(), "deduplicated/item")
 }
 
-// addAfter moves a delayed key to an earlier deadline, beside delayed others.
 func addAfter(delayed int) Benchmark {
 	return Benchmark{
 		Name: "AddAfter/delayed=" + Count(delayed), Metric: "ns/op", Keys: delayed, N: 1_000_000, Delays: true,
@@ -179,8 +176,6 @@ func addAfter(delayed int) Benchmark {
 	}
 }
 
-// delayedCycle is AddAfter, expiry, Get and Done of items whose delays are
-// spread over 100 ms. One operation is all items.
 func delayedCycle(items int) Benchmark {
 	return Benchmark{
 		Name: "DelayedCycle/items=" + Count(items), Metric: "ns/item", Keys: items, N: 1, Delays: true,
@@ -214,7 +209,6 @@ func lateness() Benchmark {
 	}
 }
 
-// memory is the heap of ready and of delayed items, beside their keys.
 func memory(items int) Benchmark {
 	return Benchmark{
 		Name: "Memory/items=" + Count(items), Metric: "B/ready-item", Keys: items, N: 1, Delays: true,
@@ -230,7 +224,6 @@ func memory(items int) Benchmark {
 	}
 }
 
-// order is how many older items a Get passes over, with 8 consumers.
 func order(backlog int) Benchmark {
 	const items = 200_000
 	return Benchmark{

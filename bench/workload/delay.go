@@ -28,7 +28,6 @@ func (p *DelayedKeys) Reschedule(calls int) {
 	}
 }
 
-// delayOf spreads the delays of the positions over a thousand hours.
 func delayOf(position, round int) time.Duration {
 	const (
 		farOff  = 1000 * time.Hour
@@ -38,8 +37,7 @@ func delayOf(position, round int) time.Duration {
 	return farOff + time.Duration(uint64(farOff)/(1<<32)*uint64(share)) - time.Duration(round)*time.Second
 }
 
-// DelayedCycle takes each key through AddAfter, its expiry, Get and Done. It
-// returns the time until all are done, and shuts the queue down.
+// DelayedCycle takes each key through AddAfter, its expiry, Get and Done.
 func DelayedCycle(q DelayingQueue, keys []string, delays []time.Duration, workers int) time.Duration {
 	var running, left sync.WaitGroup
 	left.Add(len(keys))

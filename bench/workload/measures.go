@@ -64,7 +64,6 @@ func OrderOf(q Queue, keys []string, backlog, consumers int) (out []int) {
 	return out
 }
 
-// A rankTree counts the numbers below another one: a Fenwick tree.
 type rankTree []int
 
 func (t rankTree) insert(number int) {

@@ -73,7 +73,6 @@ func Closed(q Queue, keys []string, load Load) Traffic {
 	return r.consume(batchSize, func(done []string) { free <- [batchSize]string(done) })
 }
 
-// A run is a load in progress.
 type run struct {
 	queue Queue
 	load  Load
@@ -108,7 +107,6 @@ func newRun(q Queue, load Load) *run {
 	return r
 }
 
-// consume starts the consumers, which pass full batches on, and waits.
 func (r *run) consume(batch int, pass func(done []string)) Traffic {
 	for range r.load.Consumers {
 		r.workers.Go(func() {

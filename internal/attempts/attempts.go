@@ -22,7 +22,6 @@ type Recorder struct {
 	groups groups
 }
 
-// A lane counts the attempts of some workers.
 type lane struct {
 	mu        sync.Mutex // a leaf
 	durations [stats.Results]stats.Recorder

@@ -72,7 +72,6 @@ func (s *stripe) placeFor(group string) (place int) {
 	return place
 }
 
-// lowest returns the place of the group with the lowest estimate.
 func (s *stripe) lowest() (lowest int) {
 	for i := range s.counts {
 		if estimate(&s.counts[i]) < estimate(&s.counts[lowest]) {
@@ -82,7 +81,6 @@ func (s *stripe) lowest() (lowest int) {
 	return lowest
 }
 
-// estimate returns the greatest number of attempts that a group may have had.
 func estimate(g *stats.GroupAttempts) uint64 { return g.Total() + g.Missed }
 
 // Groups returns at most limit groups, those with the most counted attempts,

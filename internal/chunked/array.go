@@ -149,10 +149,8 @@ func (a *Array[E]) Drop(c int) {
 	a.trim()
 }
 
-// Clear zeroes the cells of chunk c.
 func (a *Array[E]) Clear(c int) { clear(a.chunks[c]) }
 
-// Cells returns the number of cells that have memory.
 func (a *Array[E]) Cells() int {
 	n := 0
 	if a.spare != nil {

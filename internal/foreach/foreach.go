@@ -44,14 +44,12 @@ func Do(n int, do func(i int)) {
 	}
 }
 
-// A loop is a Do in which a call has not returned.
 type loop struct {
 	next, n int
 	do      func(i int)
 	fault   *Panic // the first
 }
 
-// run makes calls until one panics.
 func (l *loop) run() {
 	returned := false
 	defer func() {

@@ -40,7 +40,6 @@ func Of(item any, most int) (text Text) {
 	return Text{Cut(w.kept.String(), most), w.length}
 }
 
-// A writer keeps the beginning of the text, and counts the length of all of it.
 type writer struct {
 	kept         strings.Builder
 	length, most int
@@ -81,7 +80,6 @@ func (w *writer) write(v reflect.Value) {
 	}
 }
 
-// writeParts writes at most that many of n parts, and the number of the others.
 func (w *writer) writeParts(brackets string, n, most int, part func(int) reflect.Value) {
 	w.add(brackets[:1])
 	for i := range n {

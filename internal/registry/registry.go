@@ -72,7 +72,6 @@ func (r *Registry) Add(rows ...*Row) error {
 	return err
 }
 
-// complete reads the configuration of the queue and validates the row.
 func (row *Row) complete() error {
 	switch {
 	case row.Queue == nil:

@@ -11,7 +11,6 @@ import (
 
 var Numbers = slices.Concat(ofWorkqueues, ofQueues, counts, ofCoalescers)
 
-// ofWorkqueues are the numbers that client-go has too.
 var ofWorkqueues = []Number{
 	items("workqueue.depth", "Items that are ready or dirty",
 		func(s *shardq.Stats) int { return s.Metrics.Depth }),
@@ -31,7 +30,6 @@ var ofWorkqueues = []Number{
 		func(s *shardq.Stats) uint64 { return s.Metrics.Retries }),
 }
 
-// ofQueues describe the current state.
 var ofQueues = []Number{
 	items("shardq.ready.items", "Items that are ready",
 		func(s *shardq.Stats) int { return s.Ready }),
@@ -84,7 +82,6 @@ var ofQueues = []Number{
 		func(s *shardq.Stats) int { return s.OutageFailures }),
 }
 
-// counts are the numbers of past events.
 var counts = []Number{
 	total("shardq.deduplicated.adds", "{add}", "Adds that were deduplicated, because their item was ready or dirty already",
 		func(s *shardq.Stats) uint64 { return s.Deduplicated }),

@@ -21,7 +21,6 @@ const (
 	maxForm        = 1 << 16 // bytes of a request
 )
 
-// A refusal is an error with the status of its answer.
 type refusal struct {
 	error
 	status int
@@ -31,7 +30,6 @@ func refuse(status int, format string, arguments ...any) error {
 	return refusal{fmt.Errorf(format, arguments...), status}
 }
 
-// A target is what an action changes. It also collects what to log.
 type target struct {
 	*reader
 	form   url.Values
@@ -56,7 +54,6 @@ var actions = map[string]func(*target) error{
 	"resize":       (*target).resize,
 }
 
-// act answers a request for an action by a client that may read the page.
 func (h *handler) act(w http.ResponseWriter, r *http.Request) {
 	t := &target{}
 	err := h.perform(t, w, r)
@@ -129,7 +126,6 @@ func (h *handler) caught(function string, then func()) {
 
 func (t *target) log(name string, value any) { t.logged = append(t.logged, slog.Any(name, value)) }
 
-// back returns the query of the page that had the form, with as many rows.
 func (t *target) back(r *http.Request) string {
 	page := queueReport{ID: t.id}
 	page.asked, _ = number("rows", r.URL.Query().Get("rows"), 1, t.handler.options.MaxRows)
@@ -154,8 +150,6 @@ func onQueue(do func(stats.Operator)) func(*target) error {
 	}
 }
 
-// onItem returns an action on the item of the form, refused if do reports
-// false.
 func onItem(do func(stats.Operator, any) bool, otherwise string) func(*target) error {
 	return func(t *target) error {
 		queue := t.operator()

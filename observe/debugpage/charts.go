@@ -154,7 +154,6 @@ func (h histogram) quantile(q any) string {
 	return orNone(h.Count > 0, orNone(q != nil, formatValue(asDuration, q), "> "+longestBound), unknown)
 }
 
-// A point is a number beside a chart. Part is its name in the script.
 type point struct{ Title, Part, Text string }
 
 func (h histogram) Points() []point {

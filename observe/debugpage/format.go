@@ -69,7 +69,6 @@ func formatRatio(ratio float64) string {
 	return fmt.Sprintf("%d.%d", tenths/10, tenths%10)
 }
 
-// formatDecimal formats a number with three digits, or all before the point.
 func formatDecimal(number float64) string {
 	if number >= 100 {
 		return formatCount(uint64(math.Round(number)))
@@ -78,7 +77,6 @@ func formatDecimal(number float64) string {
 	return strconv.FormatFloat(rounded, 'f', -1, 64)
 }
 
-// formatBrief formats a count in a few characters: 1,234,567 or 10 G.
 func formatBrief[N int | int64 | uint64](n N) string {
 	if n < 10_000_000 {
 		return formatCount(n)
@@ -86,12 +84,10 @@ func formatBrief[N int | int64 | uint64](n N) string {
 	return scaled(uint64(n), 1_000_000, " M", " G", " T", " P", " E")
 }
 
-// formatShort formats a count in at most four characters, if it can: 12k, 1.2M.
 func formatShort(n uint64) string {
 	return orNone(n < 1000, formatCount(n), scaled(n, 1000, "k", "M", "G"))
 }
 
-// scaled formats n in the first of the units that leaves less than a thousand.
 func scaled(n, unit uint64, names ...string) string {
 	for ; n/unit >= 1000 && len(names) > 1; names = names[1:] {
 		unit *= 1000
@@ -101,7 +97,6 @@ func scaled(n, unit uint64, names ...string) string {
 
 const maxKeyBytes = 200 // that are shown
 
-// A shownKey is a key as it is shown: short, printable, and on one line.
 type shownKey struct {
 	Text      string
 	KeyLength int // in bytes if the text was cut, and otherwise 0
@@ -143,7 +138,6 @@ func (rd *reader) group(group string) shownKey {
 	return redact(rd.handler.options.RedactGroup, rd.name, group)
 }
 
-// redact returns what a user's function makes of a value, or that it panicked.
 func redact[V any](with func(queue string, value V) string, queue string, value V) (shown shownKey) {
 	if with == nil {
 		return showItem(value)

@@ -44,9 +44,8 @@ type Options struct {
 	// PollEvery is the interval at which an open and visible page polls.
 	// Defaults to [DefaultPollEvery].
 	PollEvery time.Duration
-	// RedactKey returns the text to show in place of an item, a T of the queue
-	// with the name. In a search, the queue may not hold the item. If nil, the
-	// page shows the item itself: see docs/guide/debugpage.md.
+	// RedactKey returns the text to show in place of an item. If nil, the page
+	// shows the item itself: see docs/guide/debugpage.md.
 	RedactKey func(queue string, item any) string
 	// RedactGroup returns the text to show in place of the name of a group.
 	RedactGroup func(queue, group string) string

@@ -142,7 +142,6 @@ func (v *queueView) Others() []figure {
 	return slices.DeleteFunc(v.Now(), func(f figure) bool { return slices.Contains(top, f.Field) })
 }
 
-// address returns the query of this page, with another value of a parameter.
 func (q query) address(name, value string) string {
 	values := url.Values{}
 	set := func(is bool, name, value string) {

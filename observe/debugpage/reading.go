@@ -65,7 +65,6 @@ func (r *reading) values() entry {
 	}
 }
 
-// A figure is a number of a queue on the page. Limit follows its Text.
 type figure struct {
 	heading
 	Meaning, Text, Limit string
@@ -137,7 +136,6 @@ func configuration(c stats.Configuration) entry {
 	}
 }
 
-// Configured returns the configuration, with the capacity of a Coalescer.
 func (q queueReport) Configured() []fact {
 	c, of := q.Detail.options, ""
 	if capacity, is := q.Values["capacity"].(int); is {

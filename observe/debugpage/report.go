@@ -101,7 +101,6 @@ type reader struct {
 
 func (h *handler) reader(n named, rows int) *reader { return &reader{handler: h, named: n, rows: rows} }
 
-// guarded returns what read returns, or that it panicked.
 func (rd *reader) guarded(read func() queueReport) (q queueReport) {
 	defer func() {
 		if recover() != nil {

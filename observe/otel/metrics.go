@@ -163,7 +163,6 @@ func (m *instruments) instrument(d series.Description, float bool) (made metric.
 	return made
 }
 
-// observe observes the numbers of a queue, and at most limit groups.
 func (m *instruments) observe(r *registry.Reading, limit int, to metric.Observer) {
 	name := nameKey.String(r.Name)
 	with := func(more ...attribute.KeyValue) metric.MeasurementOption {

@@ -33,9 +33,8 @@ type Attempt struct {
 }
 
 // Process calls handle in a span of the kind consumer, named "process" and the
-// queue, and returns its error. The span's shardq.result is success, error,
-// permanent, panic, requeue or interrupted. A panic or a runtime.Goexit of
-// handle is recorded, and goes on.
+// queue, and returns its error. A panic or a runtime.Goexit of handle is
+// recorded, and goes on.
 //
 // It is exported for queues whose adds a [Tracer] cannot see, such as those of
 // package cluster.
@@ -113,8 +112,6 @@ func endOf(ctx context.Context, span trace.Span, err error) {
 	}
 }
 
-// isInterruption reports whether CancelIfAddedAgain or a Cancel ended the
-// handler.
 func isInterruption(ctx context.Context, err error) bool {
 	cause := context.Cause(ctx)
 	return (cause == worker.ErrAddedAgain || cause == worker.ErrItemCanceled) &&
@@ -149,11 +146,7 @@ func RemoteLinks[H ~map[string][]string](propagator propagation.TextMapPropagato
 }
 
 // NewLogHandler returns a handler that adds trace_id and span_id to each record
-// whose context has a span, as that of a traced attempt, and passes it to next:
-//
-//	logger := slog.New(shardqotel.NewLogHandler(slog.NewJSONHandler(os.Stdout, nil)))
-//
-// In a logger with groups, the two are in the innermost group.
+// whose context has a span, and passes it to next.
 func NewLogHandler(next slog.Handler) slog.Handler { return logHandler{next} }
 
 type logHandler struct{ slog.Handler }

@@ -119,7 +119,6 @@ func requireFunctions(key, next bool) {
 	}
 }
 
-// attributesOf returns what the pool knows, if the Tracer is in its Use.
 func attributesOf[E any](ctx context.Context) (attributes []attribute.KeyValue) {
 	if a, known := worker.AttemptOf[E](ctx); known {
 		attributes = append(attributes, attribute.Int("shardq.priority", a.Priority()))
@@ -160,7 +159,6 @@ func (s *service[T]) attempt(attributes []attribute.KeyValue) Attempt {
 	return a
 }
 
-// attemptOf looks up the items of an attempt, and describes its span.
 func attemptOf[T comparable](t *Tracer[T], attributes []attribute.KeyValue, all ...*service[T]) Attempt {
 	a, omitted := Attempt{tracer: t.tracer, Queue: t.queue.Name(), Attributes: attributes}, 0
 	for _, s := range all {

@@ -71,7 +71,6 @@ func (c *Collector) describe(name, help string, more ...string) *prometheus.Desc
 	return d
 }
 
-// nameOf translates a name by the rules of OpenTelemetry for Prometheus.
 func nameOf(d series.Description) string {
 	name := strings.ReplaceAll(d.Name, ".", "_")
 	switch d.Unit {
@@ -98,8 +97,7 @@ func (c *Collector) AddAs(name string, queue shardq.Inspector) error {
 	return c.registry.Add(&registry.Row{Name: name, Queue: queue})
 }
 
-// Remove removes the queue of a name, and reports whether there was one. A
-// scrape in progress may still export it.
+// Remove removes the queue of a name, and reports whether there was one.
 func (c *Collector) Remove(name string) bool { return c.registry.Remove(name) }
 
 // Describe sends the descriptions of all series, or none with

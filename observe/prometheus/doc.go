@@ -8,15 +8,9 @@
 //	}
 //	prometheus.MustRegister(collector)
 //
-// The Collector exports the seven series of client-go's workqueue with the
-// names, labels, help texts and meanings of Kubernetes or, with
-// [Options].Style, of controller-runtime. So existing dashboards and alerts
-// work with them. For a [coalesce.Coalescer], add its Coalescer.Queue.
-//
-// docs/reference/metrics.md in the repository describes each series, the
-// buckets, and the cost of a scrape. There are a dashboard in docs/grafana and
-// alert rules in docs/alerts.
-//
+// For a [coalesce.Coalescer], add its Coalescer.Queue.
+// docs/reference/metrics.md in the repository describes each series, and the
+// cost of a scrape.
 // To share the registry of controller-runtime, which has the seven names, set
 // the style and Unchecked:
 //

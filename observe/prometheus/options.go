@@ -13,11 +13,8 @@ type Options struct {
 	Style Style
 
 	// Groups is the number of groups of each queue that have series of their
-	// own: those with the most items, or in shardq_group_attempts_total those
-	// with the most attempts. The items of the others are added up as the group
-	// "other". Each scrape reads all groups that have items.
-	//
-	// If zero, no groups are exported.
+	// own. The others are added up as the group "other". If zero, none are
+	// exported.
 	Groups int
 
 	// Unchecked makes the Collector send no descriptions, so that it can be
@@ -37,9 +34,7 @@ type Style int
 const (
 	// Kubernetes is the style of k8s.io/component-base, with the label name.
 	Kubernetes Style = iota
-	// ControllerRuntime is the style of sigs.k8s.io/controller-runtime. The
-	// labels name and controller are both the name of the queue. The depth also
-	// has the label priority, which is empty.
+	// ControllerRuntime is the style of sigs.k8s.io/controller-runtime.
 	ControllerRuntime
 )
 
@@ -54,8 +49,6 @@ func (o Options) validate() error {
 	return errors.Join(faults...)
 }
 
-// labels returns the names of the labels that all series have, and values their
-// values.
 func (s Style) labels() []string { return []string{"name", "controller"}[:1+s] }
 
 func (s Style) values(queue string) []string { return []string{queue, queue}[:1+s] }

@@ -50,7 +50,6 @@ type Ledger struct {
 	held atomic.Int64 // the keys that the queue surely holds
 }
 
-// record is what the ledger knows of a key.
 type record struct {
 	holder atomic.Int32 // 1 while a consumer has the key
 	// wanted counts the adds that began. landed is the last of them that was
@@ -213,7 +212,6 @@ func (l *Ledger) Held() int {
 	return -1
 }
 
-// raise sets a to n if n is greater.
 func raise(a *atomic.Int64, n int64) {
 	for old := a.Load(); old < n && !a.CompareAndSwap(old, n); {
 		old = a.Load()

@@ -52,7 +52,6 @@ func (r *round) end(ended func()) {
 	}
 }
 
-// together calls do in several goroutines beside ended, and waits for all.
 func (r *round) together(n int, do func(int), ended func()) {
 	var all sync.WaitGroup
 	for i := range n {
@@ -62,7 +61,6 @@ func (r *round) together(n int, do func(int), ended func()) {
 	all.Wait()
 }
 
-// awaitSomeMoment waits until producers have made some of the wave's adds.
 func (a *actor) awaitSomeMoment() {
 	from := a.sum(adds) + uint64(a.IntN(1+a.plan.adds*2/3))
 	for a.sum(adds) < from && a.producing.Load() > 0 && !a.found.Any() {
@@ -91,7 +89,6 @@ func (r *round) drainToTheEnd(int) {
 	r.checkDrained("Drain")
 }
 
-// drainEarly drains with a context that ends soon.
 func (a *actor) drainEarly() {
 	ctx, cancel := context.WithTimeout(a.context, a.upTo(time.Millisecond)*time.Duration(a.IntN(2)))
 	defer cancel()
@@ -110,7 +107,6 @@ func (a *actor) drainEarly() {
 	a.found.If(n != len(left.Left()), "drain: %d keys are left, and Left has %d", n, len(left.Left()))
 }
 
-// drop enters the keys that a drain has dropped.
 func (r *round) drop(keys []int) {
 	for _, key := range keys {
 		if key < 0 || key >= r.plan.keys {

@@ -105,7 +105,6 @@ func (r *round) resume(target int) {
 	}
 }
 
-// openGates ends all pauses and rates, and sets the greatest limits.
 func (r *round) openGates() {
 	for target := range r.plan.groups + 1 {
 		r.gates.books.Unmeter(target)

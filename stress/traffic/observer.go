@@ -57,7 +57,6 @@ func (a *actor) read(asleep bool) {
 	}
 }
 
-// list checks a listing, and returns how many sleepers it has.
 func (a *actor) list(state stats.State, all []stats.Item[int]) (asleep int) {
 	seen := map[int]bool{}
 	for _, item := range all {

@@ -77,7 +77,6 @@ func (f Features) String() string {
 	return strings.Join(list, ",")
 }
 
-// An ending is how the last wave ends.
 type ending int
 
 const (
@@ -104,7 +103,6 @@ type Plan struct {
 	drain                                           shardq.DrainOptions
 }
 
-// lines is the number of lines of a queue whose keys are routed by them.
 const lines = 8
 
 // Draw makes the plan of a seed, with some of the allowed features.
@@ -152,14 +150,11 @@ func (p *Plan) drawShape(dice *rand.Rand) {
 
 func (p *Plan) has(f Features) bool { return p.features&f != 0 }
 
-// dropsDelayed reports whether the end drops delayed keys, and nobody hears of
-// it.
 func (p *Plan) dropsDelayed() bool {
 	return p.ending == withDrain || p.ending == storm || p.ending == drainedEarly &&
 		(p.drain.Delayed == shardq.AwaitDelayed || p.drain.Retries == shardq.AcceptRetries)
 }
 
-// groupOf returns the group of a key, from 1, or Whole if there are no groups.
 func (p *Plan) groupOf(key int) int {
 	if p.groups == 0 {
 		return ledger.Whole
@@ -184,7 +179,6 @@ func (p *Plan) lineOf(key int) int {
 
 func (p *Plan) weightOf(group int) int { return 1 + (group+int(p.Seed%4))%4 }
 
-// limitOf returns the limit of a group, or 0.
 func (p *Plan) limitOf(group int) int {
 	if !p.has(limits) {
 		return 0
@@ -192,7 +186,6 @@ func (p *Plan) limitOf(group int) int {
 	return (group + int(p.Seed%3)) % 4
 }
 
-// newOrder returns nil if the order is not known.
 func (p *Plan) newOrder() *ledger.Order {
 	if p.has(pools) || p.shards > 1 && p.groups == 0 && !p.hashed {
 		return nil

@@ -36,10 +36,8 @@ func (r *round) startPool() {
 	})
 }
 
-// attempts is the limit of the attempts of a key, or 0.
 func (p *Plan) attempts() int { return int(p.Seed/2%2) * 3 }
 
-// stamp counts and stamps the claims of a ClaimBatch.
 func (r *round) stamp(claimed []claim, sight *ledger.Sight) {
 	a := r.borrow()
 	defer r.giveBack(a)
@@ -72,7 +70,6 @@ func (r *round) giveBack(a *actor) {
 
 var errFails = errors.New("the handler fails on purpose")
 
-// handle is the handler. It may panic or exit.
 func (r *round) handle(_ context.Context, key int) error {
 	err := r.handleOne(key)
 	switch {
@@ -122,7 +119,6 @@ func (r *round) handleOne(key int) error {
 	return err
 }
 
-// onDiscard is called for a key that will not run again.
 func (r *round) onDiscard(_ context.Context, f worker.Failure[int]) {
 	switch {
 	case f.Item < 0 || f.Reason == worker.ReasonPermanent:

@@ -12,7 +12,6 @@ import (
 	"github.com/shardq/shardq/stress/ledger"
 )
 
-// longest is the longest delay.
 const longest = 4 * time.Millisecond
 
 func (a *actor) produce(n int) {
@@ -38,7 +37,6 @@ func (a *actor) produceOne() {
 	}
 }
 
-// An outcome says whether an add was accepted.
 type outcome int
 
 const (
@@ -48,7 +46,6 @@ const (
 	notAgain // refused because of a window
 )
 
-// produceFree uses a key in any way.
 func (a *actor) produceFree(key int) {
 	switch {
 	case a.plan.has(cancels) && a.chance(8):
@@ -119,8 +116,7 @@ func (a *actor) add(key int, o addOptions, held, exact bool) outcome {
 	return accepted
 }
 
-// addContext calls AddContext with a context that lasts or ends soon. A holder
-// of a key must not wait for long.
+// A holder of a key must not wait for long.
 func (a *actor) addContext(key int, o addOptions, held bool) outcome {
 	lasts := !held && a.chance(2)
 	ctx := a.context
@@ -136,7 +132,6 @@ func (a *actor) addContext(key int, o addOptions, held bool) outcome {
 	return a.judge(err, held, false)
 }
 
-// judge checks the error of an add that honors the capacity.
 func (a *actor) judge(err error, held, mayBeFull bool) outcome {
 	switch {
 	case err == nil:
@@ -185,7 +180,6 @@ func (a *actor) cancel(key int) shardq.Canceled {
 	return c
 }
 
-// own makes the actor the owner of a key, which must be idle.
 func (a *actor) own(key int) bool {
 	if !a.ledger.Own(key) {
 		return false
@@ -246,7 +240,6 @@ func (a *actor) produceOwned(key int) {
 	}
 }
 
-// leave ends the actor's ownership, perhaps with a Cancel.
 func (a *actor) leave(key int, cancels bool) {
 	if !cancels {
 		a.ledger.Accepted(key)
@@ -335,7 +328,6 @@ func (a *actor) misbehave() {
 	a.found.If(!attempt(calls[a.IntN(len(calls))]), "panics: a panic of user code did not reach its caller")
 }
 
-// contest adds a new key twice at the same time, with a long window.
 func (a *actor) contest() {
 	key := contested - int(a.contests.Add(1))
 	errs := twice(func() error { return a.queue.TryAdd(key, addOptions{NotAgainWithin: 1000 * time.Hour}) })
@@ -344,7 +336,6 @@ func (a *actor) contest() {
 	a.cancel(key)
 }
 
-// twice calls do in two goroutines at the same time.
 func twice(do func() error) (errs [2]error) {
 	var both sync.WaitGroup
 	for i := range errs {

@@ -9,8 +9,7 @@ import (
 	"github.com/shardq/shardq"
 )
 
-// rest waits until the queue holds nothing, and checks it. Then it uses the
-// queue a little, call by call, which no other traffic hides.
+// rest waits until the queue holds nothing, checks it, and uses it a little.
 func (r *round) rest() {
 	if r.becomesIdle() {
 		r.calm.Store(true)
@@ -23,7 +22,6 @@ func (r *round) rest() {
 	}
 }
 
-// becomesIdle waits for the queue to hold nothing, and reports whether it does.
 func (r *round) becomesIdle() bool {
 	if err := r.queue.WaitIdle(r.context); err != nil {
 		r.found.If(!r.found.Any(), "WaitIdle returned %v", err)
@@ -37,7 +35,6 @@ func (r *round) becomesIdle() bool {
 	return !r.found.Any()
 }
 
-// checkCounts compares the queue's counters with those of the actors.
 func (r *round) checkCounts() {
 	s := r.queue.Stats()
 	for _, c := range []struct {
@@ -95,7 +92,6 @@ func (r *round) ping(a *actor) {
 	r.becomesIdle()
 }
 
-// burst adds keys in a row, with a delay of at most that.
 func (a *actor) burst(n int, delay time.Duration) {
 	for range n {
 		after := min(delay, a.upTo(longest))
@@ -153,7 +149,6 @@ func (r *round) settle() {
 	}
 }
 
-// checkShutDown checks what calls of a queue return that is shut down.
 func (r *round) checkShutDown() {
 	if r.found.Any() {
 		return

@@ -105,7 +105,6 @@ func (r *round) clock() clock.Clock {
 
 var realStart = time.Now()
 
-// now returns the time of the queue's clock, as a ledger takes it.
 func (r *round) now() int64 {
 	return int64(r.clock().Now().Sub(realStart))
 }
@@ -153,7 +152,6 @@ func play(p Plan, patience time.Duration, s saboteur) (report.Counts, error) {
 	return report.Counts{Rounds: 1, Adds: r.sum(adds), HandOuts: r.sum(gets), Checks: r.ledger.Checks()}, r.found.Err()
 }
 
-// run plays all waves, and ends the queue.
 func (r *round) run() {
 	r.startConsumers()
 	for wave := range r.plan.waves - 1 {
@@ -170,7 +168,6 @@ func (r *round) run() {
 	r.consumers.Wait()
 }
 
-// wave starts producers and helpers. The result waits for their end.
 func (r *round) wave(number int) (ended func()) {
 	stop := make(chan struct{})
 	keeper, observer := r.newActor(), r.newActor()
@@ -206,7 +203,6 @@ func (r *round) step(over <-chan struct{}) {
 	}
 }
 
-// watch ends a round in which nothing happens, or the program.
 func (r *round) watch(patience time.Duration, over <-chan struct{}) {
 	last, since := uint64(0), time.Now()
 	for ; !closed(over); time.Sleep(5 * time.Millisecond) {
@@ -225,7 +221,6 @@ func (r *round) watch(patience time.Duration, over <-chan struct{}) {
 	}
 }
 
-// endAnyhow lets go of everything that may block.
 func (r *round) endAnyhow() {
 	r.cancel()
 	r.openGates()
@@ -247,7 +242,6 @@ func closed(c <-chan struct{}) bool {
 
 func yield() { time.Sleep(50 * time.Microsecond) }
 
-// attempt calls do, and reports whether user code panicked in it.
 func attempt(do func()) (panicked bool) {
 	defer func() {
 		cause := recover()

@@ -66,7 +66,6 @@ func (s stampedSource) ClaimBatch(ctx context.Context, dst []claim) (int, error)
 	return n, err
 }
 
-// newQueue makes the queue of a round.
 func newQueue(r *round, s saboteur) *target {
 	p := &r.plan
 	o := shardq.Options[int]{
@@ -108,7 +107,6 @@ func (r *round) groupPolicy(name string) shardq.GroupPolicy {
 	}
 }
 
-// groupName returns the name of a group, which is a digit.
 func groupName(group int) string { return "012345678"[group : group+1] }
 
 func groupNumber(name string) int { return int(name[0] - '0') }
@@ -122,7 +120,6 @@ const (
 	contested = -1000 // and below: see contest
 )
 
-// errHostile is the value of a panic of user code.
 var errHostile = errors.New("user code panics on purpose")
 
 func panicIfHostile(key int) {
@@ -131,13 +128,11 @@ func panicIfHostile(key int) {
 	}
 }
 
-// Backoffs of the limiters.
 const (
 	backoff     = time.Millisecond
 	backoffMost = 4 * time.Millisecond
 )
 
-// hostileLimiter panics for the hostile key.
 type hostileLimiter struct{ limiter.Limiter[int] }
 
 func (l hostileLimiter) When(key int) time.Duration {
@@ -153,7 +148,6 @@ func (r *round) newLimiter() limiter.Limiter[int] {
 	}[r.plan.limiter]}
 }
 
-// leastBackoff returns the least delay after so many failures.
 func (p *Plan) leastBackoff(failures int32) time.Duration {
 	if p.limiter == 1 {
 		failures = failures / 2 * 2 // the second is as fast as the first

@@ -53,7 +53,6 @@ func (p Plan) String() string {
 	return fmt.Sprintf("values %+v", plain(p))
 }
 
-// options returns the options of the coalescer.
 func (p Plan) options(merge func(pending, next value) value) coalesce.Options[int, value] {
 	o := coalesce.Options[int, value]{
 		Queue: shardq.Options[int]{

@@ -122,7 +122,6 @@ func (r *round) happened(what string) {
 	r.seen[what]++
 }
 
-// errMerge is the value of a panic in Merge.
 var errMerge = errors.New("merge panics on purpose")
 
 // merge makes a new value, so that the race detector sees other users of the
@@ -134,7 +133,6 @@ func (r *round) merge(pending, next value) value {
 	return append(append(make(value, 0, len(pending)+len(next)), pending...), next...)
 }
 
-// guarded calls do, and reports whether it returned without a panic.
 func (r *round) guarded(do func()) (returned bool) {
 	defer func() {
 		cause := recover()
@@ -233,7 +231,6 @@ func (r *round) settle() {
 	}
 }
 
-// checkKey compares the processed values of a key with those that were put.
 func (r *round) checkKey(key int) {
 	account, missing, last := &r.keys[key], map[stamp]bool{}, map[int]int{}
 	for _, s := range account.put {

@@ -40,7 +40,6 @@ func (r *round) work(number int) {
 	}
 }
 
-// take takes one key or several, or ends with its context, at random.
 func (r *round) take(dice *rand.Rand, taken []pair) (n int, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Duration(dice.IntN(2000))*time.Microsecond)
 	defer cancel()
@@ -72,7 +71,6 @@ func (r *round) succeed(p pair) {
 	account.holders.Add(-1)
 }
 
-// putBack returns a value, and reports whether the coalescer accepted it.
 func (r *round) putBack(dice *rand.Rand, p pair) bool {
 	r.keys[p.Key].holders.Add(-1)
 	back := r.target.PutBack
@@ -111,10 +109,8 @@ func (r *round) runPools() {
 	r.work(0)
 }
 
-// errFails is the error of handlers.
 var errFails = errors.New("fails on purpose")
 
-// handle processes a key, and sometimes panics or exits.
 func (r *round) handle(_ context.Context, p pair) error {
 	err := r.decide(p)
 	if n := len(p.Value) % 3; err == errFails && n == 0 {
@@ -134,7 +130,6 @@ func (r *round) handleBatch(_ context.Context, all []pair) []error {
 	return errs
 }
 
-// decide processes a key. It succeeds most of the time.
 func (r *round) decide(p pair) error {
 	r.begin(p)
 	n := r.takes.Load() + r.Seed

@@ -108,8 +108,7 @@ var PlayedValues = map[string]float64{
 }
 
 // Invent returns a queue whose numbers all differ, so that a test notices an
-// exporter that confuses two. It has the numbers of a queue and of a Coalescer,
-// and the groups and histograms of [Play].
+// exporter that confuses two.
 func Invent(name string) shardq.Inspector { return inventive{Play(name)} }
 
 type inventive struct{ shardq.Inspector }

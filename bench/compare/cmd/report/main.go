@@ -73,7 +73,6 @@ func write(rounds int, quick bool, chosen *regexp.Regexp) {
 	}
 }
 
-// measure returns the figures of each engine that can do the work, a round each.
 func measure(bm suite.Benchmark, all []workload.Engine, rounds int, quick bool) [][]float64 {
 	n := bm.N
 	if quick {
@@ -137,7 +136,6 @@ func set(name, value string) {
 	}
 }
 
-// processor returns the model's name where Linux reports it.
 func processor() string {
 	text, _ := os.ReadFile("/proc/cpuinfo")
 	for line := range strings.Lines(string(text)) {
