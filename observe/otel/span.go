@@ -33,8 +33,9 @@ type Attempt struct {
 }
 
 // Process calls handle in a span of the kind consumer, named "process" and the
-// queue, and returns its error. A panic or a runtime.Goexit of handle is
-// recorded, and goes on.
+// queue, and returns its error. The span's shardq.result is success, error,
+// permanent, panic, requeue or interrupted. A panic or a runtime.Goexit of
+// handle is recorded, and goes on.
 //
 // It is exported for queues whose adds a [Tracer] cannot see, such as those of
 // package cluster.
