@@ -7,9 +7,7 @@ import (
 )
 
 // A Backoff is a sequence of delays that grow by a factor and are spread by
-// jitter. Its fields are those of Backoff in apimachinery's package wait, which
-// converts to this type: limiter.Backoff(b). Its rules are the same, except for
-// a Steps of 0, which in package wait means that the delay never grows.
+// jitter. Its rules are package wait's, except for a Steps of 0.
 type Backoff struct {
 	// Duration is the first delay, before jitter. Negative values count as 0.
 	Duration time.Duration
@@ -17,8 +15,7 @@ type Backoff struct {
 	// negative or NaN, the delay stays the same.
 	Factor float64
 	// Jitter lengthens each delay by a random share of itself, uniformly
-	// distributed from 0 to Jitter. If it is zero, negative or NaN, there is no
-	// jitter.
+	// distributed from 0 to Jitter.
 	Jitter float64
 	// Steps limits how many more times the delay may grow. If it is zero, the
 	// delay grows up to Cap. If it is negative, the delay no longer changes.
@@ -40,7 +37,6 @@ func (b *Backoff) Step() time.Duration {
 
 func (b *Backoff) jittered() bool { return b.Jitter > 0 }
 
-// step is Step with a random number from 0 to 1.
 func (b *Backoff) step(random float64) time.Duration {
 	delay := max(b.Duration, 0)
 	b.Duration, b.Steps = b.next(delay)
@@ -50,7 +46,6 @@ func (b *Backoff) step(random float64) time.Duration {
 // usedUp is the value of Steps when none are left, because 0 means no limit.
 const usedUp = -1
 
-// next returns the Duration and the Steps that follow delay.
 func (b *Backoff) next(delay time.Duration) (time.Duration, int) {
 	if b.Steps < 0 {
 		return delay, b.Steps
@@ -69,7 +64,6 @@ func (b *Backoff) next(delay time.Duration) (time.Duration, int) {
 	return grown, steps
 }
 
-// spread returns delay with its jitter.
 func (b *Backoff) spread(delay time.Duration, random float64) time.Duration {
 	if !b.jittered() {
 		return delay
@@ -77,8 +71,7 @@ func (b *Backoff) spread(delay time.Duration, random float64) time.Duration {
 	return sum(delay, scaled(delay, random*b.Jitter))
 }
 
-// scaled returns d·factor, limited to the range of time.Duration, for d of at
-// least 0. A product that is negative or NaN becomes 0.
+// scaled saturates. A product that is negative or NaN becomes 0.
 func scaled(d time.Duration, factor float64) time.Duration {
 	switch product := float64(d) * factor; {
 	case product >= math.MaxInt64:
@@ -90,7 +83,6 @@ func scaled(d time.Duration, factor float64) time.Duration {
 	}
 }
 
-// unit limits x to the range from 0 to 1. NaN becomes 0.
 func unit(x float64) float64 {
 	if x > 0 {
 		return min(x, 1)

@@ -6,11 +6,9 @@ import (
 	"github.com/shardq/shardq/internal/topk"
 )
 
-// A Census describes the histories of a limiter. All limiters of this package
-// implement it.
+// A Census describes the histories of a limiter.
 type Census[T comparable] interface {
-	// Len returns the number of items with a history, or -1 if that is unknown.
-	// Histories that have expired may count.
+	// Len returns the number of items with a history, or -1 if unknown.
 	Len() int
 	// MostFailed returns at most limit items, those with the most failures
 	// since their last Forget, in descending order of failures.
@@ -66,7 +64,6 @@ func (m maxOf[T]) Len() (largest int) {
 	return largest
 }
 
-// MostFailed reports the largest count of any limiter for each item.
 func (m maxOf[T]) MostFailed(limit int) []Failed[T] {
 	most, seen := mostFailures[T](limit), map[T]bool{}
 	for _, l := range m {

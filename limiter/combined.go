@@ -11,11 +11,7 @@ import (
 )
 
 // NewBucket returns a limiter that delays failures to the rate of a token
-// bucket, which all items share, as client-go's BucketRateLimiter. It keeps no
-// history: Forget does nothing and NumRequeues always returns 0. Several
-// limiters may share a bucket.
-//
-// NewBucket reads Clock, and panics if bucket is nil.
+// bucket, which all items share. It reads Clock.
 func NewBucket[T comparable](bucket *rate.Limiter, options ...Options) Limiter[T] {
 	if bucket == nil {
 		panic("limiter: NewBucket: bucket is nil, want a *rate.Limiter")
@@ -38,8 +34,7 @@ func (t *tokens[T]) NumRequeues(T) int { return 0 }
 
 // NewMaxOf returns a limiter that combines the given ones. When returns the
 // longest of their delays, and NumRequeues the largest of their counts, as
-// client-go's MaxOfRateLimiter. When and Forget call every limiter, even if an
-// earlier one panics. NewMaxOf panics if a limiter is nil.
+// client-go's MaxOfRateLimiter.
 func NewMaxOf[T comparable](limiters ...Limiter[T]) Limiter[T] {
 	for i, l := range limiters {
 		if l == nil {
@@ -83,7 +78,6 @@ func NewWithMaxWait[T comparable](limiter Limiter[T], max time.Duration) Limiter
 	return &withMaxWait[T]{Limiter: limiter, longest: max}
 }
 
-// withMaxWait inherits Forget and NumRequeues unchanged.
 type withMaxWait[T comparable] struct {
 	Limiter[T]
 	longest time.Duration

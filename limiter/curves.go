@@ -7,8 +7,7 @@ import (
 
 // NewExponential returns a limiter that doubles an item's delay with each
 // failure. The first failure waits base, the n-th base·2ⁿ⁻¹, and none longer
-// than limit. The limiter is client-go's ItemExponentialFailureRateLimiter,
-// except that its delays never overflow. It reads ForgetAfter and Clock.
+// than limit. It reads ForgetAfter and Clock.
 func NewExponential[T comparable](base, limit time.Duration, options ...Options) Limiter[T] {
 	base, limit = max(base, 0), max(limit, 0)
 	doubled := func(failures int, _ float64) time.Duration {
@@ -34,14 +33,10 @@ func NewFastSlow[T comparable](fast, slow time.Duration, attempts int, options .
 	return &perItem[T]{curve: twoSpeeds, idle: newIdleness(combine(options))}
 }
 
-// NewItemBackoff returns a limiter that follows a [Backoff] per item. The n-th
-// failure waits as the n-th [Backoff.Step] says, with two exceptions:
-//   - With a Cap, no delay is longer, including jitter. The delay before jitter
-//     is at most Cap/(1+Jitter), so that items that have all reached Cap do not
-//     become ready together.
-//   - Fractions of a nanosecond are not dropped at every step.
-//
-// It reads Options as [NewExponential] does, and Random if there is jitter.
+// NewItemBackoff returns a limiter that follows a [Backoff] per item. With a
+// Cap, no delay is longer, including jitter: before jitter it is at most
+// Cap/(1+Jitter), so that items that have all reached Cap do not become ready
+// together. It reads Options as [NewExponential] does, and Random.
 func NewItemBackoff[T comparable](backoff Backoff, options ...Options) Limiter[T] {
 	o := combine(options)
 	limiter := &perItem[T]{curve: backoff.curve(), idle: newIdleness(o)}
@@ -67,7 +62,6 @@ func (b Backoff) curve() curve {
 	}
 }
 
-// grown returns Duration after it has grown at most that many times.
 func (b *Backoff) grown(times int) time.Duration {
 	if b.Steps != 0 {
 		times = min(times, b.Steps)

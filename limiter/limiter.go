@@ -3,11 +3,9 @@ package limiter
 import "time"
 
 // A Limiter computes how long an item is delayed before it is tried again. It
-// must be safe for concurrent use. Its methods are those of client-go's
-// TypedRateLimiter.
+// must be safe for concurrent use.
 type Limiter[T comparable] interface {
-	// When counts one more failure of the item and returns the delay before the
-	// next attempt, zero or more.
+	// When counts one more failure of the item and returns its delay.
 	When(item T) time.Duration
 	// Forget deletes the item's history, so that its next failure counts as its
 	// first. Call it when the item has succeeded or is discarded.

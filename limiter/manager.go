@@ -19,16 +19,14 @@ type Manager struct {
 	ends    time.Duration // when the Backoff restarts
 }
 
-// NewManager returns a Manager of the backoff. [Manager.Reset] restarts the
-// backoff, and so does a quiet period of [Options].ForgetAfter, which begins
-// when all returned delays have expired. NewManager also reads Clock and Random.
+// NewManager returns a Manager of the backoff, which a quiet period of
+// [Options].ForgetAfter restarts. NewManager also reads Clock and Random.
 func NewManager(backoff Backoff, options ...Options) *Manager {
 	o := combine(options)
 	return &Manager{initial: backoff, options: o, idle: newIdleness(o), current: backoff}
 }
 
-// Step returns the next delay and advances the Backoff for all callers: see
-// [Backoff.Step]. It does not wait.
+// Step returns the next delay and advances the Backoff for all callers.
 func (m *Manager) Step() time.Duration {
 	var random float64
 	if m.initial.jittered() {
@@ -56,17 +54,14 @@ func (m *Manager) Reset() {
 type Counting int
 
 const (
-	// FromEnd measures from the end of a run, so that a delay passes between
-	// two runs. Package wait calls this sliding.
+	// FromEnd measures from the end of a run, as package wait's sliding.
 	FromEnd Counting = iota
-	// FromStart measures from the start of a run. If a run takes longer than
-	// its delay, the next one follows immediately.
+	// FromStart measures from the start of a run.
 	FromStart
 )
 
 // Loop calls run on this goroutine until ctx ends. Between two runs it waits
-// for a delay of the manager, by the manager's clock. Let run watch ctx, and
-// call [Manager.Reset] when it succeeds.
+// for a delay of the manager, by the manager's clock.
 func Loop(ctx context.Context, manager *Manager, counting Counting, run func(context.Context)) {
 	clock := manager.options.Clock
 	over := make(chan struct{}, 1) // has room for a signal that no wait receives

@@ -9,8 +9,7 @@ import (
 )
 
 // Options configures the constructors of this package. Each constructor names
-// the fields that it reads. Of several Options, the last value that is not zero
-// counts for each field.
+// the fields that it reads.
 type Options struct {
 	// Clock is the source of time, by default [clock.Real].
 	Clock clock.Clock
@@ -18,15 +17,12 @@ type Options struct {
 	// than 1, by default [rand.Float64]. It must be safe for concurrent use.
 	Random func() float64
 	// ForgetAfter limits how long a history is kept without a further failure,
-	// from the deadline of the last delay on. Choose a period far longer than an
-	// item needs to be queued and processed. Once per period, a call of When or
-	// Forget visits all histories, and frees the expired ones.
-	//
-	// If zero or negative, a history is kept until Forget.
+	// from the deadline of the last delay on. Choose a period far longer than
+	// an item needs to be queued and processed. If zero or negative, a history
+	// is kept until Forget.
 	ForgetAfter time.Duration
 }
 
-// combine merges the options of a constructor and fills in every default.
 func combine(options []Options) Options {
 	combined := Options{Clock: clock.Real(), Random: rand.Float64}
 	for _, o := range options {
@@ -69,16 +65,13 @@ func (i *idleness) now() time.Duration {
 	return i.clock.Now().Sub(i.origin)
 }
 
-// end returns when a history expires whose last failure, at now, got delay.
 func (i *idleness) end(now, delay time.Duration) time.Duration {
 	return sum(sum(now, delay), i.after)
 }
 
-// over reports whether a history that expires at end has expired.
 func (i *idleness) over(now, end time.Duration) bool { return i.expires() && now >= end }
 
-// sum returns a+b, for b of at least 0. It saturates at the longest duration,
-// a time that no clock reaches.
+// sum saturates at a time that no clock reaches, for b of at least 0.
 func sum(a, b time.Duration) time.Duration {
 	if a > math.MaxInt64-b {
 		return math.MaxInt64

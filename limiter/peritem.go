@@ -15,8 +15,6 @@ import (
 // beforehand.
 type curve func(failures int, random float64) time.Duration
 
-// perItem is a limiter whose delay depends on the number of the item's
-// failures.
 type perItem[T comparable] struct {
 	curve  curve
 	random func() float64 // nil if the curve uses no random numbers
@@ -31,7 +29,6 @@ type perItem[T comparable] struct {
 	count atomic.Int64
 }
 
-// A history is the record of an item that has failed.
 type history struct {
 	ends     time.Duration // when it expires, if histories expire
 	failures int           // at most MaxInt32, on every platform
@@ -108,8 +105,7 @@ func (p *perItem[T]) NumRequeues(item T) int {
 	return h.failures
 }
 
-// sweep visits all histories and removes the expired ones, once per
-// ForgetAfter, and at most once a second.
+// sweep runs once per ForgetAfter, and at most once a second.
 func (p *perItem[T]) sweep(all *histories[T], now time.Duration) {
 	at, next := p.sweepAt.Load(), sum(now, max(p.idle.after, time.Second))
 	if !p.idle.expires() || now < time.Duration(at) || !p.sweepAt.CompareAndSwap(at, int64(next)) {

@@ -6,8 +6,7 @@ import (
 	"github.com/shardq/shardq/stats"
 )
 
-// Add makes item ready, or dirty if it is in processing. After a shutdown began,
-// Add drops the item. It panics if the shard holds [MaxItems] others.
+// Add makes item ready, or dirty if it is in processing.
 func (s *Set[T]) Add(item T) {
 	if s.mayDiffer && s.Reject(item) {
 		return
@@ -47,8 +46,7 @@ func (sh *shard[T]) addItem(item T, to *address, r request) effects {
 	return sh.add(id, e, r)
 }
 
-// entryFor returns the entry of the item, or a new idle one. If the shard has
-// no id for it, entryFor changes nothing, unlocks the shard and panics.
+// entryFor unlocks the shard and panics if it has no id for a new item.
 func (sh *shard[T]) entryFor(item T, to *address) (id uint32, e *entry[T]) {
 	sh.needTable()
 	id, p := sh.table.find(to.hash, item)
@@ -158,7 +156,6 @@ func newAddHook[T comparable](hook func(stats.Add[T])) *addHook[T] {
 
 func (s *Set[T]) tracksAdds() bool { return s.rules.KeepPlaces || s.adds != nil }
 
-// leftLine reports to OnAdd that no consumer takes the entry.
 func (sh *shard[T]) leftLine(id uint32, e *entry[T]) {
 	if sh.set.adds != nil {
 		sh.set.adds.keep(stats.Add[T]{Item: e.item, Priority: sh.table.requested.run(id), Canceled: true})

@@ -90,15 +90,13 @@ type Address struct {
 // SetAddress sets a to the address of an item. It may call user code.
 func (s *Set[T]) SetAddress(a *Address, item T) { a.shard = s.addressOf(item, &a.to).number }
 
-// AddTo is [Set.Add] at a known address. Only keepDelay decides what becomes of
-// a delay. If the clock or a hook panics, the item is added nevertheless.
+// AddTo is [Set.Add] at a known address.
 func (s *Set[T]) AddTo(item T, a *Address, keepDelay bool) {
 	defer s.addTo(item, a, keepDelay)
 	s.refresh()
 }
 
-// FileTo is [Set.AddWith] at a known address. If the clock or a hook panics, an
-// item that is not delayed by then is added at once.
+// FileTo is [Set.AddWith] at a known address.
 func (s *Set[T]) FileTo(item T, a *Address, d Delay) {
 	filed := false
 	defer func() {

@@ -8,8 +8,7 @@ import (
 	"github.com/shardq/shardq/internal/itemlimit"
 )
 
-// An admission is what an add may be refused for, beside a shutdown: the
-// capacity and its window. A nil admission, that of most adds, refuses nothing.
+// A nil admission, that of most adds, refuses nothing.
 type admission struct {
 	limited  bool          // by the capacity
 	acquired bool          // the limiter has granted a weight
@@ -123,7 +122,6 @@ func (sh *shard[T]) reserve(a *admission, item T, to *address) {
 	}
 }
 
-// entryOf is entryFor of an admitted add. It opens the item's window.
 func (sh *shard[T]) entryOf(a *admission, item T, to *address) (id uint32, e *entry[T]) {
 	if a == nil {
 		return sh.entryFor(item, to)
@@ -152,8 +150,7 @@ func (s *Set[T]) TryAdd(item T, d Delay) error {
 	return err
 }
 
-// AddContext is [Set.TryAdd] that waits for room while ctx lasts, in the order
-// of the calls. The delay begins when there is room.
+// AddContext is [Set.TryAdd] that waits for room while ctx lasts, in order.
 func (s *Set[T]) AddContext(ctx context.Context, item T, d Delay) error {
 	if err := ctx.Err(); err != nil {
 		return err

@@ -4,8 +4,7 @@ import "math/bits"
 
 const batchSize = 64 // bounds how long one call holds a shard's lock
 
-// AddBatch adds the items as [Set.Add] does. For each 64 it takes the lock of
-// each of their shards once, and wakes at most one consumer.
+// AddBatch adds the items as [Set.Add] does.
 func (s *Set[T]) AddBatch(items []T) { s.AddBatchWith(items, Delay{}) }
 
 func (s *Set[T]) addSome(items []T, r request) {
@@ -39,8 +38,7 @@ func (s *Set[T]) partitionAdds(p *partition, items []T) {
 	}
 }
 
-// EndBatch is [Set.End] of each handle, with the locks and wake-ups of
-// [Set.AddBatch]. It returns the indexes of those that had ended already.
+// EndBatch is [Set.End] of each handle. It returns the indexes of the late.
 func (s *Set[T]) EndBatch(handles []Handle) (late []int) {
 	defer func() { late = s.endAll(handles) }() // also if the clock panics
 	s.refreshForWork()
@@ -58,7 +56,6 @@ func (s *Set[T]) endAll(handles []Handle) (late []int) {
 	return late
 }
 
-// endSome returns the places of handles whose processing had ended already.
 func (s *Set[T]) endSome(handles []Handle) (ignored uint64) {
 	var p partition
 	for i, h := range handles {
@@ -189,8 +186,7 @@ func (sh *shard[T]) takeUpTo(b buffers[T]) (n int) {
 	return n
 }
 
-// AddBatchWith adds the items as [Set.AddWith] does. For each 64 it reads the
-// clock once. With a window it adds them one by one.
+// AddBatchWith adds the items as [Set.AddWith] does.
 func (s *Set[T]) AddBatchWith(items []T, d Delay) {
 	if d.Window > 0 {
 		for _, item := range items {
@@ -243,7 +239,6 @@ func (s *Set[T]) fileSome(items []T, delay Delay) {
 	}
 }
 
-// files reports whether delays need none of the special cases of AddWith.
 func (sh *shard[T]) files(d Deadline) bool {
 	if !d.f.delayed || sh.set.closing.refusing.Load() {
 		return false

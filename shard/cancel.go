@@ -2,8 +2,7 @@ package shard
 
 import "github.com/shardq/shardq/stats"
 
-// Cancel cancels all adds of item that no processing has begun for, and returns
-// what there was. A processing goes on, and its Done is still owed.
+// Cancel cancels all adds of item that no processing has begun for.
 func (s *Set[T]) Cancel(item T) (was stats.Canceled) {
 	sh, hash := s.locate(item)
 	return s.cancelAndNotify(sh, item, hash)

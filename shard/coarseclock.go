@@ -62,7 +62,6 @@ func (s *Set[T]) storeReading() (tick uint64) {
 	}
 }
 
-// deadline returns the tick at which the driver ends the reading, or never.
 func (c *coarseClock) deadline() uint64 {
 	if live := c.live.Load(); live != 0 {
 		return live + 1
@@ -76,7 +75,6 @@ func (c *coarseClock) invalidate() {
 	}
 }
 
-// update takes the driver's reading, if it is newer than those of operations.
 func (c *coarseClock) update(before, now, tick uint64) {
 	c.now.CompareAndSwap(before, now)
 	if live := c.live.Load(); live != 0 && live != tick { // or the clock was set back

@@ -2,15 +2,12 @@ package shard
 
 import "time"
 
-// AddAfter adds item at the first tick at or after the end of the duration. If
-// the item is delayed already, the earlier deadline counts.
+// AddAfter adds item at the first tick at or after the end of the duration.
 func (s *Set[T]) AddAfter(item T, duration time.Duration) {
 	s.AddWith(item, Delay{Duration: duration, Retry: true})
 }
 
-// AddWith is AddAfter with a policy for an item that is delayed already. If the
-// duration is not positive, KeepEarliest adds the item at once, KeepNew cancels
-// the old delay, and with the other two the item stays delayed.
+// AddWith is AddAfter with a policy for an item that is delayed already.
 func (s *Set[T]) AddWith(item T, d Delay) {
 	if d.Window > 0 {
 		_ = s.AddInWindow(item, d) // a refused add is counted
@@ -39,8 +36,7 @@ func (s *Set[T]) AddInWindow(item T, d Delay) error {
 	return err
 }
 
-// fileIn is AddWith with a delay or a policy. With an admission, call notify
-// then.
+// fileIn is AddWith. With an admission, call notify then.
 func (s *Set[T]) fileIn(sh *shard[T], item T, to address, d Delay, a *admission) (taken bool) {
 	at := s.driver.taken(s.time.nanoseconds())
 	f := s.time.filing(d, at)
@@ -67,7 +63,6 @@ func (s *Set[T]) fileIn(sh *shard[T], item T, to address, d Delay, a *admission)
 	}
 }
 
-// A filing is a Delay in ticks.
 type filing struct {
 	deadline    uint64
 	limit       uint64 // the latest tick at which the delay expires
@@ -95,8 +90,7 @@ func (t *timebase) filing(d Delay, at reading) filing {
 
 func (f filing) first() uint64 { return min(f.deadline, f.limit) }
 
-// addOverdue adds an item whose deadline has passed, unless the policy keeps it
-// delayed. It cancels an earlier delay: of several delays, one counts, once.
+// addOverdue cancels an earlier delay: of several delays, one counts, once.
 func (s *Set[T]) addOverdue(sh *shard[T], item T, to address, at reading, f filing, a *admission) (taken bool) {
 	s.refresh()
 	sh.mu.Lock()
@@ -134,8 +128,7 @@ func (s *Set[T]) addOverdue(sh *shard[T], item T, to address, at reading, f fili
 	return waits || fx&took != 0
 }
 
-// keepDelayed keeps an item delayed if the policy says so. It returns the
-// shard's next deadline, which may be another item's if the wheel was set back.
+// keepDelayed's next may be another item's if the wheel was set back.
 func (sh *shard[T]) keepDelayed(item T, hash uint32, at reading, f filing) (next uint64, waits bool) {
 	id := sh.find(item, hash)
 	if id == 0 || !sh.table.at(id).delayed() || f.policy != KeepOld && f.policy != KeepLatest ||
@@ -247,8 +240,7 @@ func (sh *shard[T]) cancelDelay(id uint32, e *entry[T]) (priority int) {
 	return sh.clearDelay(id, e)
 }
 
-// clearDelay ends the delay of an item whose timer is no longer filed. It
-// returns the priority of the delay.
+// clearDelay ends the delay of an item whose timer is no longer filed.
 func (sh *shard[T]) clearDelay(id uint32, e *entry[T]) (priority int) {
 	e.setDelayed(false)
 	sh.wheel.unlimit(id)

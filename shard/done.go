@@ -40,8 +40,7 @@ func (sh *shard[T]) endItem(item T, hash uint32) effects {
 	return 0
 }
 
-// End is [Set.Done] of the processing that h names, without reading the item,
-// even if the clock or a hook panics. It reports whether that was going on.
+// End is [Set.Done] of the processing that h names, without reading the item.
 func (s *Set[T]) End(h Handle) (ended bool) {
 	if !s.config.Ages {
 		return s.endNow(h)
@@ -143,7 +142,6 @@ func (sh *shard[T]) forget(id uint32, e *entry[T], p position) {
 	sh.releaseIfDue()
 }
 
-// releaseIfDue releases the storage of an empty shard without groups.
 func (sh *shard[T]) releaseIfDue() {
 	g := sh.groups
 	empty := sh.table.live == 0 && (g == nil || g.names.live == 0)

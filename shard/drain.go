@@ -35,7 +35,6 @@ func (d *drain) release() {
 	close(*d.current.Swap(&next))
 }
 
-// wait reports whether all shards have reported.
 func (d *drain) wait(cancel, released <-chan struct{}) bool {
 	select {
 	case <-d.done:
@@ -48,8 +47,7 @@ func (d *drain) wait(cancel, released <-chan struct{}) bool {
 func (sh *shard[T]) quiet() bool   { return sh.depth() == 0 && sh.processing() == 0 }
 func (sh *shard[T]) isEmpty() bool { return sh.table == nil || sh.table.live == 0 }
 
-// reportsDue returns the reports that are due after an item was forgotten or a
-// delay ended. They must be passed to settle once the lock is released.
+// reportsDue must be passed to settle once the lock is released.
 func (sh *shard[T]) reportsDue() (due effects) {
 	if sh.owes == 0 {
 		return sh.regrouped()
@@ -115,10 +113,8 @@ type Draining struct {
 func (s *Set[T]) Released() <-chan struct{} { return s.drained.released() }
 
 // DrainUntil ends adds, blocks until nothing is delayed, ready or in
-// processing, and shuts down. It returns early with the error of ctx, or
-// [ErrShutDown] if released is closed; what it has begun goes on. It appends to
-// dropped what it drops, and what a ShutDown drops meanwhile, also if a hook
-// panics.
+// processing, and shuts down. It appends to dropped what it drops, and what a
+// ShutDown drops meanwhile, also if a hook panics.
 func (s *Set[T]) DrainUntil(ctx context.Context, d Draining, released <-chan struct{}, dropped *[]T) error {
 	before := s.abandoned.any.Load()
 	var part *drain // to wait for before the close
@@ -149,8 +145,7 @@ func (s *Set[T]) DrainUntil(ctx context.Context, d Draining, released <-chan str
 // ReturnLater keeps items of a Drain that panicked for the next to return.
 func (s *Set[T]) ReturnLater(dropped []T) { s.unreturned.add(dropped) }
 
-// abandoned are items that a ShutDown dropped although Drains were waiting for
-// them. The first Drain to call take returns them.
+// abandoned are items of waiting Drains that a ShutDown dropped.
 type abandoned[T comparable] struct {
 	any   atomic.Bool // whether there ever were any
 	mu    sync.Mutex  // a leaf
@@ -199,8 +194,7 @@ func (s *Set[T]) oweAll(begun *atomic.Bool, r effects, to *drain) {
 	to.settle()
 }
 
-// discardReady drops all ready items, so that workers learn of a shutdown at
-// once.
+// discardReady lets workers learn of a shutdown at once.
 func (s *Set[T]) discardReady() {
 	s.closing.discarding.Store(true)
 	for sh := range s.made() {
@@ -210,7 +204,6 @@ func (s *Set[T]) discardReady() {
 	s.wake() // a consumer may wait for a throttled group
 }
 
-// discardSome reports whether there may be more ready items.
 func (s *Set[T]) discardSome(sh *shard[T]) (more bool) {
 	var ids [stepsPerHold]uint32
 	n := 0
@@ -232,7 +225,6 @@ func (s *Set[T]) discardSome(sh *shard[T]) (more bool) {
 	return n == len(ids)
 }
 
-// discard drops an item that is ready or dirty.
 func (sh *shard[T]) discard(id uint32, e *entry[T]) {
 	what := e.step(canceled)
 	sh.leftLine(id, e)

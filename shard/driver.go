@@ -216,8 +216,7 @@ func (d *driver[T]) armAt(deadline, now uint64) (ok bool) {
 	return left > 0
 }
 
-// weakCall does not hold the set in memory, from which nobody may take any
-// more.
+// weakCall does not hold a set in memory that nobody uses any more.
 func weakCall[T comparable](d *driver[T]) func() {
 	set := weak.Make(d.set)
 	return func() {
@@ -245,7 +244,6 @@ func (d *driver[T]) lingers() bool {
 }
 
 // pokeKeeping is poke for a caller whose items a panic of the clock would lose.
-// The next call that reaches the driver sets the timer then.
 func (d *driver[T]) pokeKeeping() {
 	defer func() { _ = recover() }()
 	d.poke()
@@ -311,7 +309,6 @@ func (d *driver[T]) expireDue() {
 	}
 }
 
-// earliest returns the first tick at which the driver has something to do.
 func (s *Set[T]) earliest() uint64 {
 	waits := s.earliestWait()
 	if s.closing.begun.Load() {

@@ -12,8 +12,7 @@ type entry[T comparable] struct {
 	fence  uint32 // the low half of the fence of the last hand-out: see Handle
 }
 
-// A status packs the phase, whether the wheel holds a timer under the entry's
-// id, and the id of the previous entry in the list.
+// A status packs the phase, whether a timer is filed, and the previous id.
 type status uint32
 
 const (
@@ -46,8 +45,7 @@ func (e *entry[T]) free() bool { return e.phase() == idle && !e.delayed() }
 func (e *entry[T]) previous() (id uint32) { return uint32(e.status >> backShift) }
 func (e *entry[T]) setPrevious(id uint32) { e.status = e.status&^backMask | status(id)<<backShift }
 
-// A column has cells by ids for what only some queues or items need. Its memory
-// exists where it is used, and is released with that of the entries.
+// A column has cells by ids for what only some queues or items need.
 type column interface {
 	// drop releases a chunk, none of whose ids is in use.
 	drop(chunk int)
@@ -107,7 +105,6 @@ func (s *slab[T]) unlink(f *fifo, id uint32, e *entry[T]) {
 	s.at(next).setPrevious(previous)
 }
 
-// walk reports whether it visited all.
 func (s *slab[T]) walk(f *fifo, visit func(id uint32) bool) (on bool) {
 	for id := f.head; id != 0; id = s.at(id).next {
 		if !visit(id) {

@@ -56,15 +56,13 @@ func (s *Set[T]) readForTake() (now uint64) {
 	return now
 }
 
-// readForRate never returns 0, nor loses items that were taken if the clock
-// panics.
+// readForRate never returns 0, nor loses taken items if the clock panics.
 func (s *Set[T]) readForRate() (now uint64) {
 	now = max(1, s.gate.last.Load())
 	defer func() { _ = recover() }()
 	return max(1, s.readForTake())
 }
 
-// enter takes a token, or returns false if the gate is closed.
 func (s *Set[T]) enter(now uint64) (ok bool) {
 	if s.gate.paused.Load() {
 		return false
@@ -165,8 +163,7 @@ func (s *Set[T]) Resume() {
 	s.wake()
 }
 
-// SetRate panics if r has a fault. After a shutdown, it has no effect on a set
-// that had no rate and no groups before.
+// SetRate panics if r has a fault.
 func (s *Set[T]) SetRate(r stats.Rate) {
 	to := rateOf(r)
 	s.replaceRate(to, s.time.nanoseconds())

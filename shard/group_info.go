@@ -8,8 +8,7 @@ import (
 	"github.com/shardq/shardq/stats"
 )
 
-// Groups iterates, without a lock, over the groups that are paused or have
-// items, except those that got their first item after it began at their shard.
+// Groups iterates, without a lock, over groups that are paused or have items.
 func (s *Set[T]) Groups() iter.Seq[stats.Group] {
 	return func(yield func(stats.Group) bool) {
 		for sh := range s.made() {
@@ -82,7 +81,6 @@ func (g *group[T]) reason() stats.Throttling {
 	return stats.ThrottledByLimit
 }
 
-// inOrder returns the groups with ready items by turns, and the throttled last.
 func (g *groups[T]) inOrder() iter.Seq[uint32] {
 	return func(yield func(id uint32) bool) {
 		open := []*circle{&g.only}

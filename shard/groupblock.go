@@ -86,7 +86,6 @@ func (sh *shard[T]) spend(id uint32, state *group[T], now uint64) {
 	}
 }
 
-// review decides again what blocks a group.
 func (sh *shard[T]) review(id uint32, now uint64) (freed bool) {
 	g := sh.groups
 	state := g.at(id)
@@ -131,7 +130,6 @@ func (sh *shard[T]) countThrottled(state *group[T], change int32) {
 	}
 }
 
-// nextReview returns when a group is free, or can be forgotten.
 func (sh *shard[T]) nextReview(state *group[T], b *groupBucket, now uint64) (tick uint64) {
 	at := uint64(0)
 	if state.held&noToken != 0 {
@@ -154,7 +152,6 @@ func (sh *shard[T]) forgettable(state *group[T], b *groupBucket) bool {
 	return b == nil || state.held == 0 && b.full <= sh.groups.latest
 }
 
-// tickAt returns the first tick that begins at or after a moment.
 func (t *timebase) tickAt(moment uint64) uint64 {
 	if moment == math.MaxUint64 {
 		return never

@@ -141,8 +141,7 @@ func (sh *shard[T]) forgetGroup(of uint32, state *group[T]) {
 	g.names.remove(of, g.names.at(of), position{})
 }
 
-// A circle has groups that take turns. With Rules.PrioritiesBeforeTurns, each
-// group is in that of its highest priority, and the highest circle is served.
+// A circle has groups that take turns: all, or those of one highest priority.
 type circle struct {
 	turn     uint32 // the group whose turn it is, or 0
 	priority int
@@ -190,7 +189,6 @@ func (g *groups[T]) leaveCircle(id uint32, state *group[T]) {
 	state.in = nil
 }
 
-// followPriority moves a group whose highest priority may have changed.
 func (sh *shard[T]) followPriority(id uint32) {
 	g := sh.groups
 	if g.circles == nil {
@@ -232,7 +230,6 @@ func (g *groups[T]) closeCircle(c *circle) {
 	}
 }
 
-// next returns, every interval-th time, the circle passed over longest.
 func (g *groups[T]) next(interval uint32) *circle {
 	c, s := g.best, g.circles
 	if s == nil {

@@ -8,8 +8,7 @@ import (
 )
 
 // A Handle names one processing of an item, which it can end without calling
-// user code, such as a hash that might panic. Copies name the same processing.
-// The zero Handle, and one whose processing has ended, name nothing.
+// user code. The zero Handle names nothing.
 type Handle struct {
 	// fence is twice the number of adds that the shard had counted at the
 	// hand-out, plus 1 once the Handle is sealed. There is an add between two
@@ -64,7 +63,6 @@ func (t *table[T]) fenceOf(id uint32, e *entry[T]) uint64 {
 	return uint64(e.fence)
 }
 
-// claimed returns the entry of the processing that h names, or nil.
 func (sh *shard[T]) claimed(h Handle) *entry[T] {
 	if sh.table == nil {
 		return nil
@@ -184,7 +182,6 @@ func (s *Set[T]) HandleOf(item T) Handle {
 }
 
 // Get takes the next ready item into processing, and blocks until there is one.
-// It returns true after a shutdown, once nothing is ready.
 func (s *Set[T]) Get() (item T, shutdown bool) {
 	if item, _, _, ok := s.TryTake(); ok {
 		return item, false

@@ -1,6 +1,5 @@
 package shard
 
-// insert puts a level that is not served into the heap, the highest first.
 func (l *levels) insert(v *level, list fifo) {
 	v.list = list
 	l.ready += list.length

@@ -32,8 +32,7 @@ func (s *Set[T]) withLock(sh *shard[T], part func() (visited int, more bool)) (m
 	return more
 }
 
-// inPieces calls part with one number after the other, each in a hold, and
-// between without the lock, until either ends it.
+// inPieces calls each part in a hold, and between without the lock.
 func (s *Set[T]) inPieces(sh *shard[T], part func(n int) (visited int, more bool), between func() (on bool)) {
 	for n, on := 0, true; on; n++ {
 		more := s.withLock(sh, func() (int, bool) { return part(n) })
@@ -57,7 +56,6 @@ func (s *Set[T]) eachEntry(sh *shard[T], visit func(id uint32, e *entry[T]), bet
 	}, between)
 }
 
-// piece visits a fraction of a chunk, or several, in use or not.
 func (s *slab[T]) piece(n int, visit func(id uint32)) (visited int, ok bool) {
 	id := uint32(n) * rowsPerHold
 	end, chunks := id+rowsPerHold, int32(len(s.spaces))

@@ -30,8 +30,7 @@ func (s *Set[T]) WaitIdle(ctx context.Context, also func() bool) error {
 	}
 }
 
-// checkIdle reports whether the set held nothing at one moment, or otherwise
-// whether something came and went during the check.
+// checkIdle returns again if something came and went during the check.
 func (s *Set[T]) checkIdle(counts []uint64, also func() bool) (isIdle, again bool) {
 	clear(counts)
 	for sh := range s.made() {
@@ -52,8 +51,7 @@ func (s *Set[T]) checkIdle(counts []uint64, also func() bool) (isIdle, again boo
 	return true, false
 }
 
-// checkEmpty returns a count that grows whenever an item has come and gone. It
-// requests a report for the next time that the shard is empty.
+// checkEmpty requests a report for the next time that the shard is empty.
 func (s *Set[T]) checkEmpty(sh *shard[T]) (isEmpty bool, count uint64) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()

@@ -14,10 +14,9 @@ const (
 )
 
 // An index finds ids by hashes: extendible hashing (R. Fagin et al., TODS
-// 1979). A directory, indexed by the top bits of a hash, points to segments:
-// small open-addressing tables, indexed by the low bits, with linear probing
-// and deletion by backward shift. A full segment splits, so that growth moves a
-// bounded number of slots under the lock. Segments that empty merge.
+// 1979). A directory, indexed by the top bits, points to segments: small
+// open-addressing tables, indexed by the low bits. A full segment splits, so
+// that growth moves a bounded number of slots under the lock.
 type index struct {
 	directory []*segment
 	depth     uint8 // the top bits that index the directory
@@ -39,11 +38,9 @@ type segment struct {
 // suffice to compute where a probe begins, a removal reads no entry.
 type slot uint32
 
-// fewestIDBits leaves sixteen bits of the hash in a slot, up to 64 Ki ids. With
-// four million ids ten are left, which the largest segment needs.
+// fewestIDBits leaves sixteen bits of the hash in a slot, up to 64 Ki ids.
 const fewestIDBits = 16
 
-// A hashOf returns the hash of an entry.
 type hashOf func(id uint32) uint32
 
 // noSegment is that of every new index, and never written to.
@@ -101,7 +98,6 @@ func (s *segment) pack(hash, id uint32) slot { return slot(hash<<(s.idBits&31) |
 
 func (s *segment) id(o slot) uint32 { return uint32(o) & (1<<(s.idBits&31) - 1) }
 
-// widen gives ids that many bits, or one more, and rewrites all slots.
 func (s *segment) widen(idBits uint8) {
 	wide := segment{idBits: (idBits + 1) / 2 * 2}
 	for i, o := range s.slots {
@@ -112,7 +108,6 @@ func (s *segment) widen(idBits uint8) {
 	s.idBits = wide.idBits
 }
 
-// tells reports whether the slots suffice to compute where probes begin.
 func (s *segment) tells(size int) bool { return size <= 1<<(32-s.idBits) }
 
 func (s *segment) low(o slot, size int, of hashOf) uint32 {
@@ -132,7 +127,6 @@ func (s *segment) put(added slot, hash uint32) {
 	s.live++
 }
 
-// locate returns the position of the slot of an entry in use.
 func (s *segment) locate(id, hash uint32) (position uint32) {
 	mask := uint32(len(s.slots) - 1)
 	i := hash & mask
@@ -194,7 +188,6 @@ func (s *segment) resize(size int, of hashOf) {
 	old.giveBack()
 }
 
-// split divides the slots of a segment among two, or more.
 func (x *index) split(s *segment, hash uint32, of hashOf) {
 	by := x.splits(s)
 	depth := s.depth + by
@@ -220,7 +213,6 @@ func (x *index) split(s *segment, hash uint32, of hashOf) {
 	s.giveBack()
 }
 
-// span is where the directory has the top depth bits of hash.
 func (x *index) span(hash uint32, depth uint8) (first, count uint32) {
 	count = 1 << (x.depth - depth)
 	return x.prefix(hash) &^ (count - 1), count

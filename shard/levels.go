@@ -9,9 +9,7 @@ import (
 
 // Each priority has a FIFO of ready items, its level. The highest level that
 // has items is served: its list is the fifo of the run queue, from which every
-// Get takes. The others that have items are in a heap (heap.go). So a Get, and
-// an Add to the served level, cost about the same as without levels, and no
-// operation more than the logarithm of their number.
+// Get takes. The others that have items are in a heap (heap.go).
 
 type level struct {
 	priority       int
@@ -187,7 +185,6 @@ func (q *runQueue[T]) serveNext() {
 	}
 }
 
-// next returns the level that was passed over longest at the interval.
 func (l *levels) next(passedOver bool) *level {
 	if l.lowPriorityInterval > 0 {
 		l.takes++
@@ -199,7 +196,6 @@ func (l *levels) next(passedOver bool) *level {
 	return l.served
 }
 
-// takeFrom makes the level the last of those passed over.
 func (q *runQueue[T]) takeFrom(t *table[T], v *level) (id uint32, e *entry[T], priority int) {
 	id = q.listOf(v).head
 	e = t.at(id)
@@ -218,8 +214,7 @@ func (q *runQueue[T]) listOf(v *level) *fifo {
 	return &v.list
 }
 
-// inOrder yields the levels in the heap, the highest first. The next level is
-// always a child of one that was yielded.
+// inOrder: the next level is always a child of one that was yielded.
 func (l *levels) inOrder() iter.Seq[*level] {
 	return func(yield func(*level) bool) {
 		next := slices.Clone(l.heap[:min(1, len(l.heap))]) // the highest last
@@ -238,7 +233,6 @@ func (l *levels) inOrder() iter.Seq[*level] {
 	}
 }
 
-// rank puts a level last in the order in which levels were passed over.
 func (l *levels) rank(v *level) {
 	if l.ranked {
 		l.link(v)
@@ -275,11 +269,10 @@ func (l *levels) unlink(v *level) {
 	v.next, v.previous = nil, nil
 }
 
-// Usually an item joins the tail of its run queue when it becomes ready. With
-// KeepPlaces its place is that of the add that asked for the run. An item that
-// becomes ready behind its place goes into a heap beside the list of its level,
-// unless it is the next of all. The head of the list is always the next of the
-// level. So only late items cost more: the logarithm of their number.
+// With KeepPlaces the place of an item is that of the add that asked for the
+// run. An item that becomes ready behind its place goes into a heap beside the
+// list of its level, unless it is the next of all. The head of the list is
+// always the next of the level.
 
 type places struct {
 	of   cells[place]
@@ -359,7 +352,6 @@ func (h *lateHeap) remove(i int) (id uint32) {
 	return id
 }
 
-// enter puts an entry at its place, or at the tail if places are not kept.
 func (t *table[T]) enter(v *level, f *fifo, id uint32, e *entry[T]) {
 	if t.places == nil {
 		t.join(f, id, e)
@@ -393,7 +385,6 @@ func (t *table[T]) quit(v *level, f *fifo, id uint32, e *entry[T]) {
 	t.quitInPlace(v, f, id, e)
 }
 
-// quitInPlace makes the next entry of the level the head of the list.
 func (t *table[T]) quitInPlace(v *level, f *fifo, id uint32, e *entry[T]) {
 	p := t.places
 	if late := p.of.At(id).late; late != 0 {

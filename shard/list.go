@@ -11,8 +11,7 @@ import (
 )
 
 // Items yields the items in a state, shard by shard, with no lock held: each
-// that stays in the state, and none twice. Within a shard they come in the
-// order of its lists, if there are such lists.
+// that stays in the state, and none twice.
 func (s *Set[T]) Items(state stats.State) iter.Seq[stats.Item[T]] {
 	return func(yield func(stats.Item[T]) bool) {
 		for sh := range s.made() {
@@ -56,7 +55,6 @@ type listing[T comparable] struct {
 	order []int32 // of the rows, or nil if they are in order
 }
 
-// A link has the next entry in the run queue, if the item is ready.
 type link struct {
 	id, next uint32
 	place    uint64
@@ -96,9 +94,8 @@ func (l *listing[T]) byPlace() (order []int32) {
 	return order
 }
 
-// inLine orders ready items by lines, of one priority of one group each.
-// Changes between two holds of the lock may have broken a line into several. Of
-// these, the one that has been ready longest comes first.
+// inLine orders ready items by lines, of one priority of one group each. Of a
+// broken line, the part that has been ready longest comes first.
 func (l *listing[T]) inLine() (order []int32) {
 	behind := l.behind()
 	isBehind := make([]bool, len(l.rows))
@@ -131,7 +128,6 @@ func (l *listing[T]) inLine() (order []int32) {
 	return order
 }
 
-// behind returns the next row of each row in its line, or -1.
 func (l *listing[T]) behind() []int32 {
 	if len(l.rows) == 0 {
 		return nil
@@ -169,8 +165,7 @@ func (s *Set[T]) Left() (rows []stats.Item[T]) {
 
 const mostInspected = 1 << 16
 
-// TimeLeft returns the times left of the running delays, to the tick, from a
-// sample if a shard has more than mostInspected.
+// TimeLeft returns the times left of the running delays, to the tick.
 func (s *Set[T]) TimeLeft() (h stats.Histogram) {
 	var sample stats.Sample
 	for sh := range s.made() {

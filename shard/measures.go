@@ -139,8 +139,6 @@ func (sh *shard[T]) addMeasuresTo(metrics *stats.Metrics, now uint64) {
 	metrics.LongestRunning = max(metrics.LongestRunning, longest)
 }
 
-// inFlight returns how long the items in processing have been so, added
-// together, and the time of the longest.
 func (sh *shard[T]) inFlight(now uint64) (together, longest time.Duration) {
 	if sh.processing() == 0 {
 		return 0, 0
@@ -155,8 +153,7 @@ func (sh *shard[T]) inFlight(now uint64) (together, longest time.Duration) {
 
 type inFlight struct{ together, longest time.Duration }
 
-// noteEndOfUpdates freezes what metrics report of the items in processing when
-// a shutdown begins, as client-go does.
+// noteEndOfUpdates freezes metrics at a shutdown, as client-go does.
 func (s *Set[T]) noteEndOfUpdates() {
 	if s.measures == nil || s.ShuttingDown() {
 		return
@@ -290,7 +287,6 @@ func (t *times[T]) finish(s *slab[T], id uint32, e *entry[T]) {
 	s.unlink(&t.inFlight, id, e)
 }
 
-// onCancel takes withdraw or unmark.
 func (t *times[T]) onCancel(id uint32, what effect) {
 	if t != nil && t.measures != nil {
 		t.measures.onCancel(id, what)

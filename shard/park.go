@@ -48,12 +48,10 @@ func (s *Set[T]) sendToken() {
 	}
 }
 
-// wokenPending reports whether a consumer was sent the token, but is not
-// searching.
+// wokenPending: a consumer was sent the token, but is not searching.
 func (p *parker) wokenPending() bool { return p.searching.Load() && p.parked.Load() > 0 }
 
-// await blocks until it has taken items, the queue is shut down, or cancel is
-// closed. A nil cancel is never closed. await returns the number of items.
+// A nil cancel is never closed.
 func (s *Set[T]) await(cancel <-chan struct{}, b buffers[T]) (n int, shutdown, canceled bool) {
 	for {
 		before, _ := s.throttled.read()

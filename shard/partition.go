@@ -7,8 +7,7 @@ import (
 	"unsafe"
 )
 
-// A partition sorts places in a batch into buckets, by the low bits of their
-// shards' numbers, and keeps their order. It does not allocate.
+// A partition sorts places in a batch into buckets by shards, in order.
 type partition struct {
 	shard      uint16 // of the current bucket
 	current    bucket
@@ -144,8 +143,7 @@ func (sh *shard[T]) prefetchClaimed(p *partition, handles []Handle) {
 	p.prefetched += byte(sum)
 }
 
-// prefetchTimer reads the timer of an item that is likely to be delayed, so
-// that the processor fetches it and the entry at once.
+// prefetchTimer lets the processor fetch a timer and its entry at once.
 func (sh *shard[T]) prefetchTimer(hash uint32) {
 	if sh.table != nil {
 		sh.wheel.prefetched, _ = sh.wheel.Deadline(sh.table.first(hash))

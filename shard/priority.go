@@ -22,8 +22,7 @@ func (s *Set[T]) addAtPriority(item T, priority int) {
 	s.after(fx)
 }
 
-// requestPriority notes the priority of an add, of which the greatest counts,
-// and keeps the add for OnAdd. The entry gets a place unless it has one.
+// requestPriority notes the priority of an add, of which the greatest counts.
 func (sh *shard[T]) requestPriority(id uint32, e *entry[T], r request, hasPlace bool) {
 	if (r.priority != 0 || sh.table.places != nil) && sh.queueOf(id).levels == nil {
 		sh.needLevels(id)
@@ -70,7 +69,6 @@ func (sh *shard[T]) raisePriority(id uint32, e *entry[T], priority int) {
 	}
 }
 
-// requested has the greatest priorities that adds requested, in columns.
 type requested struct {
 	runs   cells[int]
 	delays chunked.Array[int]
@@ -159,7 +157,6 @@ func (sh *shard[T]) setDelayedPriority(id uint32, priority int) {
 	}
 }
 
-// renewDelayed leaves an entry the place of a run to come.
 func (sh *shard[T]) renewDelayed(id uint32) {
 	if p := sh.table.at(id).phase(); p == idle || p == processing {
 		sh.table.places.renew(id)

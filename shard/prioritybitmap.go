@@ -224,7 +224,6 @@ func (s *Set[T]) lockByPriority(p *priorityBitmap, lane *lane) (sh *shard[T], pa
 	return s.lockHighest(p, lane.turn.Load()), false
 }
 
-// lockPassedOver takes ready shards in turn, whatever they serve.
 func (s *Set[T]) lockPassedOver(lane *lane) *shard[T] {
 	sh := s.lockReady(lane.passedOver.Load())
 	if sh != nil {

@@ -46,7 +46,6 @@ func (r rate) public() stats.Rate {
 
 func (r rate) limits() bool { return r.interval != 0 }
 
-// filling returns the time in which n tokens come.
 func (r rate) filling(n uint32) uint64 {
 	high, low := bits.Mul64(r.interval, uint64(n))
 	if high != 0 || low > mostInterval {
@@ -55,7 +54,6 @@ func (r rate) filling(n uint32) uint64 {
 	return low
 }
 
-// opens returns when a bucket has a token that is full at some moment.
 func (r rate) opens(full uint64) uint64 {
 	if !r.limits() {
 		return 0
@@ -83,9 +81,8 @@ func (r rate) spend(full, now, tick uint64) uint64 {
 	return full + r.interval
 }
 
-// convert returns when a bucket of another rate is full that has as many
-// tokens, or is full. The rest fills at the new rate, so that a change makes no
-// tokens.
+// convert keeps the number of tokens. The rest fills at the new rate, so that a
+// change makes no tokens.
 func (r rate) convert(full, now uint64, to rate) uint64 {
 	switch {
 	case r == to:

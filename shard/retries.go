@@ -105,8 +105,7 @@ func (s *Set[T]) sweepOnce(sh *shard[T]) (fx effects, more bool) {
 }
 
 // Again asks for one more run of an item in processing, ends a delay of it, and
-// reports whether the processing goes on. It works during a shutdown: drains
-// wait for the Done that is owed, and its consumer can take the item.
+// reports whether the processing goes on.
 func (s *Set[T]) Again(h Handle) (inProcessing bool) { return s.AgainAt(h, 0) }
 
 // AgainAt is Again with at least the given priority.
@@ -131,9 +130,7 @@ const (
 )
 
 // Retry ends a processing and adds the item again, after a delay if there is
-// one. Once a shutdown has begun, it does so only during a Drain that accepts
-// retries. Otherwise the processing goes on, so that the caller can act. If the
-// clock panics, the item becomes ready at once.
+// one. Once a shutdown has begun, only a Drain that accepts retries allows it.
 func (s *Set[T]) Retry(h Handle, d Delay) (came Comeback) {
 	read := false
 	defer func() {
@@ -150,8 +147,7 @@ func (s *Set[T]) Retry(h Handle, d Delay) (came Comeback) {
 	return s.retryAt(h, deadline, d.Priority)
 }
 
-// Release ends a processing and makes the item ready again, last in its shard,
-// also after a shutdown. It reports whether the processing was still going on.
+// Release ends a processing and makes the item ready again, last in its shard.
 func (s *Set[T]) Release(h Handle, priority int) (ended bool) {
 	defer func() { ended = s.releaseNow(h, priority) }() // also if the clock panics
 	s.refreshForWork()
@@ -214,10 +210,8 @@ func (s *Set[T]) DeadlineOf(d Delay) Deadline {
 }
 
 // Postpone delays an item in processing, whose next run also serves adds made
-// during the processing. With KeepEarliest such adds go first: the item becomes
-// ready at its Done. So it does once a shutdown has begun, unless a Drain
-// accepts retries. For an item that was delayed already, the policy chooses.
-// The delay must be positive. No user code is called before it is filed.
+// during the processing. The delay must be positive. No user code is called
+// before it is filed.
 func (s *Set[T]) Postpone(h Handle, d Deadline, policy DelayPolicy) (inProcessing bool) {
 	addsGoFirst := policy == KeepEarliest
 	sh := s.lockSwept(h)

@@ -146,7 +146,6 @@ const oneChange = 1 << 32
 func (c *throttleCount) more() { c.word.Add(oneChange + 1) }
 func (c *throttleCount) less() { c.word.Add(oneChange - 1) } // the count is not 0
 
-// changed counts a change that leaves the count alone.
 func (c *throttleCount) changed() { c.word.Add(oneChange) }
 
 func (c *throttleCount) read() (word uint64, count uint32) {

@@ -39,8 +39,6 @@ func (s *Set[T]) shardAt(route uint64) *shard[T] {
 	return s.shard(int(number))
 }
 
-// mayDiffer reports whether any T is not equal to itself, as NaN is. The queue
-// would accept it, and never find it again.
 // mayDiffer reports whether any value of t is not equal to itself, as NaN is. The
 // queue would accept it, and never find it again.
 func mayDiffer(t reflect.Type) bool {
@@ -59,8 +57,7 @@ func mayDiffer(t reflect.Type) bool {
 	return false
 }
 
-// Reject counts and reports an item that is not equal to itself: the caller
-// must not add it. It panics if item cannot be compared.
+// Reject counts and reports an item not equal to itself: do not add it.
 func (s *Set[T]) Reject(item T) bool {
 	if item == item { //nolint:staticcheck // NaN is not
 		return false
@@ -77,8 +74,7 @@ func (s *Set[T]) report(kind stats.MisuseKind, item T) {
 }
 
 // StableRoute returns a route that is the same in every process and on every
-// machine. T must consist of strings, booleans and integers, or of arrays and
-// structs of them. If not, the error names every part that has no stable value.
+// machine, or an error that names every part without a stable value.
 func StableRoute[T comparable]() (func(item T) uint64, error) {
 	t := reflect.TypeFor[T]()
 	parts, err := layOut(nil, t, t.String(), 0)

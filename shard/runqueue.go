@@ -1,8 +1,7 @@
 package shard
 
-// A runQueue has the ready items of a shard or a group: first in, first out,
-// the highest priority first. It knows neither locks nor ready bits. Its
-// methods report when it becomes ready or empty, and the shard publishes that.
+// A runQueue knows neither locks nor ready bits. Its methods report when it
+// becomes ready or empty, and the shard publishes that.
 type runQueue[T comparable] struct {
 	fifo       fifo    // all items, or those of the served level; if empty, nothing is ready
 	processing int32   // the items that were taken and are not Done
@@ -63,8 +62,7 @@ func (q *runQueue[T]) pop(t *table[T]) (id uint32, e *entry[T]) {
 	return id, e
 }
 
-// raise puts a ready entry last of another priority. The run queue does not
-// become empty, although the entry leaves its place for a moment.
+// raise does not make q empty, although the entry leaves its place.
 func (q *runQueue[T]) raise(t *table[T], id uint32, e *entry[T], priority int) {
 	q.pull(t, id, e)
 	t.requested.setRun(id, priority)

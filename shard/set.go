@@ -39,14 +39,12 @@ type Config[T comparable] struct {
 	Rules                       Rules
 }
 
-// Rules are how a set may differ from client-go's queue. With all of them, it
-// behaves as controller-runtime's priority queue does.
+// Rules are how a set may differ from client-go's queue.
 type Rules struct {
 	CancelDelayOnAdd bool // an Add of a delayed item cancels the delay
 	DropDelayIfReady bool // the run to come of a ready or dirty item serves a delayed add
 	KeepPlaces       bool // items keep the place of the add that asked for the run: see places
-	// DiscardOnShutDown makes ShutDown drop what is ready or dirty. A drain
-	// still waits for these items, until ShutDown is called.
+	// DiscardOnShutDown makes ShutDown drop what is ready or dirty.
 	DiscardOnShutDown     bool
 	PrioritiesBeforeTurns bool // groups take turns within the highest ready priority
 }

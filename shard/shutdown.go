@@ -18,8 +18,7 @@ type closing struct {
 	complete atomic.Bool
 }
 
-// ShutDown drops delayed items and later adds, and with DiscardOnShutDown what
-// is ready. It ends the wait of every ShutDownWithDrain.
+// ShutDown drops delayed items and later adds.
 func (s *Set[T]) ShutDown() {
 	defer s.drained.release()
 	s.closing.leaving.Store(true)
@@ -47,7 +46,6 @@ func (s *Set[T]) refuse(retries bool) {
 	s.limit.Close()
 }
 
-// close does what every end of the queue does.
 func (s *Set[T]) close(dropped func(items []T)) {
 	s.refuse(false)
 	if !s.closing.begun.CompareAndSwap(false, true) {

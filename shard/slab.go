@@ -20,7 +20,6 @@ type slab[T comparable] struct {
 	columns []column
 }
 
-// A space counts the cells of one chunk.
 type space struct {
 	free           uint32 // the first of the freed cells, by id; 0 is none
 	used, held     uint16 // ever handed out, from the chunk's start, and now in use
@@ -49,7 +48,6 @@ func (s *slab[T]) allocate() (id uint32, e *entry[T]) {
 	return id, e
 }
 
-// release takes an entry back and forgets its item.
 func (s *slab[T]) release(id uint32, e *entry[T]) {
 	c := int32(id / s.chunkCells())
 	space := &s.spaces[c]
@@ -74,9 +72,8 @@ func (s *slab[T]) release(id uint32, e *entry[T]) {
 
 func (s *slab[T]) addColumn(c column) { s.columns = append(s.columns, c) }
 
-// columnChunk returns the number of a column's chunk for the ids of chunk c,
-// and whether none of its ids is in use. Columns have small cells, so that
-// chunk may have the ids of several chunks of the slab. The first stays.
+// columnChunk: columns have small cells, so a chunk may have the ids of several
+// chunks of the slab. The first stays.
 func (s *slab[T]) columnChunk(c int32) (column int, unused bool) {
 	each := int(chunked.ChunkCells / s.chunkCells())
 	column = int(c) / each
@@ -92,7 +89,6 @@ func (s *slab[T]) chunkCells() uint32 { return chunked.CellsOf(unsafe.Sizeof(ent
 
 func (s *slab[T]) firstOf(c int32) uint32 { return uint32(c) * s.chunkCells() }
 
-// spread returns about the greatest number of cells that were in use at once.
 func (s *slab[T]) spread() int {
 	if n := len(s.spaces); n > 1 {
 		return n * int(s.chunkCells())
@@ -162,8 +158,7 @@ func (sh *shard[T]) hasID() bool {
 	return !sh.table.exhausted(ids)
 }
 
-// reserve returns the number of ids for adds that Crowded has allowed: more
-// than there are goroutines between Crowded and their add.
+// reserve is more than there are goroutines between Crowded and their add.
 func reserve(ids uint32) uint32 { return ids >> 9 }
 
 // Crowded returns an error if an add of another item to the item's shard may be

@@ -83,7 +83,6 @@ func (s *Set[T]) finish(st *tally) {
 	}
 }
 
-// addStatsTo returns the number of groups and levels that it asked.
 func (sh *shard[T]) addStatsTo(st *tally, read present) (asked int) {
 	now := sh.seen(read)
 	info, asked := sh.shardInfo(now)
@@ -191,10 +190,7 @@ type inspection[T comparable] struct {
 	begin rows[T] // what a shard yields in one hold; reused, to allocate rarely under the lock
 }
 
-// Inspect returns the Stats, and at most limit items of each state. The first
-// delayed items are the next to expire, and if the queue keeps ages, the first
-// of the others the longest in their state. A shard with many items is read in
-// several holds of its lock, after its Stats.
+// Inspect returns the Stats, and at most limit items of each state.
 func (s *Set[T]) Inspect(limit int) stats.Snapshot[T] {
 	l := inspection[T]{limit: max(0, min(limit, math.MaxInt32))}
 	l.tally, l.now = s.newStats()
@@ -247,9 +243,8 @@ func firstOf[T comparable](rows []stats.Item[T], limit int) []stats.Item[T] {
 	return rows[:min(limit, len(rows))]
 }
 
-// first appends the first items of a state, in one hold of the lock, and
-// reports whether these are all. With groups, the longest ready item may be of
-// any group, so first appends all ready items, or none if they are many.
+// With groups, the longest ready item may be of any group, so first appends all
+// ready items, or none if they are many.
 func (sh *shard[T]) first(rows *[]stats.Item[T], state stats.State, limit int) (visited int, all bool) {
 	most, there := min(limit, rowsPerHold), sh.there(state)
 	if limit == 0 || there == 0 {
@@ -331,7 +326,6 @@ type ranked[T comparable] struct {
 	row *stats.Item[T]
 }
 
-// newSearch takes the rows that first has returned.
 func newSearch[T comparable](of []stats.State, limit int, begin *rows[T]) *search[T] {
 	s := &search[T]{known: make(map[T]struct{})}
 	for _, state := range of {
@@ -371,8 +365,7 @@ func (sh *shard[T]) orderOf(id uint32, state stats.State) uint64 {
 	return 0
 }
 
-// keep offers the rows of a hold to the selections. It skips known items: one
-// that was forgotten and added again has another id, and is met again.
+// keep skips known items. One that was added again has another id.
 func (s *search[T]) keep() {
 	for i := range s.found {
 		kept, r := s.kept[s.found[i].State], ranked[T]{at: s.rank[i]}
@@ -389,7 +382,6 @@ func (s *search[T]) keep() {
 	s.found, s.rank = s.found[:0], s.rank[:0]
 }
 
-// copy reuses the last row that was dropped.
 func (s *search[T]) copy(found *stats.Item[T]) (row *stats.Item[T]) {
 	if row, s.spare = s.spare, nil; row == nil {
 		row = new(stats.Item[T])
@@ -398,7 +390,6 @@ func (s *search[T]) copy(found *stats.Item[T]) (row *stats.Item[T]) {
 	return row
 }
 
-// full reports whether no more rows are needed, if any items will do.
 func (s *search[T]) full() bool {
 	for state, kept := range s.kept {
 		if kept != nil && (stats.State(state) == stats.Delayed || !kept.Full()) {

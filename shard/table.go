@@ -2,9 +2,8 @@ package shard
 
 import "github.com/shardq/shardq/internal/chunked"
 
-// A table is an index of hashes over a slab of entries. One table with a phase
-// in each entry replaces client-go's dirty set, processing set and set of known
-// timers: an operation costs one hash and one look-up. Of its three cache lines
+// A table is an index of hashes over a slab of entries. With a phase in each
+// entry an operation costs one hash and one look-up. Of its three cache lines
 // the first has what changes most.
 type table[T comparable] struct {
 	live      int32      // the entries in use
@@ -17,8 +16,7 @@ type table[T comparable] struct {
 	places *places // nil unless places are kept
 }
 
-// A position is the slot of an entry, or the empty slot that proves that there
-// is none. It is valid until the table changes.
+// A position is valid until the table changes.
 type position struct {
 	segment *segment
 	slot    uint32
@@ -44,7 +42,6 @@ func (t *table[T]) find(hash uint32, item T) (id uint32, p position) {
 	}
 }
 
-// first returns the id in the slot at which a look-up begins, or 0.
 func (t *table[T]) first(hash uint32) (id uint32) {
 	s := t.segmentOf(hash)
 	return s.id(s.slots[hash&uint32(len(s.slots)-1)])
@@ -96,8 +93,7 @@ func (t *table[T]) hashOf(id uint32) uint32 { return t.at(id).hash }
 // and 16 after 2048. So a queue that goes up and down need not grow each time.
 const patience = 1 << 15
 
-// hadEnough reports whether the empty table should release its storage: at once
-// after a burst, beside which growing again costs little.
+// hadEnough: at once after a burst, beside which growing costs little.
 func (t *table[T]) hadEnough() bool {
 	if len(t.spaces) == 1 && t.emptied%(patience/chunked.ChunkCells) != 0 {
 		return false // one chunk is released at multiples of this at the earliest
@@ -111,7 +107,6 @@ func (t *table[T]) follow(peak uint8, spares *chunked.Spares[entry[T]]) {
 	t.cells.Share(spares)
 }
 
-// giveBack releases an empty table, and returns its successor's expected peak.
 func (t *table[T]) giveBack() (peak uint8) {
 	peak = max(t.peak, max(t.expected, 1)-1)
 	if t.spread() > chunked.ChunkCells {

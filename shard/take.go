@@ -43,7 +43,6 @@ func (s *Set[T]) takeNow(now uint64) (item T, priority int, h Handle, ok bool) {
 	}
 }
 
-// take honors passedOver, for the level that was passed over longest.
 func (sh *shard[T]) take(q *runQueue[T], passedOver bool) (item T, priority int, h Handle, ok bool) {
 	if q.isEmpty() {
 		return item, 0, h, false
@@ -90,17 +89,15 @@ func newLanes(processors, shards int) []lane {
 	return all
 }
 
-// lane chooses by the address of the goroutine's stack. A worker that calls Get
-// from one place stays in its lane until its stack moves. That only affects
-// speed.
+// lane chooses by the address of the goroutine's stack: a worker that calls Get
+// from one place stays in its lane until its stack moves.
 func (s *Set[T]) lane() *lane {
 	var here byte
 	address := uint64(uintptr(unsafe.Pointer(&here))) >> 11 // the smallest stack is 2 KiB
 	return &s.lanes[address*0x9e3779b97f4a7c15>>s.laneShift]
 }
 
-// lockReady prefers the first shard at or after start that was ready when its
-// bit was read, and that no other goroutine has locked, or waits for the first.
+// lockReady prefers a ready shard that nobody locked, or waits for the first.
 func (s *Set[T]) lockReady(start uint32) *shard[T] {
 	var first *shard[T]
 	word, words := int(start/wordBits), s.readyWords()

@@ -42,7 +42,6 @@ func (s *Set[T]) lockInTurn(lane *lane) *shard[T] {
 	return s.lockReady(lane.turn.Load())
 }
 
-// takeInTurn also reports whether the round is over.
 func (sh *shard[T]) takeInTurn(now uint64) (item T, priority int, h Handle, over, ok bool) {
 	g := sh.groups
 	if g == nil || g.best.turn == 0 {
@@ -93,8 +92,7 @@ func (s *Set[T]) mayLeave() bool {
 	return count == 0 || s.closing.leaving.Load() && uint32(s.pausedGroups.Load()) == count
 }
 
-// heldByGate reports whether something is ready that may be behind a closed
-// gate.
+// heldByGate: something that is ready may be behind a closed gate.
 func (s *Set[T]) heldByGate() bool {
 	if !s.gate.used.Load() || s.closing.leaving.Load() && s.gate.paused.Load() {
 		return false

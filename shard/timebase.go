@@ -20,8 +20,7 @@ type timebase struct {
 }
 
 // center is 146 years. A clock may be set back by that much from when the queue
-// was made, and forward by 292 years. Beyond that, time stands still for the
-// queue.
+// was made, and forward by 292 years.
 const center = 1 << 62
 
 func newTimebase(c clock.Clock, tick time.Duration) timebase {
@@ -47,7 +46,6 @@ func (t *timebase) nanoseconds() uint64 {
 
 func (t *timebase) now() uint64 { return t.nanoseconds() / t.tick }
 
-// after returns the first tick that begins at or after d from start.
 func (t *timebase) after(start uint64, d time.Duration) (tick uint64) {
 	end := start + uint64(d)
 	if end < start {
@@ -60,7 +58,6 @@ func (t *timebase) after(start uint64, d time.Duration) (tick uint64) {
 	return tick
 }
 
-// ticks returns d in ticks, rounded up.
 func (t *timebase) ticks(d time.Duration) uint64 {
 	return (uint64(max(d, 1)) + t.tick - 1) / t.tick
 }

@@ -35,8 +35,7 @@ type change struct {
 
 // Watch calls tell when the item in processing is added again or canceled,
 // until stop is called, and at once for what has happened before. No lock is
-// held. A call may come shortly after stop, never for another processing. A later
-// watch replaces this one.
+// held. A later watch replaces this one.
 func (s *Set[T]) Watch(h Handle, tell func(Change)) (stop func()) {
 	s.watches.used.Store(true)
 	w := &watcher{fence: h.fence &^ sealed, tell: tell}
@@ -50,8 +49,7 @@ func (s *Set[T]) Watch(h Handle, tell func(Change)) (stop func()) {
 	return func() { s.watches.byPlace.CompareAndDelete(h.Place(), w) } // a later one stays
 }
 
-// addWatch adds a watch, unless w is nil, and returns what has happened before,
-// in one hold of the lock, so that no change is missed.
+// addWatch works in one hold of the lock, so that no change is missed.
 func (s *Set[T]) addWatch(h Handle, w *watcher) (added, canceled bool) {
 	sh := s.shard(int(h.shard))
 	sh.mu.Lock()
@@ -258,7 +256,6 @@ func (s *Set[T]) findStuckIn(sh *shard[T], now uint64) (next uint64) {
 	}
 }
 
-// stuckIn also returns when the next item will be stuck.
 func (s *Set[T]) stuckIn(sh *shard[T], now uint64) (found []stats.Item[T], next uint64) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()

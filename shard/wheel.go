@@ -101,7 +101,6 @@ func (w *wheel) filed(at reading, readings uint16) {
 	}
 }
 
-// safe returns how far the wheel may advance by the driver's reading.
 func (w *wheel) safe(at reading) uint64 {
 	if at.number == w.filedIn && at.now != never {
 		return min(at.now, w.filedAt)

@@ -96,7 +96,6 @@ func (sh *shard[T]) dropWindows() {
 	}
 }
 
-// dropEmptyWindows gives the memory of a burst back.
 func (sh *shard[T]) dropEmptyWindows(w *windows[T]) {
 	if len(w.ids) == 0 {
 		sh.setWindows(nil)

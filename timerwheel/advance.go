@@ -30,7 +30,6 @@ func (w *Wheel) Advance(now uint64, limit int, fire func(id uint32)) (arrived bo
 // Rewind moves the wheel back to tick now, for a clock that was set back.
 // Timers keep their deadlines. The cost is constant: later calls of Advance
 // sort the timers again. Until they have, [Wheel.Next] returns now.
-// If now is not before [Wheel.Now], Rewind does nothing.
 func (w *Wheel) Rewind(now uint64) {
 	if now >= w.now {
 		return
@@ -41,7 +40,6 @@ func (w *Wheel) Rewind(now uint64) {
 	w.now = now
 }
 
-// step returns the timer that is due, if it found one.
 func (w *Wheel) step(now uint64) (due uint32, arrived bool) {
 	if w.cascading != 0 {
 		return w.refile(), false
@@ -86,7 +84,6 @@ func (w *Wheel) refile() (due uint32) {
 	return 0
 }
 
-// takeOut moves the ring of a slot to the end of the cascading ring.
 func (w *Wheel) takeOut(level, slot int) {
 	tail := w.slots[level][slot]
 	w.slots[level][slot] = 0

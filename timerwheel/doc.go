@@ -5,9 +5,7 @@
 // needs 16 bytes without pointers, so the garbage collector never scans it.
 //
 // The wheel counts time in ticks, of any unit and from any origin, over the
-// whole range of uint64. A timer is never due a tick early. A caller that
-// counts nanoseconds in ticks of a millisecond rounds deadlines up and the
-// current time down.
+// whole range of uint64. A timer is never due a tick early.
 //
 // The wheel has levels of 64 slots. A slot of level l is 64^l ticks wide. The
 // highest base-64 digit in which a deadline differs from the current tick
@@ -18,8 +16,7 @@
 //
 // When the current tick enters a slot of a higher level, the wheel sorts its
 // timers into finer slots (G. Varghese and T. Lauck, "Hashed and Hierarchical
-// Timing Wheels", SOSP 1987), with the digit arithmetic of tokio's timer.
-// Linux's wheel does not, and fires up to 12.5 % late. Each level has a word of
-// occupied slots: the wheel never steps through empty ones, and an idle wheel
-// needs no wake-up.
+// Timing Wheels", SOSP 1987), with the digit arithmetic of tokio's timer. Each
+// level has a word of occupied slots: the wheel never steps through empty ones,
+// and an idle wheel needs no wake-up.
 package timerwheel

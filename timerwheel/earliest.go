@@ -11,9 +11,7 @@ import (
 // ChunkSize is the largest number of timers in a chunk.
 const ChunkSize = chunked.ChunkCells
 
-// Chunks returns the number of chunks. A timer's id determines its chunk. A
-// caller can visit them one at a time with [Wheel.Deadlines], and release its
-// lock.
+// Chunks returns the number of chunks, for [Wheel.Deadlines].
 func (w *Wheel) Chunks() int { return w.nodes.Chunks() }
 
 // Deadlines appends the deadlines of the timers of a chunk, in no order.
@@ -31,8 +29,7 @@ func (w *Wheel) Deadlines(chunk int, deadlines []uint64) []uint64 {
 }
 
 // EarliestWithin returns the ids of the n earliest timers that are wanted, in
-// the order of their deadlines, or all if there are fewer. It returns false if
-// it would have to visit more than most timers.
+// order, or false if it would have to visit more than most timers.
 func (w *Wheel) EarliestWithin(most, n int, wanted func(id uint32) bool) (ids []uint32, ok bool) {
 	if n <= 0 {
 		return nil, true
@@ -68,7 +65,6 @@ type timer struct {
 	id       uint32
 }
 
-// offerRing returns false when no more timers may be visited.
 func (w *Wheel) offerRing(e *earliest, tail uint32) (ok bool) {
 	for id := tail; id != 0; {
 		if e.left--; e.left < 0 {

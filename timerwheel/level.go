@@ -17,16 +17,14 @@ func place(now, deadline uint64) (level, slot int) {
 	return level, int(deadline >> (level * levelBits) & slotMask)
 }
 
-// slotStart returns the first tick of a slot: now's digits above the level,
-// then the slot's number, then zeros.
+// slotStart: now's digits above the level, the slot's number, then zeros.
 func (w *Wheel) slotStart(level, slot int) uint64 {
 	span := uint64(1) << (level * levelBits)
 	above := ^(span<<levelBits - 1) // 0 at the top level, where the shift overflows
 	return w.now&above | uint64(slot)*span
 }
 
-// append adds a node to a ring. The tail names the ring, and its next is the
-// head.
+// append: the tail names the ring, and its next is the head.
 func (w *Wheel) append(tail *uint32, id uint32, n *node) {
 	if *tail == 0 {
 		n.next, n.previous = id, id
@@ -57,8 +55,7 @@ func (w *Wheel) unlink(id uint32, n *node) {
 	w.detach(id, n)
 }
 
-// detach closes the ring over node n, and returns the node before it, or 0 if n
-// was alone: the ring's tail if n was that.
+// detach returns the node before n in the ring, or 0 if n was alone.
 func (w *Wheel) detach(id uint32, n *node) (tail uint32) {
 	tail = n.previous
 	if tail == id {

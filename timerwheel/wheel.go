@@ -45,8 +45,7 @@ func (w *Wheel) Deadline(id uint32) (deadline uint64, filed bool) {
 }
 
 // Next returns the tick at which Advance next has work, if there is any timer.
-// It is the earliest deadline, or earlier if that is far off and shares its
-// slot with many others, which Advance then sorts into finer slots.
+// It may be before the earliest deadline, if that is far off.
 func (w *Wheel) Next() (tick uint64, ok bool) {
 	if w.cascading != 0 {
 		return w.now, true // an unfinished sort has more to do
@@ -77,8 +76,7 @@ func (w *Wheel) earliestInRing(tail uint32, otherwise uint64) uint64 {
 	return otherwise
 }
 
-// firstOccupied returns the place of the earliest timers: every timer of a
-// level is earlier than those of the next, and slots are in order.
+// firstOccupied: all timers of a level are earlier than those of the next.
 func (w *Wheel) firstOccupied() (level, slot int) {
 	level = bits.TrailingZeros16(w.occupiedLevels)
 	return level, bits.TrailingZeros64(w.occupied[level])
@@ -88,8 +86,7 @@ func (w *Wheel) firstOccupied() (level, slot int) {
 // after [Wheel.Now], Schedule returns false and leaves the timer unfiled: the
 // caller treats it as due.
 //
-// The caller chooses the ids, usually positions in a slice of its own. Memory
-// is proportional to their spread. Schedule panics if id is 0.
+// The caller chooses the ids. Memory is proportional to their spread.
 func (w *Wheel) Schedule(id uint32, deadline uint64) bool {
 	if id == 0 {
 		panic("timerwheel: id is 0, want 1 or more")
