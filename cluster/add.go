@@ -31,8 +31,8 @@ func (n *Node[K]) Add(ctx context.Context, key K) error {
 	return n.AddWith(ctx, key, AddOptions{})
 }
 
-// AddAfter adds a key after a delay, and returns as Add does. Options.Queue.Clock
-// says when the delay ends. The servers look for ends up to four times a second.
+// AddAfter adds a key after a delay, by Options.Queue.Clock, as Add does. The
+// servers look for ends of delays up to four times a second.
 func (n *Node[K]) AddAfter(ctx context.Context, key K, delay time.Duration) error {
 	return n.AddWith(ctx, key, AddOptions{After: delay})
 }
@@ -146,9 +146,7 @@ func (n *Node[K]) valueMessage(ctx context.Context, key K, value []byte) (m *nat
 }
 
 // PutAfter adds a value of a key after a delay, as AddAfter does. Its place is
-// that of its arrival: either of two values that are due at nearly the same time
-// may be first. It may arrive twice if all nodes end before they know of its
-// arrival, and stay away for more than two minutes.
+// that of its arrival.
 func (n *Node[K]) PutAfter(ctx context.Context, key K, value []byte, delay time.Duration) error {
 	if delay <= 0 {
 		return n.Put(ctx, key, value)
@@ -165,8 +163,7 @@ func (n *Node[K]) PutAfter(ctx context.Context, key K, value []byte, delay time.
 	return n.added(1, n.publish(ctx, m, jetstream.WithMsgID(id)))
 }
 
-// A delayedCount is the number of delayed messages, as far as a node knows. The
-// server cannot refuse one: a stream with schedules cannot have DiscardNew.
+// A stream with schedules cannot have DiscardNew, so that the nodes count.
 type delayedCount struct {
 	mu    sync.Mutex
 	asked time.Time
@@ -248,7 +245,6 @@ func (n *Node[K]) workMessage(partition int, token string, priority int) *nats.M
 	return m
 }
 
-// scheduleMessage has the servers publish another message when the key is due.
 func (n *Node[K]) scheduleMessage(partition int, token string, at time.Time, priority int) *nats.Msg {
 	m := nats.NewMsg(n.names.Key(names.Delay, partition, token))
 	m.Header.Set(scheduleHeader, at.UTC().Format(scheduleFormat))
@@ -268,9 +264,7 @@ func priorityOf(header nats.Header) int {
 	return priority
 }
 
-// fill writes the user's headers and a value into a message. It returns an
-// error if the servers could not store what it may become: delayed, or a dead
-// letter.
+// fill returns an error also if a delayed m or its dead letter would not fit.
 func (n *Node[K]) fill(ctx context.Context, m *nats.Msg, value []byte) error {
 	if n.options.Inject != nil {
 		written := nats.Header{}
@@ -293,7 +287,6 @@ func (n *Node[K]) fillDelayed(ctx context.Context, m *nats.Msg, value []byte) er
 	return n.delayed.admit(ctx, n.streams.delayed, n.options.MaxDelayed)
 }
 
-// carry copies the headers that are not of the servers or the cluster.
 func carry(to, from nats.Header) {
 	for name, values := range from {
 		lower := strings.ToLower(name)
@@ -305,8 +298,7 @@ func carry(to, from nats.Header) {
 
 const busyTime = 20 * time.Millisecond // while the server stores another message of the subject
 
-// schedule stores a message that is due then, unless the key is due before. Of
-// concurrent writers one is first, and the others read again.
+// schedule keeps an earlier time. Of concurrent writers the later read again.
 func (n *Node[K]) schedule(ctx context.Context, m *nats.Msg, at time.Time) error {
 	ctx, cancel := context.WithTimeout(ctx, electionTime)
 	defer cancel()

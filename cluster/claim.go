@@ -21,10 +21,9 @@ type Claim[K comparable] struct {
 	run *run[K]
 }
 
-// A Fence is a fencing token (M. Kleppmann, "How to do distributed locking",
-// 2016). Each owner of a partition has a greater epoch than those before. A sink
-// that refuses epochs less than the partition's greatest accepts nothing from a
-// node that has lost the partition.
+// A Fence is a fencing token: each owner of a partition has a greater epoch. A
+// sink that refuses epochs less than the partition's greatest accepts nothing
+// from a node that has lost the partition.
 type Fence struct {
 	Partition int
 	Epoch     uint64
@@ -102,8 +101,7 @@ type Values[K comparable, V any] struct {
 	options ValuesOptions[V]
 }
 
-// NewValues returns the values of a node's queue. It returns an error that
-// lists all faults.
+// NewValues returns the values of a node's queue.
 func NewValues[K comparable, V any](node *Node[K], options ValuesOptions[V]) (*Values[K, V], error) {
 	var faults []error
 	fault := func(is bool, err error) {
@@ -151,8 +149,7 @@ func (v *Values[K, V]) put(value V, add func(data []byte) error) error {
 	return add(data)
 }
 
-// Handle returns a handler for [Node.Run] that calls handle with the merged
-// value of a claim. If decoding or merging fails, the attempt has failed.
+// Handle returns a handler for [Node.Run] that gets a claim's merged value.
 func (v *Values[K, V]) Handle(handle func(ctx context.Context, claim Claim[K], value V) error) func(context.Context, Claim[K]) error {
 	return func(ctx context.Context, claim Claim[K]) error {
 		value, _, err := v.After(claim, 0)
@@ -163,9 +160,8 @@ func (v *Values[K, V]) Handle(handle func(ctx context.Context, claim Claim[K], v
 	}
 }
 
-// After merges the values of a claim, from the oldest, for a sink that has those
-// up to sequence, and afterwards those up to [Claim.Sequence]. If there are none,
-// ok is false. The handler should return an error of decoding or merging.
+// After merges the values of a claim, from the oldest, for a sink that has
+// those up to sequence. If there are none, ok is false.
 func (v *Values[K, V]) After(claim Claim[K], sequence uint64) (merged V, ok bool, err error) {
 	for _, value := range claim.Values() {
 		if value.Sequence <= sequence {

@@ -61,8 +61,7 @@ func (n *Node[K]) bury(f worker.Failure[K]) bool {
 	return true
 }
 
-// storeLetter stores a letter with a value. Its JSON leaves room for the name of
-// the header.
+// The JSON of a letter leaves room for the name of the header.
 func (n *Node[K]) storeLetter(
 	ctx context.Context, partition int, token string, l DeadLetter[K], value []byte, options ...jetstream.PublishOpt,
 ) error {
@@ -124,10 +123,9 @@ func (p *partition[K]) buryUnreadable(m jetstream.Msg, sequence uint64, reason e
 	logger.Error("a key cannot be read, and is a dead letter now")
 }
 
-// Dead returns the keys that were discarded before the call, in the order of
-// their last discard. They stay until [Node.Revive] or [Node.Forget]. A letter
-// that cannot be read comes with an error that wraps [ErrLetter], and others
-// follow. After another error nothing follows.
+// Dead returns the keys that were discarded before the call. They stay until
+// [Node.Revive] or [Node.Forget]. A letter that cannot be read comes with an
+// error that wraps [ErrLetter]. After another error nothing follows.
 func (n *Node[K]) Dead(ctx context.Context) iter.Seq2[DeadLetter[K], error] {
 	return func(yield func(DeadLetter[K], error) bool) {
 		info, err := n.streams.dead.Info(ctx)
@@ -183,8 +181,7 @@ func (n *Node[K]) Revive(ctx context.Context, letter DeadLetter[K]) error {
 	return n.Forget(ctx, letter)
 }
 
-// Forget removes a letter. If the key was discarded once more since the letter
-// was read, the later one stays.
+// Forget removes a letter, unless the key was discarded once more since.
 func (n *Node[K]) Forget(ctx context.Context, letter DeadLetter[K]) error {
 	err := n.streams.dead.DeleteMsg(ctx, letter.sequence)
 	if hasCode(err, codeNoMessage) || errors.Is(err, jetstream.ErrMsgNotFound) {

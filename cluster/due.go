@@ -16,8 +16,7 @@ const (
 	fullDelay   = time.Second // before a key that could not be moved is due again
 )
 
-// A mover moves keys whose delay has expired to the streams of their partitions.
-// What is moved twice is stored once: a key anyway, and a value by its id.
+// What a mover moves twice is stored once: a key anyway, a value by its id.
 type mover[K comparable] struct {
 	node      *Node[K]
 	js        jetstream.JetStream
@@ -34,7 +33,6 @@ type moved struct {
 	stored jetstream.PubAckFuture
 }
 
-// moveDue moves keys until stop is called.
 func (n *Node[K]) moveDue(ctx context.Context) (stop func(), err error) {
 	v := &mover[K]{node: n, moving: make(chan moved, publishWindow), gone: make(chan struct{}, 1), ended: make(chan struct{})}
 	if v.js, err = n.options.jetStream(n.connection); err != nil {
@@ -103,14 +101,12 @@ func (v *mover[K]) take(m jetstream.Msg) {
 	}
 }
 
-// dueKey returns where a due key is stored, and the id of its value, if any.
 func dueKey(m jetstream.Msg) (partition int, token, id string, err error) {
 	subject, id := names.SplitID(m.Subject())
 	partition, token, _, err = names.Parse(subject)
 	return partition, token, id, err
 }
 
-// copied adds the value and the user's headers of another message.
 func copied(to *nats.Msg, from jetstream.Msg) *nats.Msg {
 	carry(to.Header, from.Headers())
 	to.Data = from.Data()
@@ -130,9 +126,8 @@ func (v *mover[K]) settleAll() {
 	}
 }
 
-// settle acknowledges a due key when it is stored. A key whose partition is full,
-// or has no leader, is scheduled again: delivered messages are limited, so that
-// it would stop the keys of other partitions.
+// settle schedules a key again whose partition is full, or has no leader: it
+// would stop the keys of other partitions, as delivered messages are limited.
 func (v *mover[K]) settle(m moved) {
 	select {
 	case <-m.stored.Ok():
@@ -182,7 +177,6 @@ func (v *mover[K]) watch(ctx context.Context) {
 	}
 }
 
-// isLost reports whether the server does not deliver the oldest key.
 func (v *mover[K]) isLost(ctx context.Context) bool {
 	n := v.node
 	ctx, cancel := context.WithTimeout(ctx, n.options.Lease)

@@ -13,9 +13,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// A stream has no leader for up to nine seconds after it was made, and after its
-// leader was lost. So a request is repeated for electionTime, after electionWait
-// each time. An attempt ends after attemptTime.
+// A stream has no leader for up to nine seconds after it was made, or has lost
+// its leader: a request is repeated for electionTime.
 const (
 	electionTime = 20 * time.Second
 	electionWait = 100 * time.Millisecond
@@ -40,8 +39,7 @@ func (n *Node[K]) publish(outer context.Context, m *nats.Msg, options ...jetstre
 	})
 }
 
-// publishOnce publishes a message that must not be stored twice. If its answer
-// is lost, it is not repeated.
+// publishOnce does not repeat a message whose answer is lost.
 func (n *Node[K]) publishOnce(ctx context.Context, m *nats.Msg) error {
 	ctx, cancel := context.WithTimeout(ctx, electionTime)
 	defer cancel()
@@ -54,8 +52,8 @@ func publishAsync(js jetstream.JetStream, m *nats.Msg, options ...jetstream.Publ
 	return js.PublishMsgAsync(m, append(options, jetstream.WithStallWait(5*time.Second))...)
 }
 
-// orStore returns ErrStore in place of an error of the server in this process,
-// if it has not answered in time: no network lies between.
+// orStore returns ErrStore for a late server in this process: no network lies
+// between.
 func (n *Node[K]) orStore(err error) error {
 	if n.server != nil && errors.Is(err, context.DeadlineExceeded) {
 		return ErrStore
@@ -63,8 +61,7 @@ func (n *Node[K]) orStore(err error) error {
 	return err
 }
 
-// retry calls f until it succeeds, fails for a reason that does not pass, or
-// has failed for electionTime.
+// retry calls f for electionTime, while its error passes.
 func retry(ctx context.Context, f func() error) error {
 	for begin := time.Now(); ; {
 		err := f()
@@ -86,7 +83,6 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// Errors of the server without a name in the client.
 const (
 	codeNoPeers     = 10005 // the replicas of a stream have no place
 	codeNoMessage   = 10043
@@ -103,8 +99,7 @@ func isConflict(err error) bool { return hasCode(err, jetstream.JSErrCodeStreamW
 
 func isFull(err error) bool { return hasCode(err, codeStoreFailed) }
 
-// passes reports whether an error passes: the servers have no leader yet, have
-// not heard of one another for a moment, or did not answer in time.
+// passes reports whether an error passes, as those of an election do.
 func passes(err error) bool {
 	var api *jetstream.APIError
 	if !errors.As(err, &api) {
@@ -123,7 +118,6 @@ func passes(err error) bool {
 	return api.Code == http.StatusServiceUnavailable
 }
 
-// added counts adds, and returns their error as users see it.
 func (n *Node[K]) added(count int, err error) error {
 	switch {
 	case err == nil:

@@ -11,10 +11,9 @@ import (
 
 const ownerConsumer = "owner" // of a partition's stream
 
-// A feed hands the messages of a partition to its owner, from the oldest, so that
-// none waits for an owner that is gone. A message that got lost on the way would
-// come later, after newer ones of its key. So when one of the server's numbers is
-// missing, the feed begins again.
+// A feed hands the messages of a partition to its owner, from the oldest. If
+// one of the server's numbers is missing, it begins again: a lost message would
+// come after newer ones of its key.
 type feed[K comparable] struct {
 	node   *Node[K]
 	stream jetstream.Stream
@@ -72,8 +71,7 @@ func (f *feed[K]) receive(m jetstream.Msg) {
 	}
 }
 
-// isNext reports whether no message before this number is missing. A new leader
-// of the consumer may count from a lesser number: what comes twice is known.
+// A new leader of the consumer may count from less: what comes twice is known.
 func (f *feed[K]) isNext(number uint64) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -144,8 +142,7 @@ func (f *feed[K]) close() {
 	}
 }
 
-// A watchdog finds messages that a server by mistake does not deliver, as some
-// servers did. One goroutine uses it.
+// A watchdog, for one goroutine, finds messages that a server never delivers.
 type watchdog struct {
 	oldest uint64 // at the last check
 	missed int    // checks in a row have missed a message
@@ -153,8 +150,7 @@ type watchdog struct {
 
 const maxMissed = 3
 
-// isLost reports whether maxMissed checks in a row, with this one, have missed a
-// message while the oldest one stayed the same.
+// isLost reports whether maxMissed checks in a row missed the same oldest.
 func (w *watchdog) isLost(oldest uint64, misses bool) bool {
 	if oldest != w.oldest {
 		w.missed = 0
@@ -167,9 +163,8 @@ func (w *watchdog) isLost(oldest uint64, misses bool) bool {
 	return lost
 }
 
-// misses reports whether the consumer has lost a message: the owner does not have
-// the oldest one, or the consumer counts fewer messages than there are. Only
-// counts between which nothing has changed are compared.
+// misses reports whether the consumer has lost a message. Only counts between
+// which nothing has changed are compared.
 func (f *feed[K]) misses(ctx context.Context, holds func(sequence uint64) bool) (oldest uint64, misses bool, err error) {
 	before, err := f.stream.Info(ctx)
 	if err != nil || before.State.Msgs == 0 {

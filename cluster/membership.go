@@ -15,8 +15,7 @@ import (
 	"github.com/shardq/shardq/cluster/internal/member"
 )
 
-// A membership is what a node hears of the others, and which partitions it
-// owns.
+// A membership is what a node hears of the others, and what it owns.
 type membership[K comparable] struct {
 	node   *Node[K]
 	leases lease.Store
@@ -25,8 +24,7 @@ type membership[K comparable] struct {
 	changed chan struct{}
 	work    sync.WaitGroup
 
-	// The consumer of what nodes say, when it was asked for, and whether it has
-	// failed since.
+	// The consumer of what nodes say, when it was asked for, and if it failed.
 	consuming jetstream.ConsumeContext
 	asked     time.Time
 	failed    atomic.Bool
@@ -165,8 +163,7 @@ func (m *membership[K]) acquire(ctx context.Context, number int) {
 	})
 }
 
-// disown removes a partition. What it held leaves the queue first, because the
-// node may own the partition again at once.
+// What a partition held leaves first: the node may own it again at once.
 func (m *membership[K]) disown(p *partition[K]) {
 	n := m.node
 	for _, key := range p.held.Close() {
@@ -206,8 +203,7 @@ func (m *membership[K]) leave() {
 	m.work.Wait()
 }
 
-// lastOf configures a consumer that begins with the last message of each
-// subject, and ends soon after its node.
+// lastOf configures a consumer that begins with each subject's last message.
 func lastOf(subjects ...string) jetstream.ConsumerConfig {
 	return jetstream.ConsumerConfig{
 		FilterSubjects: subjects, DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy,

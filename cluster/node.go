@@ -67,9 +67,9 @@ type Node[K comparable] struct {
 }
 
 // Join connects to the servers, and opens the queue, or makes it. The node only
-// adds keys until Run is called. Join returns an error if the options have
-// faults, if no server can be reached, or if the queue was made with other
-// options. ctx limits the time to open the queue, and nats.Timeout to connect.
+// adds keys until Run is called. Join returns an error also if the queue was
+// made with other options. ctx limits the time to open the queue, and
+// nats.Timeout to connect.
 func Join[K comparable](ctx context.Context, options Options[K]) (*Node[K], error) {
 	o, err := options.complete()
 	if err != nil {
@@ -119,8 +119,7 @@ func (n *Node[K]) Close() error {
 	return nil
 }
 
-// connect returns s if it has started a server. stop ends that server and the
-// connection, unless the options have the connection.
+// stop ends the server and the connection, unless they are the user's.
 func (o Options[K]) connect() (connection *nats.Conn, s *server.Server, stop func(), err error) {
 	if o.Connection != nil {
 		if o.Connection.IsClosed() {
@@ -148,7 +147,6 @@ func (o Options[K]) connect() (connection *nats.Conn, s *server.Server, stop fun
 	return connection, s, func() { connection.Close(); stopServer() }, nil
 }
 
-// redacted removes passwords from URLs.
 func redacted(servers string) string {
 	all := strings.Split(servers, ",")
 	for i, server := range all {
@@ -202,7 +200,6 @@ func (o Options[K]) startServer() (s *server.Server, stop func(), err error) {
 	return s, stop, nil
 }
 
-// lockDirectory makes a directory, and locks it until the process ends.
 func lockDirectory(dir string) (unlock func(), err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("cluster: the directory of the server: %w", err)

@@ -70,16 +70,14 @@ type Options[K comparable] struct {
 	MaxPending, MaxDelayed, MaxDead int64
 
 	// MaxHeld limits the messages that a node has taken and not acknowledged.
-	// Each of all partitions has an equal part, at least one. Defaults to 8192.
+	// Each partition has an equal part, at least one. Defaults to 8192.
 	MaxHeld int
 
 	// MaxAckPending limits the same for each partition, which stops if so many
-	// keys wait for a backoff of less than a second, or with Values for any: see
-	// RunOptions.MaxAttempts. Defaults to 512.
+	// keys wait for a short backoff, or with Values any. Defaults to 512.
 	MaxAckPending int
 
-	// LeaveTimeout is the wait for handlers of partitions that a node gives up.
-	// Defaults to 30 s.
+	// LeaveTimeout is the wait for handlers of lost partitions: 30 s if zero.
 	LeaveTimeout time.Duration
 
 	// Queue has the options of the queue in the node's memory: its limiter, its
@@ -159,5 +157,4 @@ func (o Options[K]) checkServers(fault func(is bool, format string, arguments ..
 	}
 }
 
-// maxTaken limits the messages that the owner of a partition has taken.
 func (o Options[K]) maxTaken() int { return max(1, min(o.MaxAckPending, o.MaxHeld/o.Partitions)) }

@@ -20,8 +20,7 @@ import (
 	"github.com/shardq/shardq/worker"
 )
 
-// A partition is a node's ownership of a partition under one lease. It takes
-// messages, and puts their keys into the node's queue.
+// A partition is a node's ownership of a partition under one lease.
 type partition[K comparable] struct {
 	node   *Node[K]
 	lease  *lease.Lease
@@ -51,8 +50,7 @@ func (n *Node[K]) newPartition(l *lease.Lease) *partition[K] {
 	return p
 }
 
-// open begins to take messages. Servers that elect the leader of a consumer may
-// answer never, and soon afterwards at once.
+// Servers that elect a consumer's leader may answer never, and then at once.
 func (p *partition[K]) open() error {
 	patience := time.Second
 	err := retry(p.ctx, func() error {
@@ -70,8 +68,7 @@ func (p *partition[K]) open() error {
 	return nil
 }
 
-// take adds the key of a message to the node's queue. It does not block: the
-// server limits what a partition holds.
+// take does not block: the server limits what a partition holds.
 func (p *partition[K]) take(m jetstream.Msg, sequence uint64) {
 	_, _, data, err := names.Parse(m.Subject())
 	var key K
@@ -122,8 +119,7 @@ func (p *partition[K]) end(r *run[K], done bool) {
 	}
 }
 
-// keep renews the lease until the partition's context ends, and returns why. A
-// renewal that has begun comes to its end, so that the lease can be given back.
+// keep ends a renewal that has begun, so that the lease can be given back.
 func (p *partition[K]) keep() error {
 	defer close(p.kept)
 	period := p.margin()
@@ -172,7 +168,6 @@ func (p *partition[K]) expire() {
 	}
 }
 
-// beginLeave begins no more runs. It returns false if it was called before.
 func (p *partition[K]) beginLeave() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -185,8 +180,7 @@ func (p *partition[K]) beginLeave() bool {
 	return true
 }
 
-// leave gives the lease back when no key is in flight. When ctx ends, so do the
-// contexts of handlers. If some do not return in time, the lease expires.
+// leave ends handlers' contexts with ctx. If some go on, the lease expires.
 func (p *partition[K]) leave(ctx context.Context) {
 	p.feed.close()
 	select {

@@ -36,11 +36,9 @@ type RunOptions[K comparable] struct {
 }
 
 // Run processes the keys of the node's share of the partitions, in that many
-// workers, until ctx ends. Then handlers may finish for LeaveTimeout, before their
-// contexts are canceled, and Run returns when they return. A handler whose lease
-// may be lost has its context canceled, with the cause [ErrLeaseLost]. Run returns
-// an error at once if workers is less than 1, if handle is nil, after Close, or if
-// the servers do not answer. It can be called once.
+// workers, until ctx ends. Then handlers may finish for LeaveTimeout, before
+// their contexts are canceled. A handler whose lease may be lost has its
+// context canceled, with the cause [ErrLeaseLost]. Run can be called once.
 func (n *Node[K]) Run(ctx context.Context, workers int, handle func(ctx context.Context, claim Claim[K]) error) error {
 	return n.RunWith(ctx, RunOptions[K]{Workers: workers, Handle: handle})
 }
@@ -116,8 +114,7 @@ func (n *Node[K]) pool(o RunOptions[K]) (*worker.Pool[K], error) {
 	return worker.New(source[K]{n}, settings)
 }
 
-// A source hands the keys of a node's queue to its workers, and settles them
-// with the servers. It is a [worker.Source] and a [worker.Owner].
+// A source hands a node's keys to its workers, and settles them.
 type source[K comparable] struct{ *Node[K] }
 
 func (s source[K]) Name() string { return s.options.Name }
@@ -138,8 +135,7 @@ func (s source[K]) ClaimBatch(ctx context.Context, dst []worker.Claim[K]) (claim
 	return claimed, nil
 }
 
-// begin returns false if the partition is another node's by now. If a lease is
-// too old for work to begin, the key waits for its renewal.
+// If a lease is too old for work to begin, the key waits for its renewal.
 func (s source[K]) begin(claim worker.Claim[K]) bool {
 	p := s.partitionOf(claim.Item)
 	if p == nil {
@@ -230,8 +226,7 @@ func (s source[K]) DoneClaim(key K, token worker.Token) error {
 	return s.settle(r, true, r.claim.Done)
 }
 
-// settling returns a context for writes at the end of a run, whatever has
-// ended.
+// settling returns a context for last writes, whatever has ended.
 func (n *Node[K]) settling() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.Background(), n.options.Lease)
 }
@@ -267,8 +262,7 @@ func (s source[K]) ReturnClaim(key K, token worker.Token, how worker.Return) err
 	})
 }
 
-// backoff counts a failure, and returns the delay before the next attempt.
-// First it replays the failures on other nodes to the limiter.
+// backoff first replays the failures on other nodes to the limiter.
 func (s source[K]) backoff(ctx context.Context, r *run[K]) time.Duration {
 	failures, err := r.partition.failed(ctx, r.key)
 	if err != nil {
@@ -286,8 +280,7 @@ func (s source[K]) backoff(ctx context.Context, r *run[K]) time.Duration {
 	return s.limiter.When(r.key)
 }
 
-// postpone reports whether the servers keep the key until it is due. The node
-// itself keeps it for a short time, or if its values have a place in the stream.
+// The node keeps a key that is due soon, or whose values have a place.
 func (s source[K]) postpone(ctx context.Context, r *run[K], how worker.Return) bool {
 	if how.Reason != worker.ReturnRequeue || how.After < shortDelay || s.options.Values || r.keep {
 		return false

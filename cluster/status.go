@@ -25,8 +25,7 @@ type Stats struct {
 	Done      uint64 // runs that succeeded, or whose key was discarded
 	Failed    uint64 // attempts that failed and are followed by another
 	Discarded uint64 // keys that became dead letters
-	// The numbers of partitions that the node owns, of keys that it has taken,
-	// and of its handlers.
+	// The node's partitions, the keys that it has taken, and its handlers.
 	Partitions, Held, InFlight int
 }
 
@@ -107,8 +106,7 @@ type PartitionStatus struct {
 	OldestAdded      time.Time
 }
 
-// Status asks the servers for the state of the whole queue, in a few requests for
-// each partition. The node need not run.
+// Status asks the servers for the state of the queue. The node need not run.
 func (n *Node[K]) Status(ctx context.Context) (s Status, err error) {
 	defer func() {
 		if err != nil {

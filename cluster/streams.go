@@ -46,7 +46,6 @@ func openStreams[K comparable](ctx context.Context, js jetstream.JetStream, o Op
 	return s, errors.Join(failed...)
 }
 
-// inLanes calls f with each number below n, in that many goroutines at once.
 func inLanes(lanes, n int, f func(i int)) {
 	free := make(chan struct{}, lanes)
 	var all sync.WaitGroup

@@ -22,8 +22,8 @@ import (
 //	….Complete(claims.Reconciler(r))
 type Claims[T comparable] struct {
 	// CancelIfAddedAgain cancels the context of a reconcile, with the cause
-	// [ErrAddedAgain], when its item is added again, also by an update of its
-	// own. A reconcile that was canceled counts as a success.
+	// [ErrAddedAgain], when its item is added again, also by its own update.
+	// A reconcile that was canceled counts as a success.
 	CancelIfAddedAgain bool
 
 	service atomic.Pointer[service[T]]
@@ -55,8 +55,7 @@ func (c *Claims[T]) serve(q *shardq.Queue[T], drains bool) (end context.CancelFu
 	return end, nil
 }
 
-// context returns a context that can be canceled. With a drain, it ends with that
-// in place of the controller's, and keeps a reconcile's deadline.
+// With a drain, a context ends with that, and keeps a reconcile's deadline.
 func (s *service[T]) context(parent context.Context) (ctx context.Context, cancel context.CancelCauseFunc) {
 	if s.drain == nil {
 		return context.WithCancelCause(parent)
@@ -86,8 +85,7 @@ func (c *Claim[T]) Item() stats.Item[T] {
 	return found
 }
 
-// AddedAgain reports whether the item was added since it was handed out. It is
-// then reconciled once more, so that this reconcile may end early.
+// AddedAgain reports whether the item was added since it was handed out.
 func (c *Claim[T]) AddedAgain() bool { return c.again.Err() != nil }
 
 // Again returns a channel that is closed when the item is added again.
@@ -102,8 +100,7 @@ func ClaimFrom[T comparable](ctx context.Context) (claim *Claim[T], ok bool) {
 }
 
 // Reconciler returns a reconciler that calls r with a context that has the
-// item's [Claim]. A reconcile that was canceled because the item was added again
-// returns no error.
+// item's [Claim].
 func (c *Claims[T]) Reconciler(r reconcile.TypedReconciler[T]) reconcile.TypedReconciler[T] {
 	return reconcile.TypedFunc[T](func(ctx context.Context, item T) (reconcile.Result, error) {
 		ctx, end := c.begin(ctx, item)
@@ -117,7 +114,6 @@ func (c *Claims[T]) Reconciler(r reconcile.TypedReconciler[T]) reconcile.TypedRe
 	})
 }
 
-// begin adds a claim to a context, if the queue has the item in processing.
 func (c *Claims[T]) begin(ctx context.Context, item T) (with context.Context, end func()) {
 	var claim worker.Claim[T]
 	s, ok := c.service.Load(), false

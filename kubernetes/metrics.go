@@ -28,11 +28,9 @@ func instrumentsOf(name string, p workqueue.MetricsProvider) queue.Instruments {
 }
 
 // Metrics returns the provider of the workqueue_* metrics on
-// controller-runtime's registry. It finds them by registering the same metrics
-// again, and panics if the registry has others by these names.
+// controller-runtime's registry. It panics if that has others by these names.
 var Metrics = sync.OnceValue(func() workqueue.MetricsProvider { return newProvider(metrics.Registry) })
 
-// A provider has the workqueue_* metrics of a registry.
 type provider struct {
 	depth, unfinished, longest *prometheus.GaugeVec
 	adds, retries              *prometheus.CounterVec
@@ -75,7 +73,6 @@ func newProvider(r prometheus.Registerer) *provider {
 	}
 }
 
-// registered registers a collector, or returns the registered one.
 func registered[C prometheus.Collector](r prometheus.Registerer, c C) C {
 	err := r.Register(c)
 	var already prometheus.AlreadyRegisteredError
@@ -121,8 +118,7 @@ func (p *provider) NewRetriesMetric(name string) workqueue.CounterMetric {
 
 const mostPriorities = 25 // with a gauge each
 
-// A depthByPriority is a [DepthMetric]. The first priorities have a gauge each,
-// and the others share one. A priority keeps its gauge.
+// The first priorities have a gauge each, for good, and the others share one.
 type depthByPriority struct {
 	of     *prometheus.GaugeVec
 	name   string
@@ -133,8 +129,7 @@ type depthByPriority struct {
 func (d *depthByPriority) Inc(priority int) { d.gauge(priority).Inc() }
 func (d *depthByPriority) Dec(priority int) { d.gauge(priority).Dec() }
 
-// gauge returns the gauge of a priority. To search the GaugeVec for it each
-// time would cost more than the rest of an add.
+// To search the GaugeVec each time would cost more than the rest of an add.
 func (d *depthByPriority) gauge(priority int) prometheus.Gauge {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -13,8 +13,7 @@ import (
 	"github.com/shardq/shardq/observe/debugpage"
 )
 
-// pages has the queues of this process that were not shut down, in the order in
-// which they were made.
+// pages has the queues that were not shut down, from the oldest.
 var pages pageList
 
 type pageList struct {
@@ -22,7 +21,6 @@ type pageList struct {
 	queues []shardq.Inspector
 }
 
-// set adds q, or removes it.
 func (r *pageList) set(q shardq.Inspector, open bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -62,8 +60,8 @@ func Handler() http.Handler {
 
 // GroupMetrics returns a collector of shardq_group_items: the items of the most
 // largest groups of each open queue, and of its other groups together, as the
-// group "other". Of several queues with one name, only the first has series.
-// Each scrape reads all groups that have items. Register it once:
+// group "other". Of queues with one name only the first has series. Each scrape
+// reads all groups. Register it once:
 //
 //	metrics.Registry.MustRegister(kubernetes.GroupMetrics(20))
 func GroupMetrics(most int) prometheus.Collector {

@@ -20,8 +20,7 @@ type Options[T comparable] struct {
 	// that of controller-runtime.
 	Queue shardq.Options[T]
 	// MetricsProvider gets client-go's seven metrics. One with the method
-	// NewDepthMetricWithPriority gets the depth by priority. Defaults to
-	// controller-runtime's own metrics: see [Metrics].
+	// NewDepthMetricWithPriority gets the depth by priority. If nil: [Metrics].
 	MetricsProvider workqueue.MetricsProvider
 	// Claims, if not nil, tell the reconciler about the item that it has.
 	Claims *Claims[T]
@@ -33,9 +32,8 @@ type Options[T comparable] struct {
 	DrainFor time.Duration
 }
 
-// NewQueue returns a function for NewQueue in the Options of a controller. The
-// queue that it makes is a [Queue]. The function panics if the options have a
-// fault, because it cannot return an error.
+// NewQueue returns a function for NewQueue in the Options of a controller. It
+// makes a [Queue], and panics if the options have a fault.
 func NewQueue[T comparable](options Options[T]) func(
 	name string, limiter workqueue.TypedRateLimiter[T],
 ) workqueue.TypedRateLimitingInterface[T] {
@@ -58,8 +56,7 @@ func NewQueue[T comparable](options Options[T]) func(
 type Queue[T comparable] struct {
 	*queue.Queue[T]
 	drainFor time.Duration
-	// endClaims ends the contexts that claims, if any, have kept alive for the
-	// drain.
+	// endClaims ends the contexts that the drain has kept alive.
 	endClaims context.CancelFunc
 }
 

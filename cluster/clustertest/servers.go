@@ -41,8 +41,7 @@ func Start(t testing.TB, n int) *Servers {
 	return s
 }
 
-// New starts n servers that keep their data in dir. They listen on ports of
-// 127.0.0.1 that are free. It returns when JetStream can be used.
+// New starts n servers on free ports of 127.0.0.1, with their data in dir.
 func New(dir string, n int) (*Servers, error) {
 	if n < 1 {
 		return nil, fmt.Errorf("clustertest: %d servers: want 1 or more", n)
@@ -97,7 +96,6 @@ func (s *Servers) URLs() (all string) {
 // URL returns the address of a server.
 func (s *Servers) URL(i int) string { return fmt.Sprintf("nats://127.0.0.1:%d", s.options[i].Port) }
 
-// begin does not wait until the server is ready.
 func (s *Servers) begin(i int) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -112,8 +110,7 @@ func (s *Servers) begin(i int) error {
 	return err
 }
 
-// Restart starts a server that was stopped, with its port and data, and returns
-// when it takes part in the cluster.
+// Restart starts a server that was stopped, with its port and data.
 func (s *Servers) Restart(i int) error {
 	if err := s.begin(i); err != nil {
 		return err
@@ -182,8 +179,7 @@ func (s *Servers) ready() error {
 	return nil
 }
 
-// areTogether reports whether the leader has heard of all, and all are up to
-// date.
+// areTogether reports whether the leader has heard that all are up to date.
 func areTogether(running []*server.Server) bool {
 	var peers []string // as the leader knows them
 	for _, one := range running {

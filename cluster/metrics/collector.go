@@ -25,10 +25,9 @@ type Collector struct {
 	whole  bool
 }
 
-// New returns a collector of a node of the named queue. With whole it also
-// exports the state of the queue. One or two nodes are enough for that: a scrape
-// takes a request for each partition. If the servers do not answer within five
-// seconds, it has shardq_cluster_up 0 in place of the queue's series.
+// New returns a collector of a node of the named queue. With whole, for one
+// or two nodes, it also exports the state of the queue, or shardq_cluster_up 0
+// if the servers do not answer within five seconds.
 func New(name string, source Source, whole bool) *Collector {
 	return &Collector{name, source, whole}
 }
@@ -61,7 +60,6 @@ var ofNode = []series{
 	gauge("in_flight", "Handlers of the node that are running.", func(s cluster.Stats) int { return s.InFlight }),
 }
 
-// The series of the whole queue.
 var (
 	up      = describe("up", "Whether the servers have answered: 1 or 0.")
 	pending = describe("pending", "Pending keys, or values of keys.")

@@ -24,9 +24,9 @@ var text string
 
 var page = template.Must(template.New("page").Funcs(template.FuncMap{"age": age, "short": short}).Parse(text))
 
-// Handler returns a handler of the page, which shows keys: mind who can open it.
-// With ?format=json it answers with the [cluster.Status] as JSON. If the servers
-// do not answer within five seconds, the status is 503.
+// Handler returns a handler of the page, which shows keys: mind who can open
+// it. With ?format=json it answers with the [cluster.Status] as JSON,
+// and with status 503 if the servers do not answer within five seconds.
 func Handler(reader Reader) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {

@@ -14,8 +14,7 @@ import (
 	"time"
 )
 
-// feed puts the identifiers into the queue, until one fails. Each put has an id,
-// so that it can be repeated when its answer was lost.
+// Each put has an id: it can be repeated when its answer was lost.
 func (t *trial) feed(ctx context.Context) error {
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
@@ -58,8 +57,7 @@ func (t *trial) putOne(ctx context.Context, identifier, id string) error {
 	return errors.Join(ctx.Err(), err)
 }
 
-// identifiers calls yield for the identifiers of all Go files below a
-// directory, each time they occur, until it returns false.
+// identifiers yields the identifiers of Go files, each time they occur.
 func identifiers(directory string, yield func(string) bool) error {
 	return filepath.WalkDir(directory, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() || !strings.HasSuffix(path, ".go") {
@@ -82,7 +80,6 @@ func identifiers(directory string, yield func(string) bool) error {
 	})
 }
 
-// room returns an error unless the directory has room for so many bytes.
 func room(dir string, size int) error {
 	f, err := os.CreateTemp(dir, "room-")
 	if err != nil {

@@ -1,10 +1,9 @@
 // Command cluster counts the identifiers of Go's source with a queue that three
 // processes share, while some of them fail.
 //
-// It starts three NATS servers and three workers, which are processes of this
-// program. It puts each identifier into the queue as often as it finds it, and
-// the workers count them in a SQLite database. Meanwhile it kills a worker,
-// freezes another, and stops a server. At the end it compares the counts.
+// The workers are processes of this program, and count in a SQLite database.
+// Meanwhile it kills a worker, freezes another, and stops one of three NATS
+// servers. At the end it compares the counts.
 //
 //	go run -C examples ./cluster
 package main

@@ -12,11 +12,9 @@ import (
 	"github.com/shardq/shardq/cluster"
 )
 
-// A sink is the database that the workers write to.
 type sink struct{ db *sql.DB }
 
-// schema has the counts, each with the sequence of the last value in it, and the
-// greatest epoch of each partition, so that a sink can refuse writes of workers
+// schema has the greatest epoch of each partition, to refuse writes of workers
 // that have lost it. The log is only for the proof at the end.
 const schema = `
 CREATE TABLE IF NOT EXISTS fences (partition INTEGER PRIMARY KEY, epoch INTEGER NOT NULL);
@@ -27,8 +25,7 @@ CREATE TABLE IF NOT EXISTS refused (id INTEGER PRIMARY KEY AUTOINCREMENT, partit
 
 var errStale = errors.New("another worker has this partition by now")
 
-// openSink opens the database. With _txlock=immediate each transaction locks it at
-// its begin, so that transactions follow one another.
+// With _txlock=immediate transactions follow one another.
 func openSink(file string) (*sink, error) {
 	db, err := sql.Open("sqlite", "file:"+file+"?_txlock=immediate&_pragma=busy_timeout(30000)&_pragma=journal_mode(WAL)&_pragma=synchronous(NORMAL)")
 	if err != nil {
@@ -41,8 +38,7 @@ func openSink(file string) (*sink, error) {
 	return &sink{db}, nil
 }
 
-// count adds the values of a claim to the count of its identifier, in one
-// transaction with the check of the fence.
+// count checks the fence in the transaction that counts.
 func (s *sink) count(ctx context.Context, c cluster.Claim[string]) error {
 	tx, err := s.db.BeginTx(ctx, nil)
 	if err != nil {
@@ -82,7 +78,6 @@ func (s *sink) count(ctx context.Context, c cluster.Claim[string]) error {
 	return tx.Commit()
 }
 
-// advance returns errStale if a later owner of the partition has written.
 func advance(ctx context.Context, tx *sql.Tx, f cluster.Fence) error {
 	result, err := tx.ExecContext(ctx, `INSERT INTO fences VALUES (?, ?)
 		ON CONFLICT DO UPDATE SET epoch = excluded.epoch WHERE excluded.epoch >= fences.epoch`, f.Partition, f.Epoch)

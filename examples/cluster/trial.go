@@ -93,7 +93,6 @@ func (t *trial) spawn() error {
 	return err
 }
 
-// run feeds the queue, lets things fail, and waits until all is counted.
 func (t *trial) run(ctx context.Context) error {
 	running, end := context.WithCancelCause(ctx)
 	defer end(nil)
@@ -143,8 +142,7 @@ func (t *trial) killWorker(context.Context) error {
 	return t.spawn()
 }
 
-// freezeWorker lets a worker end its transaction, in which it would keep SQLite
-// locked. A database server would end that.
+// The worker first ends its transaction, which would keep SQLite locked.
 func (t *trial) freezeWorker(ctx context.Context) error {
 	victim := t.workers[0]
 	for {
@@ -206,7 +204,6 @@ func (t *trial) waitUntilCounted(ctx context.Context) error {
 	}
 }
 
-// report fails unless each event counts once and no stale write was accepted.
 func (t *trial) report(ctx context.Context) error {
 	counts, err := t.sink.counts(ctx)
 	p, unread := t.sink.proof(ctx)

@@ -27,7 +27,6 @@ const (
 	lowPriority = -100 // of the list of all objects; a change has 0
 )
 
-// A controller keeps the observed state of objects equal to the desired one.
 type controller struct {
 	config config
 	log    *log.Logger
@@ -62,7 +61,6 @@ func newController(config config, log *log.Logger) (c *controller, err error) {
 	return c, err
 }
 
-// run works until ctx ends. Then it drains the queue, with retries.
 func (c *controller) run(ctx context.Context) error {
 	workers, err := worker.New(c.queue, worker.Options[key]{
 		Workers: c.config.workers, Handle: c.reconcile, Timeout: callTimeout,
@@ -76,14 +74,12 @@ func (c *controller) run(ctx context.Context) error {
 	return workers.Run(ctx)
 }
 
-// list adds an object, although it may not have changed since the last run.
 func (c *controller) list(k key) {
 	c.desired[k] = 1
 	c.queue.AddWith(k, shardq.AddOptions{Priority: lowPriority})
 }
 
-// change changes the desired state, and then adds the key. In this order, the
-// worker that gets the key later sees the change.
+// change adds the key last: the worker that gets it sees the change.
 func (c *controller) change(k key) {
 	c.mu.Lock()
 	c.desired[k]++
@@ -92,8 +88,7 @@ func (c *controller) change(k key) {
 	c.queue.Add(k)
 }
 
-// reconcile makes both states of an object equal. No two workers have a key at
-// once, so that nothing here needs a lock on the object.
+// No two workers have a key at once, so that nothing here locks the object.
 func (c *controller) reconcile(ctx context.Context, k key) error {
 	if _, twice := c.working.LoadOrStore(k, true); twice {
 		c.overlaps.Add(1)

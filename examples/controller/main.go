@@ -1,8 +1,7 @@
 // Command controller keeps the observed state of some thousand objects equal to
-// the desired state, through an API that is slow and fails: a reconciler as in
-// Kubernetes, without Kubernetes. Four tenants change an object now and then,
-// and at half time one more floods the queue. At the end every object is in its
-// desired state, or the program says so.
+// the desired state, through an API that is slow and fails. Four tenants change
+// an object now and then, and at half time one more floods the queue. At last
+// every object is in its desired state, or the program says so.
 //
 // The part of the queue is controller.go. Run it with -h for its flags.
 package main
@@ -28,7 +27,6 @@ import (
 
 const tenants = 5 // with the one that floods
 
-// stuckKey is the object whose first call takes as long as -stuck says.
 var stuckKey = key{"tenant-1", "object-7"}
 
 type config struct {
@@ -44,8 +42,7 @@ func main() {
 	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// run is the whole program. It returns 1 if an object is not in its desired
-// state, and 2 if a flag is unusable.
+// run returns 1 if an object is not as desired, and 2 if a flag is unusable.
 func run(ctx context.Context, arguments []string, stdout, stderr io.Writer) int {
 	var o config
 	flags := flag.NewFlagSet("controller", flag.ContinueOnError)
@@ -130,7 +127,7 @@ func (c *controller) work(ctx context.Context) error {
 	return <-ended
 }
 
-// object returns one of a tenant's objects at random. Tenant 0 floods.
+// Tenant 0 floods.
 func (c *controller) object(tenant int) key { return objectOf(tenant, rand.IntN(c.objects(tenant))) }
 
 func (c *controller) objects(tenant int) int {

@@ -15,8 +15,7 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// A format reports each key and each malformed record of a file. It returns an
-// error if it does not come to the end.
+// A format reads a file, and returns an error if it does not reach the end.
 type format func(file *bufio.Reader, out *reader) error
 
 var formats = []string{"go", "lines", "ndjson"}
@@ -47,7 +46,6 @@ func newFormat(name, key string) (format, error) {
 	return newMatch(key)
 }
 
-// readGo reads a file of Go. Each lexical error is a malformed record.
 func readGo(file *bufio.Reader, out *reader) error {
 	text, err := io.ReadAll(file)
 	if err != nil {
@@ -73,8 +71,7 @@ func readGo(file *bufio.Reader, out *reader) error {
 
 const blank = "blank" // the reason of a line that is no record
 
-// byLine returns a format whose records are lines, ended by "\n" or "\r\n". The
-// function finds the key of a line, or returns the reason why there is none.
+// byLine returns a format of lines. find returns a reason if there is no key.
 func byLine(find func(line []byte) (key []byte, reason string)) format {
 	return func(file *bufio.Reader, out *reader) error {
 		lines := bufio.NewScanner(file)

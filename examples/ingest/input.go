@@ -15,7 +15,6 @@ import (
 	"sync"
 )
 
-// An input is everything that the program reads.
 type input struct {
 	name   string
 	kind   string // the name of the format
@@ -84,7 +83,7 @@ func (i *input) find() error {
 	return err
 }
 
-// open opens a file. Its Reads return when ctx ends.
+// Reads of the file return when ctx ends.
 func (i *input) open(ctx context.Context, path string) (io.ReadCloser, error) {
 	source := i.stdin
 	if source == nil {
@@ -106,7 +105,6 @@ func (i *input) open(ctx context.Context, path string) (io.ReadCloser, error) {
 	return out, nil
 }
 
-// readAll reads until the end of the input or of the context.
 func (j *job) readAll() {
 	var readers sync.WaitGroup
 	for range j.config.readers {
@@ -151,8 +149,7 @@ func (r *reader) Read(p []byte) (int, error) {
 	return r.file.Read(p)
 }
 
-// event counts an event before it puts it, so that the tally proves the rest of
-// the program. It does not keep key.
+// event counts before it puts, for the tally. It does not keep key.
 func (r *reader) event(key []byte) {
 	r.read.add(1, key)
 	r.pipeline.put(r.ctx, string(key))

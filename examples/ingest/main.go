@@ -39,8 +39,7 @@ func main() {
 	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr, signals))
 }
 
-// run is the whole program. The first signal stops the reading. The second ends
-// the process.
+// The first signal stops the reading, and the second ends the process.
 func run(arguments []string, stdin io.Reader, stdout, stderr io.Writer, signals <-chan os.Signal) int {
 	logger := log.New(stderr, "ingest: ", 0)
 	config, err := parseFlags(arguments, stderr)
@@ -123,7 +122,6 @@ func (j *job) run(stdout io.Writer) int {
 	return r.conclude(stdout)
 }
 
-// serve serves the live page and /metrics.
 func serve(listener net.Listener, queue shardq.Inspector) *http.Server {
 	page, err := debugpage.New(debugpage.Options{Title: "ingest", Queues: []shardq.Inspector{queue}})
 	collector, err2 := shardqprom.NewCollector(shardqprom.Options{}, queue)
@@ -140,7 +138,6 @@ func serve(listener net.Listener, queue shardq.Inspector) *http.Server {
 	return server
 }
 
-// config has the values of the flags.
 type config struct {
 	input, format, key, database, listen   string
 	readers, workers, maxPending, attempts int
@@ -161,7 +158,6 @@ Exit codes: 0 every event that was read is in the database, 1 one is not, or a f
 was cut short, 2 nothing was done, 130 a second interrupt.
 `
 
-// parseFlags returns the configuration, [flag.ErrHelp], or another error.
 func parseFlags(arguments []string, stderr io.Writer) (c config, err error) {
 	flags := flag.NewFlagSet("ingest", flag.ContinueOnError)
 	flags.StringVar(&c.input, "input", "", "the `file` or directory to read, or - for standard input (default the Go installation's src)")

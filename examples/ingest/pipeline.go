@@ -18,19 +18,16 @@ import (
 )
 
 const (
-	// The delay of a key whose write fails doubles up to lastRetry. Its later
-	// events wait with it.
+	// The delay doubles up to lastRetry. Later events of the key wait with it.
 	firstRetry, lastRetry = 5 * time.Millisecond, time.Second
 
 	maxBatch = 4096 // rows of one transaction: more are cheaper, and wait longer
 )
 
-// A value is what is written for one key: its number of events.
 type value = uint64
 
 func merge(pending, next value) value { return pending + next }
 
-// A row is a key with its value.
 type row = coalesce.Entry[string, value]
 
 // A pipeline has, for each key, the events that are not written yet:
@@ -38,8 +35,7 @@ type row = coalesce.Entry[string, value]
 //	put -> coalesce.Coalescer -> worker.Pool -> store
 //
 // All events of a key before a worker reaches it are one row. Two writes of a
-// key never overlap. A row that failed returns to the coalescer, and is retried
-// with the events of its key since then.
+// key never overlap. A failed row is retried with the later events of its key.
 type pipeline struct {
 	events  *coalesce.Coalescer[string, value]
 	workers *worker.Pool[row]
@@ -76,16 +72,14 @@ func newPipeline(c config, log *log.Logger) (p *pipeline, err error) {
 		MaxAttempts: c.attempts,
 		OnError:     p.failed,
 		OnDiscard:   p.discarded,
-		// Rows that fail during the drain, or are delayed then, are retried.
-		// But the platform kills a program that takes too long to end.
+		// The platform kills a program that takes too long to end.
 		Drain:        p.events.DrainWith(shardq.DrainOptions{Delayed: shardq.AwaitDelayed}),
 		DrainTimeout: cmp.Or(c.patience, 1), // 0 would mean no timeout
 	})
 	return p, err
 }
 
-// begin starts the workers. They call store with the rows of one transaction.
-// After an error the rows are retried, or discarded if it is worker.Permanent.
+// After an error rows are retried, or discarded if it is worker.Permanent.
 func (p *pipeline) begin(store func([]row) error) {
 	p.store, p.start = store, time.Now()
 	var ctx context.Context
@@ -93,8 +87,7 @@ func (p *pipeline) begin(store func([]row) error) {
 	go func() { p.ended <- p.workers.Run(ctx) }()
 }
 
-// put adds an event. It blocks while the coalescer is full, until ctx ends. The
-// event is not lost then.
+// put blocks while the coalescer is full, until ctx ends. It loses no event.
 func (p *pipeline) put(ctx context.Context, key string) {
 	if p.events.PutContext(ctx, key, 1) != nil {
 		_ = p.events.Put(key, 1) // fails only after a shutdown, which finish begins

@@ -14,10 +14,8 @@ import (
 	"github.com/dustin/go-humanize"
 )
 
-// A tally has the number of events, and the sum of the hashes of their keys.
-// Readers add one event at a time, and the database one row at a time. An event
-// that is lost, doubled or counted with another key goes unnoticed with a
-// probability of about 1 in 2^64, because the seed is new in each process.
+// A tally has the number of events, and the sum of the hashes of their keys. An
+// event that is lost or doubled goes unnoticed once in about 2^64.
 type tally struct{ events, checksum atomic.Uint64 }
 
 var keySeed = maphash.MakeSeed()
@@ -35,7 +33,6 @@ type report struct {
 	failure error         // of closing the database, or of reading it back
 }
 
-// readBack reads the rows of the run through a new connection.
 func (r *report) readBack() error {
 	database, err := openDatabase(r.sink.path)
 	if err != nil {
@@ -56,7 +53,6 @@ func (r *report) readBack() error {
 	return errors.Join(err, rows.Err())
 }
 
-// verdict returns nil if every event is in the database once, with its key.
 func (r *report) verdict() error {
 	read, stored, lost, bad := r.read.events.Load(), r.stored.events.Load(), r.pipeline.lost.Load(), r.malformed.Load()
 	switch {
@@ -121,7 +117,6 @@ func (r *report) print(stdout io.Writer) error {
 	return table.Flush()
 }
 
-// showProgress shows the progress every second, until end is called.
 func (j *job) showProgress() (end func()) {
 	ended := make(chan struct{})
 	go func() {

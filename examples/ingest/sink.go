@@ -18,8 +18,7 @@ import (
 	"github.com/shardq/shardq/worker"
 )
 
-// schema gives each run rows of its own, so that two programs can write to one
-// database at once. A run that was cut off is not finished.
+// schema gives each run rows of its own: two programs can write at once.
 const schema = `
 CREATE TABLE IF NOT EXISTS ingest_runs (
 	run INTEGER PRIMARY KEY, started TEXT NOT NULL, input TEXT NOT NULL, finished TEXT, events INTEGER);
@@ -46,7 +45,6 @@ type sink struct {
 	broken    error                   // why nothing more can be written, or nil
 }
 
-// openSink begins a run in the database of -db, or in a temporary one.
 func openSink(config config, input string, abort context.CancelCauseFunc) (*sink, error) {
 	s := &sink{path: config.database, fail: config.fail, abort: abort}
 	if s.path == "" {
@@ -89,9 +87,7 @@ func (s *sink) begin(input string) (err error) {
 	return tx.Commit()
 }
 
-// openDatabase opens or creates the SQLite database at path. With
-// synchronous=NORMAL a commit survives the death of the process, but not always
-// a loss of power.
+// With synchronous=NORMAL a commit may not survive a loss of power.
 func openDatabase(path string) (*sql.DB, error) {
 	name := "file:" + (&url.URL{Path: filepath.ToSlash(path)}).EscapedPath() + "?_txlock=immediate&_busy_timeout=5000" +
 		"&_synchronous=NORMAL&_error_rc=1&_pragma=cache_size(-65536)&_pragma=wal_autocheckpoint(16384)"
@@ -106,7 +102,6 @@ func openDatabase(path string) (*sql.DB, error) {
 	return database, nil
 }
 
-// codeOf returns SQLite's code of an error, without its extension, or 0.
 func codeOf(err error) int {
 	if e, ok := errors.AsType[*sqlite.Error](err); ok {
 		return e.Code() & 0xff
@@ -114,7 +109,6 @@ func codeOf(err error) int {
 	return 0
 }
 
-// permanent has the errors after which no other write can succeed.
 var permanent = []int{
 	sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_NOTADB,
 }

@@ -31,7 +31,6 @@ func main() {
 
 type count = coalesce.Entry[string, int] // a line, and how often it came
 
-// run reads until the end of the input or of ctx. It writes all that it has read.
 func run(ctx context.Context, input io.Reader, output, progress io.Writer) error {
 	counts := coalesce.MustNew(coalesce.Options[string, int]{
 		Merge:    func(pending, next int) int { return pending + next },

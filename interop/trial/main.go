@@ -20,7 +20,6 @@ import (
 	"time"
 )
 
-// options configure a trial.
 type options struct {
 	tasks, workers int
 	down           time.Duration // how long the API server is down

@@ -31,7 +31,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// runManager runs a controller of tasks until ctx ends, and writes its report.
 func runManager(ctx context.Context, o options) error {
 	klog.SetLogger(logr.Discard())
 	ctrl.SetLogger(logr.Discard())
@@ -74,11 +73,9 @@ func mapper(*rest.Config, *http.Client) (meta.RESTMapper, error) {
 	return m, nil
 }
 
-// A report is what a manager tells at its end.
 type report struct{ Reconciles, Doubled int64 }
 
-// A reconciler writes the value of a task into its status. For a tenth of the
-// tasks it fails once for each change.
+// A reconciler fails once for each change of a tenth of the tasks.
 type reconciler struct {
 	client              client.Client
 	round               int64
@@ -112,7 +109,6 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return result, r.client.Status().Patch(ctx, object, client.RawPatch("application/merge-patch+json", []byte(patch)))
 }
 
-// A process is a manager in a process of its own.
 type process struct {
 	command *exec.Cmd
 	out     bytes.Buffer
@@ -129,8 +125,7 @@ func startProcess(o options) (*process, error) {
 	return p, p.command.Start()
 }
 
-// stop sends SIGTERM, and returns an error if the manager has reconciled a task
-// twice at once.
+// stop returns an error if the manager has reconciled a task twice at once.
 func (p *process) stop() error {
 	if err := p.command.Process.Signal(syscall.SIGTERM); err != nil {
 		return err

@@ -11,8 +11,7 @@ import (
 	"time"
 )
 
-// A proxy is what managers take for the API server. It makes faults, and counts
-// the writes that overlap.
+// A proxy is what managers take for the API server.
 type proxy struct {
 	server  *httptest.Server
 	target  atomic.Pointer[server]
@@ -31,8 +30,7 @@ func newProxy(target *server) *proxy {
 	return p
 }
 
-// ServeHTTP passes a request on. While there is no API server, it closes the
-// connection.
+// ServeHTTP closes the connection while there is no API server.
 func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	target := p.target.Load()
 	if target == nil {

@@ -12,7 +12,6 @@ import (
 	"github.com/shardq/shardq/kubernetes"
 )
 
-// queueNames are the queues that can be tried.
 var queueNames = []string{"client-go", "controller-runtime", "shardq", "shardq-groups"}
 
 type (
@@ -21,7 +20,6 @@ type (
 	anyQueue = workqueue.TypedRateLimitingInterface[request]
 )
 
-// newQueueOf returns the function that makes a queue.
 func newQueueOf(name string, workers int) (func(string, limiter) anyQueue, error) {
 	switch name {
 	case "client-go":

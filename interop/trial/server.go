@@ -16,7 +16,6 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// A server is an API server without built-in resources, over an etcd.
 type server struct {
 	directory, kubeconfig string
 
@@ -91,7 +90,6 @@ func (s *server) stop() {
 	_ = os.RemoveAll(s.directory)
 }
 
-// silent drops the log of the API server's start.
 type silent struct{}
 
 func (silent) Errorf(string, ...any)             {}

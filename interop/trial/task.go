@@ -2,8 +2,7 @@ package main
 
 import "k8s.io/apimachinery/pkg/runtime/schema"
 
-// A task is the custom resource. Its controller has to write Spec.Value into
-// Status.Seen.
+// The controller of a task has to write Spec.Value into Status.Seen.
 type task struct {
 	Metadata struct {
 		Namespace string `json:"namespace"`
@@ -15,7 +14,6 @@ type task struct {
 	Status taskStatus `json:"status"`
 }
 
-// A taskStatus has the value that was reconciled, and the round.
 type taskStatus struct {
 	Seen  int64 `json:"seen"`
 	Round int64 `json:"round"`

@@ -13,7 +13,6 @@ import (
 	"time"
 )
 
-// tasks are all tasks there are, and what each should be.
 type tasks struct {
 	server *server
 	round  int64
@@ -24,8 +23,6 @@ type tasks struct {
 	values map[string]int64
 }
 
-// namespaces is the number of namespaces beside the one that floods, which has a
-// fifth of the tasks.
 const namespaces = 20
 
 func newTasks(n int, s *server) *tasks {
@@ -42,7 +39,6 @@ func newTasks(n int, s *server) *tasks {
 
 const allTasks = "/apis/trial.shardq.example/v1/tasks"
 
-// define makes the custom resources, and waits until they are served.
 func (t *tasks) define(ctx context.Context) error {
 	for _, d := range definitions {
 		if _, err := t.send(ctx, http.MethodPost, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", d); err != nil {
@@ -61,7 +57,6 @@ func (t *tasks) define(ctx context.Context) error {
 	}
 }
 
-// create makes all tasks.
 func (t *tasks) create(ctx context.Context) error {
 	return inParallel(t.keys, func(key string) error {
 		namespace, name, _ := strings.Cut(key, "/")
@@ -72,7 +67,6 @@ func (t *tasks) create(ctx context.Context) error {
 	})
 }
 
-// change gives tasks another value, in parallel.
 func (t *tasks) change(ctx context.Context, keys ...string) error {
 	return inParallel(keys, func(key string) error {
 		namespace, name, _ := strings.Cut(key, "/")
@@ -81,7 +75,6 @@ func (t *tasks) change(ctx context.Context, keys ...string) error {
 	})
 }
 
-// next returns the next value of a task.
 func (t *tasks) next(key string) int64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -89,8 +82,7 @@ func (t *tasks) next(key string) int64 {
 	return t.values[key]
 }
 
-// left returns the number of tasks whose last value was not reconciled in this
-// round.
+// left counts tasks whose last value was not reconciled in this round.
 func (t *tasks) left(found []task) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -103,7 +95,6 @@ func (t *tasks) left(found []task) int {
 	return left
 }
 
-// settle waits until no task is left to reconcile.
 func (t *tasks) settle(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 15*time.Minute)
 	defer cancel()
@@ -123,7 +114,6 @@ func (t *tasks) settle(ctx context.Context) error {
 	}
 }
 
-// send sends a request to the API server itself.
 func (t *tasks) send(ctx context.Context, method, path, body string) (text []byte, err error) {
 	r, err := http.NewRequestWithContext(ctx, method, t.server.address().String()+path, strings.NewReader(body))
 	if err != nil {
@@ -145,7 +135,6 @@ func (t *tasks) send(ctx context.Context, method, path, body string) (text []byt
 	return text, err
 }
 
-// inParallel calls f for each key, in a few goroutines.
 func inParallel(keys []string, f func(key string) error) error {
 	var next atomic.Int64
 	errs := make([]error, 32)
@@ -161,12 +150,10 @@ func inParallel(keys []string, f func(key string) error) error {
 	return errors.Join(errs...)
 }
 
-// pathOf returns the path of a task, or of all tasks of a namespace.
 func pathOf(namespace, name string) string {
 	return strings.TrimSuffix("/apis/trial.shardq.example/v1/namespaces/"+namespace+"/tasks/"+name, "/")
 }
 
-// pause waits, unless ctx ends.
 func pause(ctx context.Context, d time.Duration) error {
 	select {
 	case <-ctx.Done():

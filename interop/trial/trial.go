@@ -8,7 +8,6 @@ import (
 	"time"
 )
 
-// A trial runs managers with one queue after another over the same tasks.
 type trial struct {
 	options
 	server *server
@@ -16,8 +15,7 @@ type trial struct {
 	tasks  *tasks
 }
 
-// run runs the whole trial of a queue. After each phase all tasks must be
-// reconciled.
+// After each phase all tasks must be reconciled.
 func (t *trial) run(ctx context.Context, queue string) error {
 	t.tasks.round++
 	o := t.options
@@ -88,7 +86,6 @@ func (t *trial) run(ctx context.Context, queue string) error {
 	return last.stop()
 }
 
-// restart takes the API server down for a while.
 func (t *trial) restart(ctx context.Context) error {
 	t.proxy.target.Store(nil)
 	t.proxy.dropWatches()

@@ -9,11 +9,9 @@ import (
 	"github.com/shardq/shardq/clock"
 )
 
-// FromClock returns a clock for a shardq queue that goes by a clock of
-// k8s.io/utils. The real clock becomes [clock.Real].
-//
-// Each timer that is set has a goroutine, because AfterFunc of a FakeClock calls
-// its function with the lock of the clock held.
+// FromClock returns a clock that goes by a clock of k8s.io/utils. Each timer
+// that is set has a goroutine, because AfterFunc of a FakeClock calls its
+// function with the lock of the clock held.
 func FromClock(from kubernetes.Clock) clock.Clock {
 	if _, ok := from.(kubernetes.RealClock); ok || from == nil {
 		return clock.Real()
@@ -37,7 +35,6 @@ type timer struct {
 	waits *wait // that is under way, or nil
 }
 
-// A wait ends when its timer fires, or it is canceled.
 type wait struct {
 	timer    kubernetes.Timer // nil if the wait is over at once
 	canceled chan struct{}

@@ -13,8 +13,7 @@ import (
 // An Observer follows what happens in a queue. Calls may overlap, and those for
 // one item may come in another order: Started may come before Added.
 type Observer[T comparable] interface {
-	// Added is called when an item is in line for a run, or was taken out of
-	// the line without a Get.
+	// Added is called when an item is in line, or was taken out without a Get.
 	Added(stats.Add[T])
 	Retried()                     // for each add with a delay
 	Started(item T, priority int) // when an item was handed out
@@ -22,11 +21,9 @@ type Observer[T comparable] interface {
 	Update()                      // now and then
 }
 
-// Instruments are where a [Meter] counts. Their methods are those of the
-// metrics of client-go's MetricsProvider.
+// Instruments are where a [Meter] counts, as in client-go's MetricsProvider.
 type Instruments struct {
-	// Depth counts the items that are ready or dirty. DepthByPriority does so
-	// by priority. One of them is nil.
+	// Depth counts ready and dirty items. It or DepthByPriority is nil.
 	Depth interface {
 		Inc()
 		Dec()
@@ -57,7 +54,6 @@ type inLine struct {
 	since time.Time // when the item came into line
 }
 
-// anyPriority counts items of all priorities together.
 type anyPriority Instruments
 
 func (a anyPriority) Inc(int) { a.Depth.Inc() }
@@ -91,7 +87,6 @@ func (m *Meter[T]) Added(a stats.Add[T]) {
 	m.change(a.Priority, 1)
 }
 
-// count returns since when the item was in line.
 func (m *Meter[T]) count(item T, by int, now time.Time) (since time.Time) {
 	since = now
 	m.inLine.Compute(item, func(l inLine, known bool) (_ inLine, forget bool) {
@@ -144,9 +139,8 @@ func (m *Meter[T]) apply(priority, by int) {
 	}
 }
 
-// A depth counts items by priority. A consumer may tell that it has an item
-// before the producer tells that it has added it, so counts may be below zero
-// for a moment. The shown ones are not.
+// A consumer may tell that it has an item before the producer tells that it has
+// added it, so counts may be below zero for a moment. The shown ones are not.
 type depth struct {
 	mu      sync.Mutex
 	of      map[int]*counted

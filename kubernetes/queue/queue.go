@@ -21,15 +21,13 @@ import (
 type Options[T comparable] struct {
 	// Queue has the options of the shardq queue. New wraps OnAdd.
 	Queue shardq.Options[T]
-	// Priority makes the queue behave as controller-runtime's priority queue: an
-	// item has at most one run to come, whose place is that of the add that asked
-	// for it, and ShutDown discards ready items. Groups take turns within a
-	// priority. If Queue.Shards is zero, the queue has one shard.
+	// Priority makes the queue behave as controller-runtime's priority queue:
+	// an item has at most one run to come, and ShutDown discards ready items.
+	// If Queue.Shards is zero, the queue has one shard.
 	Priority bool
 	Observer Observer[T] // or nil
 	Ticker   Ticker      // calls the Observer's Update until the shutdown; or nil
-	// CountEveryDelay counts an AddAfter as a retry also if the delay is not
-	// above zero, as client-go does.
+	// CountEveryDelay counts also an AddAfter without a delay as a retry.
 	CountEveryDelay bool
 }
 
@@ -174,8 +172,7 @@ func (q *Queue[T]) Done(item T) {
 
 func (q *Queue[T]) Len() int { return q.queue.Len() }
 
-// Depth returns the number of items that are ready or dirty. Its cost grows
-// with the number of items in processing.
+// Depth returns the number of items that are ready or dirty.
 func (q *Queue[T]) Depth() (n int) {
 	n = q.queue.Len()
 	for item := range q.queue.All(stats.Processing) {

@@ -80,7 +80,7 @@ func DefaultTypedItemBasedRateLimiter[T comparable]() TypedRateLimiter[T] {
 
 // SetProvider is client-go's: it sets the MetricsProvider of all queues that
 // are made afterwards and name no other, there and here. Only the first call
-// has an effect. controller-runtime's controllers have called it.
+// has an effect.
 func SetProvider(p MetricsProvider) { workqueue.SetProvider(p) }
 
 // globalMetricsProvider is client-go's variable, which it does not export. If a
@@ -89,8 +89,7 @@ func SetProvider(p MetricsProvider) { workqueue.SetProvider(p) }
 //go:linkname globalMetricsProvider k8s.io/client-go/util/workqueue.globalMetricsProvider
 var globalMetricsProvider MetricsProvider
 
-// setProvider returns the provider that SetProvider has set, or nil. client-go
-// begins with one whose type is named noopMetricsProvider.
+// client-go begins with a provider whose type is named noopMetricsProvider.
 func setProvider() MetricsProvider {
 	if p := globalMetricsProvider; p != nil && reflect.TypeOf(p).Name() != "noopMetricsProvider" {
 		return p

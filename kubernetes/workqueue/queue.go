@@ -23,8 +23,7 @@ import (
 // Typed is a queue without delays.
 type Typed[T comparable] struct{ TypedInterface[T] }
 
-// DefaultQueue is client-go's: the order in which items are added. A queue that
-// is given one is client-go's own.
+// DefaultQueue is client-go's: the order in which items are added.
 func DefaultQueue[T comparable]() Queue[T] { return workqueue.DefaultQueue[T]() }
 
 func NewTyped[T comparable]() *Typed[T] { return NewTypedWithConfig(TypedQueueConfig[T]{}) }
@@ -67,9 +66,8 @@ func NewTypedRateLimitingQueueWithConfig[T comparable](
 }
 
 // NewTypedRateLimitingQueueWithOptions is [NewTypedRateLimitingQueueWithConfig]
-// with the options of a shardq queue, except for the name, the clock and the
-// limiter. If Shards is 0, the queue has one. It panics if the options have a
-// fault, or if the configuration has a DelayingQueue.
+// with options of a shardq queue, except name, clock and limiter. It panics if
+// they have a fault, or if the configuration has a DelayingQueue.
 func NewTypedRateLimitingQueueWithOptions[T comparable](
 	limiter TypedRateLimiter[T], config TypedRateLimitingQueueConfig[T], options shardq.Options[T],
 ) *queue.Queue[T] {

@@ -1,11 +1,9 @@
-// Command shardq-dead lists the dead letters of a cluster's queue, adds their
-// keys again, or removes them.
+// Command shardq-dead lists the dead letters of a cluster's queue of strings,
+// adds their keys again, or removes them.
 //
 //	shardq-dead -servers nats://a.example.com -name invoices list
 //	shardq-dead -servers nats://a.example.com -name invoices revive invoice/17
 //	shardq-dead -servers nats://a.example.com -name invoices forget all
-//
-// It is for queues whose keys are strings.
 package main
 
 import (
@@ -115,8 +113,7 @@ func list(ctx context.Context, node *cluster.Node[string], out io.Writer) error 
 	return table.Flush()
 }
 
-// each calls do for the letters of some keys, or of all, also unreadable ones.
-// It returns an error if a key has none.
+// each calls do for the letters of keys, or of all, also unreadable ones.
 func each(ctx context.Context, node *cluster.Node[string], keys []string, do func(letter cluster.DeadLetter[string], unreadable error) error) error {
 	all := slices.Equal(keys, []string{"all"})
 	left := slices.Clone(keys)

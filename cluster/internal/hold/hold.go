@@ -1,5 +1,4 @@
-// Package hold has the messages that the owner of a partition holds: those that
-// it was given, and has not acknowledged.
+// Package hold has the unacknowledged messages of a partition's owner.
 package hold
 
 import (
@@ -14,8 +13,7 @@ type Message[M any] struct {
 	Message  M
 }
 
-// A Table has the messages by key: those that wait for the next run, and those
-// that a run serves. All methods are safe for concurrent use.
+// A Table has messages by key. All methods are safe for concurrent use.
 type Table[K comparable, M any] struct {
 	every bool // a run serves every message
 
@@ -34,9 +32,8 @@ func New[K comparable, M any](every bool) *Table[K, M] {
 	return &Table[K, M]{every: every, keys: map[K]*entry[M]{}}
 }
 
-// Add adds a message, and reports whether it waits for a run. It does not if a
-// run serves it or a newer one. Add returns the messages for which the newest
-// stands.
+// Add adds a message, and reports whether it waits for a run. It returns the
+// messages for which the newest stands.
 func (t *Table[K, M]) Add(key K, m Message[M]) (replaced []Message[M], waits bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

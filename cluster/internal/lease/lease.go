@@ -55,8 +55,8 @@ type Lease struct {
 	store *Store
 	// revision is the number of the last message, for the goroutine that renews.
 	revision uint64
-	// renewed is when the last renewal that succeeded was sent, in nanoseconds
-	// since begin, by the monotonic clock.
+	// renewed is when the last good renewal was sent, in nanoseconds since
+	// begin, by the monotonic clock.
 	begin   time.Time
 	renewed atomic.Int64
 }
@@ -132,8 +132,7 @@ func (l *Lease) Renew(ctx context.Context) error {
 
 func (l *Lease) record() Record { return Record{Node: l.store.Node, Epoch: l.Epoch} }
 
-// recover finds the message of a renewal whose answer was lost. The lease goes
-// on as of the renewal before, whose time is known.
+// recover finds a renewal whose answer was lost. The one before it counts.
 func (l *Lease) recover(ctx context.Context) error {
 	last, sequence, err := l.store.last(ctx, l.Partition)
 	if err != nil {

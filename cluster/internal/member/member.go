@@ -10,8 +10,7 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// A Table has the members that were heard of lately. All methods are safe for
-// concurrent use.
+// A Table has the live members. All methods are safe for concurrent use.
 type Table struct {
 	forget time.Duration // without a heartbeat
 	mu     sync.Mutex
@@ -54,9 +53,8 @@ func (t *Table) Members(now time.Time) []string {
 	return ids
 }
 
-// Owner returns the member with the greatest hash of its id and the partition,
-// if any. So a member that joins or leaves moves only its own partitions
-// (rendezvous hashing: Thaler and Ravishankar, 1996).
+// Owner returns the member with the greatest hash of its id and the partition
+// (rendezvous hashing): a change of members moves only their own partitions.
 func Owner(members []string, partition int) (owner string) {
 	var greatest uint64
 	for _, id := range members {

@@ -18,7 +18,6 @@ type (
 	Kind  string // what the messages of a subject are
 )
 
-// The kinds of messages about a key.
 const (
 	Work     Kind = "work"     // the key is pending
 	Delay    Kind = "delay"    // the key is delayed
@@ -54,8 +53,7 @@ func (q Queue) Key(kind Kind, partition int, token string) string {
 func (q Queue) Of(kind Kind, partition int) string { return q.Key(kind, partition, "*") }
 func (q Queue) All(kind Kind) string               { return q.join(string(kind), ">") }
 
-// Lease and Member return the subject of one, and Leases and Members a pattern
-// of those of all.
+// Lease and Member return a subject, and Leases and Members a pattern of all.
 func (q Queue) Lease(partition int) string { return q.join("lease", strconv.Itoa(partition)) }
 func (q Queue) Leases() string             { return q.join("lease", "*") }
 func (q Queue) Member(id string) string    { return q.join("member", id) }

@@ -12,7 +12,6 @@ import (
 	"github.com/hibiken/asynq"
 )
 
-// asynqUnique is asynq with unique tasks, on a redis-server.
 func asynqUnique(fsync string) system {
 	return func(ctx context.Context, dir string, keys []string) (took phases, err error) {
 		if err := os.MkdirAll(dir, 0o700); err != nil {

@@ -26,10 +26,8 @@ import (
 	"github.com/shardq/shardq/cluster/clustertest"
 )
 
-// A phases is how long storing keys took, and working on them.
 type phases [2]time.Duration
 
-// A system stores keys on servers with their data in dir, and works on them.
 type system func(ctx context.Context, dir string, keys []string) (phases, error)
 
 type subject struct {
@@ -75,7 +73,6 @@ func main() {
 	}
 }
 
-// compare measures the systems in turns, and prints the medians.
 func compare(ctx context.Context, dir string, all []subject, n, rounds int) error {
 	keys := make([]string, n)
 	for i := range keys {
@@ -100,17 +97,13 @@ func compare(ctx context.Context, dir string, all []subject, n, rounds int) erro
 	return nil
 }
 
-// rate returns the median of a phase as keys per second.
 func rate(keys int, results []phases, phase int) float64 {
 	slices.SortFunc(results, func(a, b phases) int { return int(a[phase] - b[phase]) })
 	return float64(keys) / results[len(results)/2][phase].Seconds()
 }
 
-// batch is the number of keys that are stored without waiting between them, and
-// workers that of the workers of a node.
 const batch, workers = 512, 8
 
-// measure stores keys in batches, and then has work call done once for each.
 // Leaving is not measured.
 func measure(keys []string, store func(some []string) error, work func(done func()) error) (took phases, err error) {
 	begin := time.Now()
@@ -132,8 +125,7 @@ func measure(keys []string, store func(some []string) error, work func(done func
 	return took, nil
 }
 
-// plain is one consumer of a work queue, without partitions, leases and
-// exclusion: what package cluster can reach at most.
+// plain is one consumer of a work queue: what cluster can reach at most.
 func plain(replicas int) system {
 	return func(ctx context.Context, dir string, keys []string) (took phases, err error) {
 		servers, err := clustertest.New(dir, replicas)
@@ -188,7 +180,6 @@ func publish(js jetstream.JetStream, keys []string) error {
 	return nil
 }
 
-// clustered is nodes of package cluster, with a server for each replica.
 func clustered(replicas, nodes, partitions int) system {
 	return func(ctx context.Context, dir string, keys []string) (took phases, err error) {
 		servers, err := clustertest.New(dir, replicas)

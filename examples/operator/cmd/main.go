@@ -68,14 +68,12 @@ func run(s settings) error {
 	return manager.Start(ctrl.SetupSignalHandler())
 }
 
-// settings are what the flags say.
 type settings struct {
 	metricsAddress, probeAddress, metricsCertificates string
 	secureMetrics, http2, leaderElection              bool
 	log                                               zap.Options
 }
 
-// parse reads the flags. It prints an error before it returns it.
 func parse(arguments []string) (settings, error) {
 	s := settings{log: zap.Options{Development: true}}
 	flags := flag.NewFlagSet("manager", flag.ContinueOnError)
@@ -115,7 +113,6 @@ func (s settings) options() ctrl.Options {
 	}
 }
 
-// isLoopback reports whether only programs of this machine reach an address.
 func isLoopback(address string) bool {
 	host, _, err := net.SplitHostPort(address)
 	ip := net.ParseIP(host)

@@ -1,5 +1,4 @@
-// Package instruments makes the instruments of a queue of client-go's
-// MetricsProvider.
+// Package instruments makes instruments of client-go's MetricsProvider.
 package instruments
 
 import (
@@ -14,8 +13,7 @@ type DepthMetric interface {
 	Dec(priority int)
 }
 
-// Of returns the instruments of a queue. If byPriority is nil, the depth is
-// that of all priorities together.
+// Of returns the instruments of a queue. byPriority may be nil.
 func Of(name string, p workqueue.MetricsProvider, byPriority DepthMetric) queue.Instruments {
 	to := queue.Instruments{
 		DepthByPriority: byPriority, Adds: p.NewAddsMetric(name), Retries: p.NewRetriesMetric(name),

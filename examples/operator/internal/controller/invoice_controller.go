@@ -34,8 +34,7 @@ type InvoiceReconciler struct {
 // +kubebuilder:rbac:groups=example.com,resources=invoices,verbs=get;list;watch
 // +kubebuilder:rbac:groups=example.com,resources=invoices/status,verbs=update
 
-// Reconcile sets the status of an invoice. An open invoice is reconciled again
-// when it is due.
+// Reconcile sets the status of an invoice, and again when it is due.
 func (r *InvoiceReconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	var invoice examplev1.Invoice
 	if err := r.Get(ctx, request.NamespacedName, &invoice); err != nil {
@@ -52,8 +51,7 @@ func (r *InvoiceReconciler) Reconcile(ctx context.Context, request ctrl.Request)
 	return ctrl.Result{RequeueAfter: due}, nil
 }
 
-// statusOf returns the status of an invoice, and after how long it changes by
-// itself, or 0.
+// due is after how long the status changes by itself, or 0.
 func statusOf(invoice *examplev1.Invoice, now time.Time) (status examplev1.InvoiceStatus, due time.Duration) {
 	status.ObservedGeneration = invoice.Generation
 	left := invoice.CreationTimestamp.Add(paymentTerm).Sub(now)
