@@ -7,17 +7,6 @@ import (
 
 // Kinds of keys that programs have.
 func stringKey(i int) string { return fmt.Sprintf("namespace-%04d/pod-%011d", i%100, i) } // 30 bytes
-func numberKey(i int) uint64 { return uint64(i) }
-func requestKey(i int) objectKey {
-	return objectKey{fmt.Sprint("namespace-", i%100), fmt.Sprintf("pod-%011d", i)}
-}
-
-func next[T any](i int, all []T) int {
-	if i++; i == len(all) {
-		return 0
-	}
-	return i
-}
 
 // BenchmarkCycle measures Add, Get and Done in one goroutine, or Add, TryTake
 // and End.

@@ -51,13 +51,6 @@ func (c *meddlingClock) at(p point, n int, do func()) {
 	}
 }
 
-// each calls do at every passing of a point.
-func (c *meddlingClock) each(p point, do func()) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.meddle[p] = do
-}
-
 // leave ends the meddling at a point.
 func (c *meddlingClock) leave(p point) {
 	c.mu.Lock()

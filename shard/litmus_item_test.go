@@ -35,9 +35,7 @@ func (i itemTest) run(t *testing.T) {
 	}.run(t)
 }
 
-func addOne(s *Set[int])     { s.Add(1) }
-func takeOne(s *Set[int])    { s.TryTake() }
-func addAndTake(s *Set[int]) { s.Add(1); s.TryTake() }
+func addOne(s *Set[int]) { s.Add(1) }
 
 // TestLitmusAddAgainstAdd: an item is queued once, although two adds find it
 // absent.

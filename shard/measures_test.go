@@ -60,14 +60,6 @@ func (s measuredSet) get(want string) {
 	checkSet(s, s.Set)
 }
 
-// queued checks the sum of the queue durations.
-func (s measuredSet) queued(want time.Duration) {
-	s.Helper()
-	if got := s.Stats().Metrics.QueueDuration.Sum; got != want {
-		s.Errorf("queued for %v, not %v", got, want)
-	}
-}
-
 // TestC33BeginsAddUp: the sum of the times in processing is right, whichever
 // processing ends.
 func TestC33BeginsAddUp(t *testing.T) {

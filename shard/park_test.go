@@ -1,39 +1,9 @@
 package shard
 
 import (
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 )
-
-// consumers starts n goroutines that call Get once each, in the bubble of the
-// test, and waits until they are parked or have returned.
-func consumers(s *Set[int], n int) *gotten {
-	g := &gotten{}
-	for range n {
-		go func() {
-			if _, shutdown := s.Get(); shutdown {
-				g.shutdowns.Add(1)
-			} else {
-				g.items.Add(1)
-			}
-		}()
-	}
-	synctest.Wait()
-	return g
-}
-
-// gotten counts the results of consumers.
-type gotten struct{ items, shutdowns atomic.Int32 }
-
-func (g *gotten) check(t *testing.T, items, shutdowns int32) {
-	t.Helper()
-	synctest.Wait()
-	if g.items.Load() != items || g.shutdowns.Load() != shutdowns {
-		t.Fatalf("%d items and %d shutdowns were gotten, want %d and %d",
-			g.items.Load(), g.shutdowns.Load(), items, shutdowns)
-	}
-}
 
 // checkParker compares the parker of a set that no goroutine is using.
 func checkParker(t *testing.T, s *Set[int], parked int32, searching bool) {

@@ -17,16 +17,7 @@ type (
 		Ports [3]uint16
 		On    bool
 	}
-	blanked struct {
-		_    int64
-		Name string
-		_    float64
-	}
-	padded struct {
-		A byte
-		B int64
-		C byte
-	}
+
 	widths struct {
 		A int8
 		B int16

@@ -43,6 +43,3 @@ func TestTransitions(t *testing.T) {
 		}
 	}
 }
-
-// out reports whether an item of this phase is in flight.
-func out(p phase) bool { return p == processing || p == dirty }

@@ -72,9 +72,6 @@ type timeline struct {
 	pass  func(time.Duration)
 }
 
-// now returns the time on the queue's clock.
-func (l timeline) now() time.Time { return l.clock.Now() }
-
 // forEachClock runs a test with a fake clock that is stepped, and with the real
 // clock in a synctest bubble, for every shard count.
 func forEachClock(t *testing.T, test func(t *testing.T, shards int, line timeline)) {

@@ -126,15 +126,6 @@ func TestC49NothingIsTakenAfterTheEndOfTheContext(t *testing.T) {
 	})
 }
 
-// goroutinesWithLabels returns the profile of all goroutines, with their
-// labels.
-func goroutinesWithLabels(t *testing.T) string {
-	t.Helper()
-	var text strings.Builder
-	require.NoError(t, pprof.Lookup("goroutine").WriteTo(&text, 1))
-	return text.String()
-}
-
 // The worker calls the methods of the handler's error only where their panic
 // counts as the handler's failure. Here the methods panic after some calls.
 func TestC50ErrorWhoseMethodsPanicLater(t *testing.T) {
