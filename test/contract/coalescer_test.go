@@ -574,6 +574,7 @@ func TestC58ValuesOfAPool(t *testing.T) {
 		})
 		require.NoError(t, c.Put("bad", "1"))
 		time.Sleep(time.Second)
+		synctest.Wait()
 		require.Equal(t, map[string]string{"bad": "1"}, discarded)
 		require.NoError(t, c.Put("a", "2"))
 		time.Sleep(time.Second)
@@ -583,6 +584,7 @@ func TestC58ValuesOfAPool(t *testing.T) {
 		time.Sleep(time.Second)
 		require.NoError(t, c.Put("a", "4"))
 		time.Sleep(2 * time.Hour)
+		synctest.Wait()
 		require.Equal(t, []string{"1", "1", "2", "24"}, seen)
 		requireNothing(t, c)
 
@@ -591,6 +593,7 @@ func TestC58ValuesOfAPool(t *testing.T) {
 		require.NoError(t, c.PutWith("b", "6", coalesce.PutOptions{Priority: -1}))
 		pool.stop()
 		time.Sleep(time.Hour)
+		synctest.Wait()
 		require.True(t, pool.ended())
 		left, is := errors.AsType[*coalesce.DrainError[string, string]](pool.err)
 		require.True(t, is, "%v", pool.err)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -178,9 +179,15 @@ func TestC25OneWakeUpPerDeadline(t *testing.T) {
 				}
 			},
 		} {
+			var mu sync.Mutex // consumers read the clock, too
 			calls := map[string]int{}
+			count := func(function string) {
+				mu.Lock()
+				defer mu.Unlock()
+				calls[function]++
+			}
 			fake := newFake()
-			q := shardq.MustNew(shardq.Options[int]{Shards: 2, Clock: hookedClock{fake, func(function string) { calls[function]++ }}})
+			q := shardq.MustNew(shardq.Options[int]{Shards: 2, Clock: hookedClock{fake, count}})
 			use(q, func(item int) int { return item })
 			served := 0
 			over := returned(func() {
