@@ -71,7 +71,7 @@ func (p *perItem[T]) When(item T) (delay time.Duration) {
 		} else {
 			p.count.Add(1)
 		}
-		return history{ends, min(h.failures+1, math.MaxInt32)}, false
+		return history{ends, min(h.failures, math.MaxInt32-1) + 1}, false
 	})
 	p.sweep(all, now)
 	return delay
