@@ -4,6 +4,7 @@ import (
 	"context"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -52,12 +53,12 @@ func TestC55PutBetweenTheStepsOfARetry(t *testing.T) {
 // TestFlightsShrink checks that a burst of values in processing leaves no large
 // map.
 func TestFlightsShrink(t *testing.T) {
-	c := MustNew(Options[int, int]{Merge: sum, Readable: true})
+	c := MustNew(Options[string, int]{Merge: sum, Readable: true})
 	const burst = 100_000
 	for key := range burst {
-		require.NoError(t, c.Put(key, 1))
+		require.NoError(t, c.Put(strconv.Itoa(key), 1))
 	}
-	taken := make([]worker.Claim[Entry[int, int]], burst)
+	taken := make([]worker.Claim[Entry[string, int]], burst)
 	n, err := c.ClaimBatch(context.Background(), taken)
 	require.NoError(t, err)
 	require.Equal(t, burst, n)

@@ -14,9 +14,9 @@ import (
 // come in a second.
 func ExampleOptions_lingerValues() {
 	fake := clock.NewFake(time.Unix(0, 0)) // for this example: it moves on command
-	readings := coalesce.MustNew(coalesce.Options[string, []int]{
+	readings := coalesce.MustNew(coalesce.Options[string, []string]{
 		Queue:        shardq.Options[string]{Clock: fake},
-		Merge:        func(pending, next []int) []int { return append(pending, next...) },
+		Merge:        func(pending, next []string) []string { return append(pending, next...) },
 		Linger:       time.Second,
 		LingerValues: 3,
 	})
@@ -27,8 +27,8 @@ func ExampleOptions_lingerValues() {
 			readings.Done(sensor)
 		}
 	}
-	for _, degree := range []int{21, 22, 22, 23} {
-		if err := readings.Put("attic", []int{degree}); err != nil {
+	for _, degree := range []string{"21", "22", "22", "23"} {
+		if err := readings.Put("attic", []string{degree}); err != nil {
 			fmt.Println(err)
 		}
 		write()

@@ -121,36 +121,36 @@ func TestRunFor(t *testing.T) {
 // A batch has what is ready, and each of its items has an outcome.
 func TestBatches(t *testing.T) {
 	fake := newFake()
-	q := shardq.MustNew(shardq.Options[int]{Shards: 1, Clock: fake})
+	q := shardq.MustNew(shardq.Options[string]{Shards: 1, Clock: fake})
 	var sizes []int
-	driver := shardqtest.Drive(t, q, fake, worker.Options[int]{
+	driver := shardqtest.Drive(t, q, fake, worker.Options[string]{
 		BatchSize: 3,
-		HandleBatch: func(_ context.Context, items []int) []error {
+		HandleBatch: func(_ context.Context, items []string) []error {
 			sizes = append(sizes, len(items))
 			errs := make([]error, len(items))
 			for i, item := range items {
 				switch item {
-				case 1:
+				case "1":
 					errs[i] = worker.Permanent(errOnPurpose)
-				case 2:
+				case "2":
 					errs[i] = worker.RequeueAfter(time.Second)
-				case 3:
+				case "3":
 					panic("oops")
 				}
 			}
 			return errs
 		},
 	})
-	q.AddBatch([]int{0, 1, 2, 3, 4}, shardq.AddOptions{})
+	q.AddBatch([]string{"0", "1", "2", "3", "4"}, shardq.AddOptions{})
 	one, _ := driver.Step()
-	require.Equal(t, 0, one.Item)
+	require.Equal(t, "0", one.Item)
 	require.Equal(t, []string{
 		"1: attempt 1: failed: panic: oops: again in 5ms",
 		"2: attempt 1: failed: panic: oops: again in 5ms",
 		"3: attempt 1: failed: panic: oops: again in 5ms",
 		"4: attempt 1: succeeded",
 	}, texts(driver.RunReady()))
-	q.Cancel(3)
+	q.Cancel("3")
 	driver.AdvanceToNext()
 	require.Equal(t, []string{
 		"1: attempt 2: discarded: on purpose",
@@ -266,16 +266,16 @@ func TestInterruptions(t *testing.T) {
 // of pauses, and that nothing blocks.
 func TestRatesAndPauses(t *testing.T) {
 	tenth := shardq.Rate{PerSecond: 10, Burst: 1}
-	for name, o := range map[string]shardq.Options[int]{
+	for name, o := range map[string]shardq.Options[string]{
 		"queue": {Rate: tenth},
-		"group": {Group: func(int) string { return "a" }, GroupPolicy: func(string) shardq.GroupPolicy { return shardq.GroupPolicy{Rate: tenth} }},
+		"group": {Group: func(string) string { return "a" }, GroupPolicy: func(string) shardq.GroupPolicy { return shardq.GroupPolicy{Rate: tenth} }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			fake := newFake()
 			o.Clock = fake
 			queue := shardq.MustNew(o)
-			d := shardqtest.Drive(t, queue, fake, worker.Options[int]{Handle: func(context.Context, int) error { return nil }})
-			queue.AddBatch([]int{1, 2, 3, 4, 5}, shardq.AddOptions{})
+			d := shardqtest.Drive(t, queue, fake, worker.Options[string]{Handle: func(context.Context, string) error { return nil }})
+			queue.AddBatch([]string{"1", "2", "3", "4", "5"}, shardq.AddOptions{})
 			require.Len(t, d.RunReady(), 1)
 			require.Len(t, d.RunFor(200*time.Millisecond), 2)
 			begin := fake.Now()
@@ -283,11 +283,11 @@ func TestRatesAndPauses(t *testing.T) {
 			require.Equal(t, 200*time.Millisecond, fake.Now().Sub(begin))
 
 			queue.Pause()
-			queue.Add(6)
+			queue.Add("6")
 			_, ok := d.Step()
 			require.False(t, ok)
 			require.Contains(t, failureOf(func(s stub) {
-				shardqtest.Drive(s, queue, fake, worker.Options[int]{Handle: func(context.Context, int) error { return nil }}).RunUntilIdle()
+				shardqtest.Drive(s, queue, fake, worker.Options[string]{Handle: func(context.Context, string) error { return nil }}).RunUntilIdle()
 			}), "nothing in it can run")
 			queue.Resume()
 			require.Len(t, d.RunUntilIdle(), 1)
@@ -295,11 +295,11 @@ func TestRatesAndPauses(t *testing.T) {
 	}
 	t.Run("a pause with an end", func(t *testing.T) {
 		fake := newFake()
-		queue := shardq.MustNew(shardq.Options[int]{Clock: fake, Group: func(int) string { return "a" }})
-		d := shardqtest.Drive(t, queue, fake, worker.Options[int]{Handle: func(context.Context, int) error { return nil }})
+		queue := shardq.MustNew(shardq.Options[string]{Clock: fake, Group: func(string) string { return "a" }})
+		d := shardqtest.Drive(t, queue, fake, worker.Options[string]{Handle: func(context.Context, string) error { return nil }})
 		begin := fake.Now()
 		queue.PauseGroup("a", begin.Add(time.Minute))
-		queue.Add(1)
+		queue.Add("1")
 		require.Len(t, d.RunUntilIdle(), 1)
 		require.Equal(t, time.Minute, fake.Now().Sub(begin))
 	})

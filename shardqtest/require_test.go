@@ -45,7 +45,7 @@ func TestRequirementsThatHold(t *testing.T) {
 	q.AddAfter("ready", time.Minute)
 	shardqtest.RequireDelayed(t, q, "ready", time.Minute) // beside the state
 	shardqtest.RequireQueued(t, q, "ready")
-	shardqtest.RequireIdle(t, shardq.MustNew(shardq.Options[int]{}))
+	shardqtest.RequireIdle(t, shardq.MustNew(shardq.Options[string]{}))
 }
 
 func TestRequirementsThatDoNotHold(t *testing.T) {

@@ -77,11 +77,11 @@ func ExampleNew() {
 
 // Resize changes the number of workers while they work.
 func ExamplePool_Resize() {
-	q := shardq.MustNew(shardq.Options[int]{})
-	working, finish := make(chan int), make(chan struct{})
-	workers, _ := worker.New(q, worker.Options[int]{
+	q := shardq.MustNew(shardq.Options[string]{})
+	working, finish := make(chan string), make(chan struct{})
+	workers, _ := worker.New(q, worker.Options[string]{
 		Workers: 1,
-		Handle: func(ctx context.Context, item int) error {
+		Handle: func(ctx context.Context, item string) error {
 			working <- item
 			<-finish
 			return nil
@@ -90,7 +90,7 @@ func ExamplePool_Resize() {
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error)
 	go func() { ended <- workers.Run(ctx) }()
-	q.AddBatch([]int{1, 2, 3}, shardq.AddOptions{})
+	q.AddBatch([]string{"a", "b", "c"}, shardq.AddOptions{})
 	<-working // the only worker has an item
 	workers.Resize(3)
 	<-working
@@ -227,28 +227,28 @@ func ExampleFailFrom() {
 // A database refuses single rows of a batch, or the whole transaction: then
 // FailAll makes the result.
 func ExampleFailSome() {
-	insert := func(rows []int) (refused map[int]error, err error) { // a call of the database
+	insert := func(rows []string) (refused map[int]error, err error) { // a call of the database
 		refused = map[int]error{}
 		for i, row := range rows {
-			if row < 0 {
-				refused[i] = worker.Permanent(errors.New("out of range"))
+			if row == "" {
+				refused[i] = worker.Permanent(errors.New("a row has no name"))
 			}
 		}
 		return refused, nil
 	}
-	queue := shardq.MustNew(shardq.Options[int]{Shards: 1})
-	queue.AddBatch([]int{7, -1, 8}, shardq.AddOptions{})
+	queue := shardq.MustNew(shardq.Options[string]{Shards: 1})
+	queue.AddBatch([]string{"a", "", "b"}, shardq.AddOptions{})
 	queue.ShutDown() // for this example: ready items are still handed out
-	workers, err := worker.New(queue, worker.Options[int]{
+	workers, err := worker.New(queue, worker.Options[string]{
 		Workers: 1, BatchSize: 100,
-		HandleBatch: func(_ context.Context, rows []int) []error {
+		HandleBatch: func(_ context.Context, rows []string) []error {
 			refused, err := insert(rows)
 			if err != nil {
 				return worker.FailAll(len(rows), err)
 			}
 			return worker.FailSome(len(rows), refused)
 		},
-		OnDiscard: func(_ context.Context, f worker.Failure[int]) { fmt.Println("discarded:", f.Item, f.Err) },
+		OnDiscard: func(_ context.Context, f worker.Failure[string]) { fmt.Printf("discarded: %q: %v\n", f.Item, f.Err) },
 	})
 	if err != nil {
 		fmt.Println(err)
@@ -256,6 +256,6 @@ func ExampleFailSome() {
 	}
 	fmt.Println(workers.Run(context.Background()))
 	// Output:
-	// discarded: -1 out of range
+	// discarded: "": a row has no name
 	// <nil>
 }

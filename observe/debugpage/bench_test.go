@@ -35,9 +35,9 @@ func BenchmarkInspect(b *testing.B) {
 // items, whose delays expire between 60 and 77 minutes from now.
 func BenchmarkInspectDelayed(b *testing.B) {
 	for _, items := range []int{1000, 1_000_000} {
-		q := shardq.MustNew(shardq.Options[int]{Name: "delayed", Metrics: true})
+		q := shardq.MustNew(shardq.Options[string]{Name: "delayed", Metrics: true})
 		for i := range items {
-			q.AddAfter(i, time.Hour+time.Duration(i)*time.Millisecond)
+			q.AddAfter(fmt.Sprint(i), time.Hour+time.Duration(i)*time.Millisecond)
 		}
 		b.Run(fmt.Sprintf("items=%d/format=json", items), func(b *testing.B) { answer(b, q, asJSON) })
 	}

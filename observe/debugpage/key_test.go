@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"regexp"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -173,12 +174,16 @@ func TestCutErrors(t *testing.T) {
 	for i := range 30 {
 		texts = append(texts, strings.Repeat("x ", 248)+strings.Repeat("y", i)+" key:"+secret+" is unknown, "+strings.Repeat("z", i))
 	}
-	q := shardq.MustNew(shardq.Options[int]{Name: "q"})
+	q := shardq.MustNew(shardq.Options[string]{Name: "q"})
 	for i := range texts {
-		q.Add(i)
+		q.Add(strconv.Itoa(i))
 	}
 	q.ShutDown()
-	require.NoError(t, q.Run(t.Context(), 1, func(_ context.Context, i int) error { return worker.Permanent(errors.New(texts[i])) }))
+	require.NoError(t, q.Run(t.Context(), 1, func(_ context.Context, item string) error {
+		i, err := strconv.Atoi(item)
+		require.NoError(t, err)
+		return worker.Permanent(errors.New(texts[i]))
+	}))
 	pattern := regexp.MustCompile(`sk-[0-9a-f]{16}`)
 	for name, redact := range map[string]func(string, string) string{
 		"shown": nil,

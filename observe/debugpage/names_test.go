@@ -72,7 +72,7 @@ type oddQueue struct {
 func TestEachQueueCanBeSelected(t *testing.T) {
 	var queues []shardq.Inspector
 	for i, name := range []string{"", "", "a", "a", "a #2", "<b>", strings.Repeat("x", 1000)} {
-		queues = append(queues, shardq.MustNew(shardq.Options[int]{Name: name, Shards: i + 1}))
+		queues = append(queues, shardq.MustNew(shardq.Options[string]{Name: name, Shards: i + 1}))
 	}
 	h := Handler(queues...)
 	ids := []string{}

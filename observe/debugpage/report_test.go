@@ -123,7 +123,7 @@ func TestGolden(t *testing.T) {
 			golden(t, name+".txt", get(t, h, "?format=text"))
 		}
 		show("queue", eventful(t))
-		show("overview", eventful(t), shardq.MustNew(shardq.Options[int]{Name: "plain", Shards: 1}), broken{})
+		show("overview", eventful(t), shardq.MustNew(shardq.Options[string]{Name: "plain", Shards: 1}), broken{})
 		show("coalescer", counting(t).Queue())
 		show("coalescer", counting(t))
 	})
@@ -192,10 +192,10 @@ func TestEmptyQueues(t *testing.T) {
 }
 
 func TestRowsAreLimited(t *testing.T) {
-	q := shardq.MustNew(shardq.Options[int]{Metrics: true, Clock: newFake(), Group: func(i int) string { return fmt.Sprint(i) }})
+	q := shardq.MustNew(shardq.Options[string]{Metrics: true, Clock: newFake(), Group: func(item string) string { return item }})
 	for i := range 400 {
-		q.Add(i)
-		q.AddRateLimited(i + 1000)
+		q.Add(fmt.Sprint(i))
+		q.AddRateLimited(fmt.Sprint(i + 1000))
 		if i%2 == 0 {
 			take(t, q)
 		}
@@ -213,11 +213,11 @@ func TestRowsAreLimited(t *testing.T) {
 // durations beyond the last bound are shown as such.
 func TestHistograms(t *testing.T) {
 	fake := newFake()
-	q := shardq.MustNew(shardq.Options[int]{Metrics: true, Clock: fake, Tick: 100 * time.Millisecond})
+	q := shardq.MustNew(shardq.Options[string]{Metrics: true, Clock: fake, Tick: 100 * time.Millisecond})
 	h := Handler(q)
 	require.Contains(t, get(t, h, ""), `data-chart="detail.timeLeft" data-name="Time left" data-fleeting hidden>`)
 	for i, d := range []time.Duration{1, time.Millisecond, time.Millisecond, time.Second, 13 * 24 * time.Hour} {
-		q.AddAfter(i, d)
+		q.AddAfter(fmt.Sprint(i), d)
 	}
 	d := getQueue(t, h, "").Detail
 	delays, sum := d.Durations.Delay, uint64(0)
@@ -232,7 +232,7 @@ func TestHistograms(t *testing.T) {
 	require.Equal(t, bucket{0.125, 3}, d.TimeLeft.Buckets[0], "what expires within a tick is in one bucket")
 
 	for i := range 4 { // their sum is beyond counting
-		q.Add(i + 10)
+		q.Add(fmt.Sprint(i + 10))
 		item := take(t, q)
 		fake.Step(100 * 365 * 24 * time.Hour)
 		q.Done(item)
@@ -295,8 +295,8 @@ func TestQueueThatPanics(t *testing.T) {
 		require.Contains(t, get(t, h, query), text)
 	}
 	ill := &brokenClock{Clock: newFake()}
-	q := shardq.MustNew(shardq.Options[int]{Name: "q", Clock: ill})
-	q.AddAfter(1, time.Hour)
+	q := shardq.MustNew(shardq.Options[string]{Name: "q", Clock: ill})
+	q.AddAfter("1", time.Hour)
 	for queue, panics := range map[shardq.Inspector]bool{q: true, inspected{q, faultyTimeLeft{q.Inspect()}}: false} {
 		ill.panics = panics
 		r := getQueue(t, Handler(queue), "")
@@ -310,15 +310,16 @@ func TestQueueThatPanics(t *testing.T) {
 // TestPageBesideWork reads the page beside all other operations, also under
 // the race detector.
 func TestPageBesideWork(t *testing.T) {
-	q := shardq.MustNew(shardq.Options[int]{Metrics: true, Group: func(i int) string { return fmt.Sprint(i % 7) }})
+	q := shardq.MustNew(shardq.Options[string]{Metrics: true, Group: func(item string) string { return item[len(item)-1:] }})
 	h := Handler(q)
 	worked := make(chan struct{})
 	go func() {
 		defer close(worked)
 		for i := range 2000 {
-			q.Add(i)
-			q.AddAfter(i, time.Hour)
-			q.AddRateLimited(i)
+			key := fmt.Sprint(i)
+			q.Add(key)
+			q.AddAfter(key, time.Hour)
+			q.AddRateLimited(key)
 			item, _ := q.Get()
 			q.Done(item)
 		}

@@ -13,7 +13,6 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"github.com/shardq/shardq"
-	"github.com/shardq/shardq/internal/exponential"
 	"github.com/shardq/shardq/internal/registry"
 	"github.com/shardq/shardq/internal/series"
 	"github.com/shardq/shardq/stats"
@@ -237,9 +236,9 @@ func (o *Observer) Produce(ctx context.Context) ([]metricdata.ScopeMetrics, erro
 type point = metricdata.ExponentialHistogramDataPoint[float64]
 
 // newPoint returns a histogram. OpenTelemetry numbers a bucket by its lower
-// bound, and package exponential by its upper bound.
+// bound, and series.BucketsOf by its upper bound.
 func newPoint(r *registry.Reading, h stats.Histogram, now time.Time, more ...attribute.KeyValue) point {
-	buckets := exponential.Of(h)
+	buckets := series.BucketsOf(h)
 	var positive metricdata.ExponentialBucket
 	if len(buckets.Counts) > 0 {
 		positive = metricdata.ExponentialBucket{Offset: int32(buckets.First - 1), Counts: buckets.Counts}
@@ -247,6 +246,6 @@ func newPoint(r *registry.Reading, h stats.Histogram, now time.Time, more ...att
 	return point{
 		Attributes: attribute.NewSet(append(more, nameKey.String(r.Name))...),
 		StartTime:  r.Since, Time: now, Count: h.Count, Sum: h.Sum.Seconds(),
-		Scale: exponential.Schema, ZeroCount: buckets.Zero, PositiveBucket: positive,
+		Scale: series.Schema, ZeroCount: buckets.Zero, PositiveBucket: positive,
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
 
-	"github.com/shardq/shardq/internal/exponential"
+	"github.com/shardq/shardq/internal/series"
 	"github.com/shardq/shardq/stats"
 )
 
@@ -25,14 +25,14 @@ type histogram struct {
 func (h histogram) Desc() *prometheus.Desc { return h.desc }
 
 func (h histogram) Write(out *dto.Metric) error {
-	native := exponential.Of(h.counts)
+	native := series.BucketsOf(h.counts)
 	spans, deltas := spansOf(native)
 	out.Label = h.labels
 	out.Histogram = &dto.Histogram{
 		SampleCount:   new(h.counts.Count),
 		SampleSum:     new(h.counts.Sum.Seconds()),
 		Bucket:        classic(h.counts),
-		Schema:        new(int32(exponential.Schema)),
+		Schema:        new(int32(series.Schema)),
 		ZeroThreshold: new(float64(prometheus.DefNativeHistogramZeroThreshold)),
 		ZeroCount:     new(native.Zero),
 		PositiveSpan:  spans,
@@ -55,7 +55,7 @@ const bridged = 2
 
 // spansOf encodes native buckets as spans of consecutive buckets. Each count is
 // encoded as the difference from the one before.
-func spansOf(b exponential.Buckets) (spans []*dto.BucketSpan, deltas []int64) {
+func spansOf(b series.Buckets) (spans []*dto.BucketSpan, deltas []int64) {
 	end, before := 0, int64(0) // the end of the last span, and the last count
 	for i, n := range b.Counts {
 		if n == 0 {

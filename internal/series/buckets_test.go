@@ -1,4 +1,4 @@
-package exponential_test
+package series_test
 
 import (
 	"math"
@@ -9,27 +9,27 @@ import (
 
 	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/clock"
-	"github.com/shardq/shardq/internal/exponential"
+	"github.com/shardq/shardq/internal/series"
 	"github.com/shardq/shardq/stats"
 )
 
 // recorded returns the buckets of the given durations.
-func recorded(durations ...time.Duration) exponential.Buckets {
-	q := shardq.MustNew(shardq.Options[int]{Metrics: true, Clock: clock.NewFake(time.Unix(1, 0))})
+func recorded(durations ...time.Duration) series.Buckets {
+	q := shardq.MustNew(shardq.Options[string]{Metrics: true, Clock: clock.NewFake(time.Unix(1, 0))})
 	for _, d := range durations {
-		q.AddAfter(0, d)
+		q.AddAfter("a", d)
 	}
-	return exponential.Of(q.Stats().Metrics.Delay)
+	return series.BucketsOf(q.Stats().Metrics.Delay)
 }
 
-func TestEmpty(t *testing.T) {
-	require.Equal(t, exponential.Buckets{}, recorded())
-	require.Equal(t, exponential.Buckets{}, exponential.Of(stats.Histogram{}))
+func TestBucketsOfNothing(t *testing.T) {
+	require.Equal(t, series.Buckets{}, recorded())
+	require.Equal(t, series.Buckets{}, series.BucketsOf(stats.Histogram{}))
 }
 
 // TestGaps: Counts includes empty buckets in between.
 func TestGaps(t *testing.T) {
-	require.Equal(t, exponential.Buckets{First: -8, Counts: []uint64{1, 0, 0, 0, 0, 0, 0, 0, 2, 1}},
+	require.Equal(t, series.Buckets{First: -8, Counts: []uint64{1, 0, 0, 0, 0, 0, 0, 0, 2, 1}},
 		recorded(time.Second/2, time.Second, time.Second-1, time.Second+1))
 }
 
@@ -61,6 +61,6 @@ func TestEachDurationIsInItsBucket(t *testing.T) {
 
 // TestTheLongest: the bucket after the largest bound has all longer durations.
 func TestTheLongest(t *testing.T) {
-	require.Equal(t, exponential.Buckets{First: 160, Counts: []uint64{1, 2}},
+	require.Equal(t, series.Buckets{First: 160, Counts: []uint64{1, 2}},
 		recorded(longest, longest+1, math.MaxInt64))
 }

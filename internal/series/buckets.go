@@ -1,6 +1,4 @@
-// Package exponential converts the histograms of queues to exponential buckets,
-// as Prometheus and OpenTelemetry define them.
-package exponential
+package series
 
 import (
 	"math"
@@ -10,13 +8,14 @@ import (
 	"github.com/shardq/shardq/stats"
 )
 
-// Schema is the schema of the buckets in Prometheus, and their scale in
+// Schema is the schema of exponential buckets in Prometheus, and their scale in
 // OpenTelemetry. Each bound is 2 to the power of 2⁻³ times the previous one.
 const Schema = 3
 
 const perDoubling = 1 << Schema
 
-// Buckets are the buckets of a histogram of seconds.
+// Buckets are the exponential buckets of a histogram of seconds, as Prometheus and
+// OpenTelemetry define them.
 type Buckets struct {
 	Zero uint64 // the number of durations of zero
 	// Counts begins with the bucket number First. Bucket i has the durations
@@ -29,9 +28,9 @@ type Buckets struct {
 // histogram.
 const longest = 20*perDoubling + 1
 
-// Of returns exact buckets, because the bounds of a queue's buckets include all
+// BucketsOf returns exact buckets, because the bounds of a queue's buckets include all
 // of theirs.
-func Of(h stats.Histogram) (b Buckets) {
+func BucketsOf(h stats.Histogram) (b Buckets) {
 	for bound, n := range h.Buckets() {
 		if bound == 0 {
 			b.Zero = n
