@@ -32,7 +32,7 @@ func (s *Set[T]) AddWith(item T, d Delay) {
 func (s *Set[T]) AddInWindow(item T, d Delay) error {
 	defer s.notify()
 	var to address
-	_, err := s.offerItem(item, &to, d, &admission{})
+	_, err := s.offerItem(item, &to, &d, &admission{})
 	return err
 }
 
