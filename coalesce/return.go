@@ -98,7 +98,7 @@ func (r *valueReturn[K, V]) requeue() {
 	if r.delay > 0 {
 		inProcessing = shards.Postpone(r.at, r.deadline, r.policy())
 	} else {
-		inProcessing = shards.AgainAt(r.at, r.priority)
+		inProcessing = shards.Again(r.at, r.priority)
 	}
 	if !inProcessing { // misuse: the caller did not have the key
 		r.c.queue.AddAfter(r.key, r.delay)

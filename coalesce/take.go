@@ -14,7 +14,7 @@ func (c *Coalescer[K, V]) take(ctx context.Context, t *taken[K, V]) (err error) 
 		if t.key, t.priority, t.at, err = c.shards.Take(ctx); err != nil {
 			return err
 		}
-		t.value, ok = c.takeValue(t.key, t.at)
+		t.value, ok = c.takeValue(t)
 	}
 	return nil
 }
@@ -32,16 +32,16 @@ type taken[K comparable, V any] struct {
 // So Merge and Weight run while the values are in the line. The end of a
 // processing may call hooks, and then nothing was taken. After a value was
 // taken, no user code runs.
-func (c *Coalescer[K, V]) takeValue(key K, at shard.Handle) (value V, ok bool) {
-	s := c.stripeOf(key)
+func (c *Coalescer[K, V]) takeValue(t *taken[K, V]) (value V, ok bool) {
+	s := c.stripeOf(t.key)
 	s.mu.Lock()
-	l := s.lines[key]
+	l := s.lines[t.key]
 	if !s.deferTakeLocked(l) {
-		c.mergeAllLocked(s, l, func() { c.makeReady(key, at) })
-		return c.takeFirstAndUnlock(s, key, at, l), true
+		c.mergeAllLocked(s, l, func() { c.makeReady(t) })
+		return c.takeFirstAndUnlock(s, t, l), true
 	}
 	s.mu.Unlock()
-	c.shards.DoneAt(key, at)
+	c.shards.DoneAt(t.key, t.at)
 	return value, false
 }
 
@@ -62,15 +62,15 @@ func (s *stripe[K, V]) deferTakeLocked(l *line[V]) bool {
 }
 
 // takeFirstAndUnlock takes the first segment. If others are left, the key becomes
-// ready again at its Done.
-func (c *Coalescer[K, V]) takeFirstAndUnlock(s *stripe[K, V], key K, at shard.Handle, l *line[V]) (value V) {
+// ready again at its Done, with the priority that the key had.
+func (c *Coalescer[K, V]) takeFirstAndUnlock(s *stripe[K, V], t *taken[K, V], l *line[V]) (value V) {
 	value, weight := l.removeFirst()
 	if c.options.Readable {
-		s.takeOffLocked(key, value, at)
+		s.takeOffLocked(t.key, value, t.at)
 	}
 	switch rest := l.first; {
 	case rest == nil:
-		s.removeLocked(key, l)
+		s.removeLocked(t.key, l)
 		c.limit.Release(weight)
 		s.mu.Unlock()
 	case rest.merging: // the call that merges it adds the key
@@ -82,7 +82,7 @@ func (c *Coalescer[K, V]) takeFirstAndUnlock(s *stripe[K, V], key K, at shard.Ha
 		s.setStateLocked(l, queued)
 		c.releaseTakenLocked(rest, weight)
 		s.mu.Unlock()
-		c.shards.Again(at)
+		c.shards.Again(t.at, t.priority)
 	}
 	c.limit.Notify()
 	return value
@@ -98,9 +98,9 @@ func (c *Coalescer[K, V]) releaseTakenLocked(rest *segment[V], weight int64) {
 	}
 }
 
-func (c *Coalescer[K, V]) makeReady(key K, at shard.Handle) {
-	c.shards.Again(at)
-	c.shards.DoneAt(key, at)
+func (c *Coalescer[K, V]) makeReady(t *taken[K, V]) {
+	c.shards.Again(t.at, t.priority)
+	c.shards.DoneAt(t.key, t.at)
 }
 
 // claimBatch merges all that must be merged, and ends the processing of keys
@@ -121,7 +121,7 @@ func (c *Coalescer[K, V]) claimBatch(ctx context.Context, dst []worker.Claim[Ent
 		for i, key := range b.keys[:m] {
 			t := taken[K, V]{key: key, priority: b.priorities[i], at: b.handles[i]}
 			ok := false
-			if t.value, ok = c.takeReserved(key, t.at); ok {
+			if t.value, ok = c.takeReserved(&t); ok {
 				c.make(&dst[n], &t)
 				n++
 			}
@@ -137,7 +137,7 @@ func (c *Coalescer[K, V]) reserveBatch(b *keyBuffer[K], got int) (n int) {
 	owed := len(keys)
 	defer func() {
 		if owed > 0 {
-			c.makeBatchReady(keys[:owed], handles[:owed])
+			c.makeBatchReady(keys[:owed], handles[:owed], priorities)
 		}
 	}()
 	for i, key := range keys {
@@ -173,18 +173,18 @@ func (c *Coalescer[K, V]) reserve(key K) bool {
 
 // takeReserved takes a reserved value. There is none only if a Done that was
 // not owed has ended the processing, and another Take has taken the value.
-func (c *Coalescer[K, V]) takeReserved(key K, at shard.Handle) (value V, ok bool) {
-	s := c.stripeOf(key)
+func (c *Coalescer[K, V]) takeReserved(t *taken[K, V]) (value V, ok bool) {
+	s := c.stripeOf(t.key)
 	s.mu.Lock()
-	l := s.lines[key]
+	l := s.lines[t.key]
 	if l == nil || l.first.merging {
 		s.mu.Unlock()
 		return value, false
 	}
-	return c.takeFirstAndUnlock(s, key, at, l), true
+	return c.takeFirstAndUnlock(s, t, l), true
 }
 
-func (c *Coalescer[K, V]) makeBatchReady(keys []K, handles []shard.Handle) {
+func (c *Coalescer[K, V]) makeBatchReady(keys []K, handles []shard.Handle, priorities []int) {
 	for i, key := range keys {
 		s := c.stripeOf(key)
 		s.mu.Lock()
@@ -192,7 +192,7 @@ func (c *Coalescer[K, V]) makeBatchReady(keys []K, handles []shard.Handle) {
 			l.first.taking = false
 		}
 		s.mu.Unlock()
-		c.shards.Again(handles[i])
+		c.shards.Again(handles[i], priorities[i])
 	}
 	c.shards.DoneBatchAt(keys, handles)
 }

@@ -36,7 +36,7 @@ func TestEndedHandleNamesNothing(t *testing.T) {
 					_, ok := s.Seal(h)
 					require.False(t, ok)
 					require.False(t, s.End(h))
-					require.False(t, s.Again(h))
+					require.False(t, s.Again(h, 0))
 					require.False(t, s.Release(h, 3))
 					require.Equal(t, TooLate, s.Retry(h, Delay{}))
 					require.Equal(t, TooLate, s.Retry(h, Delay{Duration: time.Second}))

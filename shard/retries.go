@@ -104,12 +104,9 @@ func (s *Set[T]) sweepOnce(sh *shard[T]) (fx effects, more bool) {
 	return sh.effectsOfExpiry(before), more
 }
 
-// Again asks for one more run of an item in processing, ends a delay of it, and
-// reports whether the processing goes on.
-func (s *Set[T]) Again(h Handle) (inProcessing bool) { return s.AgainAt(h, 0) }
-
-// AgainAt is Again with at least the given priority.
-func (s *Set[T]) AgainAt(h Handle, priority int) (inProcessing bool) {
+// Again asks for one more run of an item in processing, with at least the given
+// priority, ends a delay of it, and reports whether the processing goes on.
+func (s *Set[T]) Again(h Handle, priority int) (inProcessing bool) {
 	sh := s.shard(int(h.shard))
 	sh.mu.Lock()
 	defer sh.mu.Unlock()

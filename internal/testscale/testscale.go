@@ -1,11 +1,12 @@
 // Package testscale sets how much the long tests do: model runs, litmus tests
 // and bursts.
 //
-// The environment variable SHARDQ_SCALE is that amount: 1 without it, 10 in the
-// gate, 100 in a long run.
+// The environment variable SHARDQ_SCALE is that amount: 1 without it, 100 in a long
+// run.
 package testscale
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -35,20 +36,26 @@ func scale() int {
 // returns at least 3, or n if that is less.
 func N(n int) int { return max(n*scale()/full, min(n, minimum)) }
 
-// rapidIsSet says that Rapid has set the flag.
+// rapidIsSet says that Rapid has set the flags.
 var rapidIsSet bool
 
 // Rapid sets the number of checks of package rapid to N(n), unless the flag
-// -rapid.checks was given. Parallel tests must not call it.
+// -rapid.checks was given. Without SHARDQ_SCALE the programs are the same in
+// each run, so that the gate fails for a change only. Parallel tests must not
+// call it.
 func Rapid(n int) {
 	flag.Parse()
 	given := false
-	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "rapid.checks" })
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "rapid.checks" || f.Name == "rapid.seed" })
 	if given && !rapidIsSet {
 		return
 	}
 	rapidIsSet = true
-	if err := flag.Set("rapid.checks", strconv.Itoa(N(n))); err != nil {
+	seed := "0" // another one in each run
+	if scale() == 1 {
+		seed = "1"
+	}
+	if err := errors.Join(flag.Set("rapid.checks", strconv.Itoa(N(n))), flag.Set("rapid.seed", seed)); err != nil {
 		panic(err) // the test does not import rapid
 	}
 }

@@ -190,7 +190,17 @@ func (m *model) expire(which func(e *entry) bool) {
 			due = append(due, e)
 		}
 	}
-	slices.SortFunc(due, func(a, b *entry) int { return cmp.Compare(a.deadline, b.deadline) })
+	// The order within a tick is not specified. If items are raised first, their
+	// level may be empty for a moment, and then either level was passed over.
+	slices.SortFunc(due, func(a, b *entry) int {
+		switch {
+		case a.deadline != b.deadline || a.inLine() == b.inLine():
+			return cmp.Compare(a.deadline, b.deadline)
+		case a.inLine():
+			return -1
+		}
+		return 1
+	})
 	at := time.Duration(longAgo)
 	for _, e := range due {
 		if at != e.deadline {
