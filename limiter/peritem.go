@@ -1,13 +1,13 @@
 package limiter
 
 import (
-	"hash/maphash"
 	"math"
 	"math/rand/v2"
 	"sync/atomic"
 	"time"
 
 	"github.com/puzpuzpuz/xsync/v3"
+	"github.com/shardq/shardq/internal/itemmap"
 )
 
 // A curve returns the delay of an item that has failed that many times before.
@@ -37,14 +37,8 @@ type history struct {
 type histories[T comparable] = xsync.MapOf[T, history]
 
 // allocate makes the map, unless another goroutine has just done so.
-//
-// The hash is secret, so that callers cannot choose items that collide. xsync's
-// own hash cannot serve: for an interface that holds a pointer it reads the
-// pointer's target, and it crashes on a nil interface.
 func (p *perItem[T]) allocate() *histories[T] {
-	seed := maphash.MakeSeed()
-	hash := func(item T, _ uint64) uint64 { return maphash.Comparable(seed, item) }
-	p.all.CompareAndSwap(nil, xsync.NewMapOfWithHasher[T, history](hash))
+	p.all.CompareAndSwap(nil, itemmap.New[T, history]())
 	return p.all.Load()
 }
 

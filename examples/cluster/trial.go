@@ -177,7 +177,7 @@ func (t *trial) stopServer(context.Context) error {
 	if t.servers == nil {
 		return nil
 	}
-	i, _ := t.servers.Leader("shardq-identifiers") // the first, if none leads
+	i, _ := t.servers.Leader("shardq-identifiers-state") // the first, if none leads
 	t.say("server %d is stopped", i)
 	t.servers.Stop(i)
 	err := t.servers.Restart(i)

@@ -7,6 +7,7 @@ import (
 	"github.com/puzpuzpuz/xsync/v3"
 
 	"github.com/shardq/shardq/clock"
+	"github.com/shardq/shardq/internal/itemmap"
 	"github.com/shardq/shardq/stats"
 )
 
@@ -68,7 +69,7 @@ func NewMeter[T comparable](to Instruments, c clock.Clock) *Meter[T] {
 		to.DepthByPriority = anyPriority(to)
 	}
 	return &Meter[T]{
-		to: to, clock: c, inLine: xsync.NewMapOf[T, inLine](), started: xsync.NewMapOf[T, time.Time](),
+		to: to, clock: c, inLine: itemmap.New[T, inLine](), started: itemmap.New[T, time.Time](),
 	}
 }
 

@@ -26,9 +26,7 @@ const (
 // Options configure a page. The handler calls their functions in the goroutine
 // of the request, with no lock held. They must be safe for concurrent use.
 type Options struct {
-	// Queues are the queues to show, in this order. To show a
-	// [coalesce.Coalescer], list its Coalescer.Queue, or its Coalescer.Controls
-	// if AllowActions is set.
+	// Queues are the queues to show, in this order, also [coalesce.Coalescer]s.
 	Queues []shardq.Inspector
 
 	// List returns further queues to show, once in each request, for a program
@@ -66,13 +64,12 @@ type Options struct {
 
 	// AllowActions reports whether a request may change a queue: retry or
 	// cancel an item, pause a queue or a group, and resize workers. The handler
-	// asks it after Allow. A [shardq.View] and a Coalescer.Queue are read-only.
-	// If nil, there are no actions.
+	// asks it after Allow. A Coalescer.Queue is read-only. If nil,
+	// there are no actions.
 	AllowActions func(*http.Request) bool
 
 	// Workers returns the workers of a queue of Queues or List, for the action
-	// that resizes them, or nil if they cannot be resized. Queues compare with
-	// ==, and so do the Controls of a coalescer:
+	// that resizes them, or nil if they cannot be resized. Queues compare with ==:
 	//
 	//	pools := map[shardq.Inspector]debugpage.Resizer{invoices: first, clicks: second}
 	//	Workers: func(queue shardq.Inspector) debugpage.Resizer { return pools[queue] }

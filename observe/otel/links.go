@@ -12,6 +12,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/internal/itemmap"
 	"github.com/shardq/shardq/stats"
 )
 
@@ -159,7 +160,7 @@ type link struct {
 }
 
 func newLinks[T comparable](each, all int, lookup func(T) (stats.Item[T], bool)) *links[T] {
-	l := &links[T]{pending: xsync.NewMapOf[T, pending](), each: each, all: all, lookup: lookup}
+	l := &links[T]{pending: itemmap.New[T, pending](), each: each, all: all, lookup: lookup}
 	l.next.Store(int64(min(fewest, all)))
 	return l
 }
