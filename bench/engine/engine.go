@@ -14,11 +14,7 @@ import (
 // claims, and with claims in batches.
 func All() []workload.Engine {
 	shards := shard.DefaultShards()
-	return []workload.Engine{
-		Shardq(shards), Shardq(1),
-		{Name: "claims", Shards: shards, New: func() workload.Queue { return oneByOne{newQueue(shards)} }},
-		{Name: "batches", Shards: shards, New: func() workload.Queue { return inBatches{newQueue(shards)} }},
-	}
+	return []workload.Engine{Shardq(shards), Shardq(1), claims("claims", shards, 1), claims("batches", shards, 64)}
 }
 
 // Shardq returns the engine of shardq's queues with a number of shards.
@@ -28,6 +24,16 @@ func Shardq(shards int) workload.Engine {
 
 func newQueue(shards int) *shardq.Queue[string] {
 	return shardq.MustNew(shardq.Options[string]{Shards: shards})
+}
+
+func claims(name string, shards, batch int) workload.Engine {
+	return workload.Engine{Name: name, Shards: shards, New: func() workload.Queue {
+		q := newQueue(shards)
+		if batch == 1 {
+			return oneByOne{q}
+		}
+		return inBatches{q, batch}
+	}}
 }
 
 type oneByOne struct{ *shardq.Queue[string] }
@@ -44,12 +50,15 @@ func (q oneByOne) Taker() func(dst []string) int {
 	}
 }
 
-type inBatches struct{ *shardq.Queue[string] }
+type inBatches struct {
+	*shardq.Queue[string]
+	batch int
+}
 
 func (q inBatches) AddAll(keys []string) { q.AddBatch(keys, shardq.AddOptions{}) }
 
 func (q inBatches) Taker() func(dst []string) int {
-	claims := make([]worker.Claim[string], 64)
+	claims := make([]worker.Claim[string], q.batch)
 	return func(dst []string) int {
 		n, _ := q.ClaimBatch(context.Background(), claims[:min(len(dst), len(claims))])
 		for i := range n {
