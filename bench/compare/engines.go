@@ -13,6 +13,7 @@ import (
 
 	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/bench/engine"
+	"github.com/shardq/shardq/bench/heapqueue"
 	"github.com/shardq/shardq/bench/workload"
 	"github.com/shardq/shardq/limiter"
 )
@@ -41,9 +42,10 @@ func All() []workload.Engine {
 
 // This compiles only if a queue of shardq can be used wherever client-go's can,
 // for every type of item, and so can its limiters.
-func _[T comparable](q *shardq.Queue[T], l limiter.Limiter[T]) {
+func _[T comparable](q *shardq.Queue[T], baseline *heapqueue.Queue[T], l limiter.Limiter[T]) {
 	var (
 		_ workqueue.TypedRateLimitingInterface[T] = q // which includes the other interfaces
+		_ workqueue.TypedRateLimitingInterface[T] = baseline
 		_ workqueue.TypedRateLimiter[T]           = l // every constructor of package limiter returns this
 	)
 }

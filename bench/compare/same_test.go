@@ -14,15 +14,19 @@ import (
 	"github.com/shardq/shardq/bench/workload"
 )
 
-// TestTheSameCallsComeToTheSame makes the same random calls on client-go's
-// queue and on shardq's with one shard, and checks that they hand out the same
-// items, in the same order, at the same time.
+// TestTheSameCallsComeToTheSame makes the same random calls on the queues with
+// a strict order, and checks that they hand out the same items, in the same
+// order, at the same time.
 func TestTheSameCallsComeToTheSame(t *testing.T) {
-	rapid.Check(t, func(r *rapid.T) {
-		calls := rapid.SliceOfN(anyCall(), 1, 60).Draw(r, "calls")
-		expected := trace(t, compare.ClientGo(), calls)
-		require.Equal(r, expected, trace(t, engine.Shardq(1), calls))
-	})
+	for _, e := range []workload.Engine{engine.HeapQueue(), engine.Shardq(1)} {
+		t.Run(e.Name, func(t *testing.T) {
+			rapid.Check(t, func(r *rapid.T) {
+				calls := rapid.SliceOfN(anyCall(), 1, 60).Draw(r, "calls")
+				expected := trace(t, compare.ClientGo(), calls)
+				require.Equal(r, expected, trace(t, e, calls))
+			})
+		})
+	}
 }
 
 // A call is a call by a user of a queue.
@@ -53,7 +57,7 @@ const step = 10 * time.Millisecond
 // trace makes the calls and returns what a user of the queue sees.
 func trace(t *testing.T, e workload.Engine, calls []call) (seen []string) {
 	synctest.Test(t, func(t *testing.T) {
-		u := user{queue: e.New(), deadlines: map[time.Time]bool{}}
+		u := user{queue: e.New().(workload.DelayingQueue), deadlines: map[time.Time]bool{}}
 		for _, c := range calls {
 			seen = append(seen, u.make(c))
 		}
@@ -66,7 +70,7 @@ func trace(t *testing.T, e workload.Engine, calls []call) (seen []string) {
 
 // user is a user of a queue that follows the rules.
 type user struct {
-	queue      workload.Queue
+	queue      workload.DelayingQueue
 	processing []string
 	deadlines  map[time.Time]bool
 }
@@ -138,7 +142,8 @@ func TestEveryEngineCarriesTraffic(t *testing.T) {
 		t.Run(e.Name, func(t *testing.T) {
 			closed := workload.Closed(e.New(), keys, workload.Load{Producers: 2, Consumers: 2, Items: items})
 			require.GreaterOrEqual(t, closed.Completed, items)
-			require.Positive(t, workload.DelayedCycle(e.New(), keys, workload.Delays(len(keys), 5*time.Millisecond), 2))
+			q := e.New().(workload.DelayingQueue)
+			require.Positive(t, workload.DelayedCycle(q, keys, workload.Delays(len(keys), 5*time.Millisecond), 2))
 		})
 	}
 }

@@ -1,20 +1,23 @@
-// Package engine has shardq's queue as engines for package workload.
+// Package engine has the engines of this module for package workload: shardq's
+// queue, the heap design with which it is compared, and the floor.
 package engine
 
 import (
 	"context"
 
 	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/bench/floor"
+	"github.com/shardq/shardq/bench/heapqueue"
 	"github.com/shardq/shardq/bench/workload"
 	"github.com/shardq/shardq/shard"
 	"github.com/shardq/shardq/worker"
 )
 
 // All returns shardq with its default number of shards and with one, with
-// claims, and with claims in batches.
+// claims, with claims in batches, and the heap design.
 func All() []workload.Engine {
 	shards := shard.DefaultShards()
-	return []workload.Engine{Shardq(shards), Shardq(1), claims("claims", shards, 1), claims("batches", shards, 64)}
+	return []workload.Engine{Shardq(shards), Shardq(1), claims("claims", shards, 1), claims("batches", shards, 64), HeapQueue()}
 }
 
 // Shardq returns the engine of shardq's queues with a number of shards.
@@ -24,6 +27,17 @@ func Shardq(shards int) workload.Engine {
 
 func newQueue(shards int) *shardq.Queue[string] {
 	return shardq.MustNew(shardq.Options[string]{Shards: shards})
+}
+
+func HeapQueue() workload.Engine {
+	return workload.Engine{Name: "heapqueue", Shards: 1, New: func() workload.Queue {
+		return heapqueue.New(heapqueue.Options[string]{})
+	}}
+}
+
+func Floor(keys int) workload.Engine {
+	shards := shard.DefaultShards()
+	return workload.Engine{Name: "floor", Shards: shards, New: func() workload.Queue { return floor.New(shards, keys) }}
 }
 
 func claims(name string, shards, batch int) workload.Engine {

@@ -1,5 +1,6 @@
-// Package suite is the list of the benchmarks that compare engines. Names are
-// key=value, as golang.org/x/perf reads them.
+// Package suite is the list of the benchmarks that compare engines. Go
+// benchmarks run it, and the report runs it in turns. Names are key=value, as
+// golang.org/x/perf reads them.
 package suite
 
 import (
@@ -12,37 +13,53 @@ import (
 	"github.com/shardq/shardq/bench/workload"
 )
 
-// A benchmark is the same work for every engine.
-type benchmark struct {
-	name string
-	keys int
-	run  func(b *testing.B, e workload.Engine)
+// A Benchmark is the same work for every engine.
+type Benchmark struct {
+	Name    string
+	Metric  string // that the report shows: "ns/op", or one that Run reports
+	Keys, N int    // N is the number of operations in the report
+	Delays  bool   // the engine needs AddAfter
+	Run     func(b *testing.B, e workload.Engine)
 }
+
+// Takes reports whether an engine can do the work in reasonable time.
+func (bm Benchmark) Takes(e workload.Engine) bool {
+	if bm.Delays {
+		q := e.New()
+		defer q.ShutDown()
+		if _, ok := q.(workload.DelayingQueue); !ok {
+			return false
+		}
+	}
+	return e.MaxKeys == 0 || bm.Keys <= e.MaxKeys
+}
+
+func Label(e workload.Engine) string { return fmt.Sprintf("engine=%s/shards=%d", e.Name, e.Shards) }
 
 // Run runs the benchmarks whose names begin with prefix, over all engines.
 func Run(b *testing.B, prefix string, engines []workload.Engine) {
-	for _, bm := range all() {
-		rest, ok := strings.CutPrefix(bm.name, prefix+"/")
+	for _, bm := range All() {
+		rest, ok := strings.CutPrefix(bm.Name, prefix+"/")
 		if !ok {
 			continue
 		}
 		b.Run(rest, func(b *testing.B) {
 			for _, e := range engines {
-				if e.MaxKeys == 0 || bm.keys <= e.MaxKeys {
-					b.Run(fmt.Sprintf("engine=%s/shards=%d", e.Name, e.Shards), func(b *testing.B) { bm.run(b, e) })
+				if bm.Takes(e) {
+					b.Run(Label(e), func(b *testing.B) { bm.Run(b, e) })
 				}
 			}
 		})
 	}
 }
 
-// all returns the benchmarks, with small sizes if the flag -short is set.
-func all() []benchmark {
+// All returns the benchmarks, with small sizes if the flag -short is set.
+func All() []Benchmark {
 	many, one, eight, sixtyFour := 1_000_000, goroutines{1, 1}, goroutines{8, 8}, goroutines{64, 64}
 	if testing.Short() {
 		many = 100_000
 	}
-	return []benchmark{
+	return []Benchmark{
 		cycle(1000, false), cycle(1000, true), cycle(many, true),
 		closed(1<<16, one), closed(1<<16, eight), closed(1<<16, sixtyFour), closed(many, sixtyFour),
 		open("uniform", eight), open("zipf", eight), open("hot", eight),
@@ -63,14 +80,14 @@ func Count(n int) string {
 	return fmt.Sprint(n)
 }
 
-func cycle(keys int, beside bool) benchmark {
+func cycle(keys int, beside bool) Benchmark {
 	ready := 0
 	if beside {
 		ready = keys
 	}
-	return benchmark{
-		name: fmt.Sprintf("Cycle/keys=%s/ready=%s", Count(keys), Count(ready)), keys: 10 * keys,
-		run: func(b *testing.B, e workload.Engine) {
+	return Benchmark{
+		Name: fmt.Sprintf("Cycle/keys=%s/ready=%s", Count(keys), Count(ready)), Metric: "ns/op", Keys: 10 * keys, N: 1_000_000,
+		Run: func(b *testing.B, e workload.Engine) {
 			q := e.New()
 			defer q.ShutDown()
 			all := workload.Strings(keys)
@@ -96,10 +113,10 @@ func (c goroutines) String() string {
 }
 
 // closed is traffic without deduplicated adds: the cost of an item.
-func closed(keys int, c goroutines) benchmark {
-	return benchmark{
-		name: fmt.Sprintf("Closed/keys=%s/%v", Count(keys), c), keys: keys,
-		run: func(b *testing.B, e workload.Engine) {
+func closed(keys int, c goroutines) Benchmark {
+	return Benchmark{
+		Name: fmt.Sprintf("Closed/keys=%s/%v", Count(keys), c), Metric: "ns/op", Keys: keys, N: 2_000_000,
+		Run: func(b *testing.B, e workload.Engine) {
 			all := workload.Shuffled(workload.Strings(keys))
 			report(b, workload.Closed(e.New(), all, c.load(b, keys)))
 		},
@@ -107,11 +124,14 @@ func closed(keys int, c goroutines) benchmark {
 }
 
 // open is traffic whose producers never wait: the behavior under an overload.
-func open(stream string, c goroutines) benchmark {
-	const keys = 1 << 16
-	return benchmark{
-		name: fmt.Sprintf("Open/stream=%s/keys=%s/%v", stream, Count(keys), c), keys: keys,
-		run: func(b *testing.B, e workload.Engine) {
+func open(stream string, c goroutines) Benchmark {
+	keys, n := 1<<16, 1_000_000
+	if stream == "hot" {
+		n = 20_000 // a key waits for a goroutine each time
+	}
+	return Benchmark{
+		Name: fmt.Sprintf("Open/stream=%s/keys=%s/%v", stream, Count(keys), c), Metric: "ns/op", Keys: keys, N: n,
+		Run: func(b *testing.B, e workload.Engine) {
 			if e.Name == "controller-runtime" {
 				b.Skip("it takes adds into a buffer without bounds: such producers fill the memory")
 			}
@@ -137,14 +157,16 @@ func (c goroutines) load(b *testing.B, warmup int) workload.Load {
 // include items beyond b.N.
 func report(b *testing.B, t workload.Traffic) {
 	b.StopTimer()
-	b.ReportMetric(float64(t.Elapsed.Nanoseconds())/float64(t.Completed), "ns/op")
+	b.ReportMetric(t.NanosecondsPerItem(), "ns/op")
+	b.ReportMetric(1e9/t.NanosecondsPerItem(), "items/s")
+	b.ReportMetric(t.DeduplicatedPerItem(), "deduplicated/item")
 }
 
-func addAfter(delayed int) benchmark {
-	return benchmark{
-		name: "AddAfter/delayed=" + Count(delayed), keys: delayed,
-		run: func(b *testing.B, e workload.Engine) {
-			q := e.New()
+func addAfter(delayed int) Benchmark {
+	return Benchmark{
+		Name: "AddAfter/delayed=" + Count(delayed), Metric: "ns/op", Keys: delayed, N: 1_000_000, Delays: true,
+		Run: func(b *testing.B, e workload.Engine) {
+			q := e.New().(workload.DelayingQueue)
 			defer q.ShutDown()
 			keys := workload.NewDelayedKeys(q, workload.Strings(max(delayed, 1)))
 			b.ReportAllocs()
@@ -154,15 +176,15 @@ func addAfter(delayed int) benchmark {
 	}
 }
 
-func delayedCycle(items int) benchmark {
-	return benchmark{
-		name: "DelayedCycle/items=" + Count(items), keys: items,
-		run: func(b *testing.B, e workload.Engine) {
+func delayedCycle(items int) Benchmark {
+	return Benchmark{
+		Name: "DelayedCycle/items=" + Count(items), Metric: "ns/item", Keys: items, N: 1, Delays: true,
+		Run: func(b *testing.B, e workload.Engine) {
 			keys, delays := workload.Shuffled(workload.Strings(items)), workload.Delays(items, 100*time.Millisecond)
 			b.ReportAllocs()
 			var elapsed time.Duration
 			for range b.N {
-				elapsed += workload.DelayedCycle(e.New(), keys, delays, runtime.GOMAXPROCS(0))
+				elapsed += workload.DelayedCycle(e.New().(workload.DelayingQueue), keys, delays, runtime.GOMAXPROCS(0))
 			}
 			b.ReportMetric(float64(elapsed.Nanoseconds())/float64(b.N*items), "ns/item")
 		},
@@ -171,14 +193,14 @@ func delayedCycle(items int) benchmark {
 
 // lateness is how long after its deadline an item is handed out when nothing
 // else runs. The delays are spread over a second.
-func lateness() benchmark {
+func lateness() Benchmark {
 	const items = 10_000
-	return benchmark{
-		name: "Lateness/items=" + Count(items), keys: items,
-		run: func(b *testing.B, e workload.Engine) {
+	return Benchmark{
+		Name: "Lateness/items=" + Count(items), Metric: "p99-µs", Keys: items, N: 1, Delays: true,
+		Run: func(b *testing.B, e workload.Engine) {
 			var late []time.Duration
 			for range b.N {
-				late = workload.Lateness(e.New(), workload.Strings(items), workload.Delays(items, time.Second))
+				late = workload.Lateness(e.New().(workload.DelayingQueue), workload.Strings(items), workload.Delays(items, time.Second))
 			}
 			b.ReportMetric(float64(late[items/2].Nanoseconds())/1000, "p50-µs")
 			b.ReportMetric(float64(late[items*99/100].Nanoseconds())/1000, "p99-µs")
@@ -187,10 +209,10 @@ func lateness() benchmark {
 	}
 }
 
-func memory(items int) benchmark {
-	return benchmark{
-		name: "Memory/items=" + Count(items), keys: items,
-		run: func(b *testing.B, e workload.Engine) {
+func memory(items int) Benchmark {
+	return Benchmark{
+		Name: "Memory/items=" + Count(items), Metric: "B/ready-item", Keys: items, N: 1, Delays: true,
+		Run: func(b *testing.B, e workload.Engine) {
 			keys := workload.Strings(items)
 			for range b.N {
 				perItem, retained := workload.HeapOfReady(e.New, keys)
@@ -202,15 +224,16 @@ func memory(items int) benchmark {
 	}
 }
 
-func order(backlog int) benchmark {
+func order(backlog int) Benchmark {
 	const items = 200_000
-	return benchmark{
-		name: fmt.Sprintf("Order/backlog=%s/consumers=8", Count(backlog)), keys: items,
-		run: func(b *testing.B, e workload.Engine) {
+	return Benchmark{
+		Name: fmt.Sprintf("Order/backlog=%s/consumers=8", Count(backlog)), Metric: "rank-error-p99", Keys: items, N: 1,
+		Run: func(b *testing.B, e workload.Engine) {
 			for range b.N {
-				errors := workload.RankErrors(workload.OrderOf(e.New(), workload.Strings(items), backlog, 8))
-				b.ReportMetric(float64(errors[items*99/100]), "rank-error-p99")
-				b.ReportMetric(float64(errors[items-1]), "rank-error-max")
+				d := workload.MeasureDisorder(workload.OrderOf(e.New(), workload.Strings(items), backlog, 8))
+				b.ReportMetric(float64(d.RankErrors[items*99/100]), "rank-error-p99")
+				b.ReportMetric(float64(d.RankErrors[items-1]), "rank-error-max")
+				b.ReportMetric(float64(d.Skips[items-1]), "skips-max")
 			}
 		},
 	}

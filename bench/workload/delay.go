@@ -8,12 +8,12 @@ import (
 
 // DelayedKeys are keys whose delays are so long that none expires.
 type DelayedKeys struct {
-	queue Queue
+	queue DelayingQueue
 	keys  []string
 	calls int
 }
 
-func NewDelayedKeys(q Queue, keys []string) *DelayedKeys {
+func NewDelayedKeys(q DelayingQueue, keys []string) *DelayedKeys {
 	p := &DelayedKeys{queue: q, keys: Shuffled(keys)}
 	p.Reschedule(len(keys))
 	return p
@@ -38,7 +38,7 @@ func delayOf(position, round int) time.Duration {
 }
 
 // DelayedCycle takes each key through AddAfter, its expiry, Get and Done.
-func DelayedCycle(q Queue, keys []string, delays []time.Duration, workers int) time.Duration {
+func DelayedCycle(q DelayingQueue, keys []string, delays []time.Duration, workers int) time.Duration {
 	var running, left sync.WaitGroup
 	left.Add(len(keys))
 	start := time.Now()
@@ -64,7 +64,7 @@ func DelayedCycle(q Queue, keys []string, delays []time.Duration, workers int) t
 
 // Lateness returns, in increasing order, how long after its deadline each key
 // is handed out to one consumer. It shuts the queue down.
-func Lateness(q Queue, keys []string, delays []time.Duration) []time.Duration {
+func Lateness(q DelayingQueue, keys []string, delays []time.Duration) []time.Duration {
 	deadlines := make(map[string]time.Time, len(keys))
 	for i, key := range keys {
 		deadlines[key] = time.Now().Add(delays[i])

@@ -7,17 +7,24 @@ import (
 	"time"
 )
 
-// RankErrors returns, in increasing order, how many older items each Get passed
-// over, if items 0 to n-1 were handed out in the order of out.
-func RankErrors(out []int) []int {
-	passed := make([]int, len(out))
+// Disorder says how far from strict order items were handed out: how many older
+// items each Get passed over, and how many younger ones were handed out before
+// each item, both in increasing order.
+type Disorder struct{ RankErrors, Skips []int }
+
+// MeasureDisorder measures the order in which items 0 to n-1 were handed out.
+func MeasureDisorder(out []int) Disorder {
+	d := Disorder{RankErrors: make([]int, len(out)), Skips: make([]int, len(out))}
 	gone := make(rankTree, len(out)+1)
 	for i, item := range out {
-		passed[i] = item - gone.below(item)
+		smallerGone := gone.below(item)
+		d.RankErrors[i] = item - smallerGone
+		d.Skips[item] = i - smallerGone
 		gone.insert(item)
 	}
-	slices.Sort(passed)
-	return passed
+	slices.Sort(d.RankErrors)
+	slices.Sort(d.Skips)
+	return d
 }
 
 // OrderOf returns the order in which a queue hands out the keys, of which
@@ -92,7 +99,7 @@ func HeapOfReady(newQueue func() Queue, keys []string) (perItem, retained float6
 // HeapOfDelayed returns the bytes that a delayed item takes beside its key.
 func HeapOfDelayed(newQueue func() Queue, keys []string) (perItem float64) {
 	empty := LiveHeap()
-	q := newQueue()
+	q := newQueue().(DelayingQueue)
 	defer q.ShutDown()
 	for i, key := range keys {
 		q.AddAfter(key, delayOf(i, 0))

@@ -7,11 +7,16 @@ import "time"
 // A Queue is what all engines have.
 type Queue interface {
 	Add(key string)
-	AddAfter(key string, duration time.Duration)
 	Get() (key string, shutdown bool)
 	Done(key string)
 	Len() int
 	ShutDown()
+}
+
+// A DelayingQueue also has delays.
+type DelayingQueue interface {
+	Queue
+	AddAfter(key string, duration time.Duration)
 }
 
 // A Taker takes and ends keys in another way than by Get and Done, such as by

@@ -16,11 +16,18 @@ type Load struct {
 }
 
 // Traffic is the result of a Load, without the warm-up. Consumers count in
-// batches, so a few more items than it asks for may be Completed.
+// batches, so a few more items than it asks for may be Completed. Deduplicated
+// adds found their key in the queue already.
 type Traffic struct {
-	Elapsed   time.Duration
-	Completed int
+	Elapsed                 time.Duration
+	Completed, Deduplicated int
 }
+
+func (t Traffic) NanosecondsPerItem() float64 {
+	return float64(t.Elapsed.Nanoseconds()) / float64(t.Completed)
+}
+
+func (t Traffic) DeduplicatedPerItem() float64 { return float64(t.Deduplicated) / float64(t.Completed) }
 
 // Open is traffic whose producers never wait: once all keys are in the queue,
 // adds are deduplicated. Open shuts the queue down.
@@ -36,6 +43,7 @@ func Open(q Queue, stream Stream, load Load) Traffic {
 				for j := range batchSize {
 					q.Add(stream.At(i + j))
 				}
+				r.added[p].Add(batchSize)
 			}
 		})
 	}
@@ -49,7 +57,7 @@ func Closed(q Queue, keys []string, load Load) Traffic {
 	r := newRun(q, load)
 	AddAll(q, keys)
 	free := make(chan [batchSize]string, len(keys)/batchSize) // room for all: sending never blocks
-	for range load.Producers {
+	for p := range load.Producers {
 		r.workers.Go(func() {
 			for {
 				select {
@@ -57,6 +65,7 @@ func Closed(q Queue, keys []string, load Load) Traffic {
 					return
 				case keys := <-free:
 					AddAll(q, keys[:])
+					r.added[p].Add(batchSize)
 				}
 			}
 		})
@@ -69,6 +78,7 @@ type run struct {
 	load  Load
 
 	workers  sync.WaitGroup
+	added    []counter     // by producer
 	stopped  atomic.Bool   // set when finished is closed; cheaper to read
 	finished chan struct{} // closed when the load is complete
 
@@ -76,13 +86,23 @@ type run struct {
 	next      atomic.Int64 // the completed item that starts or ends the measurement
 
 	mu      sync.Mutex
-	began   time.Time // zero during the warm-up
-	warm    int64     // completed then
+	start   reading // zero during the warm-up
 	traffic Traffic
 }
 
+// A counter shares no cache line with its neighbours.
+type counter struct {
+	atomic.Int64
+	_ [120]byte
+}
+
+type reading struct {
+	time                    time.Time
+	completed, added, ready int64
+}
+
 func newRun(q Queue, load Load) *run {
-	r := &run{queue: q, load: load, finished: make(chan struct{})}
+	r := &run{queue: q, load: load, added: make([]counter, load.Producers), finished: make(chan struct{})}
 	r.next.Store(int64(load.Warmup))
 	return r
 }
@@ -119,15 +139,32 @@ func (r *run) count(n int) {
 	defer r.mu.Unlock()
 	switch {
 	case r.stopped.Load() || completed < r.next.Load():
-	case r.began.IsZero():
+	case r.start.time.IsZero():
 		if r.load.Warm != nil {
 			r.load.Warm()
 		}
-		r.began, r.warm = time.Now(), r.completed.Load()
-		r.next.Store(r.warm + int64(r.load.Items))
+		r.start = r.read()
+		r.next.Store(r.start.completed + int64(r.load.Items))
 	default:
-		r.traffic = Traffic{time.Since(r.began), int(r.completed.Load() - r.warm)}
-		r.stopped.Store(true)
-		close(r.finished)
+		r.end(r.read())
 	}
+}
+
+func (r *run) end(now reading) {
+	r.traffic.Elapsed = now.time.Sub(r.start.time)
+	r.traffic.Completed = int(now.completed - r.start.completed)
+	// Added keys that were neither handed out nor are still ready were
+	// deduplicated.
+	gone := (now.added - now.ready) - (r.start.added - r.start.ready)
+	r.traffic.Deduplicated = max(0, int(gone)-r.traffic.Completed)
+	r.stopped.Store(true)
+	close(r.finished)
+}
+
+func (r *run) read() reading {
+	now := reading{time: time.Now(), completed: r.completed.Load(), ready: int64(r.queue.Len())}
+	for i := range r.added {
+		now.added += r.added[i].Load()
+	}
+	return now
 }
