@@ -91,8 +91,8 @@ const (
 )
 
 func hasCode(err error, code jetstream.ErrorCode) bool {
-	var api *jetstream.APIError
-	return errors.As(err, &api) && api.ErrorCode == code
+	api, ok := errors.AsType[*jetstream.APIError](err)
+	return ok && api.ErrorCode == code
 }
 
 func isConflict(err error) bool { return hasCode(err, jetstream.JSErrCodeStreamWrongLastSequence) }
@@ -101,8 +101,8 @@ func isFull(err error) bool { return hasCode(err, codeStoreFailed) }
 
 // passes reports whether an error passes, as those of an election do.
 func passes(err error) bool {
-	var api *jetstream.APIError
-	if !errors.As(err, &api) {
+	api, ok := errors.AsType[*jetstream.APIError](err)
+	if !ok {
 		return slices.ContainsFunc([]error{
 			nats.ErrNoResponders, nats.ErrDisconnected, nats.ErrTimeout, context.DeadlineExceeded,
 			jetstream.ErrNoStreamResponse, jetstream.ErrAsyncPublishTimeout, jetstream.ErrTooManyStalledMsgs,

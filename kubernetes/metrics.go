@@ -10,6 +10,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	"github.com/shardq/shardq/internal/series"
 	"github.com/shardq/shardq/kubernetes/internal/instruments"
 	"github.com/shardq/shardq/kubernetes/queue"
 )
@@ -39,18 +40,19 @@ type provider struct {
 
 func newProvider(r prometheus.Registerer) *provider {
 	labels := []string{"name", "controller"}
-	opts := func(name, help string) prometheus.Opts {
+	opts := func(name string) prometheus.Opts {
+		help := series.Helps[metrics.WorkQueueSubsystem+"_"+name][1]
 		return prometheus.Opts{Subsystem: metrics.WorkQueueSubsystem, Name: name, Help: help}
 	}
-	gauge := func(name, help string, more ...string) *prometheus.GaugeVec {
-		return registered(r, prometheus.NewGaugeVec(prometheus.GaugeOpts(opts(name, help)), append(labels[:2:2], more...)))
+	gauge := func(name string, more ...string) *prometheus.GaugeVec {
+		return registered(r, prometheus.NewGaugeVec(prometheus.GaugeOpts(opts(name)), append(labels[:2:2], more...)))
 	}
-	counter := func(name, help string) *prometheus.CounterVec {
-		return registered(r, prometheus.NewCounterVec(prometheus.CounterOpts(opts(name, help)), labels))
+	counter := func(name string) *prometheus.CounterVec {
+		return registered(r, prometheus.NewCounterVec(prometheus.CounterOpts(opts(name)), labels))
 	}
-	histogram := func(name, help string) *prometheus.HistogramVec {
+	histogram := func(name string) *prometheus.HistogramVec {
 		return registered(r, prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Subsystem: metrics.WorkQueueSubsystem, Name: name, Help: help,
+			Subsystem: metrics.WorkQueueSubsystem, Name: name, Help: opts(name).Help,
 			Buckets:                         prometheus.ExponentialBuckets(10e-9, 10, 12),
 			NativeHistogramBucketFactor:     1.1,
 			NativeHistogramMaxBucketNumber:  100,
@@ -59,24 +61,16 @@ func newProvider(r prometheus.Registerer) *provider {
 	}
 	// A metric is found again by its name, its labels and its help.
 	return &provider{
-		depth: gauge(metrics.DepthKey, "Current depth of workqueue by workqueue and priority", "priority"),
-		adds:  counter(metrics.AddsKey, "Total number of adds handled by workqueue"),
-		retries: counter(metrics.RetriesKey, "Total number of items added to the workqueue with a non-zero delay "+
-			"(rate-limited requeues, explicit RequeueAfter or AddAfter calls)"),
-		latency:      histogram(metrics.QueueLatencyKey, "How long in seconds an item stays in workqueue before being requested"),
-		workDuration: histogram(metrics.WorkDurationKey, "How long in seconds processing an item from workqueue takes."),
-		unfinished: gauge(metrics.UnfinishedWorkKey, "How many seconds of work has been done that is in progress and "+
-			"hasn't been observed by work_duration. Large values indicate stuck threads. One can deduce the number of "+
-			"stuck threads by observing the rate at which this increases."),
-		longest: gauge(metrics.LongestRunningProcessorKey,
-			"How many seconds has the longest running processor for workqueue been running."),
+		depth: gauge(metrics.DepthKey, "priority"), unfinished: gauge(metrics.UnfinishedWorkKey),
+		longest: gauge(metrics.LongestRunningProcessorKey),
+		adds:    counter(metrics.AddsKey), retries: counter(metrics.RetriesKey),
+		latency: histogram(metrics.QueueLatencyKey), workDuration: histogram(metrics.WorkDurationKey),
 	}
 }
 
 func registered[C prometheus.Collector](r prometheus.Registerer, c C) C {
 	err := r.Register(c)
-	var already prometheus.AlreadyRegisteredError
-	if errors.As(err, &already) {
+	if already, ok := errors.AsType[prometheus.AlreadyRegisteredError](err); ok {
 		return already.ExistingCollector.(C)
 	}
 	if err != nil {

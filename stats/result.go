@@ -48,22 +48,11 @@ type Attempts struct {
 	Succeeded, Failed, Panicked, TimedOut, Requeued, Discarded Histogram
 }
 
-// Of returns the durations of the attempts with a result, nil if it is unknown.
-func (a *Attempts) Of(r Result) *Histogram {
-	if r >= Results {
-		return nil
-	}
-	return a.all()[r]
-}
-
-func (a *Attempts) all() []*Histogram {
-	return []*Histogram{&a.Succeeded, &a.Failed, &a.Panicked, &a.TimedOut, &a.Requeued, &a.Discarded}
-}
-
 // All returns an iterator over all results, with their durations.
 func (a *Attempts) All() iter.Seq2[Result, *Histogram] {
 	return func(yield func(Result, *Histogram) bool) {
-		for r, h := range a.all() {
+		all := [Results]*Histogram{&a.Succeeded, &a.Failed, &a.Panicked, &a.TimedOut, &a.Requeued, &a.Discarded}
+		for r, h := range all {
 			if !yield(Result(r), h) {
 				return
 			}

@@ -4,12 +4,8 @@ import (
 	"cmp"
 	"math/bits"
 
-	"github.com/shardq/shardq/internal/chunked"
 	"github.com/shardq/shardq/internal/topk"
 )
-
-// ChunkSize is the largest number of timers in a chunk.
-const ChunkSize = chunked.ChunkCells
 
 // Chunks returns the number of chunks, for [Wheel.Deadlines].
 func (w *Wheel) Chunks() int { return w.nodes.Chunks() }

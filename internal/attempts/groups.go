@@ -3,6 +3,7 @@ package attempts
 import (
 	"cmp"
 	"hash/maphash"
+	"slices"
 	"strings"
 	"sync"
 
@@ -102,5 +103,5 @@ func byTotal(a, b stats.GroupAttempts) int {
 func (s *stripe) copy() []stats.GroupAttempts {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return append([]stats.GroupAttempts(nil), s.counts...)
+	return slices.Clone(s.counts)
 }

@@ -3,6 +3,7 @@
 package itemlimit
 
 import (
+	"container/list"
 	"context"
 	"errors"
 	"math"
@@ -31,19 +32,17 @@ type Limiter struct {
 	waiting    atomic.Int32 // the waiters, and the granted one until FinishAcquire
 	watermarks watermarks
 
-	mu    sync.Mutex // guards the fields below
-	first *waiter
-	last  *waiter
+	mu      sync.Mutex // guards the fields below
+	waiters list.List  // of *waiter, in the order of their calls
 	// granting lasts until FinishAcquire, so that items are added in order.
 	granting bool
 	closed   bool // no waiter is granted any more
 }
 
 type waiter struct {
-	weight         int64
-	next, previous *waiter
-	done           chan struct{} // closed when the waiter has left the list
-	refused        bool          // it left because of Close
+	weight  int64
+	done    chan struct{} // closed when the waiter has left the list
+	refused bool          // it left because of Close
 }
 
 // New returns a Limiter, or nil without a capacity and a hook. Notify calls
@@ -126,10 +125,10 @@ func (l *Limiter) notify() {
 }
 
 func (l *Limiter) grantLocked() {
-	if l.first != nil && !l.granting && l.reserve(l.first.weight) {
+	if first := l.waiters.Front(); first != nil && !l.granting && l.reserve(first.Value.(*waiter).weight) {
 		l.granting = true
 		l.waiting.Add(1) // until FinishAcquire
-		l.unlinkLocked(l.first)
+		l.leaveLocked(first)
 	}
 }
 
@@ -146,13 +145,14 @@ func (l *Limiter) FinishAcquire() {
 // returns ctx.Err() or ErrClosed. If it does not, FinishAcquire must follow.
 func (l *Limiter) Acquire(ctx context.Context, weight int64) error {
 	w := &waiter{weight: weight, done: make(chan struct{})}
-	if !l.enqueue(w) {
+	place := l.enqueue(w)
+	if place == nil {
 		return ErrClosed
 	}
 	select {
 	case <-w.done:
 	case <-ctx.Done():
-		if l.cancel(w) {
+		if l.cancel(place) {
 			return ctx.Err()
 		}
 		// The waiter was granted or refused meanwhile, and that stands.
@@ -163,49 +163,35 @@ func (l *Limiter) Acquire(ctx context.Context, weight int64) error {
 	return nil
 }
 
-func (l *Limiter) enqueue(w *waiter) bool {
+// enqueue returns the waiter's place in the list, or nil after Close.
+func (l *Limiter) enqueue(w *waiter) (place *list.Element) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
-		return false
+		return nil
 	}
-	if w.previous = l.last; l.last == nil {
-		l.first = w
-	} else {
-		l.last.next = w
-	}
-	l.last = w
+	place = l.waiters.PushBack(w)
 	l.waiting.Add(1)
 	l.grantLocked()
-	return true
+	return place
 }
 
-func (l *Limiter) cancel(w *waiter) bool {
+func (l *Limiter) cancel(place *list.Element) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	select {
-	case <-w.done:
+	case <-place.Value.(*waiter).done:
 		return false
 	default:
 	}
-	l.unlinkLocked(w)
+	l.leaveLocked(place)
 	l.grantLocked() // the new first waiter may have a lower weight
 	return true
 }
 
-// unlinkLocked also wakes the waiter.
-func (l *Limiter) unlinkLocked(w *waiter) {
-	if w.previous == nil {
-		l.first = w.next
-	} else {
-		w.previous.next = w.next
-	}
-	if w.next == nil {
-		l.last = w.previous
-	} else {
-		w.next.previous = w.previous
-	}
-	w.next, w.previous = nil, nil
+// leaveLocked also wakes the waiter.
+func (l *Limiter) leaveLocked(place *list.Element) {
+	w := l.waiters.Remove(place).(*waiter)
 	l.waiting.Add(-1)
 	close(w.done)
 }
@@ -221,9 +207,9 @@ func (l *Limiter) Close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.closed = true
-	for l.first != nil {
-		l.first.refused = true
-		l.unlinkLocked(l.first)
+	for first := l.waiters.Front(); first != nil; first = l.waiters.Front() {
+		first.Value.(*waiter).refused = true
+		l.leaveLocked(first)
 	}
 }
 

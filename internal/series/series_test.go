@@ -24,27 +24,13 @@ func read(t *testing.T, queue shardq.Inspector) registry.Reading {
 	return readings[0]
 }
 
-// shown returns all numbers that a queue has.
-func shown(t *testing.T, queue shardq.Inspector) map[string]float64 {
-	t.Helper()
-	reading := read(t, queue)
-	numbers := map[string]float64{}
-	for i := range series.Numbers {
-		n := &series.Numbers[i]
-		require.NotContains(t, numbers, n.Name)
-		if n.Has(&reading) {
-			numbers[n.Name] = n.Value(&reading.Stats)
-		}
-	}
-	return numbers
-}
-
 // TestEveryNumberIsItsOwn: each number is read from its own field. No two
 // values are equal, so a mistake shows.
 func TestEveryNumberIsItsOwn(t *testing.T) {
-	require.Equal(t, seriestest.Invented, shown(t, seriestest.Invent("q")))
-	requireAllDiffer(t, seriestest.Invented)
-	requireAllDiffer(t, seriestest.PlayedValues)
+	require.Equal(t, invented, seriestest.Numbers(seriestest.Invent("q")))
+	require.Len(t, invented, len(series.Numbers))
+	requireAllDiffer(t, invented)
+	requireAllDiffer(t, playedValues)
 }
 
 func requireAllDiffer(t *testing.T, numbers map[string]float64) {
@@ -59,14 +45,14 @@ func requireAllDiffer(t *testing.T, numbers map[string]float64) {
 // TestEveryNumberOfAQueue: each number counts what happens to the queue.
 func TestEveryNumberOfAQueue(t *testing.T) {
 	q := seriestest.Play("q")
-	got := shown(t, q)
+	got := seriestest.Numbers(q)
 	require.Contains(t, got, "shardq.shard.skew")
 	delete(got, "shardq.shard.skew") // depends on the shards of the items
 	require.Equal(t, played, got)
 
 	q.ShutDown()
 	q.Add("late")
-	got = shown(t, q)
+	got = seriestest.Numbers(q)
 	require.Equal(t, 1.0, got["shardq.shutting_down"])
 	require.Equal(t, 3.0, got["shardq.dropped.adds"])
 }
@@ -76,8 +62,8 @@ func TestEveryNumberOfAQueue(t *testing.T) {
 func TestEveryNumberOfACoalescer(t *testing.T) {
 	c, err := seriestest.PlayValues("q")
 	require.NoError(t, err)
-	got := shown(t, c.Queue())
-	require.Subset(t, got, seriestest.PlayedValues)
+	got := seriestest.Numbers(c.Queue())
+	require.Subset(t, got, playedValues)
 	require.Equal(t, 2.0, got["workqueue.depth"])
 	require.Len(t, got, len(series.Numbers)-5, "no capacity of the queue, and no groups")
 }
@@ -85,18 +71,18 @@ func TestEveryNumberOfACoalescer(t *testing.T) {
 // TestMissingNumbers: a number that a queue does not have is missing, not zero.
 func TestMissingNumbers(t *testing.T) {
 	q, _ := seriestest.NewQueue("q")
-	got := shown(t, q)
+	got := seriestest.Numbers(q)
 	for _, name := range []string{"shardq.capacity.items", "shardq.groups", "shardq.throttled.groups"} {
 		require.NotContains(t, got, name)
 	}
-	for name := range seriestest.PlayedValues {
+	for name := range playedValues {
 		require.NotContains(t, got, name)
 	}
-	boundless := shown(t, seriestest.NewCoalescer("q", 0).Queue())
+	boundless := seriestest.Numbers(seriestest.NewCoalescer("q", 0).Queue())
 	require.NotContains(t, boundless, "shardq.pending.capacity")
 	require.Contains(t, boundless, "shardq.pending.weight")
 	mute := shardq.MustNew(shardq.Options[string]{Name: "q", Metrics: true, RateLimiter: muteLimiter{}})
-	require.NotContains(t, shown(t, mute), "shardq.limiter.items")
+	require.NotContains(t, seriestest.Numbers(mute), "shardq.limiter.items")
 }
 
 // A muteLimiter does not report its histories.
@@ -205,4 +191,63 @@ var played = map[string]float64{
 	"shardq.discarded.items":              0,
 	"shardq.outages":                      0,
 	"shardq.outage.failures":              0,
+}
+
+// playedValues has the numbers of the Coalescer of seriestest.PlayValues,
+// without those of the queue of its keys.
+var playedValues = map[string]float64{
+	"shardq.pending.keys":          2,
+	"shardq.lingering.keys":        0,
+	"shardq.pending.weight":        9,
+	"shardq.pending.capacity":      5,
+	"shardq.puts":                  6,
+	"shardq.merged.puts":           4,
+	"shardq.pending.over_capacity": 3,
+}
+
+// invented has the numbers of the queue of seriestest.Invent, without groups
+// and histograms.
+var invented = map[string]float64{
+	"workqueue.depth":                     81,
+	"workqueue.adds":                      32,
+	"workqueue.unfinished_work":           85,
+	"workqueue.longest_running_processor": 86,
+	"workqueue.retries":                   83,
+	"shardq.ready.items":                  11,
+	"shardq.processing.items":             13,
+	"shardq.dirty.items":                  82,
+	"shardq.delayed.items":                12,
+	"shardq.held.items":                   14,
+	"shardq.capacity.items":               51,
+	"shardq.limiter.items":                52,
+	"shardq.oldest.ready":                 66, // the second shard's
+	"shardq.oldest.processing":            67, // the first shard's
+	"shardq.workers":                      54,
+	"shardq.parked.consumers":             53,
+	"shardq.shards":                       2,
+	"shardq.shard.skew":                   1.5, // 24 of 32 adds, where the mean is 16
+	"shardq.shutting_down":                1,
+	"shardq.paused":                       0,
+	"shardq.groups":                       15,
+	"shardq.throttled.groups":             16,
+	"shardq.rate_throttled.groups":        17,
+	"shardq.pause_throttled.groups":       18,
+	"shardq.deduplicated.adds":            33,
+	"shardq.dropped.adds":                 35,
+	"shardq.rejected.adds":                38,
+	"shardq.canceled.adds":                36,
+	"shardq.over_capacity.adds":           37,
+	"shardq.misused.dones":                39,
+	"shardq.expired.delays":               34,
+	"shardq.backoffs":                     84,
+	"shardq.discarded.items":              40,
+	"shardq.outages":                      41,
+	"shardq.outage.failures":              42,
+	"shardq.pending.keys":                 91,
+	"shardq.lingering.keys":               97,
+	"shardq.pending.weight":               92,
+	"shardq.pending.capacity":             93,
+	"shardq.puts":                         94,
+	"shardq.merged.puts":                  95,
+	"shardq.pending.over_capacity":        96,
 }

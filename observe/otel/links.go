@@ -69,19 +69,12 @@ func (a Adder[T]) Add(ctx context.Context, item T) { a.AddWith(ctx, item, shardq
 
 // AddAfter is [shardq.Queue.AddAfter].
 func (a Adder[T]) AddAfter(ctx context.Context, item T, delay time.Duration) {
-	a.link(ctx, item, func() { a.queue.AddAfter(item, delay) })
+	a.AddWith(ctx, item, shardq.AddOptions{After: delay})
 }
 
 // AddRateLimited is [shardq.Queue.AddRateLimited].
 func (a Adder[T]) AddRateLimited(ctx context.Context, item T) {
-	a.link(ctx, item, func() { a.queue.AddRateLimited(item) })
-}
-
-func (a Adder[T]) link(ctx context.Context, item T, add func()) {
-	_ = a.tracer.Link(ctx, item, func() error {
-		add()
-		return nil
-	})
+	a.AddWith(ctx, item, shardq.AddOptions{RateLimited: true})
 }
 
 // AddWith is [shardq.Queue.AddWith]. An add that its window refuses gets no

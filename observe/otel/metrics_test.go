@@ -89,9 +89,10 @@ var q = attribute.String("workqueue.name", "q")
 // TestEveryMetric checks that each metric has its own number, and that there
 // are no others.
 func TestEveryMetric(t *testing.T) {
-	w := newWatch(t, shardqotel.Options{Groups: 8}, seriestest.Invent("q"))
-	all := w.collect(t)
-	for name, want := range seriestest.Invented {
+	invented := seriestest.Invent("q")
+	numbers := seriestest.Numbers(invented)
+	all := newWatch(t, shardqotel.Options{Groups: 8}, invented).collect(t)
+	for name, want := range numbers {
 		require.Equal(t, want, value(t, all, name, q), name)
 	}
 	require.Equal(t, 0.0, value(t, all, "shardq.failed.readings", q))
@@ -104,12 +105,12 @@ func TestEveryMetric(t *testing.T) {
 		require.EqualValues(t, want, value(t, all, "shardq.attempts", q, label))
 		require.EqualValues(t, want, value(t, all, "shardq.group.attempts", q, label, attribute.String("shardq.group.name", "a")))
 	}
-	require.Len(t, all, len(seriestest.Invented)+8, "and the failed readings, the groups, the attempts, and four histograms")
+	require.Len(t, all, len(numbers)+8, "and the failed readings, the groups, the attempts, and four histograms")
 
 	c, err := seriestest.PlayValues("q")
 	require.NoError(t, err)
 	all = newWatch(t, shardqotel.Options{}, c.Queue()).collect(t)
-	for name, want := range seriestest.PlayedValues {
+	for name, want := range seriestest.Numbers(c.Queue()) {
 		require.Equal(t, want, value(t, all, name, q), name)
 	}
 	for _, name := range []string{"shardq.capacity.items", "shardq.groups", "shardq.group.items", "shardq.group.attempts", "shardq.attempt.duration"} {

@@ -60,7 +60,7 @@ func NewCollector(options Options, queues ...shardq.Inspector) (*Collector, erro
 // describe describes series with the labels of the style and more. Those of
 // client-go have the style's own text.
 func (c *Collector) describe(name, help string, more ...string) *prometheus.Desc {
-	if theirs, ok := helps[name]; ok {
+	if theirs, ok := series.Helps[name]; ok {
 		help = theirs[c.options.Style]
 	}
 	if name == "workqueue_depth" && c.options.Style == ControllerRuntime {

@@ -250,7 +250,7 @@ func TestStyles(t *testing.T) {
 func TestEverySeries(t *testing.T) {
 	q := seriestest.Invent("q")
 	families := gather(t, newCollector(t, shardqprom.Options{Groups: 8}, q))
-	requireNumbers(t, families, seriestest.Invented)
+	requireNumbers(t, families, seriestest.Numbers(q))
 	require.Equal(t, 0.0, value(t, families, "shardq_failed_readings_total"))
 	require.Equal(t, 1.0, value(t, families, "shardq_group_items", "group=a", "state=ready"))
 	require.Equal(t, 1.0, value(t, families, "shardq_group_items", "group=a", "state=processing"))
@@ -268,12 +268,12 @@ func TestEverySeries(t *testing.T) {
 	require.Equal(t, (2*time.Hour + time.Second + 15*time.Millisecond).Seconds(), delays.GetSampleSum())
 	require.EqualValues(t, 1, find(t, families["workqueue_queue_duration_seconds"]).Histogram.GetSampleCount())
 	require.EqualValues(t, 0, find(t, families["workqueue_work_duration_seconds"]).Histogram.GetSampleCount())
-	require.Len(t, families, len(seriestest.Invented)+8, "and the failed readings, the groups, the attempts, and four histograms")
+	require.Len(t, families, len(seriestest.Numbers(q))+8, "and the failed readings, the groups, the attempts, and four histograms")
 
 	c, err := seriestest.PlayValues("values")
 	require.NoError(t, err)
 	families = gather(t, newCollector(t, shardqprom.Options{}, c.Queue()))
-	requireNumbers(t, families, seriestest.PlayedValues)
+	requireNumbers(t, families, seriestest.Numbers(c.Queue()))
 	for _, name := range []string{"shardq_capacity_items", "shardq_groups", "shardq_group_items", "shardq_group_attempts_total", "shardq_attempt_duration_seconds"} {
 		require.NotContains(t, families, name, "what the queue does not have is missing, not zero")
 	}

@@ -98,8 +98,8 @@ func (a *actor) drainEarly() {
 		a.checkDrained("Drain")
 		return
 	}
-	var left *shardq.DrainError[int]
-	if ctx.Err() == nil || !errors.Is(err, ctx.Err()) || !errors.As(err, &left) {
+	left, ok := errors.AsType[*shardq.DrainError[int]](err)
+	if ctx.Err() == nil || !errors.Is(err, ctx.Err()) || !ok {
 		a.found.Add("drain: Drain returned %v, and the error of its context is %v", err, ctx.Err())
 		return
 	}

@@ -69,32 +69,6 @@ func (m mutant) apply(tree string, options ...string) error {
 	return nil
 }
 
-// copyTree copies the files of the module that git knows or would know.
-func copyTree(root, tree string) error {
-	list := exec.Command("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
-	list.Dir = root
-	names, err := list.Output()
-	if err != nil {
-		return err
-	}
-	for name := range strings.SplitSeq(strings.TrimSuffix(string(names), "\x00"), "\x00") {
-		text, err := os.ReadFile(filepath.Join(root, name))
-		if errors.Is(err, os.ErrNotExist) {
-			continue // deleted
-		}
-		if err == nil {
-			err = os.MkdirAll(filepath.Dir(filepath.Join(tree, name)), 0o755)
-		}
-		if err == nil {
-			err = os.WriteFile(filepath.Join(tree, name), text, 0o644)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // limit is how long a check may take. A mutant that hangs is killed.
 const limit = 10 * time.Minute
 
@@ -137,7 +111,10 @@ func run(out io.Writer, match string) error {
 		return err
 	}
 	defer os.RemoveAll(tree)
-	if err := copyTree(module, tree); err != nil {
+	if err := os.CopyFS(tree, os.DirFS(module)); err != nil {
+		return err
+	}
+	if err := os.RemoveAll(filepath.Join(tree, ".git")); err != nil { // a patch is for the copy
 		return err
 	}
 	var survived error

@@ -89,8 +89,8 @@ func (s *Store) publish(ctx context.Context, partition int, r Record, replaced u
 }
 
 func isConflict(err error) bool {
-	var api *jetstream.APIError
-	return errors.As(err, &api) && api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence
+	api, ok := errors.AsType[*jetstream.APIError](err)
+	return ok && api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence
 }
 
 // Acquire returns ErrHeld if another node has the lease.

@@ -9,6 +9,8 @@ import (
 	"github.com/shardq/shardq/clock"
 	"github.com/shardq/shardq/coalesce"
 	"github.com/shardq/shardq/internal/engine"
+	"github.com/shardq/shardq/internal/registry"
+	"github.com/shardq/shardq/internal/series"
 	"github.com/shardq/shardq/stats"
 	"github.com/shardq/shardq/worker"
 )
@@ -80,8 +82,8 @@ func NewCoalescer(name string, capacity int) *coalesce.Coalescer[string, string]
 	})
 }
 
-// PlayValues returns the Coalescer of [NewCoalescer] after some Puts. All
-// numbers in [PlayedValues] differ.
+// PlayValues returns the Coalescer of [NewCoalescer] after some Puts. All its
+// own numbers differ.
 func PlayValues(name string) (*coalesce.Coalescer[string, string], error) {
 	c := NewCoalescer(name, 5)
 	for _, p := range []coalesce.Entry[string, string]{
@@ -93,18 +95,6 @@ func PlayValues(name string) (*coalesce.Coalescer[string, string], error) {
 		}
 	}
 	return c, nil
-}
-
-// PlayedValues has the numbers of the Coalescer of [PlayValues], without those
-// of the queue of its keys.
-var PlayedValues = map[string]float64{
-	"shardq.pending.keys":          2,
-	"shardq.lingering.keys":        0,
-	"shardq.pending.weight":        9,
-	"shardq.pending.capacity":      5,
-	"shardq.puts":                  6,
-	"shardq.merged.puts":           4,
-	"shardq.pending.over_capacity": 3,
 }
 
 // Invent returns a queue whose numbers all differ, so that a test notices an
@@ -141,49 +131,19 @@ func (i inventive) Stats() shardq.Stats {
 	}
 }
 
-// Invented has the numbers of the queue of [Invent], without groups and
-// histograms.
-var Invented = map[string]float64{
-	"workqueue.depth":                     81,
-	"workqueue.adds":                      32,
-	"workqueue.unfinished_work":           85,
-	"workqueue.longest_running_processor": 86,
-	"workqueue.retries":                   83,
-	"shardq.ready.items":                  11,
-	"shardq.processing.items":             13,
-	"shardq.dirty.items":                  82,
-	"shardq.delayed.items":                12,
-	"shardq.held.items":                   14,
-	"shardq.capacity.items":               51,
-	"shardq.limiter.items":                52,
-	"shardq.oldest.ready":                 66, // the second shard's
-	"shardq.oldest.processing":            67, // the first shard's
-	"shardq.workers":                      54,
-	"shardq.parked.consumers":             53,
-	"shardq.shards":                       2,
-	"shardq.shard.skew":                   1.5, // 24 of 32 adds, where the mean is 16
-	"shardq.shutting_down":                1,
-	"shardq.paused":                       0,
-	"shardq.groups":                       15,
-	"shardq.throttled.groups":             16,
-	"shardq.rate_throttled.groups":        17,
-	"shardq.pause_throttled.groups":       18,
-	"shardq.deduplicated.adds":            33,
-	"shardq.dropped.adds":                 35,
-	"shardq.rejected.adds":                38,
-	"shardq.canceled.adds":                36,
-	"shardq.over_capacity.adds":           37,
-	"shardq.misused.dones":                39,
-	"shardq.expired.delays":               34,
-	"shardq.backoffs":                     84,
-	"shardq.discarded.items":              40,
-	"shardq.outages":                      41,
-	"shardq.outage.failures":              42,
-	"shardq.pending.keys":                 91,
-	"shardq.lingering.keys":               97,
-	"shardq.pending.weight":               92,
-	"shardq.pending.capacity":             93,
-	"shardq.puts":                         94,
-	"shardq.merged.puts":                  95,
-	"shardq.pending.over_capacity":        96,
+// Numbers returns the numbers of [series.Numbers] that a queue has, by name. A
+// test of package series compares those of [Invent] and [PlayValues] with what
+// they are to be.
+func Numbers(queue shardq.Inspector) map[string]float64 {
+	var r registry.Registry
+	_ = r.Add(registry.RowsOf([]shardq.Inspector{queue})...) // an error leaves no number
+	numbers := map[string]float64{}
+	for _, reading := range r.Read() {
+		for _, n := range series.Numbers {
+			if n.Has(&reading) {
+				numbers[n.Name] = n.Value(&reading.Stats)
+			}
+		}
+	}
+	return numbers
 }

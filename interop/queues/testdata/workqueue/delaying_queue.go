@@ -51,14 +51,8 @@ func (q *delayingType[T]) AddAfter(item T, delay time.Duration) {
 	q.TypedInterface.(*Typed[T]).AddAfter(item, delay)
 }
 
-func NewDelayingQueue() DelayingInterface { return NewDelayingQueueWithConfig(DelayingQueueConfig{}) }
-
 func NewDelayingQueueWithConfig(config DelayingQueueConfig) DelayingInterface {
 	return NewTypedDelayingQueueWithConfig(config)
-}
-
-func NewTypedDelayingQueue[T comparable]() TypedDelayingInterface[T] {
-	return NewTypedDelayingQueueWithConfig(TypedDelayingQueueConfig[T]{})
 }
 
 func NewTypedDelayingQueueWithConfig[T comparable](config TypedDelayingQueueConfig[T]) TypedDelayingInterface[T] {

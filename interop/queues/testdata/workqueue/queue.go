@@ -1,5 +1,5 @@
-// Package workqueue is what client-go's package of this name exports, and what
-// its tests use of the rest, over a shardq queue.
+// Package workqueue is what the tests of client-go's package of this name use of
+// it, over a shardq queue.
 package workqueue
 
 import (
@@ -73,8 +73,6 @@ func (q *Typed[T]) Add(item T) {
 const defaultUnfinishedWorkUpdatePeriod = 500 * time.Millisecond
 
 func New() *Type                             { return NewWithConfig(QueueConfig{}) }
-func NewTyped[T comparable]() *Typed[T]      { return NewTypedWithConfig(TypedQueueConfig[T]{}) }
-func NewNamed(name string) *Type             { return NewWithConfig(QueueConfig{Name: name}) }
 func NewWithConfig(config QueueConfig) *Type { return NewTypedWithConfig(config) }
 
 func NewTypedWithConfig[T comparable](config TypedQueueConfig[T]) *Typed[T] {
