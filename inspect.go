@@ -115,11 +115,7 @@ func (q *Queue[T]) Inspect() stats.Inspection {
 
 type inspection[T comparable] struct{ queue *Queue[T] }
 
-func (i inspection[T]) Configuration() stats.Configuration {
-	c := i.queue.configuration
-	c.Controller = i.queue.shards.Rules() == engine.Controller
-	return c
-}
+func (i inspection[T]) Configuration() stats.Configuration { return i.queue.configuration }
 
 func (i inspection[T]) Snapshot(limit int) Snapshot[any] {
 	s := i.queue.Snapshot(limit)

@@ -79,11 +79,8 @@ type Configuration struct {
 	// Routing says what chooses an item's shard: "seeded hash", "hash
 	// function", "stable hash" or "group".
 	Routing               string
-	Groups, Ages, Metrics bool // whether they are on
-	// Controller reports that the queue has the rules of controller-runtime's
-	// priority queue, as those of package kubernetes do.
-	Controller     bool
-	Limiter, Clock string // their types
+	Groups, Ages, Metrics bool   // whether they are on
+	Limiter, Clock        string // their types
 	// Created is the real time at which the queue was made.
 	Created time.Time
 }

@@ -10,7 +10,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"log/slog"
@@ -78,7 +77,8 @@ func run(ctx context.Context, o options) error {
 		err = t.run(ctx)
 	}
 	if ctx.Err() != nil {
-		return errors.New("interrupted")
+		t.say("interrupted after %d of %d events", t.progress.Load(), o.events)
+		return nil
 	}
 	if err != nil {
 		return err

@@ -29,6 +29,7 @@ CREATE VIEW IF NOT EXISTS ingest_totals AS
 `
 
 const isOurs = `SELECT NOT EXISTS (SELECT 1 FROM sqlite_schema)
+	AND (SELECT user_version FROM pragma_user_version) = 0 AND (SELECT application_id FROM pragma_application_id) = 0
 	OR (SELECT group_concat(name) FROM pragma_table_info('ingest_runs')) IS 'run,started,input,finished,events'
 	AND (SELECT group_concat(name) FROM pragma_table_info('ingest_counts')) IS 'run,key,count'`
 

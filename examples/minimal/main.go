@@ -34,13 +34,13 @@ type count = coalesce.Entry[string, int] // a line, and how often it came
 func run(ctx context.Context, input io.Reader, output, progress io.Writer) error {
 	counts := coalesce.MustNew(coalesce.Options[string, int]{
 		Merge:    func(pending, next int) int { return pending + next },
-		Capacity: 100_000, // distinct lines; then the reading waits
+		Capacity: 100_000,     // distinct lines; then the reading waits
+		Linger:   time.Second, // so that a slow input comes in batches, too
 	})
 	ctx, end := context.WithCancel(ctx)
 	var failed atomic.Bool
 	stop := func(err error) {
-		if err != nil {
-			failed.Store(true)
+		if err != nil && failed.CompareAndSwap(false, true) {
 			fmt.Fprintln(progress, err)
 		}
 		end()
@@ -72,8 +72,9 @@ func run(ctx context.Context, input io.Reader, output, progress io.Writer) error
 			fmt.Fprintln(progress, counts.Len(), "lines to write")
 		}
 	}()
-	if err = workers.Run(ctx); err != nil || !failed.Load() { // it drains when ctx ends
-		return err
+	if err = workers.Run(ctx); err == nil && failed.Load() { // it drains when ctx ends
+		err = errors.New("not all lines are counted")
 	}
-	return errors.New("not all lines are counted")
+	fmt.Fprintln(progress, counts.Stats())
+	return err
 }
