@@ -49,9 +49,6 @@ type Rules struct {
 	PrioritiesBeforeTurns bool // groups take turns within the highest ready priority
 }
 
-// Rules returns the rules of the set.
-func (s *Set[T]) Rules() Rules { return s.rules }
-
 // SetRules replaces the rules. It must be called before the set is used.
 func (s *Set[T]) SetRules(r Rules) { s.rules = r }
 
