@@ -605,3 +605,50 @@ func TestC60Refused(t *testing.T) {
 		}
 	}
 }
+
+// The context of the handlers ends when DrainTimeout has passed, also while
+// Drain still lists what is left.
+func TestC49HandlersEndBeforeDrainReturns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q, ended := shardq.MustNew(shardq.Options[string]{}), make(chan struct{})
+		q.Add("a")
+		pool, err := worker.New(q, worker.Options[string]{
+			Workers: 1,
+			Handle: func(ctx context.Context, _ string) error {
+				<-ctx.Done()
+				close(ended)
+				return nil
+			},
+			Drain: func(ctx context.Context) ([]string, error) {
+				<-ctx.Done()
+				<-ended
+				return nil, ctx.Err()
+			},
+			DrainTimeout: time.Second,
+		})
+		require.NoError(t, err)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		require.ErrorIs(t, pool.Run(ctx), context.DeadlineExceeded)
+	})
+}
+
+// A batch that lingers when the workers must leave is not handled.
+func TestC49LingeringBatchIsGivenBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := shardq.MustNew(shardq.Options[string]{})
+		q.Add("a")
+		pool, err := worker.New(q, worker.Options[string]{
+			Workers: 1, BatchSize: 2, Linger: time.Hour,
+			HandleBatch: func(context.Context, []string) []error {
+				t.Error("handled")
+				return nil
+			},
+		})
+		require.NoError(t, err)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		require.NoError(t, pool.Run(ctx))
+		require.Equal(t, 1, q.Len())
+	})
+}
