@@ -652,3 +652,26 @@ func TestC49LingeringBatchIsGivenBack(t *testing.T) {
 		require.Equal(t, 1, q.Len())
 	})
 }
+
+// A worker that was asked to leave stays for the item that becomes ready at its
+// last Done, if a shutdown has begun.
+func TestC52LastWorkerStaysAtAShutdown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q, runs := shardq.MustNew(shardq.Options[string]{}), 0
+		q.Add("a")
+		var pool *worker.Pool[string]
+		pool, err := worker.New(q, worker.Options[string]{Workers: 1, Handle: func(context.Context, string) error {
+			if runs++; runs == 1 {
+				pool.Resize(0)
+				q.Add("a")
+				q.ShutDown()
+			}
+			return nil
+		}})
+		require.NoError(t, err)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		require.NoError(t, pool.Run(ctx))
+		require.Equal(t, 2, runs)
+	})
+}
