@@ -675,3 +675,20 @@ func TestC52LastWorkerStaysAtAShutdown(t *testing.T) {
 		require.Equal(t, 2, runs)
 	})
 }
+
+// A Done that frees a throttled group wakes a parked Get.
+func TestC48DoneWakesAGet(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := shardq.MustNew(shardq.Options[string]{
+			Group:       func(string) string { return "g" },
+			GroupPolicy: func(string) shardq.GroupPolicy { return shardq.GroupPolicy{Limit: 1} },
+		})
+		q.AddBatch([]string{"a", "b"}, shardq.AddOptions{})
+		takeItem(t, q, "a")
+		got := returned(func() { takeItem(t, q, "b") })
+		requireStillFalse(t, got, "the group is at its limit")
+		q.Done("a")
+		requireBecomesTrue(t, got)
+		q.Done("b")
+	})
+}
