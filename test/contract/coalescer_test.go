@@ -582,7 +582,7 @@ func TestC58ValuesOfAPool(t *testing.T) {
 		c := newJoiner(1, readable)
 		var seen []string
 		discarded := map[string]string{}
-		pool := startPoolOf[text](t, c, worker.Options[text]{
+		pool := startPool(t, c, worker.Options[text]{
 			MaxAttempts: 2, CancelIfAddedAgain: true, CancelIfCanceled: true,
 			Drain: c.DrainWith(shardq.DrainOptions{}), DrainTimeout: time.Minute,
 			Handle: func(ctx context.Context, e text) error {

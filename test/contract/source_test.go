@@ -161,7 +161,7 @@ func TestC49SourceOfAUser(t *testing.T) {
 		runs = map[string]int{}
 		shelf := newShelf("succeeds", "fails once", "always fails", "is requeued", "is discarded")
 		o.MaxAttempts, o.Timeout, o.Labels = 3, time.Hour, true
-		s := startPoolOf[string](t, shelf, o)
+		s := startPool(t, shelf, o)
 		synctest.Wait()
 		require.Equal(t, map[string]int{"succeeds": 1, "fails once": 2, "always fails": 3, "is requeued": 2, "is discarded": 1}, runs)
 		require.Len(t, s.discarded, 2)
@@ -340,7 +340,7 @@ func TestC50SourceThatRefuses(t *testing.T) {
 				forEachForm(t, handle, func(t *testing.T, o worker.Options[string]) {
 					shelf = newShelf("a")
 					shelf.silent, shelf.refusal = silent, refusal
-					s := startPoolOf[string](t, shelf, o)
+					s := startPool(t, shelf, o)
 					s.requireEnds(t)
 					require.Len(t, s.discarded, 1)
 					f := s.discarded[0]

@@ -26,7 +26,6 @@ import (
 // hooks.
 type runningPool[T comparable] struct {
 	*worker.Pool[T]
-	queue *shardq.Queue[T]
 	stop  context.CancelFunc
 	ended func() bool
 	err   error // of Run, once it has ended
@@ -352,15 +351,7 @@ func TestC75RecentFailures(t *testing.T) {
 }
 
 // startPool runs workers with these options, and those that all tests share.
-func startPool[T comparable](t *testing.T, q *shardq.Queue[T], o worker.Options[T]) *runningPool[T] {
-	t.Helper()
-	s := startPoolOf[T](t, q, o)
-	s.queue = q
-	return s
-}
-
-// startPoolOf is startPool for any source.
-func startPoolOf[T comparable](t *testing.T, source worker.Source[T], o worker.Options[T]) *runningPool[T] {
+func startPool[T comparable](t *testing.T, source worker.Source[T], o worker.Options[T]) *runningPool[T] {
 	t.Helper()
 	s := &runningPool[T]{}
 	o.Workers = max(1, o.Workers)
