@@ -63,8 +63,9 @@ type run[K comparable] struct {
 	keep      bool                    // the messages stay: the dead letter could not be written
 }
 
-// Headers returns what [Options].Inject wrote into the adds that the run serves,
-// oldest first, or without [Options].Values into the last. Do not change them.
+// Headers returns the headers that [Options].Inject wrote: with [Options].Values
+// those of all adds that the run serves, the oldest first, otherwise those of
+// the last add. Do not change them.
 func (c Claim[K]) Headers() []nats.Header {
 	headers := make([]nats.Header, len(c.run.messages))
 	for i, m := range c.run.messages {

@@ -19,8 +19,9 @@ type Options[T comparable] struct {
 	// RateLimiter. If Shards is zero, the queue has one, so that the order is
 	// that of controller-runtime.
 	Queue shardq.Options[T]
-	// MetricsProvider gets client-go's seven metrics. One with the method
-	// NewDepthMetricWithPriority gets the depth by priority. If nil: [Metrics].
+	// MetricsProvider gets client-go's seven metrics, and the depth of each
+	// priority if it has the method NewDepthMetricWithPriority. If nil, it is
+	// [Metrics].
 	MetricsProvider workqueue.MetricsProvider
 	// Claims, if not nil, tell the reconciler about the item that it has.
 	Claims *Claims[T]

@@ -1,7 +1,7 @@
 // Package shard is the engine of a work queue. Items hash to shards, and each
 // shard holds its items, their states, their order and their timers under one
 // lock of its own. Programs use package shardq. This package is public only to
-// be read, and versions do not protect it.
+// be read. Any version may change it.
 //
 // Every way to add an item ends in add (add.go), every way to take one in take
 // (take.go), and every end of a processing in finish (done.go). What they must

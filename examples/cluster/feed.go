@@ -47,6 +47,9 @@ func (t *trial) putOne(ctx context.Context, identifier, id string) error {
 			t.progress.Add(1)
 			return nil
 		}
+		if ctx.Err() != nil {
+			break
+		}
 		if full := room(filepath.Dir(t.options.database), 1<<20); full != nil {
 			return errors.Join(err, full)
 		}

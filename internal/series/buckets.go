@@ -14,7 +14,7 @@ const Schema = 3
 
 const perDoubling = 1 << Schema
 
-// Buckets are the exponential buckets of a histogram of seconds, as Prometheus and
+// Buckets are exponential buckets of durations in seconds, as Prometheus and
 // OpenTelemetry define them.
 type Buckets struct {
 	Zero uint64 // the number of durations of zero

@@ -9,9 +9,9 @@ import (
 	"github.com/shardq/shardq/clock"
 )
 
-// FromClock returns a clock that goes by a clock of k8s.io/utils. Each timer
-// that is set has a goroutine, because AfterFunc of a FakeClock calls its
-// function with the lock of the clock held.
+// FromClock adapts a clock of k8s.io/utils. Each timer that is set has a
+// goroutine, because AfterFunc of a FakeClock calls its function with the lock
+// of the clock held.
 func FromClock(from kubernetes.Clock) clock.Clock {
 	if _, ok := from.(kubernetes.RealClock); ok || from == nil {
 		return clock.Real()

@@ -122,7 +122,7 @@ func (l *Ledger) Land(key int, number int64, delayed bool) {
 	}
 }
 
-// Excuse is called after a call that may have taken back all adds before it.
+// Excuse enters a call that may have taken back all earlier adds of the key.
 func (l *Ledger) Excuse(key int) {
 	r := l.of(key)
 	raise(&r.excused, r.wanted.Load())
@@ -140,8 +140,8 @@ func (l *Ledger) Look(s *Sight) {
 	l.Order.read(s)
 }
 
-// Stamp keeps the sight of a pool's call, and Stamped returns it to the handler,
-// which does not see the call. It tells no order.
+// Stamp stores when a pool asked for the key, and Stamped returns that time to
+// the handler, which does not see the pool's call. It tells no order.
 func (l *Ledger) Stamp(key int, s *Sight)   { l.of(key).called.Store(s.called) }
 func (l *Ledger) Stamped(key int, s *Sight) { *s = Sight{called: l.of(key).called.Load()} }
 

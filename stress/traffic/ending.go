@@ -9,8 +9,8 @@ import (
 	"github.com/shardq/shardq"
 )
 
-// end ends the last wave, and shuts the queue down. Ended waits for producers
-// and helpers, which open all gates.
+// end plays the planned ending, and shuts the queue down. The function ended
+// waits for the producers and for the helpers, which open all gates.
 func (r *round) end(ended func()) {
 	a := r.newActor()
 	switch r.plan.ending {
