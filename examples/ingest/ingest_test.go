@@ -104,11 +104,15 @@ func TestDirectoryAndGoInstallation(t *testing.T) {
 func TestRefusesBeforeWorkStarts(t *testing.T) {
 	lines := filepath.Join(t.TempDir(), "in.log")
 	require.NoError(t, os.WriteFile(lines, []byte("some text\n"), 0o600))
-	foreign := filepath.Join(t.TempDir(), "foreign.db")
-	database, err := openDatabase(foreign)
-	require.NoError(t, err)
-	_, err = database.Exec("CREATE TABLE ingest_counts (something)")
-	require.NoError(t, errors.Join(err, database.Close()))
+	foreign, empty := filepath.Join(t.TempDir(), "foreign.db"), filepath.Join(t.TempDir(), "empty.db")
+	for path, change := range map[string]string{
+		foreign: "CREATE TABLE ingest_counts (something)", empty: "PRAGMA user_version = 7",
+	} {
+		database, err := openDatabase(path)
+		require.NoError(t, err)
+		_, err = database.Exec(change)
+		require.NoError(t, errors.Join(err, database.Close()))
+	}
 	before, err := os.ReadFile(foreign)
 	require.NoError(t, err)
 	for flags, want := range map[string]string{
@@ -123,6 +127,7 @@ func TestRefusesBeforeWorkStarts(t *testing.T) {
 		"-input - -listen 127.0.0.1:-1": "-listen: ",
 		"-input - -db " + lines:         "ingest did not make this file, and does not write to it\nfile is not a database",
 		"-input - -db " + foreign:       "ingest did not make this file, and does not write to it\n",
+		"-input - -db " + empty:         "ingest did not make this file, and does not write to it\n",
 	} {
 		code, output := ingest(strings.NewReader("x\n"), strings.Fields(flags)...)
 		require.Contains(t, output, want)
