@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/worker"
 )
 
 // TestC47FloodDelaysOthersByABoundedNumber: a tenant has very many items, and
@@ -201,4 +202,19 @@ func TestC12LongestProcessingFirst(t *testing.T) {
 		got = append(got, item.Item)
 	}
 	require.Equal(t, want, got)
+}
+
+// A batch sorts its items into 64 buckets, which more shards than that share.
+func TestC37BatchesOverManyShards(t *testing.T) {
+	q := shardq.MustNew(shardq.Options[int]{Shards: 200})
+	q.AddBatch(numbers(1000), shardq.AddOptions{})
+	require.Equal(t, 1000, q.Len())
+	claims := make([]worker.Claim[int], 1000)
+	n, err := q.ClaimBatch(t.Context(), claims)
+	for total := n; total < 1000 && err == nil; total += n {
+		n, err = q.ClaimBatch(t.Context(), claims[total:])
+	}
+	require.NoError(t, err)
+	require.NoError(t, q.DoneClaims(claims))
+	require.Zero(t, q.Stats().Held)
 }
