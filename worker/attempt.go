@@ -87,9 +87,11 @@ func (w *worker[T]) handleInTime(ctx context.Context, item T) error {
 	if w.options.Timeout == 0 {
 		return w.options.Handle(ctx, item)
 	}
-	ctx, release := context.WithTimeout(ctx, w.options.Timeout)
+	ctx, release := context.WithTimeoutCause(ctx, w.options.Timeout, w.over)
 	defer release()
-	return w.options.Handle(ctx, item)
+	err := w.options.Handle(ctx, item)
+	w.late = err != nil && context.Cause(ctx) == error(w.over)
+	return err
 }
 
 func (o *Options[T]) showsAttempts() bool { return o.Attempts || len(o.Use) > 0 }
@@ -157,15 +159,15 @@ func (w *worker[T]) handleWatched(ctx context.Context, handle func(context.Conte
 		}
 	})()
 	err := handle(ctx)
-	if cause := interruptedBy(ctx, err); cause != nil && w.options.cancels(cause) {
+	if cause := changeOf(ctx, err); cause != nil && w.options.cancels(cause) {
 		return interruption{cause}
 	}
 	return err
 }
 
-// interruptedBy returns the change of the item because of which a handler ended
-// with an error of its context, or nil.
-func interruptedBy(ctx context.Context, err error) (cause error) {
+// changeOf returns the change of the item because of which a handler ended with
+// an error of its context, or nil.
+func changeOf(ctx context.Context, err error) (cause error) {
 	cause = context.Cause(ctx)
 	if err != nil && (cause == ErrAddedAgain || cause == ErrItemCanceled) &&
 		(errors.Is(err, context.Canceled) || errors.Is(err, cause)) {
@@ -176,12 +178,31 @@ func interruptedBy(ctx context.Context, err error) (cause error) {
 
 type interruption struct{ error }
 
+// poolKey is the key of the context that the handlers of a pool share.
+type poolKey struct{}
+
+// Interrupted returns why an attempt that returned err was interrupted: because
+// of its item, with [Options].CancelIfAddedAgain, or because all workers must
+// leave. It returns nil for any other attempt. The context is the handler's.
+func Interrupted(ctx context.Context, err error) (cause error) {
+	if cause = changeOf(ctx, err); cause != nil {
+		return cause
+	}
+	_, late := context.Cause(ctx).(*timeIsOver)
+	pool, is := ctx.Value(poolKey{}).(context.Context)
+	if is && !late && !IsPermanent(err) && isEndOf(pool, err) {
+		return context.Cause(pool)
+	}
+	return nil
+}
+
 // interrupted makes the item run again with its failures unchanged, unless it was
 // canceled and not added after that.
 func (p *Pool[T]) interrupted(a *attempt[T]) {
-	if a.claim.Canceled() {
-		return // endAttempt calls Done
+	if _, changed := a.err.(interruption); !changed {
+		p.runAgain(a, Return{Reason: ReturnRelease})
+	} else if !a.claim.Canceled() { // otherwise endAttempt calls Done
+		a.settled = true
+		p.ended(a.claim.Release())
 	}
-	a.settled = true
-	p.ended(a.claim.Release())
 }

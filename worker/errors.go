@@ -17,8 +17,8 @@ type Failure[T any] struct {
 	// Final reports that the item will not run again, and Reason why. OnError
 	// may see false although a shutdown begins before the next attempt.
 	Final bool
-	// Requeued reports that the item did not fail: its [RequeueAfter] came too
-	// late, because the queue was shutting down.
+	// Requeued reports that the item did not fail: a shutdown interrupted its
+	// attempt, or had begun before its [RequeueAfter].
 	Requeued bool
 	// Attempt is the number of the attempt, from 1. For an item that a drain
 	// dropped, it is the number of failed attempts.

@@ -18,7 +18,8 @@ type Pool[T any] struct {
 	source       Source[T]
 	name         string
 	options      Options[T]
-	plain, timed bool // what the options say of each attempt
+	plain, timed bool        // what the options say of each attempt
+	over         *timeIsOver // the cause of the end of a context by Options.Timeout
 
 	mu      sync.Mutex
 	state   poolState    // only ever grows
@@ -63,6 +64,7 @@ func New[T any](source Source[T], options Options[T]) (*Pool[T], error) {
 	}
 	return &Pool[T]{
 		source: source, name: name, options: options, wanted: options.Workers, left: make(chan struct{}),
+		over:  &timeIsOver{context.DeadlineExceeded},
 		plain: options.Timeout == 0 && !options.showsAttempts() && !options.watches(),
 		timed: options.OnError != nil || options.OnDiscard != nil || options.OnLeftover != nil,
 	}, nil

@@ -9,20 +9,18 @@ import (
 )
 
 type outcome struct {
-	err       error // nil: success
-	permanent bool
-	requeue   bool // after delay
-	// interrupted: the handler ended because its context did, see handleWatched.
-	interrupted bool
-	exceeded    bool // there is a timeout, and the error wraps context.DeadlineExceeded
-	timedOut    bool // a [TimeoutOf] has ended the attempt
+	err         error // nil: success
+	permanent   bool
+	requeue     bool // after delay
+	interrupted bool // the handler ended because its context did: see [Interrupted]
+	timedOut    bool // a [TimeoutOf] or Options.Timeout has ended the attempt
 	delay       time.Duration
 	panicked    *PanicError // that the error is, or wraps
 }
 
 // outcomeOf reads a handler's error. It calls methods of that error, and nothing
 // calls them again.
-func (p *Pool[T]) outcomeOf(err error) (result outcome) {
+func (w *worker[T]) outcomeOf(err error) (result outcome) {
 	defer func() { // here, because other items of a batch may have succeeded
 		if r := recover(); r != nil {
 			result = outcomeOfPanic(r)
@@ -41,7 +39,8 @@ func (p *Pool[T]) outcomeOf(err error) (result outcome) {
 	}
 	result.panicked, _ = errors.AsType[*PanicError](err)
 	_, result.timedOut = errors.AsType[*timedOut](err)
-	result.exceeded = p.options.Timeout > 0 && errors.Is(err, context.DeadlineExceeded)
+	result.timedOut = result.timedOut || w.late && errors.Is(err, context.DeadlineExceeded)
+	result.interrupted = !w.late && !result.timedOut && !result.permanent && result.panicked == nil && isEndOf(w.context, err)
 	return result
 }
 
@@ -153,7 +152,7 @@ func (p *Pool[T]) decide(a *attempt[T]) {
 // such as the limiter, the item runs again: a panic must not lose it.
 func (p *Pool[T]) describe(a *attempt[T]) {
 	a.described = true
-	a.failure = Failure[T]{Queue: p.name, Item: a.claim.Item, Err: a.err, Duration: a.took, Requeued: a.requeue}
+	a.failure = Failure[T]{Queue: p.name, Item: a.claim.Item, Err: a.err, Duration: a.took, Requeued: a.requeue || a.interrupted}
 	counted := false
 	defer func() {
 		if !counted {

@@ -248,8 +248,9 @@ func (m *poolModel) ShutDown() {
 
 // An answer is what a handler does: s succeeds, f fails, g fails for good, p
 // panics, x calls Goexit, a and z ask for the item again after a second or at
-// once, c returns the error of its context, and w, in batches, returns the wrong
-// number of errors. In batches, p, x and w count for all items.
+// once, c returns the error of its context, k a permanent one that wraps it, and
+// w, in batches, returns the wrong number of errors. In batches, p, x and w count
+// for all items.
 type answer = rune
 
 // Finish ends the attempt of an item.
@@ -257,16 +258,26 @@ func (m *poolModel) Finish(item int, what answer) {
 	it := m.items[item]
 	result, kind := stats.Failed, string(what)
 	switch {
-	case what == 'c' && it.cause == "":
+	case (what == 'c' || what == 'k') && it.cause == "":
 		what = 's'
-	case what == 'c' && (it.cause == "added" || it.cause == "canceled"):
+	case (what == 'c' || what == 'k') && (it.cause == "added" || it.cause == "canceled"):
 		m.results[stats.Requeued]++
 		m.giveUp(it, it.canceled) // it runs again if it was added after the Cancel
 		return
 	case what == 'c' && it.cause == "timeout":
 		result, kind = stats.TimedOut, "timeout"
-	case what == 'c':
+	case what == 'k' && it.cause == "timeout":
+		kind = "timeout"
+	case what == 'k':
 		kind = "canceled"
+	case what == 'c': // the shutdown has interrupted it
+		m.results[stats.Requeued]++
+		left := m.isClosed() && !m.retries
+		if left {
+			m.note(m.nameOfLeftover(), item, it.failures+1, "shutdown", "down:canceled", true)
+		}
+		m.giveUp(it, left)
+		return
 	case what == 'p', what == 'x':
 		result = stats.Panicked
 	}
@@ -278,7 +289,7 @@ func (m *poolModel) Finish(item int, what answer) {
 		m.results[stats.Requeued]++
 		m.returns(item, map[answer]time.Duration{'a': time.Second}[what], "again", true)
 	default:
-		m.fail(item, result, kind, what == 'g')
+		m.fail(item, result, kind, what == 'g' || what == 'k')
 	}
 }
 

@@ -247,6 +247,8 @@ func errorOf(ctx context.Context, what answer) error {
 		return worker.RequeueAfter(0)
 	case 'c':
 		return ctx.Err()
+	case 'k':
+		return worker.Permanent(ctx.Err())
 	}
 	return nil
 }
@@ -329,9 +331,9 @@ func (p *poolPlayer) finishOne(rt *rapid.T, answers string) {
 		return
 	}
 	run := runs[rapid.IntRange(0, len(runs)-1).Draw(rt, "run")]
-	letters := "sffgpxazc"
+	letters := "sffgpxazcck"
 	if p.m.batch > 0 {
-		letters = "ssffgazcpxw"
+		letters = "ssffgazcckpxw"
 	}
 	for len(answers) < len(run.items) {
 		answers += string(rapid.SampledFrom([]rune(letters)).Draw(rt, "answer"))

@@ -251,11 +251,15 @@ func TestC74DeadlineOfTheCaller(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				q := shardq.MustNew(shardq.Options[string]{Metrics: true})
+				interrupted := []bool{}
 				pool, err := worker.New(q, worker.Options[string]{
 					Workers: 1, Timeout: test.timeout, Use: test.use,
 					Handle: func(ctx context.Context, _ string) error {
 						<-ctx.Done()
-						return fmt.Errorf("ended: %w", context.Cause(ctx))
+						err := fmt.Errorf("ended: %w", context.Cause(ctx))
+						interrupted = append(interrupted, worker.Interrupted(ctx, err) != nil)
+						require.NoError(t, worker.Interrupted(ctx, worker.Permanent(err)))
+						return err
 					},
 				})
 				require.NoError(t, err)
@@ -265,7 +269,9 @@ func TestC74DeadlineOfTheCaller(t *testing.T) {
 				require.NoError(t, pool.Run(ctx))
 				counts, _ := attemptsOf(t, q)
 				require.Equal(t, test.timedOut, counts[stats.TimedOut] > 0, counts)
-				require.NotZero(t, counts[stats.TimedOut]+counts[stats.Failed])
+				require.Equal(t, !test.timedOut, counts[stats.Requeued] > 0, "interrupted")
+				require.Zero(t, counts[stats.Failed])
+				require.Equal(t, !test.timedOut, interrupted[0])
 			})
 		})
 	}
