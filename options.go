@@ -43,7 +43,9 @@ type Options[T comparable] struct {
 	// If zero, it grows with GOMAXPROCS: 16 to 256 shards.
 	Shards int
 
-	// RateLimiter computes the delays of AddRateLimited.
+	// RateLimiter computes the delays of AddRateLimited, and counts the failures
+	// of items. Queues whose items may be equal must not share one: a success in
+	// one would end the backoff in the other.
 	//
 	// If nil, it is a backoff for each item that starts at 5 ms and doubles
 	// with each requeue up to 1000 s.

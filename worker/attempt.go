@@ -31,18 +31,19 @@ func (a Attempt[T]) Group() string {
 	return ""
 }
 
-// Waited returns how long the item was ready before it was claimed, or 0.
-func (a Attempt[T]) Waited() time.Duration {
+// Waited returns how long the item was ready before it was claimed. It returns
+// false if that is unknown, as in a queue without Ages and Metrics.
+func (a Attempt[T]) Waited() (waited time.Duration, ok bool) {
 	if describer, is := a.Claim.owner.(Describer); is {
 		return describer.ClaimWaited(a.Claim.token)
 	}
-	return 0
+	return 0, false
 }
 
 // A Describer is an [Owner] that knows more of an item. [Attempt] asks it.
 type Describer interface {
-	ClaimGroup(token Token) string         // or ""
-	ClaimWaited(token Token) time.Duration // or 0
+	ClaimGroup(token Token) string // or ""
+	ClaimWaited(token Token) (waited time.Duration, known bool)
 }
 
 // AttemptOf returns the attempt that a handler's context belongs to. T must be

@@ -39,6 +39,7 @@ type Pool[T any] struct {
 	left    chan struct{}   // closed when the state is closing and all have left
 	lingers context.Context // with Options.Linger: ends when no worker may linger any more
 	hurry   context.CancelFunc
+	ending  context.Context // with Options.Linger: ends when a shutdown begins; or nil
 }
 
 type poolState int
@@ -62,12 +63,16 @@ func New[T any](source Source[T], options Options[T]) (*Pool[T], error) {
 	if waits, is := part[waitSource](source); is && options.showsAttempts() {
 		waits.KeepWaits()
 	}
-	return &Pool[T]{
+	p := &Pool[T]{
 		source: source, name: name, options: options, wanted: options.Workers, left: make(chan struct{}),
 		over:  &timeIsOver{context.DeadlineExceeded},
 		plain: options.Timeout == 0 && !options.showsAttempts() && !options.watches(),
 		timed: options.OnError != nil || options.OnDiscard != nil || options.OnLeftover != nil,
-	}, nil
+	}
+	if lingers, is := part[lingerSource](source); is && options.Linger > 0 {
+		p.ending = lingers.Ending()
+	}
+	return p, nil
 }
 
 // nameOfSource also returns an error for a nil pointer, and for a struct that
@@ -113,6 +118,9 @@ func (p *Pool[T]) Run(ctx context.Context) (err error) {
 			err = errors.Join(p.broken, err)
 		}
 	}()
+	if p.ending != nil {
+		defer context.AfterFunc(p.ending, p.hurry)()
+	}
 	select {
 	case <-p.left:
 		return nil
@@ -251,7 +259,8 @@ func (p *Pool[T]) fail(fault *PanicError, broken error) {
 	p.stop()
 }
 
-// Len returns the number of workers that have started and not left.
+// Len returns the number of workers that have started and not left. Those that
+// a Resize has asked to leave count until they have: see [Pool.ResizeBy].
 func (p *Pool[T]) Len() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -266,17 +275,31 @@ func (p *Pool[T]) Resize(n int) {
 	if n < 0 {
 		panic(fmt.Sprintf("worker: Pool.Resize was called with %d: want 0 or more", n))
 	}
-	for _, leaving := range p.resize(n) {
-		leaving.leave() // ends a context, which must not happen under a lock
-	}
+	p.resize(func(int) int { return n })
 }
 
-func (p *Pool[T]) resize(n int) (leaving []*worker[T]) {
+// ResizeBy is [Pool.Resize] relative to the number of workers that were asked
+// for last, but not below 0. It returns the new number, and is safe where other
+// goroutines resize: ResizeBy(0) only reads.
+func (p *Pool[T]) ResizeBy(delta int) (wanted int) {
+	return p.resize(func(wanted int) int { return max(0, wanted+delta) })
+}
+
+func (p *Pool[T]) resize(to func(wanted int) int) (wanted int) {
+	wanted, leaving := p.want(to)
+	for _, one := range leaving {
+		one.leave() // ends a context, which must not happen under a lock
+	}
+	return wanted
+}
+
+func (p *Pool[T]) want(to func(wanted int) int) (n int, leaving []*worker[T]) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	n = to(p.wanted)
 	p.wanted = n
 	if p.state != running {
-		return nil
+		return n, nil
 	}
 	p.startLocked()
 	if len(p.staying) > n {
@@ -284,7 +307,7 @@ func (p *Pool[T]) resize(n int) (leaving []*worker[T]) {
 		clear(p.staying[n:])
 		p.staying = p.staying[:n]
 	}
-	return leaving
+	return n, leaving
 }
 
 func (p *Pool[T]) startLocked() {

@@ -273,7 +273,7 @@ func (p *poolPlayer) step(rt *rapid.T) {
 	case "pass":
 		p.pass(time.Duration(rapid.IntRange(1, 10).Draw(rt, "seconds")) * time.Second)
 	case "resize":
-		p.resize(rapid.IntRange(1, 4).Draw(rt, "to"))
+		p.resize(rapid.IntRange(1, 4).Draw(rt, "to"), rapid.Bool().Draw(rt, "by"))
 	case "pause":
 		p.pause(!m.paused && m.ends == isOpen)
 	case "end":
@@ -304,13 +304,18 @@ func (p *poolPlayer) end(rt *rapid.T) {
 	p.cancel()
 }
 
-func (p *poolPlayer) resize(n int) {
+func (p *poolPlayer) resize(n int, by bool) {
 	if p.m.linger > 0 {
 		return
 	}
-	p.lost += max(p.m.wanted-n, 0)
+	delta := n - p.m.wanted
+	p.lost += max(-delta, 0)
 	p.m.wanted = n
-	p.pool.Resize(n)
+	if !by {
+		p.pool.Resize(n)
+	} else if got := p.pool.ResizeBy(delta); got != n {
+		p.wrong = fmt.Sprintf("ResizeBy(%d) returns %d, not %d", delta, got, n)
+	}
 }
 
 // pass lets time pass, at most until the next event.

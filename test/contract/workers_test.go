@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/coalesce"
 	"github.com/shardq/shardq/stats"
 	"github.com/shardq/shardq/worker"
 )
@@ -218,6 +219,52 @@ func TestC52ShutDownWithoutWorkers(t *testing.T) {
 	})
 }
 
+// Handlers that each want one worker less get that, though those that leave
+// still count in Len.
+func TestC52ResizeBySeveralHandlers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue[int](1)
+		var s *runningPool[int]
+		s = startPool(t, q, worker.Options[int]{Workers: 4, Handle: func(context.Context, int) error {
+			s.ResizeBy(-1)
+			time.Sleep(time.Second)
+			return nil
+		}})
+		q.AddBatch([]int{1, 2}, shardq.AddOptions{})
+		synctest.Wait()
+		require.Equal(t, 2, s.ResizeBy(0))
+		time.Sleep(time.Minute)
+		require.Equal(t, 2, s.Len())
+		require.Zero(t, s.ResizeBy(-5), "not below 0")
+		s.stopPool(t)
+	})
+}
+
+// A batch that lingers does not wait for more once any caller drains, whatever
+// the drain accepts.
+func TestC76LingerEndsWithTheDrainOfAnother(t *testing.T) {
+	for _, retries := range []shardq.RetryPolicy{shardq.AcceptRetries, shardq.RefuseRetries} {
+		synctest.Test(t, func(t *testing.T) {
+			q, c, began := newQueue[int](2), newJoiner(2), time.Now()
+			s := startPool(t, q, worker.Options[int]{BatchSize: 9, Linger: time.Hour,
+				HandleBatch: func(context.Context, []int) []error { return nil }})
+			values := startPoolOf(t, c, worker.Options[coalesce.Entry[string, string]]{BatchSize: 9, Linger: time.Hour,
+				HandleBatch: func(context.Context, []coalesce.Entry[string, string]) []error { return nil }})
+			q.Add(1)
+			require.NoError(t, c.Put("a", "1"))
+			synctest.Wait()
+			require.Equal(t, 2, q.Stats().Processing+c.Stats().Processing, "they linger")
+			_, err := q.Drain(t.Context(), shardq.DrainOptions{Retries: retries})
+			require.NoError(t, err)
+			_, err = c.Drain(t.Context(), shardq.DrainOptions{Retries: retries})
+			require.NoError(t, err)
+			require.Zero(t, time.Since(began))
+			s.requireEnds(t)
+			values.requireEnds(t)
+		})
+	}
+}
+
 // attemptsOf returns the number of attempts by result, and how long they took
 // together.
 func attemptsOf(t *testing.T, q interface{ Stats() shardq.Stats }) (counts [stats.Results]uint64, together [stats.Results]time.Duration) {
@@ -414,6 +461,26 @@ func TestC49FaultsOfThePool(t *testing.T) {
 		}
 	}
 	require.Panics(t, func() { q.DrainWith(shardq.DrainOptions{Delayed: 9}) })
+}
+
+// How long an item has waited is unknown without Ages, and not 0.
+func TestC71Waited(t *testing.T) {
+	for _, ages := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			q := shardq.MustNew(shardq.Options[int]{Ages: ages})
+			q.Add(1)
+			time.Sleep(time.Minute)
+			q.ShutDown()
+			s := startPool(t, q, worker.Options[int]{Attempts: true, Handle: func(ctx context.Context, _ int) error {
+				a, _ := worker.AttemptOf[int](ctx)
+				waited, ok := a.Waited()
+				require.Equal(t, ages, ok)
+				require.Equal(t, ages, waited > 59*time.Second)
+				return nil
+			}})
+			s.requireEnds(t)
+		})
+	}
 }
 
 // What a handler does not ask for costs nothing, and an attempt costs one
