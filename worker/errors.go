@@ -54,6 +54,7 @@ func (p *permanent) Unwrap() error { return p.error }
 type PanicError struct {
 	Value any    // of the panic
 	Stack []byte // as by debug.Stack
+	Run   error  // what Run would have returned, if it panics
 }
 
 // Error returns the value and the stack.
@@ -81,6 +82,28 @@ type tooLate struct{ reason, cause error }
 
 func (e *tooLate) Error() string   { return e.reason.Error() + ": " + e.cause.Error() }
 func (e *tooLate) Unwrap() []error { return []error{e.reason, e.cause} }
+
+// A LeftoverError is the error of a [Pool.Run] without [Options].OnLeftover. The
+// source does not have the items any more.
+type LeftoverError[T any] struct {
+	Queue string // the name of the source
+	left  []Failure[T]
+}
+
+// Left returns the items that a shutdown left over.
+func (e *LeftoverError[T]) Left() []Failure[T] { return e.left }
+
+// Error returns their number. It names no items, which may be private, and many.
+func (e *LeftoverError[T]) Error() string {
+	return fmt.Sprintf("worker: %sleft over by a shutdown: %d items", prefix(e.Queue), len(e.left))
+}
+
+func prefix(queue string) string {
+	if queue == "" {
+		return ""
+	}
+	return "queue " + queue + ": "
+}
 
 var errDropped = &tooLate{ErrShutDown, errors.New("dropped while it was delayed")}
 

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // A Pool is a number of workers that process the items of a [Source]. It is
@@ -29,6 +30,13 @@ type Pool[T any] struct {
 	present int          // workers that have not left
 	fault   *PanicError  // what Run panics with
 	broken  error        // the source's error, which Run returns
+	// leftover is what a shutdown left over, without OnLeftover.
+	leftover []Failure[T]
+	// With AbandonAfter, handling has the handlers that run. Overdue says that
+	// the time is up, and abandoned names those for which Run does not wait.
+	handling  map[*worker[T]]call[T]
+	overdue   bool
+	abandoned error
 
 	failing atomic.Bool // an attempt has failed since the last success
 
@@ -36,7 +44,7 @@ type Pool[T any] struct {
 	context context.Context // the handlers' context: its end is the end for all
 	hooks   context.Context // of the hooks: it has the values of context, and does not end
 	stop    context.CancelFunc
-	left    chan struct{}   // closed when the state is closing and all have left
+	left    chan struct{}   // closed when no worker is left for which Run waits
 	lingers context.Context // with Options.Linger: ends when no worker may linger any more
 	hurry   context.CancelFunc
 	ending  context.Context // with Options.Linger: ends when a shutdown begins; or nil
@@ -48,7 +56,7 @@ const (
 	notRun  poolState = iota // Run was not called
 	running                  // workers are started as they are wanted
 	closing                  // no more workers are started
-	ended                    // Run has returned
+	ended                    // Run has returned, or is about to
 )
 
 // New returns a pool for source, or an error that lists every fault of the
@@ -65,9 +73,10 @@ func New[T any](source Source[T], options Options[T]) (*Pool[T], error) {
 	}
 	p := &Pool[T]{
 		source: source, name: name, options: options, wanted: options.Workers, left: make(chan struct{}),
-		over:  &timeIsOver{context.DeadlineExceeded},
-		plain: options.Timeout == 0 && !options.showsAttempts() && !options.watches(),
-		timed: options.OnError != nil || options.OnDiscard != nil || options.OnLeftover != nil,
+		handling: map[*worker[T]]call[T]{},
+		over:     &timeIsOver{context.DeadlineExceeded},
+		plain:    options.Timeout == 0 && !options.showsAttempts() && !options.watches(),
+		timed:    options.OnError != nil || options.OnDiscard != nil || options.OnLeftover != nil,
 	}
 	if lingers, is := part[lingerSource](source); is && options.Linger > 0 {
 		p.ending = lingers.Ending()
@@ -99,7 +108,8 @@ func nameOfSource(source any) (name string, err error) {
 // which lists what is left.
 //
 // If something else shuts the source down, workers leave when nothing is ready,
-// and Run returns nil. After an error of the source, all leave, and Run returns
+// and Run returns nil. Without OnLeftover, the error has a [LeftoverError] with
+// the items that a shutdown left over. After an error of the source, all leave, and Run returns
 // it. A panic of a hook, or of what the source calls, is no failure of the item:
 // all workers leave, and Run panics with a [*PanicError].
 func (p *Pool[T]) Run(ctx context.Context) (err error) {
@@ -111,11 +121,8 @@ func (p *Pool[T]) Run(ctx context.Context) (err error) {
 		if older, is := err.(interface{ Refresh() error }); is { // workers went on after a drain that timed out
 			p.inGoroutine(func() { err = older.Refresh() })
 		}
-		if p.fault != nil { // no worker is left that could set it
-			panic(p.fault)
-		}
-		if p.broken != nil {
-			err = errors.Join(p.broken, err)
+		if fault := p.conclude(&err); fault != nil {
+			panic(fault)
 		}
 	}()
 	if p.ending != nil {
@@ -135,6 +142,24 @@ func (p *Pool[T]) Run(ctx context.Context) (err error) {
 		return p.drain()
 	}
 	return nil
+}
+
+// conclude adds to the error of the drain what else Run returns, or panics with.
+func (p *Pool[T]) conclude(err *error) (fault *PanicError) {
+	p.mu.Lock() // abandoned workers go on
+	defer p.mu.Unlock()
+	all := []error{p.broken, *err, p.abandoned}
+	if len(p.leftover) > 0 {
+		all = append(all, &LeftoverError[T]{p.name, p.leftover})
+	}
+	all = slices.DeleteFunc(all, func(err error) bool { return err == nil })
+	if *err = errors.Join(all...); len(all) == 1 {
+		*err = all[0]
+	}
+	if p.fault != nil {
+		p.fault.Run = *err
+	}
+	return p.fault
 }
 
 func (p *Pool[T]) begin(ctx context.Context) error {
@@ -220,10 +245,10 @@ func (p *Pool[T]) end() {
 		p.reportLeftLocked()
 	}
 	p.mu.Unlock()
+	if p.options.AbandonAfter > 0 {
+		defer time.AfterFunc(p.options.AbandonAfter, p.abandon).Stop()
+	}
 	<-p.left
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.state = ended
 }
 
 // hasLeft is the last call of each worker. ShutDown: the source has nothing more.
@@ -238,12 +263,20 @@ func (p *Pool[T]) hasLeft(one *worker[T], shutDown bool) {
 	p.reportLeftLocked()
 }
 
-// reportLeftLocked must be called whenever all workers may have left. Once it has
-// closed left, no worker can start.
+// reportLeftLocked must be called whenever all workers may have left, or be in
+// handlers that Run abandons. Once it has closed left, no worker can start.
 func (p *Pool[T]) reportLeftLocked() {
-	if p.state == closing && p.present == 0 {
-		close(p.left)
+	busy := 0
+	if p.overdue {
+		busy = len(p.handling)
 	}
+	if p.state != closing || p.present > busy {
+		return
+	}
+	if p.state = ended; busy > 0 {
+		p.abandonLocked()
+	}
+	close(p.left)
 }
 
 // fail makes all workers leave. The first fault and the first error count.

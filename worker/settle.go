@@ -200,12 +200,21 @@ func (p *Pool[T]) tooLate(a *attempt[T], reason error) {
 func (p *Pool[T]) callOnDiscard(f Failure[T]) {
 	f.Final = true
 	hook := p.options.OnDiscard
-	if f.Reason == ReasonShutDown && p.options.OnLeftover != nil {
+	if f.Reason == ReasonShutDown {
 		hook = p.options.OnLeftover
+		if hook == nil {
+			hook = p.keepLeftover
+		}
 	}
 	if hook != nil {
 		hook(p.hooks, f)
 	}
+}
+
+func (p *Pool[T]) keepLeftover(_ context.Context, f Failure[T]) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.leftover = append(p.leftover, f)
 }
 
 func (p *Pool[T]) reportDropped(items []T) {

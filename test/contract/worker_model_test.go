@@ -34,6 +34,7 @@ type poolModel struct {
 	paused   bool
 	wanted   int      // the number of workers asked for
 	events   []string // what the hooks must have received since the last step
+	kept     []string // what the error of Run must have, without OnLeftover
 	results  [stats.Results]uint64
 }
 
@@ -189,7 +190,7 @@ func (m *poolModel) Stop() {
 	}
 	m.stopped, m.early = true, m.drains && !m.isOver()
 	for _, item := range m.dropped {
-		m.note(m.nameOfLeftover(), item, m.items[item].failures, "shutdown", "down:dropped", false)
+		m.note("leftover", item, m.items[item].failures, "shutdown", "down:dropped", false)
 		m.items[item].failures = 0
 	}
 	m.dropped = nil
@@ -274,7 +275,7 @@ func (m *poolModel) Finish(item int, what answer) {
 		m.results[stats.Requeued]++
 		left := m.isClosed() && !m.retries
 		if left {
-			m.note(m.nameOfLeftover(), item, it.failures+1, "shutdown", "down:canceled", true)
+			m.note("leftover", item, it.failures+1, "shutdown", "down:canceled", true)
 		}
 		m.giveUp(it, left)
 		return
@@ -329,7 +330,7 @@ func (m *poolModel) fail(item int, result stats.Result, kind string, permanent b
 func (m *poolModel) returns(item int, delay time.Duration, kind string, requeue bool) {
 	it := m.items[item]
 	if m.isClosed() && !m.retries {
-		m.note(m.nameOfLeftover(), item, it.failures+1, "shutdown", "down:"+kind, requeue)
+		m.note("leftover", item, it.failures+1, "shutdown", "down:"+kind, requeue)
 		m.giveUp(it, true)
 		return
 	}
@@ -342,20 +343,18 @@ func (m *poolModel) returns(item int, delay time.Duration, kind string, requeue 
 	it.taken, it.began = false, time.Time{}
 }
 
-func (m *poolModel) nameOfLeftover() string {
-	if m.leftover {
-		return "leftover"
-	}
-	return "discard"
-}
-
-// note notes a call of a hook, which may panic.
+// note notes a call of a hook, which may panic, or what Run returns in its place.
 func (m *poolModel) note(hook string, item, attempt int, reason, kind string, requeued bool) {
 	took := time.Duration(0)
 	if it := m.items[item]; kind != "down:dropped" {
 		took = m.now.Sub(it.began)
 	}
-	m.events = append(m.events, hookCall(hook, item, attempt, reason, kind, requeued, took))
+	call := hookCall(hook, item, attempt, reason, kind, requeued, took)
+	if hook == "leftover" && !m.leftover {
+		m.kept = append(m.kept, call)
+		return
+	}
+	m.events = append(m.events, call)
 	if m.left--; m.left == 0 {
 		m.faulted, m.stopping = true, true
 	}

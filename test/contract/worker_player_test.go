@@ -148,7 +148,7 @@ func (p *poolPlayer) hook(name string) func(context.Context, worker.Failure[int]
 	return func(ctx context.Context, f worker.Failure[int]) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		p.events = append(p.events, hookCall(name, f.Item, f.Attempt, f.Reason.String(), kindOf(f.Err), f.Requeued, f.Duration))
+		p.events = append(p.events, callOf(name, f))
 		if ctx.Err() != nil || f.Final != (f.Reason != worker.ReasonNone) {
 			p.wrong = fmt.Sprintf("the hook %s has a context with %v, and %+v", name, ctx.Err(), f)
 		}
@@ -158,6 +158,10 @@ func (p *poolPlayer) hook(name string) func(context.Context, worker.Failure[int]
 			runtime.Goexit()
 		}
 	}
+}
+
+func callOf(hook string, f worker.Failure[int]) string {
+	return hookCall(hook, f.Item, f.Attempt, f.Reason.String(), kindOf(f.Err), f.Requeued, f.Duration)
 }
 
 // middleware returns two functions of which the first is the outermost. They
@@ -515,7 +519,19 @@ func (p *poolPlayer) finish(rt *rapid.T) {
 	}
 	p.cancel()
 	p.q.ShutDown()
+	if p.panics != nil {
+		p.err = p.panics.Run
+	}
 	_, early := errors.AsType[*shardq.DrainError[int]](p.err)
+	left, _ := errors.AsType[*worker.LeftoverError[int]](p.err)
+	var kept []string
+	if left != nil {
+		for _, f := range left.Left() {
+			kept = append(kept, callOf("leftover", f))
+		}
+	}
+	slices.Sort(kept)
+	slices.Sort(p.m.kept)
 	switch {
 	case !p.isEnded():
 		rt.Fatal("Run does not return")
@@ -523,7 +539,9 @@ func (p *poolPlayer) finish(rt *rapid.T) {
 		rt.Fatalf("Run panics with %v", p.panics)
 	case p.panics != nil && !errors.Is(p.panics, errOnPurpose):
 		rt.Fatal(p.panics)
-	case early != (p.m.early && !p.m.faulted), p.err != nil && !early:
+	case !slices.Equal(kept, p.m.kept):
+		rt.Fatalf("Run returns\n%s\nnot\n%s", strings.Join(kept, "\n"), strings.Join(p.m.kept, "\n"))
+	case early != p.m.early && !p.m.faulted, p.err != nil && !early && left == nil:
 		rt.Fatalf("Run returns %v", p.err)
 	}
 	if again := p.pool.Run(context.Background()); again == nil {

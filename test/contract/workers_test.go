@@ -32,8 +32,8 @@ type runningPool[T comparable] struct {
 	ended func() bool
 	err   error // of Run, once it has ended
 
-	mu                sync.Mutex
-	failed, discarded []worker.Failure[T]
+	mu                          sync.Mutex
+	failed, discarded, leftover []worker.Failure[T]
 }
 
 func (s *runningPool[T]) note(where *[]worker.Failure[T], f worker.Failure[T]) {
@@ -184,7 +184,7 @@ func TestC51HookThatPanicsForEachDroppedItem(t *testing.T) {
 			}
 			w, err := worker.New(q, worker.Options[int]{
 				Workers: 1, Drain: q.DrainWith(shardq.DrainOptions{}), Handle: succeed[int],
-				OnDiscard: func(context.Context, worker.Failure[int]) { reported++; end() },
+				OnLeftover: func(context.Context, worker.Failure[int]) { reported++; end() },
 			})
 			require.NoError(t, err)
 			ctx, cancel := context.WithCancel(t.Context())
@@ -423,6 +423,9 @@ func startPoolOf[T comparable](t *testing.T, source worker.Source[T], o worker.O
 	if o.OnDiscard == nil {
 		o.OnDiscard = func(_ context.Context, f worker.Failure[T]) { s.note(&s.discarded, f) }
 	}
+	if o.OnLeftover == nil {
+		o.OnLeftover = func(_ context.Context, f worker.Failure[T]) { s.note(&s.leftover, f) }
+	}
 	w, err := worker.New(source, o)
 	require.NoError(t, err)
 	s.Pool = w
@@ -445,8 +448,8 @@ func TestC49FaultsOfThePool(t *testing.T) {
 	}{
 		{nil, worker.Options[string]{BatchSize: 3, Timeout: -1, MaxAttempts: -1, DrainTimeout: time.Second, Linger: time.Second},
 			"without a source|Workers is 0|both nil|BatchSize is 3|Timeout is -1ns|MaxAttempts is -1|DrainTimeout is 1s: want 0 without Drain|Linger is 1s"},
-		{q, worker.Options[string]{Workers: 1, Handle: one, HandleBatch: all, DrainTimeout: -1, Linger: -1},
-			"both set|BatchSize is 0|DrainTimeout is -1ns|Linger is -1ns"},
+		{q, worker.Options[string]{Workers: 1, Handle: one, HandleBatch: all, DrainTimeout: -1, AbandonAfter: -1, Linger: -1},
+			"both set|BatchSize is 0|DrainTimeout is -1ns|AbandonAfter is -1ns|Linger is -1ns"},
 		{q, worker.Options[string]{Workers: 1, HandleBatch: all, BatchSize: 1<<20 + 1, Use: []worker.Middleware[string]{none},
 			Attempts: true, CancelIfAddedAgain: true, CancelIfCanceled: true},
 			"BatchSize is 1048577|Use has 1|Attempts is|CancelIfAddedAgain is|CancelIfCanceled is"},
