@@ -1,66 +1,34 @@
 package worker
 
 import (
-	"cmp"
-	"fmt"
 	"slices"
 	"time"
 )
 
-// An AbandonedError is the error of a [Pool.Run] that did not wait for handlers
-// that ignore the end of their contexts: see [Options].AbandonAfter.
-type AbandonedError[T any] struct {
-	Queue   string       // the name of the source
-	Running []Running[T] // the longest first
-}
-
-// A Running is an item whose handler still runs.
-type Running[T any] struct {
-	Item T
-	For  time.Duration // in real time
-}
-
-// Error returns their number. It names no items, which may be private.
-func (e *AbandonedError[T]) Error() string {
-	return fmt.Sprintf("worker: %sabandoned: %d items whose handlers run for up to %v",
-		prefix(e.Queue), len(e.Running), e.Running[0].For.Round(time.Millisecond))
-}
-
-// A call is one of a handler, which has the items of the claims. Its worker does
-// not change them meanwhile.
-type call[T any] struct {
-	claims []Claim[T]
-	began  time.Time
-}
-
-// noting returns a show that notes which handlers run as well.
+// noting returns a show that also notes when a handler begins and has ended.
 func (w *worker[T]) noting(show func(items []T)) func(items []T) {
 	return func(items []T) {
-		claims := w.claim[:]
-		if w.options.HandleBatch != nil {
-			claims = w.batch.claims
-		}
-		defer w.note(claims[:len(items)]) // also if show panics
+		defer w.note(len(items) > 0) // also if show panics
 		if show != nil {
 			show(items)
 		}
 	}
 }
 
-// note notes that the handler begins, or without claims that it has ended. If
-// Run has abandoned it, its claims are released, whatever it has returned.
-func (w *worker[T]) note(claims []Claim[T]) {
+// note releases the claims of a handler that Run has abandoned. Without them,
+// what it has returned changes nothing.
+func (w *worker[T]) note(begins bool) {
 	w.mu.Lock()
-	defer w.mu.Unlock()
-	if len(claims) > 0 {
-		w.handling[w] = call[T]{claims, time.Now()}
-		w.reportLeftLocked()
-		return
-	}
 	_, mine := w.handling[w]
-	delete(w.handling, w)
-	w.gone = !mine
-	w.reports = w.reports || w.gone
+	if delete(w.handling, w); begins {
+		w.handling[w] = time.Now()
+		w.reportLeftLocked()
+	}
+	w.mu.Unlock()
+	if !begins && !mine {
+		w.releaseAll(w.claim[:])
+		w.releaseAll(w.batch.claims)
+	}
 }
 
 // abandon makes Run wait no longer for handlers. It still waits for workers
@@ -72,14 +40,16 @@ func (p *Pool[T]) abandon() {
 	p.reportLeftLocked()
 }
 
+// abandonLocked reads the claims of workers that change them only after a note.
 func (p *Pool[T]) abandonLocked() {
-	e := &AbandonedError[T]{Queue: p.name}
-	for _, one := range p.handling {
-		for i := range one.claims {
-			e.Running = append(e.Running, Running[T]{one.claims[i].Item, time.Since(one.began)})
+	for w, began := range p.handling {
+		for _, claim := range slices.Concat(w.claim[:], w.batch.claims) {
+			if claim.owner != nil {
+				p.leftover = append(p.leftover, Failure[T]{
+					Queue: p.name, Item: claim.Item, Err: errAbandoned, Reason: ReasonAbandoned, Duration: time.Since(began),
+				})
+			}
 		}
 	}
-	slices.SortFunc(e.Running, func(a, b Running[T]) int { return cmp.Compare(b.For, a.For) })
-	p.abandoned = e
 	clear(p.handling)
 }

@@ -46,6 +46,20 @@ type Describer interface {
 	ClaimWaited(token Token) (waited time.Duration, known bool)
 }
 
+// FirstFailure is that of a [Failure], or zero if the item has not failed.
+func (a Attempt[T]) FirstFailure() (first time.Time) {
+	if timer, is := a.Claim.owner.(FailureTimer[T]); is && a.Number() > 1 {
+		first, _ = timer.FailingSince(a.Claim.Item)
+	}
+	return first
+}
+
+// A FailureTimer is an [Owner] that keeps [Return].FirstFailure of each item
+// until its failures are forgotten. It returns that, or zero, and the time.
+type FailureTimer[T any] interface {
+	FailingSince(item T) (first, now time.Time)
+}
+
 // AttemptOf returns the attempt that a handler's context belongs to. T must be
 // the type of the pool's items, and the pool have [Options].Attempts or Use.
 func AttemptOf[T any](ctx context.Context) (a Attempt[T], ok bool) {

@@ -63,10 +63,6 @@ func (w *worker[T]) processBatch(n int) {
 
 // settleBatch leaves the claims open of the items that do not run again.
 func (w *worker[T]) settleBatch(n int) {
-	if w.gone {
-		w.releaseAll(w.batch.claims[:n])
-		return
-	}
 	if w.batch.clean && !w.reports && !w.failing.Load() {
 		w.batch.open = n
 		return

@@ -74,7 +74,7 @@ func ExampleNew() {
 	// done: mail
 	// discarded: nonsense: cannot be read
 	// done: last
-	// worker: left over by a shutdown: 1 items
+	// worker: queue "": 1 items are left over
 	// for the next start: poll
 }
 

@@ -60,7 +60,10 @@ type Options[T any] struct {
 	CancelIfAddedAgain, CancelIfCanceled bool
 
 	// MaxAttempts, if set, limits the attempts of an item, as the source counts.
+	// MaxElapsed, if set, makes that attempt the last that fails so long after
+	// the first did, by the clock of the queue. Both need a limiter that counts.
 	MaxAttempts int
+	MaxElapsed  time.Duration
 
 	// Workers call OnError for each failed attempt, including the one after
 	// which the item is discarded. It must not keep the value of a coalescer,
@@ -88,10 +91,9 @@ type Options[T any] struct {
 	DrainTimeout time.Duration
 
 	// AbandonAfter, if set, is how much real time Run gives handlers after their
-	// contexts have ended. It then returns an [AbandonedError] with their items,
-	// beside its other errors. Each item stays in processing until its handler
-	// returns, and is ready again then, whatever that returned. Hooks are waited
-	// for.
+	// contexts have ended. It then returns a [LeftoverError] that names the items
+	// of those that still run. Each item stays in processing until its handler
+	// returns, and is ready again then, whatever that returned.
 	AbandonAfter time.Duration
 
 	// Labels sets two pprof labels in the workers' goroutines and the handlers'
@@ -121,6 +123,7 @@ func (o Options[T]) validate() error {
 	fault(o.HandleBatch != nil && o.CancelIfCanceled, "CancelIfCanceled is true: want false with HandleBatch")
 	fault(o.Timeout < 0, "Timeout is %v: want 0 (none) or more", o.Timeout)
 	fault(o.MaxAttempts < 0, "MaxAttempts is %d: want 0 (no limit) or more", o.MaxAttempts)
+	fault(o.MaxElapsed < 0, "MaxElapsed is %v: want 0 (no limit) or more", o.MaxElapsed)
 	fault(o.DrainTimeout < 0, "DrainTimeout is %v: want 0 (no timeout) or more", o.DrainTimeout)
 	fault(o.AbandonAfter < 0, "AbandonAfter is %v: want 0 (never) or more", o.AbandonAfter)
 	fault(o.Drain == nil && o.DrainTimeout > 0, "DrainTimeout is %v: want 0 without Drain", o.DrainTimeout)

@@ -30,13 +30,11 @@ type Pool[T any] struct {
 	present int          // workers that have not left
 	fault   *PanicError  // what Run panics with
 	broken  error        // the source's error, which Run returns
-	// leftover is what a shutdown left over, without OnLeftover.
-	leftover []Failure[T]
-	// With AbandonAfter, handling has the handlers that run. Overdue says that
-	// the time is up, and abandoned names those for which Run does not wait.
-	handling  map[*worker[T]]call[T]
-	overdue   bool
-	abandoned error
+	// With AbandonAfter, handling says since when which handlers run, and overdue
+	// that Run waits for them no longer.
+	handling map[*worker[T]]time.Time
+	overdue  bool
+	leftover []Failure[T] // for the error of Run
 
 	failing atomic.Bool // an attempt has failed since the last success
 
@@ -47,7 +45,6 @@ type Pool[T any] struct {
 	left    chan struct{}   // closed when no worker is left for which Run waits
 	lingers context.Context // with Options.Linger: ends when no worker may linger any more
 	hurry   context.CancelFunc
-	ending  context.Context // with Options.Linger: ends when a shutdown begins; or nil
 }
 
 type poolState int
@@ -71,17 +68,13 @@ func New[T any](source Source[T], options Options[T]) (*Pool[T], error) {
 	if waits, is := part[waitSource](source); is && options.showsAttempts() {
 		waits.KeepWaits()
 	}
-	p := &Pool[T]{
+	return &Pool[T]{
 		source: source, name: name, options: options, wanted: options.Workers, left: make(chan struct{}),
-		handling: map[*worker[T]]call[T]{},
+		handling: map[*worker[T]]time.Time{},
 		over:     &timeIsOver{context.DeadlineExceeded},
 		plain:    options.Timeout == 0 && !options.showsAttempts() && !options.watches(),
 		timed:    options.OnError != nil || options.OnDiscard != nil || options.OnLeftover != nil,
-	}
-	if lingers, is := part[lingerSource](source); is && options.Linger > 0 {
-		p.ending = lingers.Ending()
-	}
-	return p, nil
+	}, nil
 }
 
 // nameOfSource also returns an error for a nil pointer, and for a struct that
@@ -108,8 +101,8 @@ func nameOfSource(source any) (name string, err error) {
 // which lists what is left.
 //
 // If something else shuts the source down, workers leave when nothing is ready,
-// and Run returns nil. Without OnLeftover, the error has a [LeftoverError] with
-// the items that a shutdown left over. After an error of the source, all leave, and Run returns
+// and Run returns nil. What is left over without OnLeftover is in the error, as a
+// [LeftoverError]. After an error of the source, all leave, and Run returns
 // it. A panic of a hook, or of what the source calls, is no failure of the item:
 // all workers leave, and Run panics with a [*PanicError].
 func (p *Pool[T]) Run(ctx context.Context) (err error) {
@@ -125,8 +118,8 @@ func (p *Pool[T]) Run(ctx context.Context) (err error) {
 			panic(fault)
 		}
 	}()
-	if p.ending != nil {
-		defer context.AfterFunc(p.ending, p.hurry)()
+	if source, is := part[lingerSource](p.source); is && p.hurry != nil {
+		defer context.AfterFunc(source.Ending(), p.hurry)()
 	}
 	select {
 	case <-p.left:
@@ -148,13 +141,11 @@ func (p *Pool[T]) Run(ctx context.Context) (err error) {
 func (p *Pool[T]) conclude(err *error) (fault *PanicError) {
 	p.mu.Lock() // abandoned workers go on
 	defer p.mu.Unlock()
-	all := []error{p.broken, *err, p.abandoned}
-	if len(p.leftover) > 0 {
-		all = append(all, &LeftoverError[T]{p.name, p.leftover})
+	if p.broken != nil {
+		*err = errors.Join(p.broken, *err)
 	}
-	all = slices.DeleteFunc(all, func(err error) bool { return err == nil })
-	if *err = errors.Join(all...); len(all) == 1 {
-		*err = all[0]
+	if len(p.leftover) > 0 {
+		*err = errors.Join(*err, &LeftoverError[T]{p.name, p.leftover})
 	}
 	if p.fault != nil {
 		p.fault.Run = *err

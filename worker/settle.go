@@ -60,6 +60,7 @@ type attempt[T any] struct {
 	// so that a failed attempt allocates once for all functions below.
 	failure   Failure[T]
 	described bool
+	elapsed   time.Duration // since the first failure, if dated
 	took      time.Duration // if the pool or the owner of the claim needs durations
 	worker    int           // its number
 	refused   bool          // the item cannot run again, and was discarded
@@ -86,6 +87,9 @@ func (p *Pool[T]) endedWith(err error) {
 // settle ends the claim of an item that did not succeed if that runs again.
 func (p *Pool[T]) settle(a *attempt[T]) {
 	switch {
+	case a.claim.owner == nil: // Run has abandoned the handler
+		a.settled = true
+		return
 	case a.interrupted:
 		defer p.interrupted(a)
 	case a.requeue:
@@ -123,6 +127,8 @@ func (p *Pool[T]) reasonToDiscard(a *attempt[T]) Reason {
 		return ReasonPermanent
 	case p.options.MaxAttempts > 0 && a.failure.Attempt >= p.options.MaxAttempts && !a.lost:
 		return ReasonExhausted
+	case p.options.MaxElapsed > 0 && a.elapsed >= p.options.MaxElapsed && !a.lost:
+		return ReasonExhausted
 	}
 	return ReasonNone
 }
@@ -139,7 +145,7 @@ func (p *Pool[T]) succeeded(claim *Claim[T]) {
 
 func (p *Pool[T]) decide(a *attempt[T]) {
 	if !a.failure.Final {
-		p.runAgain(a, Return{Reason: ReturnRetry})
+		p.runAgain(a, Return{Reason: ReturnRetry, FirstFailure: a.failure.FirstFailure})
 		return
 	}
 	defer p.callOnDiscard(a.failure) // also if the logger panics
@@ -162,6 +168,14 @@ func (p *Pool[T]) describe(a *attempt[T]) {
 	}()
 	a.failure.Queue = nameOf(a.claim.Owner(), p.name)
 	a.failure.Attempt = a.claim.Failures() + 1
+	asked := p.timed || p.options.MaxElapsed > 0 || p.options.showsAttempts()
+	if timer, is := a.claim.Owner().(FailureTimer[T]); is && asked {
+		first, now := timer.FailingSince(a.claim.Item)
+		if a.failure.FirstFailure = first; a.failure.Attempt == 1 || first.IsZero() {
+			a.failure.FirstFailure = now
+		}
+		a.elapsed = now.Sub(a.failure.FirstFailure)
+	}
 	// Where nothing discards the item, Return finds out.
 	a.lost = p.reasonToDiscard(a) != ReasonNone && !a.claim.Valid()
 	counted = true

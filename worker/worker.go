@@ -23,7 +23,6 @@ type worker[T any] struct {
 	shown     [1]T
 	watch     stopwatch
 	reports   bool // an owner of the claims wants reports of attempts
-	gone      bool // Run has returned during the attempt: see note
 	late      bool // Options.Timeout has ended the attempt that has just failed
 	known     knownOwner[T]
 	// due is the error that Run returns: the source returned it together with
@@ -163,10 +162,6 @@ func (w *worker[T]) process(claim *Claim[T]) {
 }
 
 func (w *worker[T]) succeed(claim *Claim[T]) {
-	if w.gone {
-		w.releaseAll(w.claim[:])
-		return
-	}
 	defer func() { w.ended(claim.Done()) }() // also if a reporter panics
 	w.reportSuccess(claim)
 }
@@ -201,10 +196,6 @@ func (w *worker[T]) try(item T) (result outcome) {
 
 // finish settles an item that did not succeed, even if user code panics.
 func (w *worker[T]) finish(claim Claim[T], result outcome) {
-	if w.gone {
-		w.releaseAll(w.claim[:])
-		return
-	}
 	a := w.attempt(claim, result)
 	defer func() {
 		if !a.settled {

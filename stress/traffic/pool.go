@@ -12,9 +12,8 @@ import (
 // startPool starts a pool in place of consumers. In a round that is drained, the
 // pool drains the queue.
 func (r *round) startPool() {
-	o := worker.Options[int]{
-		Workers: r.plan.consumers, OnDiscard: r.onDiscard, OnLeftover: r.onDiscard, MaxAttempts: r.plan.attempts(),
-	}
+	o := worker.Options[int]{Workers: r.plan.consumers, OnDiscard: r.onDiscard, MaxAttempts: r.plan.attempts()}
+	o.OnLeftover = o.OnDiscard
 	if r.plan.Seed%3 == 0 {
 		o.HandleBatch, o.BatchSize = r.handleBatch, mostBatch
 	} else {

@@ -89,9 +89,8 @@ func (r *round) putBack(dice *rand.Rand, p pair) bool {
 // runPools runs pools until the round ends, and then takes what is left. If
 // Merge panics in a worker, Run panics, and there is a new pool.
 func (r *round) runPools() {
-	o := worker.Options[pair]{
-		Workers: r.workers, MaxAttempts: r.maxAttempts, OnDiscard: r.target.onDiscard, OnLeftover: r.target.onDiscard,
-	}
+	o := worker.Options[pair]{Workers: r.workers, MaxAttempts: r.maxAttempts, OnDiscard: r.target.onDiscard}
+	o.OnLeftover = o.OnDiscard
 	if r.batch > 2 {
 		o.HandleBatch, o.BatchSize = r.handleBatch, r.batch
 	} else {

@@ -60,10 +60,14 @@ func TestC49AbandonedHandlers(t *testing.T) {
 						took += 2 * time.Second
 					}
 					require.Equal(t, took, time.Since(start))
-					abandoned, is := errors.AsType[*worker.AbandonedError[string]](s.err)
+					over, is := errors.AsType[*worker.LeftoverError[string]](s.err)
 					require.True(t, is)
-					require.Equal(t, []worker.Running[string]{{Item: "hangs", For: took}}, abandoned.Running)
-					require.ErrorContains(t, s.err, "worker: queue mail: abandoned: 1 items")
+					require.Len(t, over.Left(), 1)
+					f := over.Left()[0]
+					require.Equal(t, worker.Failure[string]{
+						Queue: "mail", Item: "hangs", Err: f.Err, Reason: worker.ReasonAbandoned, Duration: took,
+					}, f)
+					require.ErrorContains(t, s.err, `worker: queue "mail": 1 items are left over`)
 					left, is := errors.AsType[*shardq.DrainError[string]](s.err)
 					require.Equal(t, drains, is)
 					if is {
@@ -140,7 +144,7 @@ func TestC51HooksAreNotAbandoned(t *testing.T) {
 		requireStillFalse(t, s.ended, "a hook is called")
 		time.Sleep(time.Second)
 		requireBecomesTrue(t, s.ended)
-		require.ErrorContains(t, s.err, "abandoned: 1 items")
+		require.ErrorContains(t, s.err, "1 items are left over")
 		close(finish)
 		synctest.Wait()
 		require.Zero(t, s.Len())

@@ -40,6 +40,7 @@ type poolModel struct {
 
 type poolOptions struct {
 	most     int           // MaxAttempts
+	elapsed  time.Duration // MaxElapsed
 	limit    time.Duration // Timeout
 	again    bool          // CancelIfAddedAgain
 	canceled bool          // CancelIfCanceled
@@ -63,6 +64,7 @@ type poolItem struct {
 	ready    bool      // or dirty, if it is taken
 	due      time.Time // the end of a delay, or zero
 	failures int
+	first    time.Time // the first of them
 	taken    bool
 	claimed  time.Time // when it was taken
 	began    time.Time // when the handler was called, or zero
@@ -125,7 +127,7 @@ func (m *poolModel) Take(item int) (fault string) {
 	if !it.ready || it.taken || m.paused || m.stopped && !m.stopping {
 		return fmt.Sprintf("a worker has %d: %+v", item, *it)
 	}
-	*it = poolItem{due: it.due, failures: it.failures, taken: true, claimed: m.now}
+	*it = poolItem{due: it.due, failures: it.failures, first: it.first, taken: true, claimed: m.now}
 	return ""
 }
 
@@ -308,10 +310,13 @@ func (m *poolModel) giveUp(it *poolItem, done bool) {
 func (m *poolModel) fail(item int, result stats.Result, kind string, permanent bool) {
 	it := m.items[item]
 	reason := "none"
+	if it.failures == 0 {
+		it.first = m.now
+	}
 	switch {
 	case permanent:
 		reason = "permanent"
-	case m.most > 0 && it.failures+1 >= m.most:
+	case m.most > 0 && it.failures+1 >= m.most, m.elapsed > 0 && m.now.Sub(it.first) >= m.elapsed:
 		reason = "exhausted"
 	}
 	m.note("error", item, it.failures+1, reason, kind, false)
@@ -345,11 +350,14 @@ func (m *poolModel) returns(item int, delay time.Duration, kind string, requeue 
 
 // note notes a call of a hook, which may panic, or what Run returns in its place.
 func (m *poolModel) note(hook string, item, attempt int, reason, kind string, requeued bool) {
-	took := time.Duration(0)
+	took, first := time.Duration(0), time.Time{}
 	if it := m.items[item]; kind != "down:dropped" {
-		took = m.now.Sub(it.began)
+		took, first = m.now.Sub(it.began), it.first
+		if it.failures == 0 {
+			first = m.now
+		}
 	}
-	call := hookCall(hook, item, attempt, reason, kind, requeued, took)
+	call := hookCall(hook, item, attempt, reason, kind, requeued, took, first)
 	if hook == "leftover" && !m.leftover {
 		m.kept = append(m.kept, call)
 		return
@@ -361,8 +369,9 @@ func (m *poolModel) note(hook string, item, attempt int, reason, kind string, re
 }
 
 // hookCall writes a call of a hook.
-func hookCall(hook string, item, attempt int, reason, kind string, requeued bool, took time.Duration) string {
-	return fmt.Sprintf("%s of %d: attempt %d, %s, %s, requeued %v, %v", hook, item, attempt, reason, kind, requeued, took)
+func hookCall(hook string, item, attempt int, reason, kind string, requeued bool, took time.Duration, first time.Time) string {
+	return fmt.Sprintf("%s of %d: attempt %d, %s, %s, requeued %v, %v, first %d",
+		hook, item, attempt, reason, kind, requeued, took, first.UnixNano())
 }
 
 // count counts items.

@@ -80,12 +80,13 @@ func newPoolPlayer(rt *rapid.T) *poolPlayer {
 	}
 	m := &poolModel{now: time.Now(), items: map[int]*poolItem{}, wanted: rapid.IntRange(1, 4).Draw(rt, "workers")}
 	m.most = rapid.IntRange(0, 3).Draw(rt, "MaxAttempts")
+	m.elapsed = time.Duration(rapid.IntRange(0, 2).Draw(rt, "MaxElapsed")) * 7 * time.Second
 	m.leftover = rapid.Bool().Draw(rt, "OnLeftover")
 	if rapid.Bool().Draw(rt, "times out") {
 		m.limit = 10_007 * time.Millisecond // no two events happen at once
 	}
 	o := worker.Options[int]{
-		Workers: m.wanted, MaxAttempts: m.most, Timeout: m.limit, OnError: p.hook("error"), OnDiscard: p.hook("discard"),
+		Workers: m.wanted, MaxAttempts: m.most, MaxElapsed: m.elapsed, Timeout: m.limit, OnError: p.hook("error"), OnDiscard: p.hook("discard"),
 	}
 	if m.leftover {
 		o.OnLeftover = p.hook("leftover")
@@ -161,7 +162,7 @@ func (p *poolPlayer) hook(name string) func(context.Context, worker.Failure[int]
 }
 
 func callOf(hook string, f worker.Failure[int]) string {
-	return hookCall(hook, f.Item, f.Attempt, f.Reason.String(), kindOf(f.Err), f.Requeued, f.Duration)
+	return hookCall(hook, f.Item, f.Attempt, f.Reason.String(), kindOf(f.Err), f.Requeued, f.Duration, f.FirstFailure)
 }
 
 // middleware returns two functions of which the first is the outermost. They
@@ -174,7 +175,7 @@ func (p *poolPlayer) middleware() []worker.Middleware[int] {
 	inner := func(next worker.Handler[int]) worker.Handler[int] {
 		return func(ctx context.Context, item int) error {
 			a, ok := worker.AttemptOf[int](ctx)
-			if !ok || ctx.Value(key{}) != item || a.Number() != p.q.NumRequeues(item)+1 || a.Priority() != priorityOf(item) {
+			if !ok || ctx.Value(key{}) != item || a.Number() != p.q.NumRequeues(item)+1 || a.FirstFailure().IsZero() != (a.Number() == 1) || a.Priority() != priorityOf(item) {
 				p.mu.Lock()
 				p.wrong = fmt.Sprintf("%d has %v, %+v with priority %d", item, ctx.Value(key{}), a, a.Priority())
 				p.mu.Unlock()

@@ -19,6 +19,7 @@ import (
 
 	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/coalesce"
+	"github.com/shardq/shardq/limiter"
 	"github.com/shardq/shardq/stats"
 	"github.com/shardq/shardq/worker"
 )
@@ -401,6 +402,63 @@ func TestC75RecentFailures(t *testing.T) {
 		require.Equal(t, discarded[0].Any(), none[0])
 		failed, discarded = q.RecentFailures(-1)
 		require.Empty(t, append(failed, discarded...))
+	})
+}
+
+// A first failure is forgotten with the failures: by a success, by Forget, and by
+// a limiter whose histories expire.
+func TestC50FirstFailureIsForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := shardq.MustNew(shardq.Options[int]{
+			Shards:      1,
+			RateLimiter: limiter.NewExponential[int](time.Second, time.Second, limiter.Options{ForgetAfter: time.Hour}),
+		})
+		fails := true
+		s := startPool(t, q, worker.Options[int]{MaxElapsed: 3 * time.Hour, Handle: func(context.Context, int) error {
+			if fails {
+				return errOnPurpose
+			}
+			return nil
+		}})
+		fail := func(want time.Time) {
+			s.failed = nil
+			q.Add(1)
+			synctest.Wait()
+			require.Len(t, s.failed, 1)
+			require.Equal(t, want, s.failed[0].FirstFailure)
+			require.False(t, s.failed[0].Final)
+			time.Sleep(time.Second / 2)
+			q.Cancel(1)
+		}
+		first := time.Now()
+		fail(first)
+		fail(first)
+		q.Forget(1)
+		fail(time.Now())
+		fails = false
+		q.Add(1)
+		synctest.Wait()
+		fails = true
+		fail(time.Now())
+		time.Sleep(4 * time.Hour) // expired
+		fail(time.Now())
+		s.stopPool(t)
+	})
+}
+
+// MaxElapsed counts for the keys of a Coalescer as for items.
+func TestC58MaxElapsed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, began := newJoiner(1), time.Now()
+		s := startPoolOf(t, c, worker.Options[coalesce.Entry[string, string]]{MaxElapsed: 100 * time.Millisecond,
+			Handle: func(context.Context, coalesce.Entry[string, string]) error { return errOnPurpose }})
+		require.NoError(t, c.Put("a", "1"))
+		time.Sleep(time.Hour)
+		require.Len(t, s.discarded, 1)
+		require.Equal(t, worker.ReasonExhausted, s.discarded[0].Reason)
+		require.Equal(t, began, s.discarded[0].FirstFailure)
+		require.Equal(t, 6, s.discarded[0].Attempt, "after 0, 5, 15, 35, 75 and 155 ms")
+		s.stopPool(t)
 	})
 }
 
