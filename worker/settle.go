@@ -40,7 +40,7 @@ func (w *worker[T]) outcomeOf(err error) (result outcome) {
 	result.panicked, _ = errors.AsType[*PanicError](err)
 	_, result.timedOut = errors.AsType[*timedOut](err)
 	result.timedOut = result.timedOut || w.late && errors.Is(err, context.DeadlineExceeded)
-	result.interrupted = !w.late && !result.timedOut && !result.permanent && result.panicked == nil && isEndOf(w.context, err)
+	result.interrupted = !result.timedOut && !result.permanent && result.panicked == nil && isEndOf(w.context, err)
 	return result
 }
 

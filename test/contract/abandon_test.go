@@ -123,6 +123,33 @@ func TestC49AbandonedHandlerAndALaterClaim(t *testing.T) {
 	})
 }
 
+// A worker that is about to call its handler when the time is up is abandoned as
+// soon as it does.
+func TestC49HandlerThatBeginsTooLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		shelf, finish := newShelf("a"), make(chan struct{})
+		slots := &testSlots{Source: shelf, show: func(items []string) {
+			if len(items) > 0 {
+				time.Sleep(time.Minute)
+			}
+		}}
+		s := startPoolOf(t, slots, worker.Options[string]{AbandonAfter: time.Second, Handle: func(context.Context, string) error {
+			<-finish
+			return nil
+		}})
+		synctest.Wait()
+		s.stop()
+		time.Sleep(59 * time.Second)
+		requireStillFalse(t, s.ended, "the handler is not called yet")
+		time.Sleep(time.Second)
+		requireBecomesTrue(t, s.ended)
+		require.ErrorContains(t, s.err, "1 items are left over")
+		close(finish)
+		synctest.Wait()
+		require.Equal(t, []string{"a"}, shelf.ready)
+	})
+}
+
 // Run waits for a hook, however long it takes, and so no hook is called after it.
 func TestC51HooksAreNotAbandoned(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

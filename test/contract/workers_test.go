@@ -288,28 +288,40 @@ func TestC74DeadlineOfTheCaller(t *testing.T) {
 		name     string
 		timeout  time.Duration
 		use      []worker.Middleware[string]
+		slow     time.Duration // beyond the end of the context
 		timedOut bool
+		batch    bool
 	}{
-		{"TimeoutOf", 0, []worker.Middleware[string]{limit(time.Hour)}, false},
-		{"Timeout", time.Hour, nil, false},
-		{"both", time.Hour, []worker.Middleware[string]{limit(2 * time.Hour), limit(time.Hour)}, false},
-		{"a shorter TimeoutOf outside", 0, []worker.Middleware[string]{limit(time.Millisecond), limit(time.Hour)}, true},
-		{"a shorter TimeoutOf inside", time.Hour, []worker.Middleware[string]{limit(time.Hour), limit(time.Millisecond)}, true},
+		{"TimeoutOf", 0, []worker.Middleware[string]{limit(time.Hour)}, 0, false, false},
+		{"Timeout", time.Hour, nil, 0, false, false},
+		{"Timeout of a batch", time.Hour, nil, 0, false, true},
+		{"both", time.Hour, []worker.Middleware[string]{limit(2 * time.Hour), limit(time.Hour)}, 0, false, false},
+		{"a shorter TimeoutOf outside", 0, []worker.Middleware[string]{limit(time.Millisecond), limit(time.Hour)}, 0, true, false},
+		{"a shorter TimeoutOf inside", time.Hour, []worker.Middleware[string]{limit(time.Hour), limit(time.Millisecond)}, 0, true, false},
+		{"a shorter Timeout and a slow handler", time.Millisecond, nil, time.Second, true, false},
+		{"a shorter Timeout and a slow batch", time.Millisecond, nil, time.Second, true, true},
+		{"a shorter TimeoutOf and a slow handler", 0, []worker.Middleware[string]{limit(time.Millisecond)}, time.Second, true, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				q := shardq.MustNew(shardq.Options[string]{Metrics: true})
 				interrupted := []bool{}
-				pool, err := worker.New(q, worker.Options[string]{
+				o := worker.Options[string]{
 					Workers: 1, Timeout: test.timeout, Use: test.use,
 					Handle: func(ctx context.Context, _ string) error {
 						<-ctx.Done()
+						time.Sleep(test.slow)
 						err := fmt.Errorf("ended: %w", context.Cause(ctx))
 						interrupted = append(interrupted, worker.Interrupted(ctx, err) != nil)
 						require.NoError(t, worker.Interrupted(ctx, worker.Permanent(err)))
 						return err
 					},
-				})
+				}
+				if handle := o.Handle; test.batch {
+					o.Handle, o.BatchSize = nil, 1
+					o.HandleBatch = func(ctx context.Context, items []string) []error { return []error{handle(ctx, items[0])} }
+				}
+				pool, err := worker.New(q, o)
 				require.NoError(t, err)
 				q.Add("a")
 				ctx, release := context.WithTimeout(t.Context(), 100*time.Millisecond)
@@ -321,6 +333,39 @@ func TestC74DeadlineOfTheCaller(t *testing.T) {
 				require.Zero(t, counts[stats.Failed])
 				require.Equal(t, !test.timedOut, interrupted[0])
 			})
+		})
+	}
+}
+
+// An attempt that the end of Run has interrupted is no failure, and no timeout
+// of its own: the item stays queued, though it was canceled meanwhile. After a
+// Timeout it is one.
+func TestC49InterruptedByTheEnd(t *testing.T) {
+	for _, timeout := range []time.Duration{time.Hour, time.Millisecond} {
+		handle := func(ctx context.Context, _ string) error {
+			<-ctx.Done()
+			time.Sleep(time.Second)
+			return ctx.Err()
+		}
+		forEachForm(t, handle, func(t *testing.T, o worker.Options[string]) {
+			q := newQueue[string](1)
+			o.Timeout, o.MaxAttempts = timeout, 1
+			s := startPool(t, q, o)
+			q.Add("a")
+			synctest.Wait()
+			q.Cancel("a")
+			if timeout == time.Millisecond {
+				time.Sleep(timeout)
+				synctest.Wait()
+			}
+			s.stop()
+			time.Sleep(time.Hour)
+			s.requireEnds(t)
+			failed := len(s.failed)
+			require.Equal(t, timeout == time.Millisecond, failed == 1)
+			require.Len(t, s.discarded, failed)
+			requireCounts(t, q, 1-failed, 0, 0)
+			require.Zero(t, q.NumRequeues("a"))
 		})
 	}
 }
