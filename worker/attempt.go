@@ -174,21 +174,10 @@ func (w *worker[T]) handleWatched(ctx context.Context, handle func(context.Conte
 		}
 	})()
 	err := handle(ctx)
-	if cause := changeOf(ctx, err); cause != nil && w.options.cancels(cause) {
+	if cause := context.Cause(ctx); w.options.cancels(cause) && isEndOf(ctx, err) {
 		return interruption{cause}
 	}
 	return err
-}
-
-// changeOf returns the change of the item because of which a handler ended with
-// an error of its context, or nil.
-func changeOf(ctx context.Context, err error) (cause error) {
-	cause = context.Cause(ctx)
-	if err != nil && (cause == ErrAddedAgain || cause == ErrItemCanceled) &&
-		(errors.Is(err, context.Canceled) || errors.Is(err, cause)) {
-		return cause
-	}
-	return nil
 }
 
 type interruption struct{ error }
@@ -200,10 +189,10 @@ type poolKey struct{}
 // of its item, with [Options].CancelIfAddedAgain, or because all workers must
 // leave. It returns nil for any other attempt. The context is the handler's.
 func Interrupted(ctx context.Context, err error) (cause error) {
-	if cause = changeOf(ctx, err); cause != nil {
+	if cause = context.Cause(ctx); (cause == ErrAddedAgain || cause == ErrItemCanceled) && isEndOf(ctx, err) {
 		return cause
 	}
-	_, late := context.Cause(ctx).(*timeIsOver)
+	_, late := cause.(*timeIsOver)
 	pool, is := ctx.Value(poolKey{}).(context.Context)
 	if is && !late && !IsPermanent(err) && isEndOf(pool, err) {
 		return context.Cause(pool)

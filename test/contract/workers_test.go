@@ -499,6 +499,7 @@ func TestC58MaxElapsed(t *testing.T) {
 			Handle: func(context.Context, coalesce.Entry[string, string]) error { return errOnPurpose }})
 		require.NoError(t, c.Put("a", "1"))
 		time.Sleep(time.Hour)
+		synctest.Wait()
 		require.Len(t, s.discarded, 1)
 		require.Equal(t, worker.ReasonExhausted, s.discarded[0].Reason)
 		require.Equal(t, began, s.discarded[0].FirstFailure)
