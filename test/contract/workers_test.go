@@ -203,6 +203,32 @@ func TestC51HookThatPanicsForEachDroppedItem(t *testing.T) {
 	}
 }
 
+// Run that panics has what it would have returned.
+func TestC51PanicBesideLeftovers(t *testing.T) {
+	q := newQueue[string](1)
+	q.Add("fails")
+	q.AddAfter("later", time.Hour)
+	ctx, cancel := context.WithCancel(t.Context())
+	w, err := worker.New(q, worker.Options[string]{
+		Workers: 1, Drain: q.DrainWith(shardq.DrainOptions{}),
+		Handle: func(context.Context, string) error {
+			cancel()
+			for !q.ShuttingDown() || q.Stats().Delayed > 0 {
+				runtime.Gosched()
+			}
+			return errOnPurpose
+		},
+		OnError: func(context.Context, worker.Failure[string]) { panic(errOnPurpose) },
+	})
+	require.NoError(t, err)
+	fault := panicOf(func() { _ = w.Run(ctx) })
+	require.ErrorIs(t, fault, errOnPurpose)
+	left, is := errors.AsType[*worker.LeftoverError[string]](fault.Run)
+	require.True(t, is)
+	require.Len(t, left.Left(), 1)
+	require.Equal(t, "later", left.Left()[0].Item)
+}
+
 // Without workers no one notices a shutdown, until there is a worker.
 func TestC52ShutDownWithoutWorkers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
