@@ -123,11 +123,12 @@ func (p *Pool[T]) failed(a *attempt[T]) {
 
 func (p *Pool[T]) reasonToDiscard(a *attempt[T]) Reason {
 	switch {
-	case a.permanent && !a.lost:
+	case a.lost:
+		return ReasonNone
+	case a.permanent:
 		return ReasonPermanent
-	case p.options.MaxAttempts > 0 && a.failure.Attempt >= p.options.MaxAttempts && !a.lost:
-		return ReasonExhausted
-	case p.options.MaxElapsed > 0 && a.elapsed >= p.options.MaxElapsed && !a.lost:
+	case p.options.MaxAttempts > 0 && a.failure.Attempt >= p.options.MaxAttempts,
+		p.options.MaxElapsed > 0 && a.elapsed >= p.options.MaxElapsed:
 		return ReasonExhausted
 	}
 	return ReasonNone

@@ -521,7 +521,7 @@ func TestC50FirstFailureIsForgotten(t *testing.T) {
 func TestC58MaxElapsed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, began := newJoiner(1), time.Now()
-		s := startPoolOf(t, c, worker.Options[coalesce.Entry[string, string]]{MaxElapsed: 100 * time.Millisecond,
+		s := startPoolOf(t, c, worker.Options[coalesce.Entry[string, string]]{MaxElapsed: 75 * time.Millisecond,
 			Handle: func(context.Context, coalesce.Entry[string, string]) error { return errOnPurpose }})
 		require.NoError(t, c.Put("a", "1"))
 		time.Sleep(time.Hour)
@@ -529,7 +529,7 @@ func TestC58MaxElapsed(t *testing.T) {
 		require.Len(t, s.discarded, 1)
 		require.Equal(t, worker.ReasonExhausted, s.discarded[0].Reason)
 		require.Equal(t, began, s.discarded[0].FirstFailure)
-		require.Equal(t, 6, s.discarded[0].Attempt, "after 0, 5, 15, 35, 75 and 155 ms")
+		require.Equal(t, 5, s.discarded[0].Attempt, "after 0, 5, 15, 35 and 75 ms")
 		s.stopPool(t)
 	})
 }
