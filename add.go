@@ -177,7 +177,7 @@ func (q *Queue[T]) backoff(item T) time.Duration {
 // counts as the first. It changes nothing else.
 func (q *Queue[T]) Forget(item T) {
 	q.mustBeMade()
-	q.limiter.Forget(item)
+	q.forget(item)
 }
 
 // NumRequeues returns how often item was requeued since it was last forgotten,

@@ -143,7 +143,7 @@ func (q *Queue[T]) doneSome(claims []worker.Claim[T]) (allEnded bool) {
 		}
 		handles[n] = h
 		if n++; forget {
-			q.limiter.Forget(c.Item)
+			q.forget(c.Item)
 		}
 	}
 	complete = true
@@ -207,7 +207,7 @@ func (q *Queue[T]) forgetAndEnd(item T, h shard.Handle) error {
 		return worker.ErrClaimEnded
 	}
 	defer q.shards.End(only)
-	q.limiter.Forget(item)
+	q.forget(item)
 	return nil
 }
 
@@ -233,6 +233,14 @@ func (o *queueClaims[T]) ClaimValid(token worker.Token) bool {
 
 func (o *queueClaims[T]) ClaimFailures(item T) int { return o.limiter.NumRequeues(item) }
 
+// FailingSince may return what counts no more: the pool asks the limiter first.
+func (o *queueClaims[T]) FailingSince(item T) (first, now time.Time) {
+	if at, known := o.firsts.at.Load(item); known {
+		first = at.(time.Time)
+	}
+	return first, o.clock.Now()
+}
+
 // ReportFailure counts, logs and keeps the failure. ReportDiscard keeps a final
 // one.
 func (o *queueClaims[T]) ReportFailure(ctx context.Context, f worker.Failure[T], panicked *worker.PanicError) {
@@ -241,7 +249,7 @@ func (o *queueClaims[T]) ReportFailure(ctx context.Context, f worker.Failure[T],
 		step = o.outcomes.outage.fail(now)
 	}
 	if o.log != nil {
-		defer o.log.failure(ctx, f.Item, f.Attempt, f.Err, panicked, step)
+		defer o.log.failure(ctx, f.Item, f.Attempt, f.Final, f.Err, panicked, step)
 	}
 	if !f.Final {
 		o.queue().keepFailure(f, panicked, now)
@@ -258,7 +266,7 @@ func (o *queueClaims[T]) ReportSuccess(ctx context.Context) {
 func (o *queueClaims[T]) ReportDiscard(ctx context.Context, f worker.Failure[T], panicked *worker.PanicError) {
 	o.shards.CountDiscard()
 	if o.log != nil {
-		defer o.log.discarded(ctx, f.Item, f.Attempt, f.Err, panicked)
+		defer o.log.discarded(ctx, f.Item, f.Attempt, f.Reason, f.Err, panicked)
 	}
 	o.queue().keepFailure(f, panicked, o.queue().now())
 }
@@ -293,9 +301,13 @@ func (r *queueReturn[T]) carryOut() error {
 func (q *Queue[T]) returnDelay(item T, how worker.Return) time.Duration {
 	switch how.Reason {
 	case worker.ReturnRetry:
-		return q.backoff(item)
+		delay := q.backoff(item)
+		if !how.FirstFailure.IsZero() {
+			q.keepFirst(item, how.FirstFailure)
+		}
+		return delay
 	case worker.ReturnRequeue:
-		q.limiter.Forget(item)
+		q.forget(item)
 		return how.After
 	}
 	return 0
@@ -325,7 +337,7 @@ func (r *queueReturn[T]) add(after time.Duration) error {
 func (r *queueReturn[T]) refuse() error {
 	defer r.queue.shards.End(r.only)
 	if r.how.Refused != nil {
-		defer r.queue.limiter.Forget(r.item)
+		defer r.queue.forget(r.item)
 		r.how.Refused()
 	}
 	return ErrShutDown

@@ -38,9 +38,10 @@ func Example_shutdown() {
 			stop() // for this example: SIGTERM does the same
 			return nil
 		},
-		OnDiscard:    func(_ context.Context, f worker.Failure[string]) { keep(f.Item, f.Err) },
+		OnLeftover:   func(_ context.Context, f worker.Failure[string]) { keep(f.Item, f.Err) },
 		Drain:        queue.DrainWith(shardq.DrainOptions{Delayed: shardq.DropDelayed}),
 		DrainTimeout: 20 * time.Second, // below terminationGracePeriodSeconds
+		AbandonAfter: 5 * time.Second,  // for handlers that ignore their contexts
 	})
 	if err != nil {
 		log.Fatal(err)

@@ -1,6 +1,7 @@
 package shardq
 
 import (
+	"context"
 	"iter"
 	"time"
 
@@ -226,8 +227,9 @@ func (i inspection[T]) AddWith(item T, options AddOptions) error {
 	return nil
 }
 
-// KeepWaits and OpenSlot are for workers.
-func (i inspection[T]) KeepWaits() { i.queue.shards.KeepWaits() }
+// KeepWaits, Ending and OpenSlot are for workers.
+func (i inspection[T]) KeepWaits()              { i.queue.shards.KeepWaits() }
+func (i inspection[T]) Ending() context.Context { return i.queue.shards.Ending() }
 
 func (i inspection[T]) OpenSlot() (number int, show func(items []T), closeSlot func()) {
 	s := i.queue.slots.add()
@@ -241,7 +243,7 @@ func (o *queueClaims[T]) ClaimGroup(token worker.Token) string {
 	return o.shards.GroupAt(o.tokens.Handle(token))
 }
 
-func (o *queueClaims[T]) ClaimWaited(token worker.Token) time.Duration {
+func (o *queueClaims[T]) ClaimWaited(token worker.Token) (waited time.Duration, ok bool) {
 	return o.shards.Waited(o.tokens.Handle(token))
 }
 

@@ -43,7 +43,9 @@ type Options[T comparable] struct {
 	// If zero, it grows with GOMAXPROCS: 16 to 256 shards.
 	Shards int
 
-	// RateLimiter computes the delays of AddRateLimited.
+	// RateLimiter computes the delays of AddRateLimited, and counts the failures
+	// of items. Queues whose items may be equal must not share one: a success in
+	// one would end the backoff in the other.
 	//
 	// If nil, it is a backoff for each item that starts at 5 ms and doubles
 	// with each requeue up to 1000 s.
@@ -134,8 +136,9 @@ type Options[T comparable] struct {
 
 	// Logger gets the events that an operator may want to look into, such as
 	// failures and discards, at most ten of each kind at once, and then one a
-	// second. A line names no item unless LogItems is set. Errors of handlers
-	// are written as they are.
+	// second. A line has at most 200 bytes of its item with LogItems, and else
+	// item_hash: the first 12 digits of sha256sum of the item's text, which finds
+	// an item that you know. Errors of handlers are written as they are.
 	Logger   *slog.Logger
 	LogItems bool
 

@@ -82,6 +82,7 @@ type Queue[T comparable] struct {
 	endLogged     atomic.Bool
 	values        func() *stats.Values // of a coalescer, or else nil
 	outcomes      outcomes[T]
+	firsts        firstFailures
 }
 
 // New returns a queue, or an error that lists every fault of the options. It

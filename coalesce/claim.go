@@ -2,6 +2,7 @@ package coalesce
 
 import (
 	"context"
+	"time"
 
 	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/worker"
@@ -76,6 +77,10 @@ func (o *owner[K, V]) DoneClaim(taken Entry[K, V], token worker.Token) error {
 
 func (o *owner[K, V]) ClaimFailures(taken Entry[K, V]) int { return o.c.queue.NumRequeues(taken.Key) }
 
+func (o *owner[K, V]) FailingSince(taken Entry[K, V]) (first, now time.Time) {
+	return o.c.engine.Owner.FailingSince(taken.Key)
+}
+
 // A Cancel takes back what is pending, not what a worker has: ended as canceled,
 // that value would be lost.
 func (o *owner[K, V]) ClaimChanges(token worker.Token) (addedAgain, canceled bool) {
@@ -108,7 +113,7 @@ func (o *owner[K, V]) ReportDiscard(ctx context.Context, f worker.Failure[Entry[
 func keyFailure[K comparable, V any](f worker.Failure[Entry[K, V]]) worker.Failure[K] {
 	return worker.Failure[K]{
 		Queue: f.Queue, Item: f.Item.Key, Err: f.Err, Final: f.Final, Requeued: f.Requeued, Attempt: f.Attempt,
-		Duration: f.Duration, Reason: f.Reason,
+		FirstFailure: f.FirstFailure, Duration: f.Duration, Reason: f.Reason,
 	}
 }
 

@@ -50,8 +50,8 @@ func ExampleCoalescer_Run() {
 	// Output: home has 4 more
 }
 
-// A worker.Pool adds batches, a limit of attempts, and a drain. OnDiscard gets
-// each value that was not written, and no other goroutine has it then.
+// A worker.Pool adds batches, a limit of attempts, and a drain. A hook gets each
+// value that was not written, and no other goroutine has it then.
 func Example_pool() {
 	counts := coalesce.MustNew(coalesce.Options[string, int]{
 		Queue: shardq.Options[string]{Shards: 1},
@@ -77,6 +77,9 @@ func Example_pool() {
 		HandleBatch: write, BatchSize: 100,
 		MaxAttempts: 5,
 		OnDiscard: func(_ context.Context, f worker.Failure[row]) {
+			fmt.Printf("discarded: %s %d: %v\n", f.Item.Key, f.Item.Value, f.Err)
+		},
+		OnLeftover: func(_ context.Context, f worker.Failure[row]) {
 			fmt.Printf("kept: %s %d: %v\n", f.Item.Key, f.Item.Value, f.Err)
 		},
 		Drain:        counts.DrainWith(shardq.DrainOptions{Delayed: shardq.DropDelayed}),
@@ -94,7 +97,7 @@ func Example_pool() {
 	// Output:
 	// written: home 2
 	// written: about 1
-	// kept: gone 1: no such page
+	// discarded: gone 1: no such page
 	// kept: locked 1: shardq: queue is shut down: dropped while it was delayed
 	// <nil>
 }

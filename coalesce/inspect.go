@@ -1,6 +1,7 @@
 package coalesce
 
 import (
+	"context"
 	"iter"
 	"time"
 
@@ -56,7 +57,8 @@ func (i inspection[K, V]) Operator() stats.Operator {
 	return operator[K, V]{i.Inspection.Operator(), i.coalescer}
 }
 
-func (i inspection[K, V]) KeepWaits() { i.coalescer.shards.KeepWaits() }
+func (i inspection[K, V]) KeepWaits()              { i.coalescer.shards.KeepWaits() }
+func (i inspection[K, V]) Ending() context.Context { return i.coalescer.shards.Ending() }
 
 func (i inspection[K, V]) OpenSlot() (number int, show func([]Entry[K, V]), closeSlot func()) {
 	number, showKeys, closeSlot := i.Inspection.(worker.Slots[K]).OpenSlot()

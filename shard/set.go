@@ -1,6 +1,7 @@
 package shard
 
 import (
+	"context"
 	"hash/maphash"
 	"iter"
 	"math/bits"
@@ -162,6 +163,7 @@ func New[T comparable](config Config[T]) *Set[T] {
 	for _, d := range []*drain{&s.drained, &s.delaysDone, &s.emptied, &s.idled} {
 		d.init()
 	}
+	s.closing.ending, s.closing.end = context.WithCancel(context.Background())
 	s.watchdog.next.Store(never)
 	if config.OnStuck != nil {
 		s.watchdog.init(config.OnStuck, s.time.ticks(config.StuckAfter))

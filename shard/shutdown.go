@@ -1,11 +1,16 @@
 package shard
 
-import "sync/atomic"
+import (
+	"context"
+	"sync/atomic"
+)
 
 // closing has the steps of a shutdown, on which adds, delays and Gets depend.
 type closing struct {
 	refusing atomic.Bool // set first; adds read it under their shard's lock, and drop their items
-	retries  Retries     // whether adds of items in processing are accepted; decided before
+	ending   context.Context
+	end      context.CancelFunc // ends ending, once refusing is set
+	retries  Retries            // whether adds of items in processing are accepted; decided before
 	// begun is set next, unless a Drain awaits the delayed items. From then on,
 	// these are dropped, and the driver stops.
 	begun      atomic.Bool
@@ -39,10 +44,14 @@ func (s *Set[T]) ShutDownWithDrain() {
 // ShuttingDown reports whether a shutdown has begun.
 func (s *Set[T]) ShuttingDown() bool { return s.closing.refusing.Load() }
 
+// Ending returns a context that ends when a shutdown begins.
+func (s *Set[T]) Ending() context.Context { return s.closing.ending }
+
 func (s *Set[T]) refuse(retries bool) {
 	s.noteEndOfUpdates()
 	s.closing.retries.Decide(retries)
 	s.closing.refusing.Store(true)
+	s.closing.end()
 	s.limit.Close()
 }
 

@@ -113,19 +113,19 @@ func (t *times[T]) keepWait(s *slab[T], id uint32, ready uint64) {
 	*t.waits.Extend(id) = ready
 }
 
-// Waited returns how long the item in processing was ready before, or 0.
-func (s *Set[T]) Waited(h Handle) time.Duration {
+// Waited returns how long the item in processing was ready before, if it knows.
+func (s *Set[T]) Waited(h Handle) (waited time.Duration, ok bool) {
 	sh := s.shard(int(h.shard))
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	if e := sh.claimed(h); e == nil || sh.table.times == nil || sh.table.times.waits == nil {
-		return 0
+		return 0, false
 	}
 	ready := sh.table.times.waits.Lookup(h.id)
 	if ready == nil || *ready == 0 {
-		return 0 // handed out before waits were kept
+		return 0, false // handed out before waits were kept
 	}
-	return max(0, s.time.moment(sh.table.times.of(h.id)).Sub(s.time.moment(*ready)))
+	return max(0, s.time.moment(sh.table.times.of(h.id)).Sub(s.time.moment(*ready))), true
 }
 
 // GroupAt returns the group of the item in processing, or "".

@@ -15,7 +15,7 @@ type Attempt[T any] struct {
 	Priority int       // with which the item was ready
 	Time     time.Time // when the handler was called, on the queue's clock
 	Outcome  Outcome
-	Err      error         // of the handler, of a panic or Goexit, or what OnDiscard received
+	Err      error         // of the handler, of a panic or Goexit, or what the last hook received
 	After    time.Duration // until the item is ready again, if Failed or Requeued
 }
 
@@ -106,6 +106,7 @@ func (r *record[T]) wrap(o *worker.Options[T]) {
 		}
 	}
 	o.OnError, o.OnDiscard = r.hook(o.OnError, Failed), r.hook(o.OnDiscard, Discarded)
+	o.OnLeftover = r.hook(o.OnLeftover, Discarded)
 }
 
 type hook[T any] = func(context.Context, worker.Failure[T])

@@ -31,18 +31,33 @@ func (a Attempt[T]) Group() string {
 	return ""
 }
 
-// Waited returns how long the item was ready before it was claimed, or 0.
-func (a Attempt[T]) Waited() time.Duration {
+// Waited returns how long the item was ready before it was claimed. It returns
+// false if that is unknown, as in a queue without Ages and Metrics.
+func (a Attempt[T]) Waited() (waited time.Duration, ok bool) {
 	if describer, is := a.Claim.owner.(Describer); is {
 		return describer.ClaimWaited(a.Claim.token)
 	}
-	return 0
+	return 0, false
 }
 
 // A Describer is an [Owner] that knows more of an item. [Attempt] asks it.
 type Describer interface {
-	ClaimGroup(token Token) string         // or ""
-	ClaimWaited(token Token) time.Duration // or 0
+	ClaimGroup(token Token) string // or ""
+	ClaimWaited(token Token) (waited time.Duration, known bool)
+}
+
+// FirstFailure is that of a [Failure], or zero if the item has not failed.
+func (a Attempt[T]) FirstFailure() (first time.Time) {
+	if timer, is := a.Claim.owner.(FailureTimer[T]); is && a.Number() > 1 {
+		first, _ = timer.FailingSince(a.Claim.Item)
+	}
+	return first
+}
+
+// A FailureTimer is an [Owner] that keeps [Return].FirstFailure of each item
+// until its failures are forgotten. It returns that, or zero, and the time.
+type FailureTimer[T any] interface {
+	FailingSince(item T) (first, now time.Time)
 }
 
 // AttemptOf returns the attempt that a handler's context belongs to. T must be
@@ -87,9 +102,11 @@ func (w *worker[T]) handleInTime(ctx context.Context, item T) error {
 	if w.options.Timeout == 0 {
 		return w.options.Handle(ctx, item)
 	}
-	ctx, release := context.WithTimeout(ctx, w.options.Timeout)
+	ctx, release := context.WithTimeoutCause(ctx, w.options.Timeout, w.over)
 	defer release()
-	return w.options.Handle(ctx, item)
+	err := w.options.Handle(ctx, item)
+	w.late = err != nil && context.Cause(ctx) == error(w.over)
+	return err
 }
 
 func (o *Options[T]) showsAttempts() bool { return o.Attempts || len(o.Use) > 0 }
@@ -157,31 +174,39 @@ func (w *worker[T]) handleWatched(ctx context.Context, handle func(context.Conte
 		}
 	})()
 	err := handle(ctx)
-	if cause := interruptedBy(ctx, err); cause != nil && w.options.cancels(cause) {
+	if cause := context.Cause(ctx); w.options.cancels(cause) && isEndOf(ctx, err) {
 		return interruption{cause}
 	}
 	return err
 }
 
-// interruptedBy returns the change of the item because of which a handler ended
-// with an error of its context, or nil.
-func interruptedBy(ctx context.Context, err error) (cause error) {
-	cause = context.Cause(ctx)
-	if err != nil && (cause == ErrAddedAgain || cause == ErrItemCanceled) &&
-		(errors.Is(err, context.Canceled) || errors.Is(err, cause)) {
+type interruption struct{ error }
+
+// poolKey is the key of the context that the handlers of a pool share.
+type poolKey struct{}
+
+// Interrupted returns why an attempt that returned err was interrupted: because
+// of its item, with [Options].CancelIfAddedAgain, or because all workers must
+// leave. It returns nil for any other attempt. The context is the handler's.
+func Interrupted(ctx context.Context, err error) (cause error) {
+	if cause = context.Cause(ctx); (cause == ErrAddedAgain || cause == ErrItemCanceled) && isEndOf(ctx, err) {
 		return cause
+	}
+	_, late := cause.(*timeIsOver)
+	pool, is := ctx.Value(poolKey{}).(context.Context)
+	if is && !late && !IsPermanent(err) && isEndOf(pool, err) {
+		return context.Cause(pool)
 	}
 	return nil
 }
 
-type interruption struct{ error }
-
 // interrupted makes the item run again with its failures unchanged, unless it was
 // canceled and not added after that.
 func (p *Pool[T]) interrupted(a *attempt[T]) {
-	if a.claim.Canceled() {
-		return // endAttempt calls Done
+	if _, changed := a.err.(interruption); !changed {
+		p.runAgain(a, Return{Reason: ReturnRelease})
+	} else if !a.claim.Canceled() { // otherwise endAttempt calls Done
+		a.settled = true
+		p.ended(a.claim.Release())
 	}
-	a.settled = true
-	p.ended(a.claim.Release())
 }

@@ -122,12 +122,14 @@ func (w *worker[T]) handleBatch(items []T) []error {
 	if w.options.Timeout == 0 {
 		return w.options.HandleBatch(w.labeled, items)
 	}
-	ctx, release := context.WithTimeout(w.labeled, w.options.Timeout)
+	ctx, release := context.WithTimeoutCause(w.labeled, w.options.Timeout, w.over)
 	defer release()
-	return w.options.HandleBatch(ctx, items)
+	errs := w.options.HandleBatch(ctx, items)
+	w.late = errs != nil && context.Cause(ctx) == error(w.over)
+	return errs
 }
 
-func (p *Pool[T]) readErrors(errs []error, outcomes []outcome) {
+func (w *worker[T]) readErrors(errs []error, outcomes []outcome) {
 	switch {
 	case errs == nil:
 		clear(outcomes)
@@ -138,7 +140,7 @@ func (p *Pool[T]) readErrors(errs []error, outcomes []outcome) {
 		for i, err := range errs {
 			outcomes[i] = outcome{}
 			if err != nil {
-				outcomes[i] = p.outcomeOf(err)
+				outcomes[i] = w.outcomeOf(err)
 			}
 		}
 	}

@@ -24,7 +24,7 @@ type Claim[T any] struct {
 // for concurrent use. Of all calls of DoneClaim and ReturnClaim for one token,
 // the first ends the claim. The others return [ErrClaimEnded]. An owner may also
 // have a Name() string, and the methods of a [Reporter], an [AttemptReporter], a
-// [Describer] and a [Watcher].
+// [Describer], a [FailureTimer] and a [Watcher].
 type Owner[T any] interface {
 	// DoneClaim ends the claim and forgets the item's failures.
 	DoneClaim(item T, token Token) error
@@ -59,6 +59,8 @@ type Return struct {
 	Reason   ReturnReason
 	After    time.Duration // of a ReturnRequeue
 	Priority int           // of the claim; [Claim.Return] sets it
+	// FirstFailure, of a ReturnRetry, is kept for [FailureTimer], unless it is zero.
+	FirstFailure time.Time
 	// Refused, if not nil, discards the item if it cannot become ready again.
 	// The owner calls it once, with no lock held, and then ends the claim as
 	// DoneClaim does, also if Refused panics. A ReturnRelease is refused only if

@@ -17,14 +17,17 @@ type Failure[T any] struct {
 	// Final reports that the item will not run again, and Reason why. OnError
 	// may see false although a shutdown begins before the next attempt.
 	Final bool
-	// Requeued reports that the item did not fail: its [RequeueAfter] came too
-	// late, because the queue was shutting down.
+	// Requeued reports that the item did not fail: a shutdown interrupted its
+	// attempt, or had begun before its [RequeueAfter].
 	Requeued bool
 	// Attempt is the number of the attempt, from 1. For an item that a drain
 	// dropped, it is the number of failed attempts.
-	Attempt  int
-	Duration time.Duration // of the attempt, or the whole batch, in real time
-	Reason   Reason
+	Attempt int
+	// FirstFailure is when the item first failed since it last succeeded, on the
+	// queue's clock, or zero if the source does not know.
+	FirstFailure time.Time
+	Duration     time.Duration // of the attempt, or the whole batch, in real time
+	Reason       Reason
 }
 
 // RequeueAfter returns an error by which a handler asks for the item again
@@ -54,6 +57,7 @@ func (p *permanent) Unwrap() error { return p.error }
 type PanicError struct {
 	Value any    // of the panic
 	Stack []byte // as by debug.Stack
+	Run   error  // what Run would have returned, if it panics
 }
 
 // Error returns the value and the stack.
@@ -82,6 +86,23 @@ type tooLate struct{ reason, cause error }
 func (e *tooLate) Error() string   { return e.reason.Error() + ": " + e.cause.Error() }
 func (e *tooLate) Unwrap() []error { return []error{e.reason, e.cause} }
 
+// A LeftoverError is the error of a [Pool.Run] that has left items over.
+type LeftoverError[T any] struct {
+	Queue string // the name of the source
+	left  []Failure[T]
+}
+
+// Left returns what a shutdown left over, without [Options].OnLeftover, and with
+// ReasonAbandoned the items of handlers that still run, with how long they do.
+func (e *LeftoverError[T]) Left() []Failure[T] { return e.left }
+
+// Error returns the number of items. Their texts may be private.
+func (e *LeftoverError[T]) Error() string {
+	return fmt.Sprintf("worker: queue %q: %d items are left over", e.Queue, len(e.left))
+}
+
+var errAbandoned = errors.New("worker: the handler still ran when Run returned")
+
 var errDropped = &tooLate{ErrShutDown, errors.New("dropped while it was delayed")}
 
 // RequeueDelay returns the delay of a [RequeueAfter] that err is or wraps, and
@@ -106,12 +127,13 @@ type Reason uint8
 const (
 	ReasonNone      Reason = iota // The item may run again.
 	ReasonPermanent               // The handler returned a [Permanent].
-	ReasonExhausted               // The last of [Options].MaxAttempts attempts failed.
+	ReasonExhausted               // The last attempt by [Options].MaxAttempts or MaxElapsed failed.
 	ReasonShutDown                // A shutdown had begun, or a drain dropped the delayed item.
 	ReasonRefused                 // The [Owner] did not accept the item again.
+	ReasonAbandoned               // The item may run again: see [Options].AbandonAfter.
 )
 
-var reasonNames = [...]string{"none", "permanent", "exhausted", "shutdown", "refused"}
+var reasonNames = [...]string{"none", "permanent", "exhausted", "shutdown", "refused", "abandoned"}
 
 // String returns one word, such as "exhausted".
 func (r Reason) String() string {

@@ -34,7 +34,8 @@ func ExampleAttemptOf() {
 			a, _ := worker.AttemptOf[string](ctx)
 			fmt.Println(a.Queue(), report, "of", a.Group())
 			fmt.Println("attempt", a.Number(), "priority", a.Priority())
-			fmt.Println("from the cache:", a.Waited() > time.Second)
+			waited, _ := a.Waited() // false without Ages
+			fmt.Println("from the cache:", waited > time.Second)
 			return nil
 		},
 	})

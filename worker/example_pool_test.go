@@ -36,9 +36,8 @@ func Example_run() {
 	// <nil>
 }
 
-// A Pool is the long form. OnDiscard gets the items that will not run again:
-// those that cannot succeed, and those that are delayed when the queue is
-// drained at the end.
+// A Pool is the long form. OnDiscard gets the items that cannot succeed. The
+// error of Run has those that are delayed when the queue is drained at the end.
 func ExampleNew() {
 	q := shardq.MustNew(shardq.Options[string]{Shards: 1})
 	ctx, stop := context.WithCancel(context.Background())
@@ -66,13 +65,17 @@ func ExampleNew() {
 		panic(err)
 	}
 	q.AddBatch([]string{"mail", "poll", "nonsense", "last"}, shardq.AddOptions{})
-	fmt.Println(workers.Run(ctx))
+	err = workers.Run(ctx)
+	fmt.Println(err)
+	if left, is := errors.AsType[*worker.LeftoverError[string]](err); is {
+		fmt.Println("for the next start:", left.Left()[0].Item)
+	}
 	// Output:
 	// done: mail
 	// discarded: nonsense: cannot be read
 	// done: last
-	// discarded: poll: shardq: queue is shut down: dropped while it was delayed
-	// <nil>
+	// worker: queue "": 1 items are left over
+	// for the next start: poll
 }
 
 // Resize changes the number of workers while they work.

@@ -99,10 +99,10 @@ var errNoReturn = errors.New("the handler panicked or called runtime.Goexit")
 
 func logAttempt[T any](ctx context.Context, o *LogOptions, item T, began time.Time, err error) {
 	text, level := "worker: an attempt succeeded", o.Level
-	if cause := interruptedBy(ctx, err); cause != nil {
-		text, err = "worker: an attempt was interrupted", cause
-	} else if _, requeued := RequeueDelay(err); requeued {
+	if _, requeued := RequeueDelay(err); requeued {
 		text = "worker: an attempt asked for another"
+	} else if cause := Interrupted(ctx, err); cause != nil {
+		text, err = "worker: an attempt was interrupted", cause
 	} else if err != nil {
 		text, level = "worker: an attempt failed", slog.LevelWarn
 	}

@@ -60,21 +60,25 @@ type Options[T any] struct {
 	CancelIfAddedAgain, CancelIfCanceled bool
 
 	// MaxAttempts, if set, limits the attempts of an item, as the source counts.
+	// MaxElapsed, if set, makes that attempt the last that fails so long after
+	// the first did, by the clock of the queue. Both need a limiter that counts.
 	MaxAttempts int
+	MaxElapsed  time.Duration
 
 	// Workers call OnError for each failed attempt, including the one after
 	// which the item is discarded. It must not keep the value of a coalescer,
 	// because it goes back afterwards.
 	OnError func(context.Context, Failure[T])
 
-	// Workers call OnDiscard for each item that will not run again, for one of
-	// the [Reason]s. The limiter then forgets the item. If the item was added
-	// meanwhile, it runs again.
+	// Workers call OnDiscard for each dead letter: an item that will not run
+	// again for one of the [Reason]s but ReasonShutDown. The limiter then forgets
+	// the item. If the item was added meanwhile, it runs again.
 	OnDiscard func(context.Context, Failure[T])
 
 	// Workers call OnLeftover for each item that a shutdown left over, which
-	// may succeed another time: what failed or returned a [RequeueAfter] after a
-	// shutdown had begun, and what Drain dropped. If nil, OnDiscard gets them.
+	// may succeed another time: what failed, was interrupted or returned a
+	// [RequeueAfter] after a shutdown had begun, and what Drain dropped. If nil,
+	// Run returns a [LeftoverError] that has them.
 	OnLeftover func(context.Context, Failure[T])
 
 	// Drain shuts the source down, and waits until nothing is left to do, while
@@ -85,6 +89,12 @@ type Options[T any] struct {
 
 	// DrainTimeout, if set, ends the context of Drain after that much real time.
 	DrainTimeout time.Duration
+
+	// AbandonAfter, if set, is how much real time Run gives handlers after their
+	// contexts have ended. It then returns a [LeftoverError] that names the items
+	// of those that still run. Each item stays in processing until its handler
+	// returns, and is ready again then, whatever that returned.
+	AbandonAfter time.Duration
 
 	// Labels sets two pprof labels in the workers' goroutines and the handlers'
 	// contexts: "queue", the source's name, and "worker", the worker's number.
@@ -113,7 +123,9 @@ func (o Options[T]) validate() error {
 	fault(o.HandleBatch != nil && o.CancelIfCanceled, "CancelIfCanceled is true: want false with HandleBatch")
 	fault(o.Timeout < 0, "Timeout is %v: want 0 (none) or more", o.Timeout)
 	fault(o.MaxAttempts < 0, "MaxAttempts is %d: want 0 (no limit) or more", o.MaxAttempts)
+	fault(o.MaxElapsed < 0, "MaxElapsed is %v: want 0 (no limit) or more", o.MaxElapsed)
 	fault(o.DrainTimeout < 0, "DrainTimeout is %v: want 0 (no timeout) or more", o.DrainTimeout)
+	fault(o.AbandonAfter < 0, "AbandonAfter is %v: want 0 (never) or more", o.AbandonAfter)
 	fault(o.Drain == nil && o.DrainTimeout > 0, "DrainTimeout is %v: want 0 without Drain", o.DrainTimeout)
 	return errors.Join(faults...)
 }

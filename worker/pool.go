@@ -9,6 +9,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // A Pool is a number of workers that process the items of a [Source]. It is
@@ -18,7 +19,8 @@ type Pool[T any] struct {
 	source       Source[T]
 	name         string
 	options      Options[T]
-	plain, timed bool // what the options say of each attempt
+	plain, timed bool        // what the options say of each attempt
+	over         *timeIsOver // the cause of the end of a context by Options.Timeout
 
 	mu      sync.Mutex
 	state   poolState    // only ever grows
@@ -28,6 +30,11 @@ type Pool[T any] struct {
 	present int          // workers that have not left
 	fault   *PanicError  // what Run panics with
 	broken  error        // the source's error, which Run returns
+	// With AbandonAfter, handling says since when which handlers run, and overdue
+	// that Run waits for them no longer.
+	handling map[*worker[T]]time.Time
+	overdue  bool
+	leftover []Failure[T] // for the error of Run
 
 	failing atomic.Bool // an attempt has failed since the last success
 
@@ -35,7 +42,7 @@ type Pool[T any] struct {
 	context context.Context // the handlers' context: its end is the end for all
 	hooks   context.Context // of the hooks: it has the values of context, and does not end
 	stop    context.CancelFunc
-	left    chan struct{}   // closed when the state is closing and all have left
+	left    chan struct{}   // closed when no worker is left for which Run waits
 	lingers context.Context // with Options.Linger: ends when no worker may linger any more
 	hurry   context.CancelFunc
 }
@@ -46,7 +53,7 @@ const (
 	notRun  poolState = iota // Run was not called
 	running                  // workers are started as they are wanted
 	closing                  // no more workers are started
-	ended                    // Run has returned
+	ended                    // Run has returned, or is about to
 )
 
 // New returns a pool for source, or an error that lists every fault of the
@@ -63,8 +70,10 @@ func New[T any](source Source[T], options Options[T]) (*Pool[T], error) {
 	}
 	return &Pool[T]{
 		source: source, name: name, options: options, wanted: options.Workers, left: make(chan struct{}),
-		plain: options.Timeout == 0 && !options.showsAttempts() && !options.watches(),
-		timed: options.OnError != nil || options.OnDiscard != nil || options.OnLeftover != nil,
+		handling: map[*worker[T]]time.Time{},
+		over:     &timeIsOver{context.DeadlineExceeded},
+		plain:    options.Timeout == 0 && !options.showsAttempts() && !options.watches(),
+		timed:    options.OnError != nil || options.OnDiscard != nil || options.OnLeftover != nil,
 	}, nil
 }
 
@@ -92,7 +101,8 @@ func nameOfSource(source any) (name string, err error) {
 // which lists what is left.
 //
 // If something else shuts the source down, workers leave when nothing is ready,
-// and Run returns nil. After an error of the source, all leave, and Run returns
+// and Run returns nil. What is left over without OnLeftover is in the error, as a
+// [LeftoverError]. After an error of the source, all leave, and Run returns
 // it. A panic of a hook, or of what the source calls, is no failure of the item:
 // all workers leave, and Run panics with a [*PanicError].
 func (p *Pool[T]) Run(ctx context.Context) (err error) {
@@ -104,13 +114,13 @@ func (p *Pool[T]) Run(ctx context.Context) (err error) {
 		if older, is := err.(interface{ Refresh() error }); is { // workers went on after a drain that timed out
 			p.inGoroutine(func() { err = older.Refresh() })
 		}
-		if p.fault != nil { // no worker is left that could set it
-			panic(p.fault)
-		}
-		if p.broken != nil {
-			err = errors.Join(p.broken, err)
+		if fault := p.conclude(&err); fault != nil {
+			panic(fault)
 		}
 	}()
+	if source, is := part[lingerSource](p.source); is && p.hurry != nil {
+		defer context.AfterFunc(source.Ending(), p.hurry)()
+	}
 	select {
 	case <-p.left:
 		return nil
@@ -125,6 +135,22 @@ func (p *Pool[T]) Run(ctx context.Context) (err error) {
 		return p.drain()
 	}
 	return nil
+}
+
+// conclude adds to the error of the drain what else Run returns, or panics with.
+func (p *Pool[T]) conclude(err *error) (fault *PanicError) {
+	p.mu.Lock() // abandoned workers go on
+	defer p.mu.Unlock()
+	if p.broken != nil {
+		*err = errors.Join(p.broken, *err)
+	}
+	if len(p.leftover) > 0 {
+		*err = errors.Join(*err, &LeftoverError[T]{p.name, p.leftover})
+	}
+	if p.fault != nil {
+		p.fault.Run = *err
+	}
+	return p.fault
 }
 
 func (p *Pool[T]) begin(ctx context.Context) error {
@@ -210,10 +236,10 @@ func (p *Pool[T]) end() {
 		p.reportLeftLocked()
 	}
 	p.mu.Unlock()
+	if p.options.AbandonAfter > 0 {
+		defer time.AfterFunc(p.options.AbandonAfter, p.abandon).Stop()
+	}
 	<-p.left
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.state = ended
 }
 
 // hasLeft is the last call of each worker. ShutDown: the source has nothing more.
@@ -228,12 +254,20 @@ func (p *Pool[T]) hasLeft(one *worker[T], shutDown bool) {
 	p.reportLeftLocked()
 }
 
-// reportLeftLocked must be called whenever all workers may have left. Once it has
-// closed left, no worker can start.
+// reportLeftLocked must be called whenever all workers may have left, or be in
+// handlers that Run abandons. Once it has closed left, no worker can start.
 func (p *Pool[T]) reportLeftLocked() {
-	if p.state == closing && p.present == 0 {
-		close(p.left)
+	busy := 0
+	if p.overdue {
+		busy = len(p.handling)
 	}
+	if p.state != closing || p.present > busy {
+		return
+	}
+	if p.state = ended; busy > 0 {
+		p.abandonLocked()
+	}
+	close(p.left)
 }
 
 // fail makes all workers leave. The first fault and the first error count.
@@ -249,7 +283,8 @@ func (p *Pool[T]) fail(fault *PanicError, broken error) {
 	p.stop()
 }
 
-// Len returns the number of workers that have started and not left.
+// Len returns the number of workers that have started and not left. Those that
+// a Resize has asked to leave count until they have: see [Pool.ResizeBy].
 func (p *Pool[T]) Len() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -264,17 +299,31 @@ func (p *Pool[T]) Resize(n int) {
 	if n < 0 {
 		panic(fmt.Sprintf("worker: Pool.Resize was called with %d: want 0 or more", n))
 	}
-	for _, leaving := range p.resize(n) {
-		leaving.leave() // ends a context, which must not happen under a lock
-	}
+	p.resize(func(int) int { return n })
 }
 
-func (p *Pool[T]) resize(n int) (leaving []*worker[T]) {
+// ResizeBy is [Pool.Resize] relative to the number of workers that were asked
+// for last, but not below 0. It returns the new number, and is safe where other
+// goroutines resize: ResizeBy(0) only reads.
+func (p *Pool[T]) ResizeBy(delta int) (wanted int) {
+	return p.resize(func(wanted int) int { return max(0, wanted+delta) })
+}
+
+func (p *Pool[T]) resize(to func(wanted int) int) (wanted int) {
+	wanted, leaving := p.want(to)
+	for _, one := range leaving {
+		one.leave() // ends a context, which must not happen under a lock
+	}
+	return wanted
+}
+
+func (p *Pool[T]) want(to func(wanted int) int) (n int, leaving []*worker[T]) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	n = to(p.wanted)
 	p.wanted = n
 	if p.state != running {
-		return nil
+		return n, nil
 	}
 	p.startLocked()
 	if len(p.staying) > n {
@@ -282,7 +331,7 @@ func (p *Pool[T]) resize(n int) (leaving []*worker[T]) {
 		clear(p.staying[n:])
 		p.staying = p.staying[:n]
 	}
-	return leaving
+	return n, leaving
 }
 
 func (p *Pool[T]) startLocked() {

@@ -79,10 +79,10 @@ func (p *Pool[T]) reportEnd(a *attempt[T], discarded bool) {
 	if reporter == nil {
 		return
 	}
-	reporter.ReportAttempt(Report[T]{a.claim.Item, a.result(discarded, p.options.Timeout), a.took, a.worker})
+	reporter.ReportAttempt(Report[T]{a.claim.Item, a.result(discarded), a.took, a.worker})
 }
 
-func (a *attempt[T]) result(discarded bool, timeout time.Duration) stats.Result {
+func (a *attempt[T]) result(discarded bool) stats.Result {
 	switch {
 	case discarded:
 		return stats.Discarded
@@ -90,7 +90,7 @@ func (a *attempt[T]) result(discarded bool, timeout time.Duration) stats.Result 
 		return stats.Requeued
 	case a.panicked != nil || a.err == ErrGoexit:
 		return stats.Panicked
-	case a.timedOut, a.exceeded && a.took >= timeout:
+	case a.timedOut:
 		return stats.TimedOut
 	}
 	return stats.Failed

@@ -9,20 +9,18 @@ import (
 )
 
 type outcome struct {
-	err       error // nil: success
-	permanent bool
-	requeue   bool // after delay
-	// interrupted: the handler ended because its context did, see handleWatched.
-	interrupted bool
-	exceeded    bool // there is a timeout, and the error wraps context.DeadlineExceeded
-	timedOut    bool // a [TimeoutOf] has ended the attempt
+	err         error // nil: success
+	permanent   bool
+	requeue     bool // after delay
+	interrupted bool // the handler ended because its context did: see [Interrupted]
+	timedOut    bool // a [TimeoutOf] or Options.Timeout has ended the attempt
 	delay       time.Duration
 	panicked    *PanicError // that the error is, or wraps
 }
 
 // outcomeOf reads a handler's error. It calls methods of that error, and nothing
 // calls them again.
-func (p *Pool[T]) outcomeOf(err error) (result outcome) {
+func (w *worker[T]) outcomeOf(err error) (result outcome) {
 	defer func() { // here, because other items of a batch may have succeeded
 		if r := recover(); r != nil {
 			result = outcomeOfPanic(r)
@@ -41,7 +39,8 @@ func (p *Pool[T]) outcomeOf(err error) (result outcome) {
 	}
 	result.panicked, _ = errors.AsType[*PanicError](err)
 	_, result.timedOut = errors.AsType[*timedOut](err)
-	result.exceeded = p.options.Timeout > 0 && errors.Is(err, context.DeadlineExceeded)
+	result.timedOut = result.timedOut || w.late && errors.Is(err, context.DeadlineExceeded)
+	result.interrupted = !result.timedOut && !result.permanent && result.panicked == nil && isEndOf(w.context, err)
 	return result
 }
 
@@ -61,6 +60,7 @@ type attempt[T any] struct {
 	// so that a failed attempt allocates once for all functions below.
 	failure   Failure[T]
 	described bool
+	elapsed   time.Duration // since the first failure, if dated
 	took      time.Duration // if the pool or the owner of the claim needs durations
 	worker    int           // its number
 	refused   bool          // the item cannot run again, and was discarded
@@ -87,6 +87,9 @@ func (p *Pool[T]) endedWith(err error) {
 // settle ends the claim of an item that did not succeed if that runs again.
 func (p *Pool[T]) settle(a *attempt[T]) {
 	switch {
+	case a.claim.owner == nil: // Run has abandoned the handler
+		a.settled = true
+		return
 	case a.interrupted:
 		defer p.interrupted(a)
 	case a.requeue:
@@ -120,9 +123,12 @@ func (p *Pool[T]) failed(a *attempt[T]) {
 
 func (p *Pool[T]) reasonToDiscard(a *attempt[T]) Reason {
 	switch {
-	case a.permanent && !a.lost:
+	case a.lost:
+		return ReasonNone
+	case a.permanent:
 		return ReasonPermanent
-	case p.options.MaxAttempts > 0 && a.failure.Attempt >= p.options.MaxAttempts && !a.lost:
+	case p.options.MaxAttempts > 0 && a.failure.Attempt >= p.options.MaxAttempts,
+		p.options.MaxElapsed > 0 && a.elapsed >= p.options.MaxElapsed:
 		return ReasonExhausted
 	}
 	return ReasonNone
@@ -140,7 +146,7 @@ func (p *Pool[T]) succeeded(claim *Claim[T]) {
 
 func (p *Pool[T]) decide(a *attempt[T]) {
 	if !a.failure.Final {
-		p.runAgain(a, Return{Reason: ReturnRetry})
+		p.runAgain(a, Return{Reason: ReturnRetry, FirstFailure: a.failure.FirstFailure})
 		return
 	}
 	defer p.callOnDiscard(a.failure) // also if the logger panics
@@ -153,7 +159,7 @@ func (p *Pool[T]) decide(a *attempt[T]) {
 // such as the limiter, the item runs again: a panic must not lose it.
 func (p *Pool[T]) describe(a *attempt[T]) {
 	a.described = true
-	a.failure = Failure[T]{Queue: p.name, Item: a.claim.Item, Err: a.err, Duration: a.took, Requeued: a.requeue}
+	a.failure = Failure[T]{Queue: p.name, Item: a.claim.Item, Err: a.err, Duration: a.took, Requeued: a.requeue || a.interrupted}
 	counted := false
 	defer func() {
 		if !counted {
@@ -163,6 +169,14 @@ func (p *Pool[T]) describe(a *attempt[T]) {
 	}()
 	a.failure.Queue = nameOf(a.claim.Owner(), p.name)
 	a.failure.Attempt = a.claim.Failures() + 1
+	asked := p.timed || p.options.MaxElapsed > 0 || p.options.showsAttempts()
+	if timer, is := a.claim.Owner().(FailureTimer[T]); is && asked {
+		first, now := timer.FailingSince(a.claim.Item)
+		if a.failure.FirstFailure = first; a.failure.Attempt == 1 || first.IsZero() {
+			a.failure.FirstFailure = now
+		}
+		a.elapsed = now.Sub(a.failure.FirstFailure)
+	}
 	// Where nothing discards the item, Return finds out.
 	a.lost = p.reasonToDiscard(a) != ReasonNone && !a.claim.Valid()
 	counted = true
@@ -201,12 +215,21 @@ func (p *Pool[T]) tooLate(a *attempt[T], reason error) {
 func (p *Pool[T]) callOnDiscard(f Failure[T]) {
 	f.Final = true
 	hook := p.options.OnDiscard
-	if f.Reason == ReasonShutDown && p.options.OnLeftover != nil {
+	if f.Reason == ReasonShutDown {
 		hook = p.options.OnLeftover
+		if hook == nil {
+			hook = p.keepLeftover
+		}
 	}
 	if hook != nil {
 		hook(p.hooks, f)
 	}
+}
+
+func (p *Pool[T]) keepLeftover(_ context.Context, f Failure[T]) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.leftover = append(p.leftover, f)
 }
 
 func (p *Pool[T]) reportDropped(items []T) {

@@ -17,8 +17,9 @@ import (
 //   - ShuttingDown() bool reports whether a shutdown has begun. A source needs
 //     it if an item can become ready at the end of its own claim.
 //   - NumRequeues(T) int and Forget(T), for the items that Drain has dropped.
-//   - KeepWaits(), for [Attempt.Waited], and OpenSlot, for [Slots]. They may
-//     also be methods of what its Inspect returns.
+//   - KeepWaits(), for [Attempt.Waited], OpenSlot, for [Slots], and Ending()
+//     context.Context, which ends [Options].Linger when a shutdown begins. They
+//     may also be methods of what its Inspect returns.
 type Source[T any] interface {
 	// ClaimBatch fills dst with claims to items that are ready, and returns how
 	// many there are. It blocks until there is one item, and then does not wait
@@ -54,6 +55,7 @@ type (
 	namedSource          interface{ Name() string }
 	endingSource         interface{ ShuttingDown() bool }
 	waitSource           interface{ KeepWaits() }
+	lingerSource         interface{ Ending() context.Context }
 	inspectedSource      interface{ Inspect() stats.Inspection }
 	batchSource[T any]   interface{ DoneClaims([]Claim[T]) error }
 	historySource[T any] interface {

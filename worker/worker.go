@@ -23,6 +23,7 @@ type worker[T any] struct {
 	shown     [1]T
 	watch     stopwatch
 	reports   bool // an owner of the claims wants reports of attempts
+	late      bool // Options.Timeout has ended the attempt that has just failed
 	known     knownOwner[T]
 	// due is the error that Run returns: the source returned it together with
 	// claims, which are processed first, or it says what is wrong with them.
@@ -31,7 +32,7 @@ type worker[T any] struct {
 }
 
 func newWorker[T any](pool *Pool[T]) *worker[T] {
-	w := &worker[T]{Pool: pool, labeled: pool.context, number: pool.started}
+	w := &worker[T]{Pool: pool, labeled: context.WithValue(pool.context, poolKey{}, pool.context), number: pool.started}
 	w.stays, w.leave = context.WithCancel(pool.context)
 	return w
 }
@@ -44,8 +45,11 @@ func (w *worker[T]) openSlot() {
 	}
 	w.slotted = true
 	defer func() {
+		if w.options.AbandonAfter > 0 {
+			w.show = w.noting(w.show)
+		}
 		if w.options.Labels {
-			w.labeled = pprof.WithLabels(w.context, pprof.Labels("worker", strconv.Itoa(w.number)))
+			w.labeled = pprof.WithLabels(w.labeled, pprof.Labels("worker", strconv.Itoa(w.number)))
 		}
 	}()
 	if slots, is := part[Slots[T]](w.source); is {

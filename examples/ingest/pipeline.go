@@ -72,6 +72,7 @@ func newPipeline(c config, log *log.Logger) (p *pipeline, err error) {
 		MaxAttempts: c.attempts,
 		OnError:     p.failed,
 		OnDiscard:   p.discarded,
+		OnLeftover:  p.discarded,
 		// The platform kills a program that takes too long to end.
 		Drain:        p.events.DrainWith(shardq.DrainOptions{Delayed: shardq.AwaitDelayed}),
 		DrainTimeout: cmp.Or(c.patience, 1), // 0 would mean no timeout

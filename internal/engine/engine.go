@@ -41,6 +41,7 @@ type Owner[T comparable] interface {
 	worker.Reporter[T]
 	worker.AttemptReporter[T]
 	worker.Describer
+	worker.FailureTimer[T]
 	worker.Watcher
 	ReportSuccess(context.Context)
 }

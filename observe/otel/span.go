@@ -2,7 +2,6 @@ package shardqotel
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"runtime/debug"
@@ -98,7 +97,7 @@ func endOf(ctx context.Context, span trace.Span, err error) {
 		result = "success"
 	case requeued:
 		result = "requeue"
-	case isInterruption(ctx, err):
+	case worker.Interrupted(ctx, err) != nil:
 		result = "interrupted"
 	case worker.IsPermanent(err):
 		result, failed = "permanent", true
@@ -111,12 +110,6 @@ func endOf(ctx context.Context, span trace.Span, err error) {
 		span.RecordError(err)
 		span.SetStatus(codes.Error, err.Error())
 	}
-}
-
-func isInterruption(ctx context.Context, err error) bool {
-	cause := context.Cause(ctx)
-	return (cause == worker.ErrAddedAgain || cause == worker.ErrItemCanceled) &&
-		(errors.Is(err, context.Canceled) || errors.Is(err, cause))
 }
 
 // endOfPanic is called where the stack still has the frames of the panic.

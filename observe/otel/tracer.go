@@ -122,7 +122,7 @@ func requireFunctions(key, next bool) {
 func attributesOf[E any](ctx context.Context) (attributes []attribute.KeyValue) {
 	if a, known := worker.AttemptOf[E](ctx); known {
 		attributes = append(attributes, attribute.Int("shardq.priority", a.Priority()))
-		if waited := a.Waited(); waited > 0 {
+		if waited, known := a.Waited(); known {
 			attributes = append(attributes, attribute.Float64("shardq.waited", waited.Seconds()))
 		}
 	}

@@ -13,6 +13,7 @@ import (
 // pool drains the queue.
 func (r *round) startPool() {
 	o := worker.Options[int]{Workers: r.plan.consumers, OnDiscard: r.onDiscard, MaxAttempts: r.plan.attempts()}
+	o.OnLeftover = o.OnDiscard
 	if r.plan.Seed%3 == 0 {
 		o.HandleBatch, o.BatchSize = r.handleBatch, mostBatch
 	} else {

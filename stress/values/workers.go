@@ -90,6 +90,7 @@ func (r *round) putBack(dice *rand.Rand, p pair) bool {
 // Merge panics in a worker, Run panics, and there is a new pool.
 func (r *round) runPools() {
 	o := worker.Options[pair]{Workers: r.workers, MaxAttempts: r.maxAttempts, OnDiscard: r.target.onDiscard}
+	o.OnLeftover = o.OnDiscard
 	if r.batch > 2 {
 		o.HandleBatch, o.BatchSize = r.handleBatch, r.batch
 	} else {

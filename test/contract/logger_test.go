@@ -52,8 +52,8 @@ func TestLoggerGetsMisuseWithoutItems(t *testing.T) {
 	q := newLogged(shardq.Options[string]{})
 	q.Done("secret")
 	require.Equal(t, []string{
-		`level=WARN msg="shardq: a call that breaks the rules was ignored" rule="Done without Get" queue=invoices`,
-	}, q.lines())
+		`level=WARN msg="shardq: a call that breaks the rules was ignored" rule="Done without Get" item_hash=2bb80d537b1d queue=invoices`,
+	}, q.lines(), "printf secret | sha256sum")
 }
 
 func TestLoggerNamesItemsIfAsked(t *testing.T) {
@@ -128,8 +128,7 @@ func TestLoggerGetsFailures(t *testing.T) {
 	require.Equal(t, []string{
 		`level=WARN msg="shardq: an attempt failed" error=timeout attempt=1 item=fails queue=invoices`,
 		`level=ERROR msg="shardq: a handler panicked" panic=ouch attempt=1 item=panics queue=invoices`,
-		`level=WARN msg="shardq: an attempt failed" error="no such invoice" attempt=1 item="is discarded" queue=invoices`,
-		`level=ERROR msg="shardq: an item was discarded" error="no such invoice" attempt=1 item="is discarded" queue=invoices`,
+		`level=ERROR msg="shardq: an item was discarded" reason=permanent attempt=1 item="is discarded" error="no such invoice" queue=invoices`,
 	}, q.lines())
 	require.EqualValues(t, 1, q.Stats().Discarded)
 }
@@ -188,7 +187,7 @@ func TestLoggerGetsAnOutageOnce(t *testing.T) {
 	require.Zero(t, q.Stats().OutageFailures)
 	lines := q.lines()
 	require.Len(t, lines, 4+3+1)
-	require.Equal(t, `level=WARN msg="shardq: an outage begins: no attempt succeeds" failures=5 for=40ms error=down attempt=5 queue=invoices`, lines[4])
+	require.Equal(t, `level=WARN msg="shardq: an outage begins: no attempt succeeds" failures=5 for=40ms error=down attempt=5 item_hash=ca978112ca1b queue=invoices`, lines[4])
 	require.Contains(t, lines[5], `an outage goes on: no attempt succeeds" failures=1005 for=10.04s`)
 	require.Contains(t, lines[6], `failures=7005 for=1m10.04s`)
 	require.Equal(t, `level=INFO msg="shardq: an outage is over: an attempt has succeeded" failures=12687 for=2m6.86s queue=invoices`, lines[7])

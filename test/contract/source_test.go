@@ -342,8 +342,10 @@ func TestC50SourceThatRefuses(t *testing.T) {
 					shelf.silent, shelf.refusal = silent, refusal
 					s := startPool(t, shelf, o)
 					s.requireEnds(t)
-					require.Len(t, s.discarded, 1)
-					f := s.discarded[0]
+					all := append(s.discarded, s.leftover...)
+					require.Len(t, all, 1)
+					f := all[0]
+					require.Equal(t, f.Reason == worker.ReasonShutDown, len(s.leftover) == 1)
 					require.ErrorIs(t, f.Err, err)
 					require.Equal(t, !silent || refusal == shardq.ErrShutDown, f.Reason == worker.ReasonShutDown)
 					require.Equal(t, err != errOnPurpose, f.Requeued)

@@ -211,6 +211,7 @@ func runWithFault[T any](t *testing.T, b *workerFault, batch int, source worker.
 		OnError:   func(context.Context, worker.Failure[T]) { b.tick("OnError") },
 		OnDiscard: func(_ context.Context, f worker.Failure[T]) { end(f.Item); b.tick("OnDiscard") },
 	}
+	o.OnLeftover = o.OnDiscard
 	if batch == 0 {
 		o.Handle = one
 	} else {

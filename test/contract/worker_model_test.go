@@ -34,11 +34,13 @@ type poolModel struct {
 	paused   bool
 	wanted   int      // the number of workers asked for
 	events   []string // what the hooks must have received since the last step
+	kept     []string // what the error of Run must have, without OnLeftover
 	results  [stats.Results]uint64
 }
 
 type poolOptions struct {
 	most     int           // MaxAttempts
+	elapsed  time.Duration // MaxElapsed
 	limit    time.Duration // Timeout
 	again    bool          // CancelIfAddedAgain
 	canceled bool          // CancelIfCanceled
@@ -62,6 +64,7 @@ type poolItem struct {
 	ready    bool      // or dirty, if it is taken
 	due      time.Time // the end of a delay, or zero
 	failures int
+	first    time.Time // the first of them
 	taken    bool
 	claimed  time.Time // when it was taken
 	began    time.Time // when the handler was called, or zero
@@ -124,7 +127,7 @@ func (m *poolModel) Take(item int) (fault string) {
 	if !it.ready || it.taken || m.paused || m.stopped && !m.stopping {
 		return fmt.Sprintf("a worker has %d: %+v", item, *it)
 	}
-	*it = poolItem{due: it.due, failures: it.failures, taken: true, claimed: m.now}
+	*it = poolItem{due: it.due, failures: it.failures, first: it.first, taken: true, claimed: m.now}
 	return ""
 }
 
@@ -189,7 +192,7 @@ func (m *poolModel) Stop() {
 	}
 	m.stopped, m.early = true, m.drains && !m.isOver()
 	for _, item := range m.dropped {
-		m.note(m.nameOfLeftover(), item, m.items[item].failures, "shutdown", "down:dropped", false)
+		m.note("leftover", item, m.items[item].failures, "shutdown", "down:dropped", false)
 		m.items[item].failures = 0
 	}
 	m.dropped = nil
@@ -248,8 +251,9 @@ func (m *poolModel) ShutDown() {
 
 // An answer is what a handler does: s succeeds, f fails, g fails for good, p
 // panics, x calls Goexit, a and z ask for the item again after a second or at
-// once, c returns the error of its context, and w, in batches, returns the wrong
-// number of errors. In batches, p, x and w count for all items.
+// once, c returns the error of its context, k a permanent one that wraps it, and
+// w, in batches, returns the wrong number of errors. In batches, p, x and w count
+// for all items.
 type answer = rune
 
 // Finish ends the attempt of an item.
@@ -257,16 +261,26 @@ func (m *poolModel) Finish(item int, what answer) {
 	it := m.items[item]
 	result, kind := stats.Failed, string(what)
 	switch {
-	case what == 'c' && it.cause == "":
+	case (what == 'c' || what == 'k') && it.cause == "":
 		what = 's'
-	case what == 'c' && (it.cause == "added" || it.cause == "canceled"):
+	case (what == 'c' || what == 'k') && (it.cause == "added" || it.cause == "canceled"):
 		m.results[stats.Requeued]++
 		m.giveUp(it, it.canceled) // it runs again if it was added after the Cancel
 		return
 	case what == 'c' && it.cause == "timeout":
 		result, kind = stats.TimedOut, "timeout"
-	case what == 'c':
+	case what == 'k' && it.cause == "timeout":
+		kind = "timeout"
+	case what == 'k':
 		kind = "canceled"
+	case what == 'c': // the shutdown has interrupted it
+		m.results[stats.Requeued]++
+		left := m.isClosed() && !m.retries
+		if left {
+			m.note("leftover", item, it.failures+1, "shutdown", "down:canceled", true)
+		}
+		m.giveUp(it, left)
+		return
 	case what == 'p', what == 'x':
 		result = stats.Panicked
 	}
@@ -278,7 +292,7 @@ func (m *poolModel) Finish(item int, what answer) {
 		m.results[stats.Requeued]++
 		m.returns(item, map[answer]time.Duration{'a': time.Second}[what], "again", true)
 	default:
-		m.fail(item, result, kind, what == 'g')
+		m.fail(item, result, kind, what == 'g' || what == 'k')
 	}
 }
 
@@ -296,10 +310,13 @@ func (m *poolModel) giveUp(it *poolItem, done bool) {
 func (m *poolModel) fail(item int, result stats.Result, kind string, permanent bool) {
 	it := m.items[item]
 	reason := "none"
+	if it.failures == 0 {
+		it.first = m.now
+	}
 	switch {
 	case permanent:
 		reason = "permanent"
-	case m.most > 0 && it.failures+1 >= m.most:
+	case m.most > 0 && it.failures+1 >= m.most, m.elapsed > 0 && m.now.Sub(it.first) >= m.elapsed:
 		reason = "exhausted"
 	}
 	m.note("error", item, it.failures+1, reason, kind, false)
@@ -318,7 +335,7 @@ func (m *poolModel) fail(item int, result stats.Result, kind string, permanent b
 func (m *poolModel) returns(item int, delay time.Duration, kind string, requeue bool) {
 	it := m.items[item]
 	if m.isClosed() && !m.retries {
-		m.note(m.nameOfLeftover(), item, it.failures+1, "shutdown", "down:"+kind, requeue)
+		m.note("leftover", item, it.failures+1, "shutdown", "down:"+kind, requeue)
 		m.giveUp(it, true)
 		return
 	}
@@ -331,28 +348,30 @@ func (m *poolModel) returns(item int, delay time.Duration, kind string, requeue 
 	it.taken, it.began = false, time.Time{}
 }
 
-func (m *poolModel) nameOfLeftover() string {
-	if m.leftover {
-		return "leftover"
-	}
-	return "discard"
-}
-
-// note notes a call of a hook, which may panic.
+// note notes a call of a hook, which may panic, or what Run returns in its place.
 func (m *poolModel) note(hook string, item, attempt int, reason, kind string, requeued bool) {
-	took := time.Duration(0)
+	took, first := time.Duration(0), time.Time{}
 	if it := m.items[item]; kind != "down:dropped" {
-		took = m.now.Sub(it.began)
+		took, first = m.now.Sub(it.began), it.first
+		if it.failures == 0 {
+			first = m.now
+		}
 	}
-	m.events = append(m.events, hookCall(hook, item, attempt, reason, kind, requeued, took))
+	call := hookCall(hook, item, attempt, reason, kind, requeued, took, first)
+	if hook == "leftover" && !m.leftover {
+		m.kept = append(m.kept, call)
+		return
+	}
+	m.events = append(m.events, call)
 	if m.left--; m.left == 0 {
 		m.faulted, m.stopping = true, true
 	}
 }
 
 // hookCall writes a call of a hook.
-func hookCall(hook string, item, attempt int, reason, kind string, requeued bool, took time.Duration) string {
-	return fmt.Sprintf("%s of %d: attempt %d, %s, %s, requeued %v, %v", hook, item, attempt, reason, kind, requeued, took)
+func hookCall(hook string, item, attempt int, reason, kind string, requeued bool, took time.Duration, first time.Time) string {
+	return fmt.Sprintf("%s of %d: attempt %d, %s, %s, requeued %v, %v, first %d",
+		hook, item, attempt, reason, kind, requeued, took, first.UnixNano())
 }
 
 // count counts items.

@@ -80,12 +80,13 @@ func newPoolPlayer(rt *rapid.T) *poolPlayer {
 	}
 	m := &poolModel{now: time.Now(), items: map[int]*poolItem{}, wanted: rapid.IntRange(1, 4).Draw(rt, "workers")}
 	m.most = rapid.IntRange(0, 3).Draw(rt, "MaxAttempts")
+	m.elapsed = time.Duration(rapid.IntRange(0, 2).Draw(rt, "MaxElapsed")) * 7 * time.Second
 	m.leftover = rapid.Bool().Draw(rt, "OnLeftover")
 	if rapid.Bool().Draw(rt, "times out") {
 		m.limit = 10_007 * time.Millisecond // no two events happen at once
 	}
 	o := worker.Options[int]{
-		Workers: m.wanted, MaxAttempts: m.most, Timeout: m.limit, OnError: p.hook("error"), OnDiscard: p.hook("discard"),
+		Workers: m.wanted, MaxAttempts: m.most, MaxElapsed: m.elapsed, Timeout: m.limit, OnError: p.hook("error"), OnDiscard: p.hook("discard"),
 	}
 	if m.leftover {
 		o.OnLeftover = p.hook("leftover")
@@ -148,7 +149,7 @@ func (p *poolPlayer) hook(name string) func(context.Context, worker.Failure[int]
 	return func(ctx context.Context, f worker.Failure[int]) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		p.events = append(p.events, hookCall(name, f.Item, f.Attempt, f.Reason.String(), kindOf(f.Err), f.Requeued, f.Duration))
+		p.events = append(p.events, callOf(name, f))
 		if ctx.Err() != nil || f.Final != (f.Reason != worker.ReasonNone) {
 			p.wrong = fmt.Sprintf("the hook %s has a context with %v, and %+v", name, ctx.Err(), f)
 		}
@@ -158,6 +159,10 @@ func (p *poolPlayer) hook(name string) func(context.Context, worker.Failure[int]
 			runtime.Goexit()
 		}
 	}
+}
+
+func callOf(hook string, f worker.Failure[int]) string {
+	return hookCall(hook, f.Item, f.Attempt, f.Reason.String(), kindOf(f.Err), f.Requeued, f.Duration, f.FirstFailure)
 }
 
 // middleware returns two functions of which the first is the outermost. They
@@ -170,7 +175,7 @@ func (p *poolPlayer) middleware() []worker.Middleware[int] {
 	inner := func(next worker.Handler[int]) worker.Handler[int] {
 		return func(ctx context.Context, item int) error {
 			a, ok := worker.AttemptOf[int](ctx)
-			if !ok || ctx.Value(key{}) != item || a.Number() != p.q.NumRequeues(item)+1 || a.Priority() != priorityOf(item) {
+			if !ok || ctx.Value(key{}) != item || a.Number() != p.q.NumRequeues(item)+1 || a.FirstFailure().IsZero() != (a.Number() == 1) || a.Priority() != priorityOf(item) {
 				p.mu.Lock()
 				p.wrong = fmt.Sprintf("%d has %v, %+v with priority %d", item, ctx.Value(key{}), a, a.Priority())
 				p.mu.Unlock()
@@ -247,6 +252,8 @@ func errorOf(ctx context.Context, what answer) error {
 		return worker.RequeueAfter(0)
 	case 'c':
 		return ctx.Err()
+	case 'k':
+		return worker.Permanent(ctx.Err())
 	}
 	return nil
 }
@@ -271,7 +278,7 @@ func (p *poolPlayer) step(rt *rapid.T) {
 	case "pass":
 		p.pass(time.Duration(rapid.IntRange(1, 10).Draw(rt, "seconds")) * time.Second)
 	case "resize":
-		p.resize(rapid.IntRange(1, 4).Draw(rt, "to"))
+		p.resize(rapid.IntRange(1, 4).Draw(rt, "to"), rapid.Bool().Draw(rt, "by"))
 	case "pause":
 		p.pause(!m.paused && m.ends == isOpen)
 	case "end":
@@ -302,13 +309,18 @@ func (p *poolPlayer) end(rt *rapid.T) {
 	p.cancel()
 }
 
-func (p *poolPlayer) resize(n int) {
+func (p *poolPlayer) resize(n int, by bool) {
 	if p.m.linger > 0 {
 		return
 	}
-	p.lost += max(p.m.wanted-n, 0)
+	delta := n - p.m.wanted
+	p.lost += max(-delta, 0)
 	p.m.wanted = n
-	p.pool.Resize(n)
+	if !by {
+		p.pool.Resize(n)
+	} else if got := p.pool.ResizeBy(delta); got != n {
+		p.wrong = fmt.Sprintf("ResizeBy(%d) returns %d, not %d", delta, got, n)
+	}
 }
 
 // pass lets time pass, at most until the next event.
@@ -329,9 +341,9 @@ func (p *poolPlayer) finishOne(rt *rapid.T, answers string) {
 		return
 	}
 	run := runs[rapid.IntRange(0, len(runs)-1).Draw(rt, "run")]
-	letters := "sffgpxazc"
+	letters := "sffgpxazcck"
 	if p.m.batch > 0 {
-		letters = "ssffgazcpxw"
+		letters = "ssffgazcckpxw"
 	}
 	for len(answers) < len(run.items) {
 		answers += string(rapid.SampledFrom([]rune(letters)).Draw(rt, "answer"))
@@ -508,7 +520,19 @@ func (p *poolPlayer) finish(rt *rapid.T) {
 	}
 	p.cancel()
 	p.q.ShutDown()
+	if p.panics != nil {
+		p.err = p.panics.Run
+	}
 	_, early := errors.AsType[*shardq.DrainError[int]](p.err)
+	left, _ := errors.AsType[*worker.LeftoverError[int]](p.err)
+	var kept []string
+	if left != nil {
+		for _, f := range left.Left() {
+			kept = append(kept, callOf("leftover", f))
+		}
+	}
+	slices.Sort(kept)
+	slices.Sort(p.m.kept)
 	switch {
 	case !p.isEnded():
 		rt.Fatal("Run does not return")
@@ -516,7 +540,9 @@ func (p *poolPlayer) finish(rt *rapid.T) {
 		rt.Fatalf("Run panics with %v", p.panics)
 	case p.panics != nil && !errors.Is(p.panics, errOnPurpose):
 		rt.Fatal(p.panics)
-	case early != (p.m.early && !p.m.faulted), p.err != nil && !early:
+	case !slices.Equal(kept, p.m.kept):
+		rt.Fatalf("Run returns\n%s\nnot\n%s", strings.Join(kept, "\n"), strings.Join(p.m.kept, "\n"))
+	case early != p.m.early && !p.m.faulted, p.err != nil && !early && left == nil:
 		rt.Fatalf("Run returns %v", p.err)
 	}
 	if again := p.pool.Run(context.Background()); again == nil {

@@ -18,6 +18,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/coalesce"
+	"github.com/shardq/shardq/limiter"
 	"github.com/shardq/shardq/stats"
 	"github.com/shardq/shardq/worker"
 )
@@ -30,8 +32,8 @@ type runningPool[T comparable] struct {
 	ended func() bool
 	err   error // of Run, once it has ended
 
-	mu                sync.Mutex
-	failed, discarded []worker.Failure[T]
+	mu                          sync.Mutex
+	failed, discarded, leftover []worker.Failure[T]
 }
 
 func (s *runningPool[T]) note(where *[]worker.Failure[T], f worker.Failure[T]) {
@@ -182,7 +184,7 @@ func TestC51HookThatPanicsForEachDroppedItem(t *testing.T) {
 			}
 			w, err := worker.New(q, worker.Options[int]{
 				Workers: 1, Drain: q.DrainWith(shardq.DrainOptions{}), Handle: succeed[int],
-				OnDiscard: func(context.Context, worker.Failure[int]) { reported++; end() },
+				OnLeftover: func(context.Context, worker.Failure[int]) { reported++; end() },
 			})
 			require.NoError(t, err)
 			ctx, cancel := context.WithCancel(t.Context())
@@ -200,6 +202,32 @@ func TestC51HookThatPanicsForEachDroppedItem(t *testing.T) {
 	}
 }
 
+// Run that panics has what it would have returned.
+func TestC51PanicBesideLeftovers(t *testing.T) {
+	q := newQueue[string](1)
+	q.Add("fails")
+	q.AddAfter("later", time.Hour)
+	ctx, cancel := context.WithCancel(t.Context())
+	w, err := worker.New(q, worker.Options[string]{
+		Workers: 1, Drain: q.DrainWith(shardq.DrainOptions{}),
+		Handle: func(context.Context, string) error {
+			cancel()
+			for !q.ShuttingDown() || q.Stats().Delayed > 0 {
+				runtime.Gosched()
+			}
+			return errOnPurpose
+		},
+		OnError: func(context.Context, worker.Failure[string]) { panic(errOnPurpose) },
+	})
+	require.NoError(t, err)
+	fault := panicOf(func() { _ = w.Run(ctx) })
+	require.ErrorIs(t, fault, errOnPurpose)
+	left, is := errors.AsType[*worker.LeftoverError[string]](fault.Run)
+	require.True(t, is)
+	require.Len(t, left.Left(), 1)
+	require.Equal(t, "later", left.Left()[0].Item)
+}
+
 // Without workers no one notices a shutdown, until there is a worker.
 func TestC52ShutDownWithoutWorkers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -215,6 +243,52 @@ func TestC52ShutDownWithoutWorkers(t *testing.T) {
 		s.requireEnds(t)
 		requireCounts(t, q, 0, 0, 0)
 	})
+}
+
+// Handlers that each want one worker less get that, though those that leave
+// still count in Len.
+func TestC52ResizeBySeveralHandlers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue[int](1)
+		var s *runningPool[int]
+		s = startPool(t, q, worker.Options[int]{Workers: 4, Handle: func(context.Context, int) error {
+			s.ResizeBy(-1)
+			time.Sleep(time.Second)
+			return nil
+		}})
+		q.AddBatch([]int{1, 2}, shardq.AddOptions{})
+		synctest.Wait()
+		require.Equal(t, 2, s.ResizeBy(0))
+		time.Sleep(time.Minute)
+		require.Equal(t, 2, s.Len())
+		require.Zero(t, s.ResizeBy(-5), "not below 0")
+		s.stopPool(t)
+	})
+}
+
+// A batch that lingers does not wait for more once any caller drains, whatever
+// the drain accepts.
+func TestC76LingerEndsWithTheDrainOfAnother(t *testing.T) {
+	for _, retries := range []shardq.RetryPolicy{shardq.AcceptRetries, shardq.RefuseRetries} {
+		synctest.Test(t, func(t *testing.T) {
+			q, c, began := newQueue[int](2), newJoiner(2), time.Now()
+			s := startPool(t, q, worker.Options[int]{BatchSize: 9, Linger: time.Hour,
+				HandleBatch: func(context.Context, []int) []error { return nil }})
+			values := startPoolOf(t, c, worker.Options[coalesce.Entry[string, string]]{BatchSize: 9, Linger: time.Hour,
+				HandleBatch: func(context.Context, []coalesce.Entry[string, string]) []error { return nil }})
+			q.Add(1)
+			require.NoError(t, c.Put("a", "1"))
+			synctest.Wait()
+			require.Equal(t, 2, q.Stats().Processing+c.Stats().Processing, "they linger")
+			_, err := q.Drain(t.Context(), shardq.DrainOptions{Retries: retries})
+			require.NoError(t, err)
+			_, err = c.Drain(t.Context(), shardq.DrainOptions{Retries: retries})
+			require.NoError(t, err)
+			require.Zero(t, time.Since(began))
+			s.requireEnds(t)
+			values.requireEnds(t)
+		})
+	}
 }
 
 // attemptsOf returns the number of attempts by result, and how long they took
@@ -239,24 +313,40 @@ func TestC74DeadlineOfTheCaller(t *testing.T) {
 		name     string
 		timeout  time.Duration
 		use      []worker.Middleware[string]
+		slow     time.Duration // beyond the end of the context
 		timedOut bool
+		batch    bool
 	}{
-		{"TimeoutOf", 0, []worker.Middleware[string]{limit(time.Hour)}, false},
-		{"Timeout", time.Hour, nil, false},
-		{"both", time.Hour, []worker.Middleware[string]{limit(2 * time.Hour), limit(time.Hour)}, false},
-		{"a shorter TimeoutOf outside", 0, []worker.Middleware[string]{limit(time.Millisecond), limit(time.Hour)}, true},
-		{"a shorter TimeoutOf inside", time.Hour, []worker.Middleware[string]{limit(time.Hour), limit(time.Millisecond)}, true},
+		{"TimeoutOf", 0, []worker.Middleware[string]{limit(time.Hour)}, 0, false, false},
+		{"Timeout", time.Hour, nil, 0, false, false},
+		{"Timeout of a batch", time.Hour, nil, 0, false, true},
+		{"both", time.Hour, []worker.Middleware[string]{limit(2 * time.Hour), limit(time.Hour)}, 0, false, false},
+		{"a shorter TimeoutOf outside", 0, []worker.Middleware[string]{limit(time.Millisecond), limit(time.Hour)}, 0, true, false},
+		{"a shorter TimeoutOf inside", time.Hour, []worker.Middleware[string]{limit(time.Hour), limit(time.Millisecond)}, 0, true, false},
+		{"a shorter Timeout and a slow handler", time.Millisecond, nil, time.Second, true, false},
+		{"a shorter Timeout and a slow batch", time.Millisecond, nil, time.Second, true, true},
+		{"a shorter TimeoutOf and a slow handler", 0, []worker.Middleware[string]{limit(time.Millisecond)}, time.Second, true, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				q := shardq.MustNew(shardq.Options[string]{Metrics: true})
-				pool, err := worker.New(q, worker.Options[string]{
+				interrupted := []bool{}
+				o := worker.Options[string]{
 					Workers: 1, Timeout: test.timeout, Use: test.use,
 					Handle: func(ctx context.Context, _ string) error {
 						<-ctx.Done()
-						return fmt.Errorf("ended: %w", context.Cause(ctx))
+						time.Sleep(test.slow)
+						err := fmt.Errorf("ended: %w", context.Cause(ctx))
+						interrupted = append(interrupted, worker.Interrupted(ctx, err) != nil)
+						require.NoError(t, worker.Interrupted(ctx, worker.Permanent(err)))
+						return err
 					},
-				})
+				}
+				if handle := o.Handle; test.batch {
+					o.Handle, o.BatchSize = nil, 1
+					o.HandleBatch = func(ctx context.Context, items []string) []error { return []error{handle(ctx, items[0])} }
+				}
+				pool, err := worker.New(q, o)
 				require.NoError(t, err)
 				q.Add("a")
 				ctx, release := context.WithTimeout(t.Context(), 100*time.Millisecond)
@@ -264,8 +354,43 @@ func TestC74DeadlineOfTheCaller(t *testing.T) {
 				require.NoError(t, pool.Run(ctx))
 				counts, _ := attemptsOf(t, q)
 				require.Equal(t, test.timedOut, counts[stats.TimedOut] > 0, counts)
-				require.NotZero(t, counts[stats.TimedOut]+counts[stats.Failed])
+				require.Equal(t, !test.timedOut, counts[stats.Requeued] > 0, "interrupted")
+				require.Zero(t, counts[stats.Failed])
+				require.Equal(t, !test.timedOut, interrupted[0])
 			})
+		})
+	}
+}
+
+// An attempt that the end of Run has interrupted is no failure, and no timeout
+// of its own: the item stays queued, though it was canceled meanwhile. After a
+// Timeout it is one.
+func TestC49InterruptedByTheEnd(t *testing.T) {
+	for _, timeout := range []time.Duration{time.Hour, time.Millisecond} {
+		handle := func(ctx context.Context, _ string) error {
+			<-ctx.Done()
+			time.Sleep(time.Second)
+			return ctx.Err()
+		}
+		forEachForm(t, handle, func(t *testing.T, o worker.Options[string]) {
+			q := newQueue[string](1)
+			o.Timeout, o.MaxAttempts = timeout, 1
+			s := startPool(t, q, o)
+			q.Add("a")
+			synctest.Wait()
+			q.Cancel("a")
+			if timeout == time.Millisecond {
+				time.Sleep(timeout)
+				synctest.Wait()
+			}
+			s.stop()
+			time.Sleep(time.Hour)
+			s.requireEnds(t)
+			failed := len(s.failed)
+			require.Equal(t, timeout == time.Millisecond, failed == 1)
+			require.Len(t, s.discarded, failed)
+			requireCounts(t, q, 1-failed, 0, 0)
+			require.Zero(t, q.NumRequeues("a"))
 		})
 	}
 }
@@ -350,6 +475,64 @@ func TestC75RecentFailures(t *testing.T) {
 	})
 }
 
+// A first failure is forgotten with the failures: by a success, by Forget, and by
+// a limiter whose histories expire.
+func TestC50FirstFailureIsForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := shardq.MustNew(shardq.Options[int]{
+			Shards:      1,
+			RateLimiter: limiter.NewExponential[int](time.Second, time.Second, limiter.Options{ForgetAfter: time.Hour}),
+		})
+		fails := true
+		s := startPool(t, q, worker.Options[int]{MaxElapsed: 3 * time.Hour, Handle: func(context.Context, int) error {
+			if fails {
+				return errOnPurpose
+			}
+			return nil
+		}})
+		fail := func(want time.Time) {
+			s.failed = nil
+			q.Add(1)
+			synctest.Wait()
+			require.Len(t, s.failed, 1)
+			require.Equal(t, want, s.failed[0].FirstFailure)
+			require.False(t, s.failed[0].Final)
+			time.Sleep(time.Second / 2)
+			q.Cancel(1)
+		}
+		first := time.Now()
+		fail(first)
+		fail(first)
+		q.Forget(1)
+		fail(time.Now())
+		fails = false
+		q.Add(1)
+		synctest.Wait()
+		fails = true
+		fail(time.Now())
+		time.Sleep(4 * time.Hour) // expired
+		fail(time.Now())
+		s.stopPool(t)
+	})
+}
+
+// MaxElapsed counts for the keys of a Coalescer as for items.
+func TestC58MaxElapsed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, began := newJoiner(1), time.Now()
+		s := startPoolOf(t, c, worker.Options[coalesce.Entry[string, string]]{MaxElapsed: 75 * time.Millisecond,
+			Handle: func(context.Context, coalesce.Entry[string, string]) error { return errOnPurpose }})
+		require.NoError(t, c.Put("a", "1"))
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		require.Len(t, s.discarded, 1)
+		require.Equal(t, worker.ReasonExhausted, s.discarded[0].Reason)
+		require.Equal(t, began, s.discarded[0].FirstFailure)
+		require.Equal(t, 5, s.discarded[0].Attempt, "after 0, 5, 15, 35 and 75 ms")
+		s.stopPool(t)
+	})
+}
+
 // startPool runs workers with these options, and those that all tests share.
 func startPool[T comparable](t *testing.T, source worker.Source[T], o worker.Options[T]) *runningPool[T] {
 	t.Helper()
@@ -360,6 +543,9 @@ func startPool[T comparable](t *testing.T, source worker.Source[T], o worker.Opt
 	}
 	if o.OnDiscard == nil {
 		o.OnDiscard = func(_ context.Context, f worker.Failure[T]) { s.note(&s.discarded, f) }
+	}
+	if o.OnLeftover == nil {
+		o.OnLeftover = func(_ context.Context, f worker.Failure[T]) { s.note(&s.leftover, f) }
 	}
 	w, err := worker.New(source, o)
 	require.NoError(t, err)
@@ -383,8 +569,8 @@ func TestC49FaultsOfThePool(t *testing.T) {
 	}{
 		{nil, worker.Options[string]{BatchSize: 3, Timeout: -1, MaxAttempts: -1, DrainTimeout: time.Second, Linger: time.Second},
 			"without a source|Workers is 0|both nil|BatchSize is 3|Timeout is -1ns|MaxAttempts is -1|DrainTimeout is 1s: want 0 without Drain|Linger is 1s"},
-		{q, worker.Options[string]{Workers: 1, Handle: one, HandleBatch: all, DrainTimeout: -1, Linger: -1},
-			"both set|BatchSize is 0|DrainTimeout is -1ns|Linger is -1ns"},
+		{q, worker.Options[string]{Workers: 1, Handle: one, HandleBatch: all, DrainTimeout: -1, AbandonAfter: -1, Linger: -1},
+			"both set|BatchSize is 0|DrainTimeout is -1ns|AbandonAfter is -1ns|Linger is -1ns"},
 		{q, worker.Options[string]{Workers: 1, HandleBatch: all, BatchSize: 1<<20 + 1, Use: []worker.Middleware[string]{none},
 			Attempts: true, CancelIfAddedAgain: true, CancelIfCanceled: true},
 			"BatchSize is 1048577|Use has 1|Attempts is|CancelIfAddedAgain is|CancelIfCanceled is"},
@@ -399,6 +585,26 @@ func TestC49FaultsOfThePool(t *testing.T) {
 		}
 	}
 	require.Panics(t, func() { q.DrainWith(shardq.DrainOptions{Delayed: 9}) })
+}
+
+// How long an item has waited is unknown without Ages, and not 0.
+func TestC71Waited(t *testing.T) {
+	for _, ages := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			q := shardq.MustNew(shardq.Options[int]{Ages: ages})
+			q.Add(1)
+			time.Sleep(time.Minute)
+			q.ShutDown()
+			s := startPool(t, q, worker.Options[int]{Attempts: true, Handle: func(ctx context.Context, _ int) error {
+				a, _ := worker.AttemptOf[int](ctx)
+				waited, ok := a.Waited()
+				require.Equal(t, ages, ok)
+				require.Equal(t, ages, waited > 59*time.Second)
+				return nil
+			}})
+			s.requireEnds(t)
+		})
+	}
 }
 
 // What a handler does not ask for costs nothing, and an attempt costs one

@@ -1,0 +1,179 @@
+package contract
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/worker"
+)
+
+// Run returns without the handlers that hang, and names their items and all that
+// is left. What such a handler does later changes nothing, and its items are
+// ready again.
+func TestC49AbandonedHandlers(t *testing.T) {
+	for name, late := range map[string]func() error{
+		"nil": func() error { return nil }, "error": func() error { return errOnPurpose },
+		"again":     func() error { return worker.RequeueAfter(time.Second) },
+		"permanent": func() error { return worker.Permanent(errOnPurpose) },
+		"panic":     func() error { panic(errOnPurpose) }, "Goexit": func() error { runtime.Goexit(); return nil },
+	} {
+		for _, drains := range []bool{false, true} {
+			finish := make(map[string]chan struct{})
+			began := make(chan struct{}, 9)
+			handle := func(_ context.Context, item string) error {
+				began <- struct{}{}
+				if hangs := finish[item]; hangs != nil {
+					<-hangs
+					return late()
+				}
+				time.Sleep(time.Second)
+				return nil
+			}
+			t.Run(name, func(t *testing.T) {
+				forEachForm(t, handle, func(t *testing.T, o worker.Options[string]) {
+					finish["hangs"] = make(chan struct{})
+					q := shardq.MustNew(shardq.Options[string]{Name: "mail", Shards: 1, Metrics: true})
+					o.AbandonAfter, o.MaxAttempts, o.Workers = 5*time.Second, 1, 2
+					if drains {
+						o.Drain, o.DrainTimeout = q.DrainWith(shardq.DrainOptions{}), 2*time.Second
+					}
+					s := startPool(t, q, o)
+					q.Add("hangs")
+					synctest.Wait()
+					q.AddBatch([]string{"a", "b", "c", "d", "e", "f", "g", "h", "i"}, shardq.AddOptions{})
+					synctest.Wait()
+					s.stop()
+					start := time.Now()
+					for !s.ended() {
+						time.Sleep(time.Second / 4)
+						synctest.Wait()
+					}
+					took := 5 * time.Second
+					if drains {
+						took += 2 * time.Second
+					}
+					require.Equal(t, took, time.Since(start))
+					over, is := errors.AsType[*worker.LeftoverError[string]](s.err)
+					require.True(t, is)
+					require.Len(t, over.Left(), 1)
+					f := over.Left()[0]
+					require.Equal(t, worker.Failure[string]{
+						Queue: "mail", Item: "hangs", Err: f.Err, Reason: worker.ReasonAbandoned, Duration: took,
+					}, f)
+					require.ErrorContains(t, s.err, `worker: queue "mail": 1 items are left over`)
+					left, is := errors.AsType[*shardq.DrainError[string]](s.err)
+					require.Equal(t, drains, is)
+					if is {
+						require.Equal(t, q.Stats().Ready+1, len(left.Left()))
+						require.Equal(t, "hangs", left.Left()[0].Item)
+					}
+					require.Equal(t, 1, s.Len(), "its goroutine goes on")
+
+					before, attempts := q.Stats(), countAttempts(q)
+					q.Add("hangs") // with a queue that goes on, it is dirty
+					close(finish["hangs"])
+					synctest.Wait()
+					require.Equal(t, before.Ready+1, q.Stats().Ready)
+					require.Zero(t, q.Stats().Processing)
+					require.Equal(t, attempts, countAttempts(q))
+					require.Zero(t, q.NumRequeues("hangs")+len(s.failed)+len(s.discarded)+len(s.leftover)+s.Len())
+					require.Zero(t, q.Stats().Discarded+q.Stats().Misused)
+				})
+			})
+		}
+	}
+}
+
+func countAttempts(q *shardq.Queue[string]) (n uint64) {
+	for _, h := range q.Stats().Metrics.Attempts.All() {
+		n += h.Count
+	}
+	return n
+}
+
+// A late handler does not end the claim of another worker to its item.
+func TestC49AbandonedHandlerAndALaterClaim(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q, finish := newQueue[string](1), make(chan struct{})
+		s := startPool(t, q, worker.Options[string]{AbandonAfter: 1, Handle: func(context.Context, string) error {
+			<-finish
+			return nil
+		}})
+		q.Add("a")
+		synctest.Wait()
+		s.stop()
+		time.Sleep(time.Second)
+		requireBecomesTrue(t, s.ended)
+		q.Done("a")
+		q.Add("a")
+		later, ok := q.TryClaim()
+		require.True(t, ok)
+		close(finish)
+		synctest.Wait()
+		require.True(t, later.Valid())
+		require.NoError(t, later.Done())
+		require.Zero(t, q.Stats().Held)
+	})
+}
+
+// A worker that is about to call its handler when the time is up is abandoned as
+// soon as it does.
+func TestC49HandlerThatBeginsTooLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		shelf, finish := newShelf("a"), make(chan struct{})
+		slots := &testSlots{Source: shelf, show: func(items []string) {
+			if len(items) > 0 {
+				time.Sleep(time.Minute)
+			}
+		}}
+		s := startPoolOf(t, slots, worker.Options[string]{AbandonAfter: time.Second, Handle: func(context.Context, string) error {
+			<-finish
+			return nil
+		}})
+		synctest.Wait()
+		s.stop()
+		time.Sleep(59 * time.Second)
+		requireStillFalse(t, s.ended, "the handler is not called yet")
+		time.Sleep(time.Second)
+		requireBecomesTrue(t, s.ended)
+		require.ErrorContains(t, s.err, "1 items are left over")
+		close(finish)
+		synctest.Wait()
+		require.Equal(t, []string{"a"}, shelf.ready)
+	})
+}
+
+// Run waits for a hook, however long it takes, and so no hook is called after it.
+func TestC51HooksAreNotAbandoned(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q, finish := newQueue[string](1), make(chan struct{})
+		s := startPool(t, q, worker.Options[string]{
+			Workers: 2, AbandonAfter: time.Second,
+			Handle: func(_ context.Context, item string) error {
+				if item == "hangs" {
+					<-finish
+				}
+				return errOnPurpose
+			},
+			OnError: func(context.Context, worker.Failure[string]) { time.Sleep(time.Minute) },
+		})
+		q.AddBatch([]string{"fails", "hangs"}, shardq.AddOptions{})
+		synctest.Wait()
+		s.stop()
+		time.Sleep(59 * time.Second)
+		requireStillFalse(t, s.ended, "a hook is called")
+		time.Sleep(time.Second)
+		requireBecomesTrue(t, s.ended)
+		require.ErrorContains(t, s.err, "1 items are left over")
+		close(finish)
+		synctest.Wait()
+		require.Zero(t, s.Len())
+	})
+}
