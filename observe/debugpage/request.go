@@ -3,6 +3,7 @@ package debugpage
 import (
 	"fmt"
 	"math"
+	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -134,9 +135,19 @@ func negotiated(r *http.Request) string {
 func Local(r *http.Request) bool {
 	// The Host, because of DNS rebinding: a page of another site can have its
 	// own name resolve to 127.0.0.1, and read what is served there.
-	host, client := url.URL{Host: r.Host}, url.URL{Host: r.RemoteAddr}
-	localName := strings.EqualFold(strings.TrimSuffix(host.Hostname(), "."), "localhost") || loopback(host.Hostname())
-	return loopback(client.Hostname()) && localName && !proxied(r) && r.Header.Get("Sec-Fetch-Site") != "cross-site"
+	host := hostOf(r.Host)
+	localName := strings.EqualFold(strings.TrimSuffix(host, "."), "localhost") || loopback(host)
+	return loopback(hostOf(r.RemoteAddr)) && localName && !proxied(r) && r.Header.Get("Sec-Fetch-Site") != "cross-site"
+}
+
+func hostOf(address string) string {
+	if host, _, err := net.SplitHostPort(address); err == nil {
+		return host
+	}
+	if n := len(address); n > 1 && address[0] == '[' && address[n-1] == ']' {
+		return address[1 : n-1]
+	}
+	return address
 }
 
 func loopback(host string) bool {
