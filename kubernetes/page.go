@@ -85,8 +85,8 @@ func (c *groupCollector) Collect(to chan<- prometheus.Metric) {
 		}
 		known[name] = true
 		reading := &registry.Reading{Row: &registry.Row{Name: name, Queue: q, Configuration: q.Inspect().Configuration()}}
-		for _, g := range series.Groups(reading, c.most) {
-			to <- prometheus.MustNewConstMetric(c.desc, prometheus.GaugeValue, float64(g.Items), name, name, g.Group, g.State)
+		for part, items := range reading.Groups(c.most) {
+			to <- prometheus.MustNewConstMetric(c.desc, prometheus.GaugeValue, float64(items), name, name, part.Group, part.Of)
 		}
 	}
 }

@@ -208,10 +208,14 @@ const Others = "other"
 
 const nameBytes = 128 // of a group
 
-// Groups returns the limit groups that hold the most items, by name, and the
-// sum of the others as [Others]. Groups whose shortened names are equal are
+// A Part is a number of a group: the items in a state, or the attempts with a
+// result.
+type Part struct{ Group, Of string }
+
+// Groups returns the items by state of the limit groups that hold the most, and
+// the sum of the others as [Others]. Groups whose shortened names are equal are
 // added up. If the queue has no groups, or panics, Groups returns nil.
-func (r *Reading) Groups(limit int) (shown map[string]stats.Group) {
+func (r *Reading) Groups(limit int) map[Part]int {
 	if !r.Configuration.Groups {
 		return nil
 	}
@@ -219,25 +223,22 @@ func (r *Reading) Groups(limit int) (shown map[string]stats.Group) {
 	most := topk.New(limit, func(a, b stats.Group) int {
 		return cmp.Or(cmp.Compare(b.Held, a.Held), cmp.Compare(a.Group, b.Group))
 	})
-	var rest stats.Group
+	rest := stats.Group{Group: Others}
 	for g := range r.Queue.Groups() {
 		if out, dropped := most.Add(g); dropped {
-			rest = sum(rest, out)
+			rest.Held += out.Held
+			rest.Ready += out.Ready
+			rest.Processing += out.Processing
 		}
 	}
-	shown = map[string]stats.Group{Others: rest}
-	for _, g := range most.Values() {
+	parts := map[Part]int{}
+	for _, g := range append(most.Values(), rest) {
 		name := shownName(g.Group)
-		shown[name] = sum(shown[name], g)
+		parts[Part{name, "ready"}] += g.Ready
+		parts[Part{name, "processing"}] += g.Processing
+		parts[Part{name, "delayed"}] += g.Held - g.Ready - g.Processing
 	}
-	return shown
-}
-
-func sum(a, b stats.Group) stats.Group {
-	a.Held += b.Held
-	a.Ready += b.Ready
-	a.Processing += b.Processing
-	return a
+	return parts
 }
 
 // shownName makes a name valid UTF-8 and shortens it twice, because an invalid
@@ -247,23 +248,22 @@ func shownName(group string) string {
 	return keytext.Cut(valid, nameBytes)
 }
 
-// GroupAttempts returns the attempts at items of the limit groups with the
-// most, by name. Unlike [Reading.Groups], it does not add up the others: their
-// sum would fall when one of them comes among the first, and a counter must
-// not. If the queue has no groups, or panics, GroupAttempts returns nil.
-func (r *Reading) GroupAttempts(limit int) (shown map[string]stats.GroupAttempts) {
+// GroupAttempts returns the attempts by result, if any, at items of the limit
+// groups with the most. Unlike [Reading.Groups], it does not add up the others:
+// their sum would fall when one of them comes among the first, and a counter
+// must not. If the queue has no groups, or panics, GroupAttempts returns nil.
+func (r *Reading) GroupAttempts(limit int) map[Part]uint64 {
 	if !r.Configuration.Groups {
 		return nil
 	}
 	defer func() { _ = recover() }()
-	groups := r.Queue.Inspect().GroupAttempts(limit)
-	shown = make(map[string]stats.GroupAttempts, len(groups))
-	for _, g := range groups {
-		g.Group = shownName(g.Group)
-		for result, n := range shown[g.Group].Counts {
-			g.Counts[result] += n
+	parts := map[Part]uint64{}
+	for _, g := range r.Queue.Inspect().GroupAttempts(limit) {
+		for result, n := range g.Counts {
+			if n > 0 {
+				parts[Part{shownName(g.Group), stats.Result(result).String()}] += n
+			}
 		}
-		shown[g.Group] = g
 	}
-	return shown
+	return parts
 }

@@ -81,45 +81,6 @@ var (
 	}
 )
 
-// A Group is the number of a group's items in a state.
-type Group struct {
-	Group, State string
-	Items        int
-}
-
-// Groups returns the numbers of at most limit groups: see
-// [registry.Reading.Groups].
-func Groups(r *registry.Reading, limit int) []Group {
-	var all []Group
-	for group, g := range r.Groups(limit) {
-		all = append(all,
-			Group{group, "ready", g.Ready},
-			Group{group, "processing", g.Processing},
-			Group{group, "delayed", g.Held - g.Ready - g.Processing})
-	}
-	return all
-}
-
-// A GroupResult is the number of attempts at a group's items with a result.
-type GroupResult struct {
-	Group, Result string
-	Attempts      uint64
-}
-
-// GroupResults returns the attempts of at most limit groups: see
-// [registry.Reading.GroupAttempts].
-func GroupResults(r *registry.Reading, limit int) []GroupResult {
-	var all []GroupResult
-	for group, g := range r.GroupAttempts(limit) {
-		for result, n := range g.Counts {
-			if n > 0 {
-				all = append(all, GroupResult{group, stats.Result(result).String(), n})
-			}
-		}
-	}
-	return all
-}
-
 var Histograms = []Histogram{
 	{
 		"workqueue.queue.duration", "Time from the first add that a run serves until Get returns the item",

@@ -112,8 +112,8 @@ func TestHistograms(t *testing.T) {
 func TestGroups(t *testing.T) {
 	reading := read(t, seriestest.Play("q"))
 	got := map[string]int{}
-	for _, g := range series.Groups(&reading, 2) {
-		got[g.Group+" "+g.State] = g.Items
+	for part, items := range reading.Groups(2) {
+		got[part.Group+" "+part.Of] = items
 	}
 	require.Equal(t, map[string]int{
 		"a ready": 1, "a processing": 1, "a delayed": 0,
@@ -128,10 +128,10 @@ func TestAttempts(t *testing.T) {
 	for result, durations := range reading.Stats.Metrics.Attempts.All() {
 		require.Equal(t, seriestest.Attempts[result], durations.Count)
 	}
-	groups := series.GroupResults(&reading, 5)
+	groups := reading.GroupAttempts(5)
 	require.Len(t, groups, stats.Results)
-	for i, g := range groups {
-		require.Equal(t, series.GroupResult{Group: "a", Result: stats.Result(i).String(), Attempts: seriestest.Attempts[i]}, g)
+	for result, want := range seriestest.Attempts {
+		require.Equal(t, want, groups[registry.Part{Group: "a", Of: stats.Result(result).String()}])
 	}
 }
 

@@ -13,11 +13,6 @@ import (
 )
 
 const (
-	// DefaultMaxRows is the value of [Options].MaxRows if that is zero.
-	DefaultMaxRows = 25
-	// DefaultPollEvery is the value of [Options].PollEvery if that is zero.
-	DefaultPollEvery = 2 * time.Second
-
 	maxMaxRows = 10_000
 	// minPollEvery rejects a costly mistake, such as 2 for two seconds.
 	minPollEvery = 10 * time.Millisecond
@@ -37,10 +32,10 @@ type Options struct {
 	// Title is the heading of the page. Defaults to "Work queues".
 	Title string
 	// MaxRows limits the rows of each table. A request may ask for fewer with
-	// ?rows=. Defaults to [DefaultMaxRows].
+	// ?rows=. Defaults to 25.
 	MaxRows int
 	// PollEvery is the interval at which an open and visible page polls.
-	// Defaults to [DefaultPollEvery].
+	// Defaults to two seconds.
 	PollEvery time.Duration
 	// RedactKey returns the text to show in place of an item. If nil, the page
 	// shows the item itself: see docs/guide/debugpage.md.
@@ -86,8 +81,8 @@ func (o Options) withDefaults() Options {
 		o.List = func() []shardq.Inspector { return nil }
 	}
 	o.Title = cmp.Or(o.Title, "Work queues")
-	o.MaxRows = cmp.Or(o.MaxRows, DefaultMaxRows)
-	o.PollEvery = cmp.Or(o.PollEvery, DefaultPollEvery)
+	o.MaxRows = cmp.Or(o.MaxRows, 25)
+	o.PollEvery = cmp.Or(o.PollEvery, 2*time.Second)
 	o.Logger = cmp.Or(o.Logger, slog.Default())
 	if o.Allow == nil {
 		o.Allow = Local

@@ -206,7 +206,7 @@ func TestRowsAreLimited(t *testing.T) {
 			require.Len(t, list, rows)
 		}
 	}
-	require.Len(t, getQueue(t, Handler(q), "").Detail.Groups, DefaultMaxRows)
+	require.Len(t, getQueue(t, Handler(q), "").Detail.Groups, 25)
 }
 
 // TestHistograms checks that no duration is lost between the buckets, and that

@@ -183,11 +183,11 @@ func (m *instruments) observe(r *registry.Reading, limit int, to metric.Observer
 	if m.groups == nil {
 		return
 	}
-	for _, g := range series.Groups(r, limit) {
-		to.ObserveInt64(m.groups, int64(g.Items), with(groupKey.String(g.Group), stateKey.String(g.State)))
+	for part, items := range r.Groups(limit) {
+		to.ObserveInt64(m.groups, int64(items), with(groupKey.String(part.Group), stateKey.String(part.Of)))
 	}
-	for _, g := range series.GroupResults(r, limit) {
-		to.ObserveInt64(m.groupAttempts, int64(g.Attempts), with(groupKey.String(g.Group), resultKey.String(g.Result)))
+	for part, attempts := range r.GroupAttempts(limit) {
+		to.ObserveInt64(m.groupAttempts, int64(attempts), with(groupKey.String(part.Group), resultKey.String(part.Of)))
 	}
 }
 

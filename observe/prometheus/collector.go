@@ -161,11 +161,11 @@ func (c *Collector) collect(r *registry.Reading, metrics chan<- prometheus.Metri
 	if c.groups == nil {
 		return
 	}
-	for _, g := range series.Groups(r, c.options.Groups) {
-		send(c.groups, prometheus.GaugeValue, float64(g.Items), labels(c.groups, g.Group, g.State))
+	for part, items := range r.Groups(c.options.Groups) {
+		send(c.groups, prometheus.GaugeValue, float64(items), labels(c.groups, part.Group, part.Of))
 	}
-	for _, g := range series.GroupResults(r, c.options.Groups) {
-		send(c.groupCounts, prometheus.CounterValue, float64(g.Attempts), labels(c.groupCounts, g.Group, g.Result))
+	for part, attempts := range r.GroupAttempts(c.options.Groups) {
+		send(c.groupCounts, prometheus.CounterValue, float64(attempts), labels(c.groupCounts, part.Group, part.Of))
 	}
 }
 

@@ -112,14 +112,8 @@ func (i inventive) Stats() shardq.Stats {
 		Outages: 41, OutageFailures: 42,
 		Capacity: 51, Limited: 52, Parked: 53, Workers: 54, ShuttingDown: true,
 		PerShard: []stats.Shard{
-			{
-				Ready: 61, Processing: 62, Delayed: 63, Held: 64, Added: 24,
-				OldestReady: 65 * time.Second, OldestProcessing: 67 * time.Second,
-			},
-			{
-				Ready: 71, Processing: 72, Delayed: 73, Held: 74, Added: 8,
-				OldestReady: 66 * time.Second, OldestProcessing: 9 * time.Second,
-			},
+			{Added: 24, OldestReady: 65 * time.Second, OldestProcessing: 67 * time.Second},
+			{Added: 8, OldestReady: 66 * time.Second, OldestProcessing: 9 * time.Second},
 		},
 		Metrics: &stats.Metrics{
 			Depth: 81, Dirty: 82, Retries: 83, Backoffs: 84,
