@@ -12,21 +12,10 @@ import (
 
 	"github.com/shardq/shardq/internal/series"
 	"github.com/shardq/shardq/kubernetes/internal/instruments"
-	"github.com/shardq/shardq/kubernetes/queue"
 )
 
 // A DepthMetric counts items by priority.
 type DepthMetric = instruments.DepthMetric
-
-func instrumentsOf(name string, p workqueue.MetricsProvider) queue.Instruments {
-	type withPriority interface {
-		NewDepthMetricWithPriority(name string) DepthMetric
-	}
-	if by, ok := p.(withPriority); ok {
-		return instruments.Of(name, p, by.NewDepthMetricWithPriority(name))
-	}
-	return instruments.Of(name, p, nil)
-}
 
 // Metrics returns the provider of the workqueue_* metrics on
 // controller-runtime's registry. It panics if that has others by these names.

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/kubernetes/internal/instruments"
 	"github.com/shardq/shardq/kubernetes/queue"
 )
 
@@ -72,7 +73,7 @@ func New[T comparable](options Options[T]) (*Queue[T], error) {
 		if provider == nil {
 			provider = Metrics()
 		}
-		all.Observer = queue.NewMeter[T](instrumentsOf(name, provider), options.Queue.Clock)
+		all.Observer = queue.NewMeter[T](instruments.Of(name, provider, true), options.Queue.Clock)
 		all.Ticker = clock.RealClock{}.NewTicker(500 * time.Millisecond) // as controller-runtime
 	}
 	made, err := queue.New(all)

@@ -47,15 +47,7 @@ type Driver[T any] struct {
 // or nil in a bubble of testing/synctest. Handlers get the context of t.
 func Drive[T comparable](t TB, queue *shardq.Queue[T], fake *clock.Fake, options worker.Options[T]) *Driver[T] {
 	t.Helper()
-	d := &Driver[T]{
-		t: t, queue: queue, source: queue, fake: fake, options: options,
-		record: record[T]{
-			key: func(item T) any { return item },
-			due: func(item T) time.Time { return deadlineOf(queue, item) },
-		},
-	}
-	d.begin()
-	return d
+	return drive(t, queue, queue, fake, options, func(item T) T { return item })
 }
 
 // DriveCoalescer is [Drive] for a coalescer.
@@ -63,28 +55,20 @@ func DriveCoalescer[K comparable, V any](
 	t TB, c *coalesce.Coalescer[K, V], fake *clock.Fake, options worker.Options[coalesce.Entry[K, V]],
 ) *Driver[coalesce.Entry[K, V]] {
 	t.Helper()
-	type entry = coalesce.Entry[K, V]
-	keys := c.Queue()
-	d := &Driver[entry]{
-		t: t, queue: keys, source: c, fake: fake, options: options,
-		record: record[entry]{
-			key: func(e entry) any { return e.Key },
-			due: func(e entry) time.Time { return deadlineOf(keys, e.Key) },
-		},
+	return drive(t, c.Queue(), c, fake, options, func(e coalesce.Entry[K, V]) K { return e.Key })
+}
+
+func drive[T any, K comparable](
+	t TB, queue Queue[K], of source[T], fake *clock.Fake, options worker.Options[T], key func(T) K,
+) *Driver[T] {
+	t.Helper()
+	d := &Driver[T]{t: t, queue: queue, source: of, fake: fake, options: options, context: context.Background()}
+	d.record.key = func(item T) any { return key(item) }
+	d.record.due = func(item T) time.Time {
+		found, _ := queue.Lookup(key(item))
+		return found.Deadline
 	}
-	d.begin()
-	return d
-}
-
-func deadlineOf[T comparable](queue Queue[T], item T) time.Time {
-	found, _ := queue.Lookup(item)
-	return found.Deadline
-}
-
-func (d *Driver[T]) begin() {
-	d.t.Helper()
-	d.context = context.Background()
-	if with, has := d.t.(interface{ Context() context.Context }); has {
+	if with, has := t.(interface{ Context() context.Context }); has {
 		d.context = with.Context()
 	}
 	d.options.Workers, d.options.Drain, d.options.DrainTimeout = 1, nil, 0
@@ -94,8 +78,9 @@ func (d *Driver[T]) begin() {
 		err = d.checkClock()
 	}
 	if err != nil {
-		d.t.Fatalf("shardqtest: %v", err)
+		t.Fatalf("shardqtest: %v", err)
 	}
+	return d
 }
 
 // Step processes the next ready item, and returns what happened. It returns

@@ -24,7 +24,6 @@ import (
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 
-// settings are the flags.
 type settings struct {
 	duration, patience time.Duration
 	seed, rounds       uint64
@@ -51,7 +50,6 @@ func (s *settings) parse(arguments []string, errs io.Writer) error {
 	return nil
 }
 
-// run runs the command, and returns its exit code.
 func run(arguments []string, out, errs io.Writer) int {
 	var s settings
 	if err := s.parse(arguments, errs); errors.Is(err, flag.ErrHelp) {

@@ -42,22 +42,18 @@ func describe(name, help string, labels ...string) *prometheus.Desc {
 	return prometheus.NewDesc("shardq_cluster_"+name, help, append([]string{"queue"}, labels...), nil)
 }
 
-func counter(name, help string, value func(cluster.Stats) uint64) series {
-	return series{describe(name, help, "node"), prometheus.CounterValue, func(s cluster.Stats) float64 { return float64(value(s)) }}
-}
-
-func gauge(name, help string, value func(cluster.Stats) int) series {
-	return series{describe(name, help, "node"), prometheus.GaugeValue, func(s cluster.Stats) float64 { return float64(value(s)) }}
+func seriesOf[N int | uint64](kind prometheus.ValueType, name, help string, value func(cluster.Stats) N) series {
+	return series{describe(name, help, "node"), kind, func(s cluster.Stats) float64 { return float64(value(s)) }}
 }
 
 var ofNode = []series{
-	counter("added_total", "Keys or values that the node has added.", func(s cluster.Stats) uint64 { return s.Added }),
-	counter("done_total", "Runs that have ended for good.", func(s cluster.Stats) uint64 { return s.Done }),
-	counter("failed_total", "Attempts that have failed and are followed by another.", func(s cluster.Stats) uint64 { return s.Failed }),
-	counter("discarded_total", "Keys that have become dead letters.", func(s cluster.Stats) uint64 { return s.Discarded }),
-	gauge("partitions", "Partitions that the node owns.", func(s cluster.Stats) int { return s.Partitions }),
-	gauge("held", "Keys that the node has taken from the servers.", func(s cluster.Stats) int { return s.Held }),
-	gauge("in_flight", "Handlers of the node that are running.", func(s cluster.Stats) int { return s.InFlight }),
+	seriesOf(prometheus.CounterValue, "added_total", "Keys or values that the node has added.", func(s cluster.Stats) uint64 { return s.Added }),
+	seriesOf(prometheus.CounterValue, "done_total", "Runs that have ended for good.", func(s cluster.Stats) uint64 { return s.Done }),
+	seriesOf(prometheus.CounterValue, "failed_total", "Attempts that have failed and are followed by another.", func(s cluster.Stats) uint64 { return s.Failed }),
+	seriesOf(prometheus.CounterValue, "discarded_total", "Keys that have become dead letters.", func(s cluster.Stats) uint64 { return s.Discarded }),
+	seriesOf(prometheus.GaugeValue, "partitions", "Partitions that the node owns.", func(s cluster.Stats) int { return s.Partitions }),
+	seriesOf(prometheus.GaugeValue, "held", "Keys that the node has taken from the servers.", func(s cluster.Stats) int { return s.Held }),
+	seriesOf(prometheus.GaugeValue, "in_flight", "Handlers of the node that are running.", func(s cluster.Stats) int { return s.InFlight }),
 }
 
 var (

@@ -10,34 +10,28 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // Each put has an id: it can be repeated when its answer was lost.
 func (t *trial) feed(ctx context.Context) error {
-	ctx, fail := context.WithCancelCause(ctx)
-	defer fail(nil)
-	var group sync.WaitGroup
-	lanes, n := make(chan struct{}, 64), 0 // puts that wait for the servers at a time
+	group, putting := errgroup.WithContext(ctx)
+	group.SetLimit(64) // puts that wait for the servers at a time
+	n := 0
 	err := identifiers(t.options.directory, func(identifier string) bool {
 		n++
 		id := fmt.Sprint(n)
 		t.put[identifier]++
-		lanes <- struct{}{}
-		group.Go(func() {
-			defer func() { <-lanes }()
-			if err := t.putOne(ctx, identifier, id); err != nil {
-				fail(err)
-			}
-		})
-		return n < t.options.events && ctx.Err() == nil
+		group.Go(func() error { return t.putOne(putting, identifier, id) })
+		return n < t.options.events && putting.Err() == nil
 	})
-	group.Wait()
-	if err == nil && ctx.Err() == nil && n < t.options.events {
+	failed := group.Wait()
+	if err == nil && failed == nil && ctx.Err() == nil && n < t.options.events {
 		err = fmt.Errorf("%s has %d identifiers: want -events %d or more", t.options.directory, n, t.options.events)
 	}
-	return errors.Join(err, context.Cause(ctx))
+	return errors.Join(err, failed, ctx.Err())
 }
 
 func (t *trial) putOne(ctx context.Context, identifier, id string) error {

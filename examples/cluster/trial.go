@@ -16,6 +16,7 @@ import (
 	"github.com/shardq/shardq/cluster"
 	"github.com/shardq/shardq/cluster/clustertest"
 	"github.com/shardq/shardq/cluster/page"
+	"golang.org/x/sync/errgroup"
 )
 
 type trial struct {
@@ -94,18 +95,10 @@ func (t *trial) spawn() error {
 }
 
 func (t *trial) run(ctx context.Context) error {
-	running, end := context.WithCancelCause(ctx)
-	defer end(nil)
-	var both sync.WaitGroup
-	for _, part := range []func(context.Context) error{t.feed, t.fail} {
-		both.Go(func() {
-			if err := part(running); err != nil {
-				end(err)
-			}
-		})
-	}
-	both.Wait()
-	if err := context.Cause(running); err != nil {
+	both, running := errgroup.WithContext(ctx)
+	both.Go(func() error { return t.feed(running) })
+	both.Go(func() error { return t.fail(running) })
+	if err := both.Wait(); err != nil {
 		return err
 	}
 	t.say("%d identifiers are in the queue, or counted", t.options.events)
@@ -118,10 +111,8 @@ func (t *trial) fail(ctx context.Context) error {
 		fault func(context.Context) error
 	}{{0.2, t.killWorker}, {0.4, t.freezeWorker}, {0.7, t.stopServer}} {
 		for float64(t.progress.Load()) < each.part*float64(t.options.events) {
-			select {
-			case <-ctx.Done():
+			if wait(ctx, 10*time.Millisecond); ctx.Err() != nil {
 				return nil // interrupted: feed says so
-			case <-time.After(10 * time.Millisecond):
 			}
 		}
 		if err := each.fault(ctx); err != nil {
@@ -158,10 +149,7 @@ func (t *trial) freezeWorker(ctx context.Context) error {
 		}
 	}
 	t.say("worker %d is frozen", victim.Process.Pid)
-	select {
-	case <-ctx.Done():
-	case <-time.After(frozenFor):
-	}
+	wait(ctx, frozenFor)
 	t.say("worker %d goes on", victim.Process.Pid)
 	return thaw(victim)
 }
@@ -197,10 +185,14 @@ func (t *trial) waitUntilCounted(ctx context.Context) error {
 			return errors.Join(errors.New("some identifiers are not counted"), err, ctx.Err())
 		}
 		t.say("%d are pending", s.Pending)
-		select {
-		case <-time.After(time.Second):
-		case <-ctx.Done():
-		}
+		wait(ctx, time.Second)
+	}
+}
+
+func wait(ctx context.Context, d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-ctx.Done():
 	}
 }
 

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/utils/clock"
+
 	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/internal/engine"
 	"github.com/shardq/shardq/limiter"
@@ -25,16 +27,10 @@ type Options[T comparable] struct {
 	// an item has at most one run to come, and ShutDown discards ready items.
 	// If Queue.Shards is zero, the queue has one shard.
 	Priority bool
-	Observer Observer[T] // or nil
-	Ticker   Ticker      // calls the Observer's Update until the shutdown; or nil
+	Observer Observer[T]  // or nil
+	Ticker   clock.Ticker // calls the Observer's Update until the shutdown; or nil
 	// CountEveryDelay counts also an AddAfter without a delay as a retry.
 	CountEveryDelay bool
-}
-
-// A Ticker is one of k8s.io/utils/clock.
-type Ticker interface {
-	C() <-chan time.Time
-	Stop()
 }
 
 // A Queue has the methods of client-go's rate limiting queues, and of
@@ -84,7 +80,7 @@ func New[T comparable](options Options[T]) (*Queue[T], error) {
 	return q, nil
 }
 
-func (q *Queue[T]) update(ticker Ticker) {
+func (q *Queue[T]) update(ticker clock.Ticker) {
 	defer ticker.Stop()
 	for {
 		select {

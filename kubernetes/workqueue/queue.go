@@ -93,7 +93,7 @@ func newQueue[T comparable](
 		provider = setProvider()
 	}
 	if name != "" && provider != nil {
-		all.Observer = queue.NewMeter[T](instruments.Of(name, provider, nil), options.Clock)
+		all.Observer = queue.NewMeter[T](instruments.Of(name, provider, false), options.Clock)
 		all.Ticker = c.NewTicker(500 * time.Millisecond) // as client-go
 	}
 	q, err := queue.New(all)

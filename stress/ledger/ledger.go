@@ -31,7 +31,6 @@ var start = time.Now()
 // goroutines without ordering them, as a shared counter would.
 func Now() int64 { return int64(time.Since(start)) }
 
-// A Ledger has the books of a round.
 type Ledger struct {
 	Found    *report.Violations
 	Time     func() int64 // the time of the queue's clock
@@ -78,12 +77,10 @@ type record struct {
 
 const claimed = 1 << 20
 
-// New returns a ledger of that many keys.
 func New(keys int, found *report.Violations, clock func() int64) *Ledger {
 	return &Ledger{Found: found, Time: clock, keys: make([]record, keys)}
 }
 
-// Class returns the class of a key.
 func (l *Ledger) Class(key int) Class {
 	if l.Blind || key < 0 {
 		return Free
@@ -98,13 +95,11 @@ func (l *Ledger) of(key int) *record {
 	return &l.keys[key]
 }
 
-// check counts a check, and reports a broken promise.
 func (l *Ledger) check(r *record, broken bool, format string, arguments ...any) {
 	r.checks.Add(1)
 	l.Found.If(broken && !l.Blind, format, arguments...)
 }
 
-// Checks returns the number of checks.
 func (l *Ledger) Checks() (n uint64) {
 	for i := range l.keys {
 		n += l.keys[i].checks.Load()

@@ -15,7 +15,6 @@ type Violations struct {
 	found []error
 }
 
-// Add records a broken promise.
 func (v *Violations) Add(format string, arguments ...any) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -25,27 +24,22 @@ func (v *Violations) Add(format string, arguments ...any) {
 	v.any.Store(true)
 }
 
-// If records a broken promise if it is broken.
 func (v *Violations) If(broken bool, format string, arguments ...any) {
 	if broken {
 		v.Add(format, arguments...)
 	}
 }
 
-// Any reports whether there are violations.
 func (v *Violations) Any() bool { return v.any.Load() }
 
-// Err returns the violations as an error, or nil.
 func (v *Violations) Err() error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return errors.Join(v.found...)
 }
 
-// Counts has the counts of rounds.
 type Counts struct{ Rounds, Adds, HandOuts, Checks uint64 }
 
-// Plus adds other counts.
 func (c *Counts) Plus(d Counts) {
 	*c = Counts{c.Rounds + d.Rounds, c.Adds + d.Adds, c.HandOuts + d.HandOuts, c.Checks + d.Checks}
 }

@@ -197,7 +197,6 @@ func (a *actor) takeItems() (goesOn bool) {
 	return a.context.Err() == nil && (broke || ctx.Err() != nil || !a.queue.ShuttingDown())
 }
 
-// takeClaim takes a key by Claim, or by TryClaim.
 func (a *actor) takeClaim(try bool) (goesOn bool) {
 	c, ok := claim{}, false
 	if try {

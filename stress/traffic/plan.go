@@ -40,7 +40,6 @@ const (
 	panics
 	fakeClock
 	blind
-	// All is every feature.
 	All Features = 1<<iota - 1
 )
 
@@ -49,7 +48,6 @@ var names = []string{
 	"retries", "claims", "batches", "items", "pools", "cancels", "listings", "misuse", "panics", "fake", "blind",
 }
 
-// Names returns the names of all features, with commas.
 func Names() string { return All.String() }
 
 // Parse returns the features of a list of names. An empty list has all.
@@ -195,7 +193,6 @@ func (p *Plan) newOrder() *ledger.Order {
 	}
 }
 
-// String describes the plan.
 func (p Plan) String() string {
 	type plain Plan // without this method
 	return fmt.Sprintf("%+v", plain(p))

@@ -27,7 +27,6 @@ type Plan struct {
 	linger                                  time.Duration
 }
 
-// Draw makes the plan of a seed.
 func Draw(seed uint64) Plan {
 	dice := rand.New(rand.NewPCG(seed, 0))
 	even := func() bool { return dice.IntN(2) == 0 }
@@ -47,7 +46,6 @@ func Draw(seed uint64) Plan {
 	return p
 }
 
-// String describes the plan.
 func (p Plan) String() string {
 	type plain Plan // without this method
 	return fmt.Sprintf("values %+v", plain(p))

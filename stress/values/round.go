@@ -106,7 +106,6 @@ func play(p Plan, patience time.Duration, spoil func(*target)) *round {
 	return r
 }
 
-// pause pauses and resumes until producers have ended.
 func (r *round) pause() {
 	for r.pauses && !r.produced.Load() {
 		time.Sleep(50 * time.Microsecond)

@@ -13,15 +13,21 @@ type DepthMetric interface {
 	Dec(priority int)
 }
 
-// Of returns the instruments of a queue. byPriority may be nil.
-func Of(name string, p workqueue.MetricsProvider, byPriority DepthMetric) queue.Instruments {
+// Of returns the instruments of a queue, with a depth by priority if the queue
+// and the provider have one.
+func Of(name string, p workqueue.MetricsProvider, priorities bool) queue.Instruments {
 	to := queue.Instruments{
-		DepthByPriority: byPriority, Adds: p.NewAddsMetric(name), Retries: p.NewRetriesMetric(name),
+		Adds: p.NewAddsMetric(name), Retries: p.NewRetriesMetric(name),
 		Latency: p.NewLatencyMetric(name), WorkDuration: p.NewWorkDurationMetric(name),
 		Unfinished:     p.NewUnfinishedWorkSecondsMetric(name),
 		LongestRunning: p.NewLongestRunningProcessorSecondsMetric(name),
 	}
-	if byPriority == nil {
+	by, ok := p.(interface {
+		NewDepthMetricWithPriority(name string) DepthMetric
+	})
+	if ok && priorities {
+		to.DepthByPriority = by.NewDepthMetricWithPriority(name)
+	} else {
 		to.Depth = p.NewDepthMetric(name)
 	}
 	return to
