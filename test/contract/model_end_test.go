@@ -275,8 +275,11 @@ func (m *model) mayLeave() bool {
 	if m.ends.phase != queueClosed {
 		return false
 	}
+	if m.ends.leaving && m.gate.paused {
+		return true
+	}
 	for _, l := range m.lines {
-		if l.state == selectable && !(m.ends.leaving && m.gate.paused) {
+		if l.state == selectable {
 			return false
 		}
 		if l.state == throttled && !(m.ends.leaving && l.paused) {
