@@ -140,7 +140,7 @@ func (q *Queue[T]) delayOf(item T, o AddOptions) (d shard.Delay, ok bool) {
 	if q.set().Reject(item) {
 		return d, false // before the limiter keeps a history of it
 	}
-	d.Duration = max(d.Duration, q.backoff(item))
+	d.Duration, d.Backoff = max(d.Duration, q.backoff(item)), true
 	return d, true
 }
 
@@ -161,7 +161,7 @@ func (q *Queue[T]) AddRateLimited(item T) {
 	if q.set().Reject(item) {
 		return // before the limiter keeps a history of it
 	}
-	q.AddAfter(item, q.backoff(item))
+	q.shards.AddWith(item, shard.Delay{Duration: q.backoff(item), Retry: true, Backoff: true})
 }
 
 func (q *Queue[T]) backoff(item T) time.Duration {
@@ -174,9 +174,10 @@ func (q *Queue[T]) backoff(item T) time.Duration {
 }
 
 // Forget makes the limiter forget the item's failures, so that the next one
-// counts as the first. It changes nothing else.
+// counts as the first. It changes nothing else, except that adds end a backoff
+// of the item in spite of [Options].KeepBackoff.
 func (q *Queue[T]) Forget(item T) {
-	q.mustBeMade()
+	q.set().EndBackoff(item)
 	q.limiter.Forget(item)
 }
 

@@ -143,6 +143,7 @@ func (q *Queue[T]) doneSome(claims []worker.Claim[T]) (allEnded bool) {
 		}
 		handles[n] = h
 		if n++; forget {
+			q.shards.EndBackoffOf(h)
 			q.limiter.Forget(c.Item)
 		}
 	}
@@ -207,6 +208,7 @@ func (q *Queue[T]) forgetAndEnd(item T, h shard.Handle) error {
 		return worker.ErrClaimEnded
 	}
 	defer q.shards.End(only)
+	q.shards.EndBackoffOf(only)
 	q.limiter.Forget(item)
 	return nil
 }
@@ -283,6 +285,9 @@ func (r *queueReturn[T]) carryOut() error {
 		}
 	}()
 	if r.queue.shards.TakesBack() { // otherwise no failure is counted
+		if r.how.Reason == worker.ReturnRequeue {
+			r.queue.shards.EndBackoffOf(r.only)
+		}
 		d = r.queue.returnDelay(r.item, r.how)
 	}
 	known = true
@@ -311,7 +316,7 @@ func (r *queueReturn[T]) addAtOnce() {
 }
 
 func (r *queueReturn[T]) add(after time.Duration) error {
-	d := shard.Delay{Duration: after, Priority: r.how.Priority, Retry: true}
+	d := shard.Delay{Duration: after, Priority: r.how.Priority, Retry: true, Backoff: r.how.Reason == worker.ReturnRetry}
 	switch r.queue.shards.Retry(r.only, d) {
 	case shard.TakenBack:
 		return nil

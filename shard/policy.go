@@ -12,6 +12,7 @@ type Delay struct {
 	// Window, if positive, makes the set refuse the add if the item was added
 	// within its window, and otherwise opens one.
 	Window      time.Duration
+	Backoff     bool // with Config.KeepBackoff: adds until its end are served by the run then
 	UnlessReady bool // drops the delay if the item is ready or dirty, for the run to come
 }
 

@@ -36,6 +36,7 @@ type Config[T comparable] struct {
 	HighWatermark, LowWatermark int
 	OnWatermark                 func(high bool)
 	OnMisuse                    func(kind stats.MisuseKind, item T)
+	KeepBackoff                 bool
 	Rules                       Rules
 }
 

@@ -61,7 +61,7 @@ func (m *model) hasRoom() bool {
 // addContext begins a call of AddContext.
 func (m *model) addContext(w *pending) {
 	if w.add.RateLimited {
-		w.add.After, w.add.RateLimited = max(w.add.After, m.backoff(w.item)), false
+		w.add.After = max(w.add.After, m.backoff(w.item))
 	}
 	m.moment++
 	switch err := m.refusal(w.item, w.add, true); err {

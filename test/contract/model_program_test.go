@@ -46,6 +46,7 @@ var settings = []setting{
 	{'w', "watermarks", []string{"0 0", "0 1", "1 3", "4 8"}},
 	{'a', "ages", []string{"none", "ages", "metrics"}},
 	{'u', "stuck after", []string{"0", "1", "9"}},
+	{'B', "keep backoff", []string{"no", "yes"}},
 	{'D', "cancel delay on add", []string{"no", "yes"}},
 	{'y', "drop delay if ready", []string{"no", "yes"}},
 	{'P', "keep places", []string{"no", "yes"}},

@@ -67,6 +67,7 @@ type entry struct {
 	turns int
 
 	delayed         bool
+	backsOff        bool // the delay is a backoff that no add ends
 	deadline, limit time.Duration
 	delayPriority   int
 
@@ -122,6 +123,11 @@ func (m *model) entry(item string) *entry {
 // add is Add with the options of any add, except for those that [model.accept]
 // and [model.file] handle. It cancels the delay of the item if asked to.
 func (m *model) add(e *entry, priority int, cancelDelay, expired bool) {
+	if e.backsOff && e.phase != ready {
+		m.joinBackoff(e, priority)
+		return
+	}
+	cancelDelay = cancelDelay && !e.backsOff
 	keepsPlace := m.keepsPlaces() && e.delayed && priority <= e.delayPriority
 	if e.delayed && cancelDelay {
 		priority = max(priority, e.delayPriority)

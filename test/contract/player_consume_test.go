@@ -358,7 +358,7 @@ func (p *player) endInModel(letter byte, claim worker.Claim[string], d time.Dura
 			m.measured.retries++
 		}
 		if d := delay(); d > 0 {
-			m.delay(e, shardq.AddOptions{After: d, Priority: claim.Priority})
+			m.delay(e, shardq.AddOptions{After: d, Priority: claim.Priority}, letter == 'r')
 		} else {
 			m.add(e, claim.Priority, m.setup.is("cancel delay on add", "yes"), false)
 		}
@@ -369,14 +369,14 @@ func (p *player) endInModel(letter byte, claim worker.Claim[string], d time.Dura
 		err = again(func() time.Duration { return m.backoff(item) })
 	case 'q':
 		err = again(func() time.Duration {
-			delete(m.limiter, item)
+			m.forget(item)
 			return d
 		})
 	case 'a':
 		m.moment++
 		m.add(e, claim.Priority, false, false)
 	default:
-		delete(m.limiter, item)
+		m.forget(item)
 	}
 	m.done(item)
 	p.held = slices.DeleteFunc(p.held, func(held string) bool { return held == item })

@@ -161,6 +161,7 @@ func (p *player) options() shardq.Options[string] {
 		Rate:                rates[s.number("rate")],
 		LowPriorityInterval: s.number("low priority interval"),
 		Capacity:            s.number("capacity"),
+		KeepBackoff:         s.is("keep backoff", "yes"),
 		Ages:                s.is("ages", "ages"), Metrics: s.is("ages", "metrics"),
 		StableRouting: s.is("routing", "stable"),
 		OnMisuse:      func(m shardq.Misuse[string]) { p.locked(func() { p.misused = append(p.misused, m) }) },
@@ -281,7 +282,7 @@ func (p *player) do(c call) {
 	switch c.letter {
 	case 'F':
 		q.Forget(c.item(0))
-		delete(m.limiter, c.item(0))
+		m.forget(c.item(0))
 	case 'K':
 		if got, want := q.Cancel(c.item(0)), m.cancel(c.item(0)); got != want {
 			p.fatalf("Cancel said %+v, not %+v", got, want)
