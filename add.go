@@ -99,6 +99,10 @@ func (q *Queue[T]) TryAdd(item T, options AddOptions) error {
 //
 // AddContext returns ctx.Err() if ctx ends first, and ErrShutDown if the queue
 // is shut down while it waits. Then the item was not added.
+//
+// A handler would wait for itself: its own item takes room. So with the context
+// of a handler of this queue, or one derived from it, AddContext does not wait.
+// It adds the item beyond the capacity, and Stats.OverCapacity counts that.
 func (q *Queue[T]) AddContext(ctx context.Context, item T, options AddOptions) error {
 	if err := ctx.Err(); err != nil {
 		return err // before the limiter counts a requeue

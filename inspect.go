@@ -1,6 +1,7 @@
 package shardq
 
 import (
+	"context"
 	"iter"
 	"time"
 
@@ -230,8 +231,12 @@ func (i inspection[T]) AddWith(item T, options AddOptions) error {
 	return nil
 }
 
-// KeepWaits and OpenSlot are for workers.
+// KeepWaits, HandlerContext and OpenSlot are for workers.
 func (i inspection[T]) KeepWaits() { i.queue.shards.KeepWaits() }
+
+func (i inspection[T]) HandlerContext(ctx context.Context) context.Context {
+	return i.queue.shards.HandlerContext(ctx)
+}
 
 func (i inspection[T]) OpenSlot() (number int, show func(items []T), closeSlot func()) {
 	s := i.queue.slots.add()

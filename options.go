@@ -66,8 +66,8 @@ type Options[T comparable] struct {
 	Tick time.Duration
 
 	// Capacity limits the number of distinct items held, in any state. Only
-	// [Queue.TryAdd] and [Queue.AddContext] honor it. Other adds succeed, and
-	// Stats.OverCapacity counts those that exceed it.
+	// [Queue.TryAdd] and, outside handlers, [Queue.AddContext] honor it. Other
+	// adds succeed, and Stats.OverCapacity counts those that exceed it.
 	//
 	// If zero, there is no limit.
 	Capacity int

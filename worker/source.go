@@ -17,8 +17,9 @@ import (
 //   - ShuttingDown() bool reports whether a shutdown has begun. A source needs
 //     it if an item can become ready at the end of its own claim.
 //   - NumRequeues(T) int and Forget(T), for the items that Drain has dropped.
-//   - KeepWaits(), for [Attempt.Waited], and OpenSlot, for [Slots]. They may
-//     also be methods of what its Inspect returns.
+//   - KeepWaits(), for [Attempt.Waited], OpenSlot, for [Slots], and
+//     HandlerContext(context.Context) context.Context, for what handlers get.
+//     They may also be methods of what its Inspect returns.
 type Source[T any] interface {
 	// ClaimBatch fills dst with claims to items that are ready, and returns how
 	// many there are. It blocks until there is one item, and then does not wait
@@ -50,10 +51,13 @@ type Reporter[T any] interface {
 
 // The methods that a Source or an Owner may have in addition.
 type (
-	successReporter      interface{ ReportSuccess(context.Context) }
-	namedSource          interface{ Name() string }
-	endingSource         interface{ ShuttingDown() bool }
-	waitSource           interface{ KeepWaits() }
+	successReporter interface{ ReportSuccess(context.Context) }
+	namedSource     interface{ Name() string }
+	endingSource    interface{ ShuttingDown() bool }
+	waitSource      interface{ KeepWaits() }
+	contextSource   interface {
+		HandlerContext(context.Context) context.Context
+	}
 	inspectedSource      interface{ Inspect() stats.Inspection }
 	batchSource[T any]   interface{ DoneClaims([]Claim[T]) error }
 	historySource[T any] interface {

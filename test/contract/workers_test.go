@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/coalesce"
 	"github.com/shardq/shardq/stats"
 	"github.com/shardq/shardq/worker"
 )
@@ -604,4 +605,44 @@ func TestC60Refused(t *testing.T) {
 			})
 		}
 	}
+}
+
+// A handler's own item takes room, so that a handler would wait for itself. The
+// handler of another queue waits.
+func TestC40HandlerDoesNotWaitForRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := shardq.MustNew(shardq.Options[int]{Capacity: 1})
+		other := shardq.MustNew(shardq.Options[int]{Capacity: 1})
+		values := coalesce.MustNew(coalesce.Options[int, int]{Capacity: 1, Merge: func(a, b int) int { return a + b }})
+		other.Add(1)
+		require.NoError(t, values.Put(1, 1))
+		handle := func(ctx context.Context, item int) error {
+			type key struct{}
+			derived, release := context.WithTimeout(context.WithValue(ctx, key{}, 1), time.Hour)
+			defer release()
+			if item == 0 {
+				require.NoError(t, q.AddContext(derived, 10, shardq.AddOptions{RateLimited: true}))
+				require.Equal(t, 1, q.NumRequeues(10), "the limiter is asked once")
+				require.NoError(t, q.AddContext(derived, 11, shardq.AddOptions{NotAgainWithin: time.Hour}))
+				require.Equal(t, shardq.ErrNotAgain, q.AddContext(derived, 11, shardq.AddOptions{NotAgainWithin: time.Hour}))
+				require.Equal(t, shardq.ErrFull, q.TryAdd(12, shardq.AddOptions{}), "it waits for nothing")
+				require.Equal(t, context.DeadlineExceeded, other.AddContext(derived, 2, shardq.AddOptions{}))
+				q.ShutDown()
+			}
+			return nil
+		}
+		q.Add(0)
+		require.NoError(t, q.Run(t.Context(), 1, handle))
+		require.EqualValues(t, 2, q.Stats().OverCapacity)
+
+		require.NoError(t, values.Run(t.Context(), 1, func(ctx context.Context, key, _ int) error {
+			if key == 1 {
+				require.NoError(t, values.PutContext(ctx, 2, 1))
+				require.NoError(t, values.PutContext(ctx, 3, 1))
+				values.ShutDown()
+			}
+			return nil
+		}))
+		require.EqualValues(t, 1, values.Stats().Values.OverCapacity)
+	})
 }
