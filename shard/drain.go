@@ -35,15 +35,6 @@ func (d *drain) release() {
 	close(*d.current.Swap(&next))
 }
 
-func (d *drain) wait(cancel, released <-chan struct{}) bool {
-	select {
-	case <-d.done:
-	case <-cancel:
-	case <-released:
-	}
-	return d.owing.Load() == 0 // both may have happened
-}
-
 func (sh *shard[T]) quiet() bool   { return sh.depth() == 0 && sh.processing() == 0 }
 func (sh *shard[T]) isEmpty() bool { return sh.table == nil || sh.table.live == 0 }
 
@@ -60,6 +51,9 @@ func (sh *shard[T]) reportsDue() (due effects) {
 	}
 	if sh.isEmpty() {
 		due |= empty | emptyNow
+	}
+	if sh.processing() == 0 && (!sh.servable() || sh.set.gate.closed()) {
+		due |= still
 	}
 	due &= effects(sh.owes)
 	sh.owes &^= owed(due)
@@ -85,6 +79,9 @@ func (s *Set[T]) settle(due effects) {
 	}
 	if due&emptyNow != 0 {
 		s.idled.release()
+	}
+	if due&still != 0 {
+		s.stilled.release()
 	}
 	if due&files != 0 {
 		s.driver.pokeKeeping()
@@ -130,13 +127,19 @@ func (s *Set[T]) DrainUntil(ctx context.Context, d Draining, released <-chan str
 		part = &s.delaysDone
 		s.oweAll(&s.awaitingDelays, noneDelayed, part)
 	}
-	if part != nil && (!part.wait(ctx.Done(), released) || s.abandoned.any.Load() != before) {
-		*dropped = append(*dropped, s.abandoned.take()...)
-		return cmp.Or(ctx.Err(), ErrShutDown)
+	if part != nil {
+		cause := s.awaitDrain(ctx, part, released)
+		if cause == nil && s.abandoned.any.Load() != before {
+			cause = cmp.Or(ctx.Err(), ErrShutDown)
+		}
+		if cause != nil {
+			*dropped = append(*dropped, s.abandoned.take()...)
+			return cause
+		}
 	}
 	s.close(func(items []T) { *dropped = append(*dropped, items...) })
-	if !s.drained.wait(ctx.Done(), released) {
-		return cmp.Or(ctx.Err(), ErrShutDown)
+	if cause := s.awaitDrain(ctx, &s.drained, released); cause != nil {
+		return cause
 	}
 	*dropped = append(*dropped, s.unreturned.take()...)
 	return nil

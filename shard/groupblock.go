@@ -217,8 +217,7 @@ func (s *Set[T]) endWaits(sh *shard[T], at reading) effects {
 			fx |= wakes
 		}
 	}
-	sh.regrouped() // the caller is the driver
-	return fx
+	return fx | sh.reportsDue()&^files // the caller is the driver
 }
 
 func (s *Set[T]) earliestWait() uint64 {

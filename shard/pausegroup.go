@@ -56,6 +56,7 @@ func (s *Set[T]) changeGroup(group string, make bool, change func(sh *shard[T], 
 	}
 	fx := sh.regrouped()
 	sh.mu.Unlock()
+	s.recheckDrains()
 	if s.publish(fx); freed || s.mayLeave() {
 		s.wake()
 	}

@@ -92,6 +92,7 @@ type Set[T comparable] struct {
 	emptied        drain // the set is empty, once a Drain that accepts retries has asked
 	emptying       atomic.Bool
 	idled          drain // a shard became empty that a WaitIdle has checked
+	stilled        drain // a shard came to a halt, or what can be handed out has changed
 	abandoned      abandoned[T]
 	unreturned     abandoned[T] // dropped by a Drain before it panicked, returned by the next
 	time           timebase
@@ -163,7 +164,7 @@ func New[T comparable](config Config[T]) *Set[T] {
 		s.measures = make([]*measures, config.Shards)
 		s.coarse.sampler.init(s.time.tick)
 	}
-	for _, d := range []*drain{&s.drained, &s.delaysDone, &s.emptied, &s.idled} {
+	for _, d := range []*drain{&s.drained, &s.delaysDone, &s.emptied, &s.idled, &s.stilled} {
 		d.init()
 	}
 	s.watchdog.next.Store(never)

@@ -1,6 +1,9 @@
 package shard
 
-import "sync/atomic"
+import (
+	"context"
+	"sync/atomic"
+)
 
 // closing has the steps of a shutdown, on which adds, delays and Gets depend.
 type closing struct {
@@ -33,7 +36,7 @@ func (s *Set[T]) ShutDown() {
 func (s *Set[T]) ShutDownWithDrain() {
 	released := s.drained.released()
 	s.close(nil)
-	s.drained.wait(nil, released)
+	_ = s.awaitDrain(context.Background(), &s.drained, released)
 }
 
 // ShuttingDown reports whether a shutdown has begun.

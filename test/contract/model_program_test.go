@@ -129,7 +129,7 @@ var callKinds = []callKind{
 
 	{'X', 1, "ShutDown", ""},
 	{'Y', 1, "ShutDownWithDrain", ""},
-	{'Z', 2, "Drain", "n"},
+	{'Z', 3, "Drain", "nd"},
 	{'u', 1, "cancel Drain", "n"},
 	{'v', 1, "cancel AddContext", "n"},
 	{'w', 1, "WaitIdle", ""},

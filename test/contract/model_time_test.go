@@ -270,6 +270,11 @@ func (m *model) nextEvent() (at time.Duration, any bool) {
 	for _, ends := range m.windows {
 		consider(ends)
 	}
+	for _, w := range m.ends.drains {
+		if w.deadline > 0 {
+			consider(w.deadline)
+		}
+	}
 	if m.gate.limits() {
 		consider(m.tickAt(m.gate.opens()))
 	}

@@ -163,10 +163,14 @@ func (p *player) cancelOneParked(c call) {
 // returned.
 func (p *player) settle() {
 	synctest.Wait()
-	p.taking = false
+	p.taking, p.takers = false, nil
 	p.match()
 	for m := p.model; m.admit() > 0; {
 		m.disordered = m.disordered || len(p.parked) > 0
+		p.match()
+	}
+	if p.ambiguous && slices.ContainsFunc(p.copyOutcomes(), func(s *consumer) bool { return len(s.items) > 0 && s.err == nil }) {
+		p.model.disordered = true
 		p.match()
 	}
 	p.model.settleEnds()
@@ -232,6 +236,10 @@ func (p *player) take(s *consumer) bool {
 	}
 	p.note("got %s", item)
 	p.taking = true
+	if !slices.Contains(p.takers, s) {
+		p.takers = append(p.takers, s)
+	}
+	p.ambiguous = p.ambiguous || len(p.takers) > 1 && p.model.grouped()
 	s.items, s.size = s.items[1:], s.size-1
 	p.held = append(p.held, item)
 	delete(p.stuck, item)

@@ -105,13 +105,17 @@ type player struct {
 	began time.Time
 	tick  time.Duration
 
-	held    []string // in the order of their Gets
-	taking  bool     // a consumer has got an item since the last call
-	claims  []keptClaim
-	fences  map[string]uint64
-	parked  []*consumer
-	pending []*pending
-	stuck   map[string]bool // those that OnStuck was called for
+	held   []string // in the order of their Gets
+	taking bool     // a consumer has got an item since the last call
+	takers []*consumer
+	// ambiguous says that several consumers got items of groups at once. There
+	// may have been more than one order, with other turns afterwards.
+	ambiguous bool
+	claims    []keptClaim
+	fences    map[string]uint64
+	parked    []*consumer
+	pending   []*pending
+	stuck     map[string]bool // those that OnStuck was called for
 
 	mu       sync.Mutex // guards what hooks and other goroutines write
 	outcomes []*consumer
@@ -366,7 +370,19 @@ func (p *player) doEnd(c call) {
 			w.drain.Retries = shardq.AcceptRetries
 		}
 		options := w.drain
-		p.begin(w, func(ctx context.Context) { w.dropped, w.err = q.Drain(ctx, options) })
+		// The deadline is between ticks. A fake clock may be moved at any time.
+		if d := c.duration(0, p.tick); d > 0 && d < years && p.tick > 1 && p.setup.is("clock", "real") && len(m.delayed()) <= 32 {
+			w.deadline = m.tickOf(m.now+d) + p.tick + p.tick/2
+		}
+		wait := w.deadline - m.now
+		p.begin(w, func(ctx context.Context) {
+			if wait > 0 {
+				limited, release := context.WithTimeout(ctx, wait)
+				defer release()
+				ctx = limited
+			}
+			w.dropped, w.err = q.Drain(ctx, options)
+		})
 		m.startDrain(w)
 	case 'w':
 		w := &pending{}
