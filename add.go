@@ -32,6 +32,11 @@ func (q *Queue[T]) AddAfter(item T, duration time.Duration) { q.set().AddAfter(i
 type AddOptions struct {
 	// After is the delay, as in [Queue.AddAfter].
 	After time.Duration
+	// At is the moment of the queue's clock at which the item becomes ready, for
+	// appointments: [clock.Wall] keeps them beside a suspended machine. With
+	// After or RateLimited, the longer delay counts. A moment that has passed is
+	// no delay.
+	At time.Time
 	// RateLimited asks the queue's limiter for a delay and counts a requeue, as
 	// [Queue.AddRateLimited] does. With After, the longer delay counts.
 	RateLimited bool
@@ -121,7 +126,7 @@ func (q *Queue[T]) AddContext(ctx context.Context, item T, options AddOptions) e
 // Those that share a shard become ready in their order. If an item's dynamic
 // value cannot be compared, AddBatch panics, and may have added some before it.
 func (q *Queue[T]) AddBatch(items []T, options AddOptions) {
-	delay := options.delay()
+	delay := q.delay(options)
 	switch {
 	case options.RateLimited:
 		for _, item := range items {
@@ -137,7 +142,7 @@ func (q *Queue[T]) AddBatch(items []T, options AddOptions) {
 // delayOf returns what the options ask of the shards for an item, or false if
 // it is rejected.
 func (q *Queue[T]) delayOf(item T, o AddOptions) (d shard.Delay, ok bool) {
-	d = o.delay()
+	d = q.delay(o)
 	if !o.RateLimited {
 		return d, true
 	}
@@ -149,14 +154,18 @@ func (q *Queue[T]) delayOf(item T, o AddOptions) (d shard.Delay, ok bool) {
 }
 
 // delay returns the options without the limiter's delay.
-func (o AddOptions) delay() shard.Delay {
+func (q *Queue[T]) delay(o AddOptions) (d shard.Delay) {
 	if !o.Policy.Valid() {
 		panic(fmt.Sprintf("shardq: AddOptions.Policy is %d: want KeepEarliest, KeepLatest, KeepNew or KeepOld", o.Policy))
 	}
-	return shard.Delay{
+	d = shard.Delay{
 		Duration: o.After, Policy: o.Policy, MaxWait: o.MaxWait, Priority: o.Priority,
 		Retry: o.RateLimited || o.After != 0, Window: o.NotAgainWithin,
 	}
+	if !o.At.IsZero() {
+		d.Until, d.Retry = q.set().Moment(o.At), true
+	}
+	return d
 }
 
 // AddRateLimited adds item after the limiter's delay, because its work failed.

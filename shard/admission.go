@@ -33,7 +33,7 @@ func (s *Set[T]) offer(sh *shard[T], item T, to address, d Delay, a *admission) 
 	if d.Window > 0 {
 		s.needWindows()
 	}
-	if d.Duration > 0 || d.Policy != KeepEarliest {
+	if d.files() {
 		s.fileIn(sh, item, to, d, a)
 	} else {
 		s.addAdmitted(sh, item, &to, d, a)

@@ -16,7 +16,7 @@ func (s *Set[T]) AddWith(item T, d Delay) {
 	if s.measures != nil {
 		s.countRetryOf(item, d)
 	}
-	if d.Duration <= 0 && d.Policy == KeepEarliest {
+	if !d.files() {
 		s.addAtPriority(item, d.Priority)
 		return
 	}
@@ -45,13 +45,13 @@ func (s *Set[T]) fileIn(sh *shard[T], item T, to address, d Delay, a *admission)
 		defer s.watchWindow(a)
 	}
 	for {
-		if d.Duration > 0 {
+		if f.delayed {
 			if ok, refused := s.delay(sh, item, to, at, f, a); ok || refused {
 				return ok
 			}
 		}
 		// The wheel stands at or after the deadline. Usually the clock does too.
-		if d.Duration > 0 {
+		if f.delayed {
 			at = s.driver.taken(s.time.nanoseconds())
 		}
 		if at.now >= f.first() {
@@ -76,6 +76,9 @@ type filing struct {
 
 func (s *Set[T]) filing(d Delay, at reading) filing {
 	t := &s.time
+	if d.Until > at.nanoseconds {
+		d.Duration = max(d.Duration, elapsed(at.nanoseconds, d.Until))
+	}
 	f := filing{
 		deadline: at.now, limit: never, policy: d.Policy,
 		delayed: d.Duration > 0, asked: d.Duration, priority: d.Priority,
@@ -105,7 +108,8 @@ func (s *Set[T]) addOverdue(sh *shard[T], item T, to address, at reading, f fili
 	}
 	next, waits := sh.keepDelayed(item, to.hash, at, f)
 	fx := effects(0)
-	switch r := (request{priority: f.priority, cancelsDelay: true}); {
+	cancels := f.delayed || f.policy != KeepEarliest || s.rules.CancelDelayOnAdd
+	switch r := (request{priority: f.priority, cancelsDelay: cancels}); {
 	case waits && a != nil:
 		sh.openWindow(a, item)
 	case waits:

@@ -10,7 +10,7 @@ import (
 func (s *Set[T]) PauseGroup(group string, until time.Time) {
 	end := uint64(math.MaxUint64)
 	if !until.IsZero() {
-		end = s.time.middle + uint64(max(until.Sub(s.time.origin), -time.Duration(s.time.middle)))
+		end = s.Moment(until)
 	}
 	s.pauseGroup(group, end)
 }

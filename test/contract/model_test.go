@@ -28,8 +28,9 @@ type model struct {
 	// is its secret.
 	locate, shardOfGroup func(name string) int
 
-	// now is the time of the clock since the queue was made.
+	// now is the time of the clock since the queue was made, at began.
 	now   time.Duration
+	began time.Time
 	items map[string]*entry
 	lines map[string]*line
 	// moment grows from event to event. What happens at once has the same

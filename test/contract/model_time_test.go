@@ -67,13 +67,17 @@ func (m *model) inWindow(item string) bool {
 // accept does what an add does that was not refused.
 func (m *model) accept(item string, o shardq.AddOptions, limited bool) {
 	e := m.entry(item)
+	asked := o.After
+	if !o.At.IsZero() {
+		o.After = max(o.After, o.At.Sub(m.began)-m.now)
+	}
 	if capacity := m.counts.Capacity; capacity > 0 && !e.held() && m.held() >= capacity && !limited {
 		m.counts.OverCapacity++
 	}
 	if o.NotAgainWithin > 0 && m.ends.phase == queueOpen {
 		m.windows[item] = m.tickAt(plus(m.now, o.NotAgainWithin))
 	}
-	if (o.RateLimited || o.After != 0) && m.ends.phase == queueOpen {
+	if (o.RateLimited || asked != 0 || !o.At.IsZero()) && m.ends.phase == queueOpen {
 		m.measured.retries++
 	}
 	stays := e.delayed && !e.backsOff && (o.Policy == shardq.KeepOld || o.Policy == shardq.KeepLatest)

@@ -134,12 +134,16 @@ const queueName = "the queue"
 
 func newPlayer(t failer, s setup) *player {
 	p := &player{failer: t, setup: s, clock: clock.Real(), fences: map[string]uint64{}, stuck: map[string]bool{}}
-	if s.is("clock", "fake") {
+	switch s.value("clock") {
+	case "fake":
 		p.clock = newFake()
+	case "wall":
+		p.clock = clock.Wall()
 	}
 	p.began = p.clock.Now()
 	p.tick, _ = time.ParseDuration(s.value("tick"))
 	p.model = newModel(s, p.tick, p.shardOf, p.shardOfGroup)
+	p.model.began = p.began
 	p.queue = engine.Follow(shardq.MustNew(p.options()), p.setup.rules())
 	return p
 }
@@ -371,7 +375,7 @@ func (p *player) doEnd(c call) {
 		}
 		options := w.drain
 		// The deadline is between ticks. A fake clock may be moved at any time.
-		if d := c.duration(0, p.tick); d > 0 && d < years && p.tick > 1 && p.setup.is("clock", "real") && len(m.delayed()) <= 32 {
+		if d := c.duration(0, p.tick); d > 0 && d < years && p.tick > 1 && !p.setup.is("clock", "fake") && len(m.delayed()) <= 32 {
 			w.deadline = m.tickOf(m.now+d) + p.tick + p.tick/2
 		}
 		wait := w.deadline - m.now
@@ -473,6 +477,10 @@ func (p *player) addBatch(c call, o shardq.AddOptions) {
 func (p *player) addOptions(c call) shardq.AddOptions {
 	policies := []shardq.DelayPolicy{shardq.KeepEarliest, shardq.KeepLatest, shardq.KeepNew, shardq.KeepOld}
 	policy := modulo(c.argument('o', 0), 2*len(policies))
+	at := time.Time{}
+	if d := c.duration(0, p.tick); c.argument('t', 0)%3 == 1 && d < years && d > -years {
+		at = p.clock.Now().Add(d + 1) // and then After may be the longer
+	}
 	return shardq.AddOptions{
 		After:          c.duration(0, p.tick),
 		Policy:         policies[policy%len(policies)],
@@ -480,6 +488,7 @@ func (p *player) addOptions(c call) shardq.AddOptions {
 		Priority:       c.priority(),
 		MaxWait:        c.duration(1, p.tick),
 		NotAgainWithin: c.duration(2, p.tick),
+		At:             at,
 	}
 }
 
