@@ -143,8 +143,7 @@ func (q *Queue[T]) doneSome(claims []worker.Claim[T]) (allEnded bool) {
 		}
 		handles[n] = h
 		if n++; forget {
-			q.shards.EndBackoffOf(h)
-			q.limiter.Forget(c.Item)
+			q.Forget(c.Item)
 		}
 	}
 	complete = true
@@ -208,8 +207,7 @@ func (q *Queue[T]) forgetAndEnd(item T, h shard.Handle) error {
 		return worker.ErrClaimEnded
 	}
 	defer q.shards.End(only)
-	q.shards.EndBackoffOf(only)
-	q.limiter.Forget(item)
+	q.Forget(item)
 	return nil
 }
 
@@ -285,9 +283,6 @@ func (r *queueReturn[T]) carryOut() error {
 		}
 	}()
 	if r.queue.shards.TakesBack() { // otherwise no failure is counted
-		if r.how.Reason == worker.ReturnRequeue {
-			r.queue.shards.EndBackoffOf(r.only)
-		}
 		d = r.queue.returnDelay(r.item, r.how)
 	}
 	known = true
@@ -300,7 +295,7 @@ func (q *Queue[T]) returnDelay(item T, how worker.Return) time.Duration {
 	case worker.ReturnRetry:
 		return q.backoff(item)
 	case worker.ReturnRequeue:
-		q.limiter.Forget(item)
+		q.Forget(item)
 		return how.After
 	}
 	return 0

@@ -234,8 +234,8 @@ func (i inspection[T]) AddWith(item T, options AddOptions) error {
 // KeepWaits, HandlerContext and OpenSlot are for workers.
 func (i inspection[T]) KeepWaits() { i.queue.shards.KeepWaits() }
 
-func (i inspection[T]) HandlerContext(ctx context.Context) context.Context {
-	return i.queue.shards.HandlerContext(ctx)
+func (i inspection[T]) HandlerContext(c context.Context) context.Context {
+	return i.queue.shards.HandlerContext(c)
 }
 
 func (i inspection[T]) OpenSlot() (number int, show func(items []T), closeSlot func()) {

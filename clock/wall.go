@@ -5,24 +5,20 @@ import (
 	"time"
 )
 
-// mostWait is how late a timer of [Wall] can be after a step of the wall clock,
-// or after the machine was suspended.
-const mostWait = 30 * time.Second
-
 // Wall returns a clock of wall time, for deadlines that are moments of the
-// calendar, or that go on while the machine is suspended. Its times carry no
-// monotonic clock, which stands still then.
+// calendar, or that go on while the machine is suspended. The monotonic clock
+// stands still then.
 //
-// A step of the wall clock moves all deadlines with it. If it is set forward,
-// those that it passes are reached within 30 s. If it is set back, deadlines are
-// later by that much. A timer wakes up at least every 30 s while it is set.
-func Wall() Clock { return wall }
+// Deadlines that a suspension or a step forward has passed are reached within
+// 30 s, because a timer looks at the clock that often. If the clock is set back,
+// deadlines are later by as much.
+func Wall() Clock { return &wall }
 
-var wall = &wallClock{time.Now}
+var wall = wallClock(time.Now)
 
-type wallClock struct{ now func() time.Time }
+type wallClock func() time.Time
 
-func (c *wallClock) Now() time.Time { return c.now().Round(0) }
+func (c *wallClock) Now() time.Time { return (*c)().Round(0) }
 
 func (c *wallClock) AfterFunc(d time.Duration, f func()) Timer {
 	t := &wallTimer{clock: c, call: f}
@@ -34,50 +30,46 @@ type wallTimer struct {
 	clock *wallClock
 	call  func()
 
-	mu      sync.Mutex // not held while call runs
-	pending bool
-	due     time.Time
-	timer   *time.Timer
+	mu    sync.Mutex
+	due   time.Time // zero while no call is pending
+	timer *time.Timer
 }
 
-func (t *wallTimer) Stop() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	was := t.pending
-	t.pending = false
-	t.timer.Stop()
-	return was
-}
+func (t *wallTimer) Stop() bool                 { return t.set(time.Time{}) }
+func (t *wallTimer) Reset(d time.Duration) bool { return t.set(t.clock.Now().Add(d)) }
 
-func (t *wallTimer) Reset(d time.Duration) bool {
+func (t *wallTimer) set(due time.Time) (was bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	was := t.pending
-	t.pending, t.due = true, t.clock.Now().Add(d)
-	if wait := min(d, mostWait); t.timer == nil {
-		t.timer = time.AfterFunc(wait, t.look)
+	if was, t.due = !t.due.IsZero(), due; due.IsZero() {
+		t.timer.Stop()
 	} else {
-		t.timer.Reset(wait)
+		t.waitLocked(due.Sub(t.clock.Now()))
 	}
 	return was
 }
 
-// look may run late, after a Stop or a Reset, so it goes by pending and due.
+const mostWait = 30 * time.Second
+
+func (t *wallTimer) waitLocked(d time.Duration) {
+	if d = min(d, mostWait); t.timer == nil {
+		t.timer = time.AfterFunc(d, t.look)
+	} else {
+		t.timer.Reset(d)
+	}
+}
+
+// look may come too late, after a Stop or a Reset, and goes by due.
 func (t *wallTimer) look() {
-	if t.isDue() {
+	t.mu.Lock()
+	left, pending := t.due.Sub(t.clock.Now()), !t.due.IsZero()
+	if left > 0 {
+		t.waitLocked(left)
+	} else {
+		t.due = time.Time{}
+	}
+	t.mu.Unlock()
+	if left <= 0 && pending {
 		t.call()
 	}
-}
-
-func (t *wallTimer) isDue() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	left := t.due.Sub(t.clock.Now())
-	if t.pending && left > 0 {
-		t.timer.Reset(min(left, mostWait))
-		return false
-	}
-	was := t.pending
-	t.pending = false
-	return was
 }

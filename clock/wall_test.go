@@ -15,7 +15,8 @@ func TestWall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var step atomic.Int64
 		var calls atomic.Int32
-		c := &wallClock{func() time.Time { return time.Now().Add(time.Duration(step.Load())) }}
+		source := wallClock(func() time.Time { return time.Now().Add(time.Duration(step.Load())) })
+		c := &source
 		timer := c.AfterFunc(time.Hour, func() { calls.Add(1) })
 		pass := func(d time.Duration) {
 			time.Sleep(d)

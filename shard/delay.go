@@ -269,18 +269,6 @@ func (s *Set[T]) EndBackoff(item T) {
 	}
 }
 
-// EndBackoffOf is [Set.EndBackoff] of an item in processing.
-func (s *Set[T]) EndBackoffOf(h Handle) {
-	if s.config.KeepBackoff {
-		sh := s.shard(int(h.shard))
-		sh.mu.Lock()
-		defer sh.mu.Unlock()
-		if sh.claimed(h) != nil {
-			sh.wheel.endBackoff(h.id)
-		}
-	}
-}
-
 func (sh *shard[T]) reschedule(id uint32, filed, deadline, limit uint64) uint64 {
 	deadline = min(deadline, sh.wheel.limit(id, limit))
 	if deadline == filed || deadline <= sh.wheel.Now() {

@@ -43,7 +43,6 @@ type Ticker interface {
 // without a comment see [shardq.Queue].
 type Queue[T comparable] struct {
 	queue           *shardq.Queue[T]
-	shards          *shard.Set[T]
 	limiter         limiter.Limiter[T]
 	observer        Observer[T]
 	countEveryDelay bool
@@ -77,7 +76,6 @@ func New[T comparable](options Options[T]) (*Queue[T], error) {
 	if q.queue, err = shardq.New(options.Queue); err != nil {
 		return nil, err
 	}
-	q.shards = engine.Of(q.queue).Shards
 	if options.Priority {
 		engine.Follow(q.queue, engine.Controller)
 	}
@@ -151,7 +149,7 @@ func (q *Queue[T]) AddWith(o AddOptions, items ...T) {
 		if q.observer != nil && delay > 0 {
 			q.observer.Retried()
 		}
-		q.shards.AddWith(item, shard.Delay{
+		engine.Of(q.queue).Shards.AddWith(item, shard.Delay{
 			Duration: delay, Priority: o.Priority, Retry: delay != 0, Backoff: o.RateLimited || o.backoff,
 		})
 	}
