@@ -290,7 +290,7 @@ func (m *model) still(until time.Duration) bool {
 	switch {
 	case m.inPhase(processing, dirty) > 0:
 		return false
-	case m.gate.paused, m.gate.limits() && m.gate.opens() > m.now && m.tickAt(m.gate.opens()) > until:
+	case m.gate.paused, m.gate.limits() && m.gate.opens() > until:
 		return true
 	}
 	for _, l := range m.lines {
