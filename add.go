@@ -32,6 +32,11 @@ func (q *Queue[T]) AddAfter(item T, duration time.Duration) { q.set().AddAfter(i
 type AddOptions struct {
 	// After is the delay, as in [Queue.AddAfter].
 	After time.Duration
+	// At is the moment of the queue's clock at which the item becomes ready, for
+	// appointments: [clock.Wall] keeps them beside a suspended machine. With
+	// After or RateLimited, the longer delay counts. A moment that has passed is
+	// no delay.
+	At time.Time
 	// RateLimited asks the queue's limiter for a delay and counts a requeue, as
 	// [Queue.AddRateLimited] does. With After, the longer delay counts.
 	RateLimited bool
@@ -99,6 +104,10 @@ func (q *Queue[T]) TryAdd(item T, options AddOptions) error {
 //
 // AddContext returns ctx.Err() if ctx ends first, and ErrShutDown if the queue
 // is shut down while it waits. Then the item was not added.
+//
+// A handler would wait for itself: its own item takes room. So with the context
+// of a handler of this queue, or one derived from it, AddContext does not wait.
+// It adds the item beyond the capacity, and Stats.OverCapacity counts that.
 func (q *Queue[T]) AddContext(ctx context.Context, item T, options AddOptions) error {
 	if err := ctx.Err(); err != nil {
 		return err // before the limiter counts a requeue
@@ -117,7 +126,7 @@ func (q *Queue[T]) AddContext(ctx context.Context, item T, options AddOptions) e
 // Those that share a shard become ready in their order. If an item's dynamic
 // value cannot be compared, AddBatch panics, and may have added some before it.
 func (q *Queue[T]) AddBatch(items []T, options AddOptions) {
-	delay := options.delay()
+	delay := q.delay(options)
 	switch {
 	case options.RateLimited:
 		for _, item := range items {
@@ -133,26 +142,30 @@ func (q *Queue[T]) AddBatch(items []T, options AddOptions) {
 // delayOf returns what the options ask of the shards for an item, or false if
 // it is rejected.
 func (q *Queue[T]) delayOf(item T, o AddOptions) (d shard.Delay, ok bool) {
-	d = o.delay()
+	d = q.delay(o)
 	if !o.RateLimited {
 		return d, true
 	}
 	if q.set().Reject(item) {
 		return d, false // before the limiter keeps a history of it
 	}
-	d.Duration = max(d.Duration, q.backoff(item))
+	d.Duration, d.Backoff = max(d.Duration, q.backoff(item)), true
 	return d, true
 }
 
 // delay returns the options without the limiter's delay.
-func (o AddOptions) delay() shard.Delay {
+func (q *Queue[T]) delay(o AddOptions) (d shard.Delay) {
 	if !o.Policy.Valid() {
 		panic(fmt.Sprintf("shardq: AddOptions.Policy is %d: want KeepEarliest, KeepLatest, KeepNew or KeepOld", o.Policy))
 	}
-	return shard.Delay{
+	d = shard.Delay{
 		Duration: o.After, Policy: o.Policy, MaxWait: o.MaxWait, Priority: o.Priority,
 		Retry: o.RateLimited || o.After != 0, Window: o.NotAgainWithin,
 	}
+	if !o.At.IsZero() {
+		d.Until, d.Retry = q.set().Moment(o.At), true
+	}
+	return d
 }
 
 // AddRateLimited adds item after the limiter's delay, because its work failed.
@@ -161,7 +174,7 @@ func (q *Queue[T]) AddRateLimited(item T) {
 	if q.set().Reject(item) {
 		return // before the limiter keeps a history of it
 	}
-	q.AddAfter(item, q.backoff(item))
+	q.shards.AddWith(item, shard.Delay{Duration: q.backoff(item), Retry: true, Backoff: true})
 }
 
 func (q *Queue[T]) backoff(item T) time.Duration {
@@ -174,10 +187,14 @@ func (q *Queue[T]) backoff(item T) time.Duration {
 }
 
 // Forget makes the limiter forget the item's failures, so that the next one
-// counts as the first. It changes nothing else.
+// counts as the first. It changes nothing else, except that adds end a backoff
+// of the item in spite of [Options].KeepBackoff.
 func (q *Queue[T]) Forget(item T) {
-	q.mustBeMade()
-	q.forget(item)
+	q.set().EndBackoff(item)
+	if q.firsts.kept.Load() > 0 {
+		q.firsts.forget(item)
+	}
+	q.limiter.Forget(item)
 }
 
 // NumRequeues returns how often item was requeued since it was last forgotten,

@@ -143,7 +143,7 @@ func (q *Queue[T]) doneSome(claims []worker.Claim[T]) (allEnded bool) {
 		}
 		handles[n] = h
 		if n++; forget {
-			q.forget(c.Item)
+			q.Forget(c.Item)
 		}
 	}
 	complete = true
@@ -207,7 +207,7 @@ func (q *Queue[T]) forgetAndEnd(item T, h shard.Handle) error {
 		return worker.ErrClaimEnded
 	}
 	defer q.shards.End(only)
-	q.forget(item)
+	q.Forget(item)
 	return nil
 }
 
@@ -307,7 +307,7 @@ func (q *Queue[T]) returnDelay(item T, how worker.Return) time.Duration {
 		}
 		return delay
 	case worker.ReturnRequeue:
-		q.forget(item)
+		q.Forget(item)
 		return how.After
 	}
 	return 0
@@ -323,7 +323,7 @@ func (r *queueReturn[T]) addAtOnce() {
 }
 
 func (r *queueReturn[T]) add(after time.Duration) error {
-	d := shard.Delay{Duration: after, Priority: r.how.Priority, Retry: true}
+	d := shard.Delay{Duration: after, Priority: r.how.Priority, Retry: true, Backoff: r.how.Reason == worker.ReturnRetry}
 	switch r.queue.shards.Retry(r.only, d) {
 	case shard.TakenBack:
 		return nil
@@ -337,7 +337,7 @@ func (r *queueReturn[T]) add(after time.Duration) error {
 func (r *queueReturn[T]) refuse() error {
 	defer r.queue.shards.End(r.only)
 	if r.how.Refused != nil {
-		defer r.queue.forget(r.item)
+		defer r.queue.Forget(r.item)
 		r.how.Refused()
 	}
 	return ErrShutDown

@@ -79,9 +79,14 @@ func (o DrainOptions) mustBeValid() {
 // with an error or without. An unknown policy panics.
 //
 // Drain returns a [*DrainError] that lists the items left if ctx ends first, or
-// ShutDown is called. It reverts nothing: another Drain may wait on, and
-// ShutDown may drop the delayed items. After an [AwaitDelayed] drain that ended
-// early, call one of these, because until then Gets that find nothing block.
+// ShutDown is called. If ctx has a deadline, Drain ends as soon as nothing is in
+// processing, and nothing can be handed out before the deadline without another
+// call, because all is paused, delayed or throttled beyond it. The queue's clock
+// is taken to run with real time, except one with a method Step: [clock.Fake].
+//
+// An early end reverts nothing: another Drain may wait on, and ShutDown may drop
+// the delayed items. After an [AwaitDelayed] drain that ended early, call one of
+// these, because until then Gets that find nothing block.
 func (q *Queue[T]) Drain(ctx context.Context, options DrainOptions) (dropped []T, err error) {
 	options.mustBeValid()
 	_ = ctx.Done() // a nil context panics before anything is changed
@@ -133,8 +138,9 @@ func (q *Queue[T]) drainEndedEarly(ctx context.Context, cause error) error {
 // A DrainError lists what was left when a [Queue.Drain] ended early.
 type DrainError[T comparable] struct {
 	Queue string // the name of the queue
-	// Cause is the error of the context, or [ErrShutDown] if a ShutDown ended
-	// the drain.
+	// Cause is the error of the context, one that wraps
+	// context.DeadlineExceeded if nothing could be handed out before the
+	// deadline, or [ErrShutDown] if a ShutDown ended the drain.
 	Cause error
 	// Ready, Processing and Delayed count the items that are left. An item that
 	// is delayed while it is ready or in processing does not count as Delayed.

@@ -227,9 +227,13 @@ func (i inspection[T]) AddWith(item T, options AddOptions) error {
 	return nil
 }
 
-// KeepWaits, Ending and OpenSlot are for workers.
+// KeepWaits, Ending, HandlerContext and OpenSlot are for workers.
 func (i inspection[T]) KeepWaits()              { i.queue.shards.KeepWaits() }
 func (i inspection[T]) Ending() context.Context { return i.queue.shards.Ending() }
+
+func (i inspection[T]) HandlerContext(c context.Context) context.Context {
+	return i.queue.shards.HandlerContext(c)
+}
 
 func (i inspection[T]) OpenSlot() (number int, show func(items []T), closeSlot func()) {
 	s := i.queue.slots.add()

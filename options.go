@@ -51,6 +51,13 @@ type Options[T comparable] struct {
 	// with each requeue up to 1000 s.
 	RateLimiter limiter.Limiter[T]
 
+	// KeepBackoff lets no add end the backoff of an item that has failed: until
+	// then, adds of the item are merged into the run at its end. A success,
+	// [Queue.Forget], a Cancel, and an operator's RetryNow end the backoff. It
+	// is for items whose own failure adds them again, by a status update for
+	// example. By default an add makes the item ready at once, as in client-go.
+	KeepBackoff bool
+
 	// Clock is the queue's source of time. If nil, it is [clock.Real].
 	Clock clock.Clock
 
@@ -61,8 +68,8 @@ type Options[T comparable] struct {
 	Tick time.Duration
 
 	// Capacity limits the number of distinct items held, in any state. Only
-	// [Queue.TryAdd] and [Queue.AddContext] honor it. Other adds succeed, and
-	// Stats.OverCapacity counts those that exceed it.
+	// [Queue.TryAdd] and, outside handlers, [Queue.AddContext] honor it. Other
+	// adds succeed, and Stats.OverCapacity counts those that exceed it.
 	//
 	// If zero, there is no limit.
 	Capacity int
@@ -189,7 +196,7 @@ func (o Options[T]) engine(log *eventLog) shard.Config[T] {
 		HighWatermark: o.Watermarks.High, LowWatermark: o.Watermarks.Low, OnWatermark: o.watermarkHook(log),
 		Route: o.route(), StableRouting: o.StableRouting,
 		Group: o.Group, GroupPolicy: o.GroupPolicy, Rate: o.Rate, LowPriorityInterval: o.LowPriorityInterval,
-		OnAdd: o.OnAdd, OnMisuse: o.misuseHook(log), StuckAfter: o.StuckAfter, OnStuck: o.stuckHook(log),
+		KeepBackoff: o.KeepBackoff, OnAdd: o.OnAdd, OnMisuse: o.misuseHook(log), StuckAfter: o.StuckAfter, OnStuck: o.stuckHook(log),
 		Ages: o.keepsAges(), Metrics: o.Metrics,
 	}
 }

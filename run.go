@@ -144,13 +144,6 @@ func (f *firstFailures) forget(item any) {
 	}
 }
 
-func (q *Queue[T]) forget(item T) {
-	if q.firsts.kept.Load() > 0 {
-		q.firsts.forget(item)
-	}
-	q.limiter.Forget(item)
-}
-
 const (
 	failuresKept = 64  // and as many discards
 	longestError = 512 // bytes of a text that is kept

@@ -86,7 +86,8 @@ func (c *Coalescer[K, V]) TryPut(key K, value V) error {
 }
 
 // PutContext is [Coalescer.TryPut] that blocks until there is room, in the order
-// of the calls. It returns ctx.Err() if ctx ends first.
+// of the calls. It returns ctx.Err() if ctx ends first. With the context of a
+// handler of this Coalescer, it does not wait, but exceeds the capacity.
 func (c *Coalescer[K, V]) PutContext(ctx context.Context, key K, value V) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -99,6 +100,9 @@ func (c *Coalescer[K, V]) PutContext(ctx context.Context, key K, value V) error 
 	err := p.put(tryAcquire)
 	if err != shardq.ErrFull {
 		return err
+	}
+	if c.shards.InHandler(ctx) {
+		return p.put(forceAcquire)
 	}
 	switch err = c.limit.Acquire(ctx, p.weight); err {
 	case nil:

@@ -60,6 +60,10 @@ func (i inspection[K, V]) Operator() stats.Operator {
 func (i inspection[K, V]) KeepWaits()              { i.coalescer.shards.KeepWaits() }
 func (i inspection[K, V]) Ending() context.Context { return i.coalescer.shards.Ending() }
 
+func (i inspection[K, V]) HandlerContext(ctx context.Context) context.Context {
+	return i.coalescer.shards.HandlerContext(ctx)
+}
+
 func (i inspection[K, V]) OpenSlot() (number int, show func([]Entry[K, V]), closeSlot func()) {
 	number, showKeys, closeSlot := i.Inspection.(worker.Slots[K]).OpenSlot()
 	if showKeys == nil {

@@ -23,6 +23,7 @@ import (
 
 	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/kubernetes"
+	shardqueue "github.com/shardq/shardq/kubernetes/workqueue"
 )
 
 // TestControllerReconciles: a controller runs on the queue, retries what fails,
@@ -155,4 +156,45 @@ func TestHandlerShowsOpenQueues(t *testing.T) {
 	require.Contains(t, page(), "on the page")
 	q.ShutDown()
 	require.NotContains(t, page(), "on the page")
+}
+
+// TestKeepBackoff: adds during a reconcile that fails, and during its backoff,
+// do not end the backoff.
+func TestKeepBackoff(t *testing.T) {
+	type queue interface {
+		Add(string)
+		AddRateLimited(string)
+		Forget(string)
+		Get() (string, bool)
+		Done(string)
+		Len() int
+		ShutDown()
+	}
+	backoff := workqueue.NewTypedItemExponentialFailureRateLimiter[string](time.Hour, time.Hour)
+	options := shardq.Options[string]{KeepBackoff: true}
+	for name, make := range map[string]func() queue{
+		"controller-runtime": func() queue {
+			q, err := kubernetes.New(kubernetes.Options[string]{Queue: shardq.Options[string]{KeepBackoff: true, RateLimiter: backoff}})
+			require.NoError(t, err)
+			return q
+		},
+		"client-go": func() queue {
+			return shardqueue.NewTypedRateLimitingQueueWithOptions(backoff, workqueue.TypedRateLimitingQueueConfig[string]{}, options)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			q := make()
+			defer q.ShutDown()
+			q.Add("object")
+			item, _ := q.Get()
+			q.Add(item)
+			q.AddRateLimited(item)
+			q.Done(item)
+			q.Add(item)
+			require.Zero(t, q.Len())
+			q.Forget(item)
+			q.Add(item)
+			require.Equal(t, 1, q.Len())
+		})
+	}
 }

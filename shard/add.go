@@ -98,12 +98,17 @@ func (sh *shard[T]) makeTable() {
 func (sh *shard[T]) add(id uint32, e *entry[T], r request) effects {
 	hasPlace := false
 	if e.delayed() {
-		if r.keepsDelay {
+		backsOff := sh.wheel.backsOff(id)
+		switch {
+		case backsOff && e.phase() != ready:
+			sh.joinBackoff(id, r.priority)
+			return took
+		case r.keepsDelay:
 			sh.count.deduplicated++
 			return took
 		}
 		hasPlace = sh.keepsPlace(id, r.priority)
-		if r.cancelsDelay {
+		if r.cancelsDelay && !backsOff {
 			r.priority = max(r.priority, sh.cancelDelay(id, e))
 		}
 	}

@@ -34,7 +34,7 @@ func (s *Set[T]) offer(sh *shard[T], item T, to *address, d *Delay, a *admission
 	if d.Window > 0 {
 		s.needWindows()
 	}
-	if d.Duration > 0 || d.Policy != KeepEarliest {
+	if d.files() {
 		s.fileIn(sh, item, *to, *d, a)
 	} else {
 		s.addAdmitted(sh, item, to, d, a)
@@ -151,7 +151,19 @@ func (s *Set[T]) TryAdd(item T, d Delay) error {
 	return err
 }
 
-// AddContext is [Set.TryAdd] that waits for room while ctx lasts, in order.
+type handlerOf struct{ set any }
+
+// HandlerContext returns a context for handlers of the set's items. They must
+// not wait for room, because the items that they have take it.
+func (s *Set[T]) HandlerContext(ctx context.Context) context.Context {
+	return context.WithValue(ctx, handlerOf{s}, true)
+}
+
+// InHandler reports whether ctx derives from a [Set.HandlerContext].
+func (s *Set[T]) InHandler(ctx context.Context) bool { return ctx.Value(handlerOf{s}) != nil }
+
+// AddContext is [Set.TryAdd] that waits for room while ctx lasts, in order. In
+// a handler, it adds beyond the capacity instead.
 func (s *Set[T]) AddContext(ctx context.Context, item T, d Delay) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -159,6 +171,9 @@ func (s *Set[T]) AddContext(ctx context.Context, item T, d Delay) error {
 	var to address
 	sh, err := s.offerItem(item, &to, &d, &admission{limited: true})
 	waited := err == ErrFull
+	if waited && s.InHandler(ctx) {
+		waited, err = false, s.offer(sh, item, &to, &d, &admission{})
+	}
 	if waited {
 		if err = s.limit.Acquire(ctx, 1); err == nil {
 			err = s.offerAcquired(sh, item, &to, &d)

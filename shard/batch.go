@@ -196,7 +196,7 @@ func (s *Set[T]) AddBatchWith(items []T, d Delay) {
 	}
 	r := s.request()
 	r.priority = d.Priority
-	files := d.Duration > 0 || d.Policy != KeepEarliest || d.Retry && s.measures != nil
+	files := d.files() || d.Retry && s.measures != nil
 	defer s.notify() // last, because it may panic; also if hashing an item panics
 	for ; len(items) > 0; items = items[min(len(items), batchSize):] {
 		if some := items[:min(len(items), batchSize)]; files {

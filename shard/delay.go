@@ -16,7 +16,7 @@ func (s *Set[T]) AddWith(item T, d Delay) {
 	if s.measures != nil {
 		s.countRetryOf(item, d)
 	}
-	if d.Duration <= 0 && d.Policy == KeepEarliest {
+	if !d.files() {
 		s.addAtPriority(item, d.Priority)
 		return
 	}
@@ -39,19 +39,19 @@ func (s *Set[T]) AddInWindow(item T, d Delay) error {
 // fileIn is AddWith. With an admission, call notify then.
 func (s *Set[T]) fileIn(sh *shard[T], item T, to address, d Delay, a *admission) (taken bool) {
 	at := s.driver.taken(s.time.nanoseconds())
-	f := s.time.filing(d, at)
+	f := s.filing(d, at)
 	if d.Window > 0 {
 		a.beginWindow(&s.time, at, d.Window)
 		defer s.watchWindow(a)
 	}
 	for {
-		if d.Duration > 0 {
+		if f.delayed {
 			if ok, refused := s.delay(sh, item, to, at, f, a); ok || refused {
 				return ok
 			}
 		}
 		// The wheel stands at or after the deadline. Usually the clock does too.
-		if d.Duration > 0 {
+		if f.delayed {
 			at = s.driver.taken(s.time.nanoseconds())
 		}
 		if at.now >= f.first() {
@@ -71,14 +71,21 @@ type filing struct {
 	asked       time.Duration // its length
 	priority    int
 	unlessReady bool // drops the delay of an item that is ready or dirty
+	backoff     bool // see joinBackoff
+	late        bool // an appointment that has passed, and is no more than an Add
 }
 
-func (t *timebase) filing(d Delay, at reading) filing {
+func (s *Set[T]) filing(d Delay, at reading) filing {
+	t := &s.time
+	if d.Until > at.nanoseconds {
+		d.Duration = max(d.Duration, elapsed(at.nanoseconds, d.Until))
+	}
 	f := filing{
 		deadline: at.now, limit: never, policy: d.Policy,
 		delayed: d.Duration > 0, asked: d.Duration, priority: d.Priority,
-		unlessReady: d.UnlessReady,
+		unlessReady: d.UnlessReady, backoff: d.Backoff && d.Duration > 0 && s.config.KeepBackoff,
 	}
+	f.late = d.Until != 0 && !f.delayed && d.Policy == KeepEarliest
 	if f.delayed {
 		f.deadline = t.after(at.nanoseconds, d.Duration)
 	}
@@ -98,9 +105,12 @@ func (s *Set[T]) addOverdue(sh *shard[T], item T, to address, at reading, f fili
 		sh.mu.Unlock()
 		return false
 	}
+	if id := sh.find(item, to.hash); f.backoff && f.policy != KeepLatest && f.policy != KeepOld {
+		sh.wheel.endBackoff(id) // it has passed
+	}
 	next, waits := sh.keepDelayed(item, to.hash, at, f)
 	fx := effects(0)
-	switch r := (request{priority: f.priority, cancelsDelay: true}); {
+	switch r := (request{priority: f.priority, cancelsDelay: !f.late || s.rules.CancelDelayOnAdd}); {
 	case waits && a != nil:
 		sh.openWindow(a, item)
 	case waits:
@@ -131,7 +141,7 @@ func (s *Set[T]) addOverdue(sh *shard[T], item T, to address, at reading, f fili
 // keepDelayed's next may be another item's if the wheel was set back.
 func (sh *shard[T]) keepDelayed(item T, hash uint32, at reading, f filing) (next uint64, waits bool) {
 	id := sh.find(item, hash)
-	if id == 0 || !sh.table.at(id).delayed() || f.policy != KeepOld && f.policy != KeepLatest ||
+	if id == 0 || !sh.table.at(id).delayed() || sh.wheel.backsOff(id) && !f.backoff || f.policy != KeepOld && f.policy != KeepLatest ||
 		f.limit <= at.now || sh.set.closing.refusing.Load() && !sh.takesBack(item, hash) {
 		return 0, false
 	}
@@ -200,6 +210,16 @@ func (sh *shard[T]) fileTimer(item T, to address, at reading, f filing, a *admis
 
 // fileTimerOf returns never if a run to come serves the delay.
 func (sh *shard[T]) fileTimerOf(id uint32, e *entry[T], at reading, f filing) (deadline uint64) {
+	switch backsOff := sh.wheel.backsOff(id); {
+	case f.backoff:
+		sh.delayAdds(id, e, &f)
+		if f.deadline, f.limit = f.first(), never; e.delayed() && !backsOff {
+			f.priority = max(f.priority, sh.cancelDelay(id, e))
+		}
+	case backsOff:
+		sh.joinBackoff(id, f.priority)
+		return never
+	}
 	if p := e.phase(); (p == ready || p == dirty) && (f.unlessReady || sh.set.rules.DropDelayIfReady) {
 		sh.raisePriority(id, e, f.priority)
 		sh.count.deduplicated++
@@ -215,7 +235,39 @@ func (sh *shard[T]) fileTimerOf(id uint32, e *entry[T], at reading, f filing) (d
 		sh.table.times.onDelay(id, at.now*sh.set.time.tick)
 	}
 	sh.setDelayedPriority(id, f.priority)
-	return sh.schedule(id, min(f.deadline, sh.wheel.limit(id, f.limit)))
+	if f.deadline = min(f.deadline, sh.wheel.limit(id, f.limit)); f.backoff {
+		sh.wheel.beginBackoff(id)
+	}
+	return sh.schedule(id, f.deadline)
+}
+
+// joinBackoff is an add whose item waits for its backoff after a failure, with
+// Config.KeepBackoff. The run at its end serves the add. The backoff also puts
+// off what was asked for before: see fileTimerOf.
+func (sh *shard[T]) joinBackoff(id uint32, priority int) {
+	sh.raiseDelayedPriority(id, priority)
+	sh.count.deduplicated++
+}
+
+// delayAdds lets the run at the end of a delay serve adds made during the
+// processing.
+func (sh *shard[T]) delayAdds(id uint32, e *entry[T], f *filing) {
+	if e.phase() == dirty {
+		e.step(canceled)
+		f.priority = max(f.priority, sh.table.requested.run(id))
+		sh.leftLine(id, e)
+		sh.table.times.onCancel(id, unmark)
+	}
+}
+
+// EndBackoff makes the backoff of an item, if there is one, a mere delay.
+func (s *Set[T]) EndBackoff(item T) {
+	if s.config.KeepBackoff {
+		sh, hash := s.locate(item)
+		sh.mu.Lock()
+		defer sh.mu.Unlock()
+		sh.wheel.endBackoff(sh.find(item, hash))
+	}
 }
 
 func (sh *shard[T]) reschedule(id uint32, filed, deadline, limit uint64) uint64 {

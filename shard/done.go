@@ -94,9 +94,8 @@ func (sh *shard[T]) finish(id uint32, e *entry[T], p position) (fx effects) {
 	}
 	if outcome == enqueue {
 		sh.push(id, e)
-		return fx | wakes
-	}
-	if e.delayed() {
+		fx |= wakes
+	} else if e.delayed() {
 		sh.table.times.onDelay(id, sh.set.coarse.now.Load())
 	} else {
 		sh.forget(id, e, p)

@@ -3,8 +3,11 @@ package shard
 import (
 	"cmp"
 	"context"
+	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // A drain waits until all shards have reached a state that they do not leave
@@ -35,13 +38,77 @@ func (d *drain) release() {
 	close(*d.current.Swap(&next))
 }
 
-func (d *drain) wait(cancel, released <-chan struct{}) bool {
-	select {
-	case <-d.done:
-	case <-cancel:
-	case <-released:
+var errStill = fmt.Errorf("nothing that is left can be handed out before the deadline: %w", context.DeadlineExceeded)
+
+// awaitDrain returns nil when d is over, and otherwise why it ends early.
+func (s *Set[T]) awaitDrain(ctx context.Context, d *drain, released <-chan struct{}) (cause error) {
+	deadline, limited := ctx.Deadline()
+	for {
+		changed := s.stilled.released() // before the check, so that no later change is missed
+		if limited && s.isStill(deadline) {
+			cause = errStill
+			break
+		}
+		select {
+		case <-changed:
+			continue
+		case <-d.done:
+		case <-ctx.Done():
+		case <-released:
+		}
+		break
 	}
-	return d.owing.Load() == 0 // both may have happened
+	if d.owing.Load() == 0 { // both may have happened
+		return nil
+	}
+	return cmp.Or(ctx.Err(), cause, ErrShutDown)
+}
+
+func (s *Set[T]) recheckDrains() {
+	if s.closing.refusing.Load() {
+		s.stilled.release()
+	}
+}
+
+// isStill reports whether nothing is in processing, and nothing can be handed
+// out by a deadline unless a call changes that. The clock is taken to run with
+// real time, unless it has a method Step. Each shard reports its next halt.
+func (s *Set[T]) isStill(deadline time.Time) bool {
+	if s.time.steps {
+		return false
+	}
+	by := s.time.nanoseconds() + uint64(max(0, time.Until(deadline)))
+	shut := s.gate.paused.Load()
+	if b := s.gate.bucket.Load(); b != nil {
+		full := b.full.Load()
+		shut = shut || full != replaced && b.rate.opens(full) > by
+	}
+	all := !shut || s.gate.entered.Load() == 0 // after the gate, and before what a take may change
+	for sh := range s.made() {
+		all = sh.isStill(by/s.time.tick, shut) && all
+	}
+	return all
+}
+
+func (sh *shard[T]) isStill(until uint64, shut bool) bool {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	sh.owes |= owed(still)
+	return sh.processing() == 0 && (shut || !sh.servable() && sh.wheel.next() > until && !sh.groups.frees(until))
+}
+
+// frees reports whether a throttled group is freed by a tick. If many groups
+// wait, one that is due by then is enough, also one without ready items.
+func (g *groups[T]) frees(until uint64) bool {
+	return g != nil && len(g.waiting) > 0 && g.waiter(1).deadline <= until &&
+		(len(g.waiting) > rowsPerHold || slices.ContainsFunc(g.waiting, func(id uint32) bool {
+			return g.at(id).phase == throttled && g.buckets.At(id).deadline <= until
+		}))
+}
+
+// servable reports whether an item is ready, and in no throttled group.
+func (sh *shard[T]) servable() bool {
+	return sh.groups == nil && !sh.ready.isEmpty() || sh.groups != nil && sh.groups.best.turn != 0
 }
 
 func (sh *shard[T]) quiet() bool   { return sh.depth() == 0 && sh.processing() == 0 }
@@ -60,6 +127,9 @@ func (sh *shard[T]) reportsDue() (due effects) {
 	}
 	if sh.isEmpty() {
 		due |= empty | emptyNow
+	}
+	if sh.processing() == 0 && (!sh.servable() || sh.set.gate.closed()) {
+		due |= still
 	}
 	due &= effects(sh.owes)
 	sh.owes &^= owed(due)
@@ -85,6 +155,9 @@ func (s *Set[T]) settle(due effects) {
 	}
 	if due&emptyNow != 0 {
 		s.idled.release()
+	}
+	if due&still != 0 {
+		s.stilled.release()
 	}
 	if due&files != 0 {
 		s.driver.pokeKeeping()
@@ -130,13 +203,19 @@ func (s *Set[T]) DrainUntil(ctx context.Context, d Draining, released <-chan str
 		part = &s.delaysDone
 		s.oweAll(&s.awaitingDelays, noneDelayed, part)
 	}
-	if part != nil && (!part.wait(ctx.Done(), released) || s.abandoned.any.Load() != before) {
-		*dropped = append(*dropped, s.abandoned.take()...)
-		return cmp.Or(ctx.Err(), ErrShutDown)
+	if part != nil {
+		cause := s.awaitDrain(ctx, part, released)
+		if cause == nil && s.abandoned.any.Load() != before {
+			cause = cmp.Or(ctx.Err(), ErrShutDown)
+		}
+		if cause != nil {
+			*dropped = append(*dropped, s.abandoned.take()...)
+			return cause
+		}
 	}
 	s.close(func(items []T) { *dropped = append(*dropped, items...) })
-	if !s.drained.wait(ctx.Done(), released) {
-		return cmp.Or(ctx.Err(), ErrShutDown)
+	if cause := s.awaitDrain(ctx, &s.drained, released); cause != nil {
+		return cause
 	}
 	*dropped = append(*dropped, s.unreturned.take()...)
 	return nil

@@ -12,9 +12,10 @@ const (
 	noneDelayed // nothing is delayed
 	empty       // nothing is held, for a Drain; items in processing may be added
 	emptyNow    // nothing is held, for a WaitIdle; adds go on
+	still       // nothing is in processing or can be taken at once, for a Drain with a deadline
 	files       // the wait of a group was filed, and the driver's timer may be later
 	tells       // a change is kept for a watch
-	reports     = quiet | noneDelayed | empty | emptyNow | files
+	reports     = quiet | noneDelayed | empty | emptyNow | still | files
 )
 
 // owed has the reports that a shard owes. Its layout leaves a byte for them.

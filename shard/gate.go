@@ -25,6 +25,7 @@ type gate struct {
 	bucket   atomic.Pointer[gateBucket] // nil while there is no rate
 	opens    atomic.Uint64              // the tick of the next token, or never while there is one
 	last     atomic.Uint64              // the last reading by a take, for takes that must not read
+	entered  atomic.Int32               // takes that may have spent a token for what they have yet to take; counted in a drain
 	changing sync.Mutex                 // held while the rate or the pause is changed; a leaf
 }
 
@@ -136,6 +137,13 @@ func (s *Set[T]) afterGate() {
 }
 
 func (s *Set[T]) takeThroughGate(b buffers[T], now uint64) (n int) {
+	if s.closing.refusing.Load() {
+		s.gate.entered.Add(1)
+		defer func() {
+			s.gate.entered.Add(-1)
+			s.recheckDrains()
+		}()
+	}
 	defer s.afterGate()
 	for ; n < len(b.items) && s.anyReady() && s.enter(now); n++ {
 		item, priority, handle, ok := s.takeNow(now)
@@ -153,6 +161,7 @@ func (s *Set[T]) servableNow() bool { return !s.gate.closed() && s.anyReady() }
 // Pause stops the set from handing out items. It goes on taking them in.
 func (s *Set[T]) Pause() {
 	s.changeGate(func() { s.gate.paused.Store(true) })
+	s.recheckDrains()
 	if s.mayLeave() {
 		s.wake() // a consumer may wait for a token, after ShutDown
 	}
@@ -184,6 +193,7 @@ func (s *Set[T]) replaceRate(to rate, now uint64) {
 		s.gate.setRate(to, now)
 		s.gate.opens.Store(never)
 	})
+	s.recheckDrains()
 	s.wake() // the woken consumer closes the gate again, if there is no token
 }
 

@@ -74,7 +74,7 @@ func (sh *shard[T]) spend(id uint32, state *group[T], now uint64) {
 	if b == nil {
 		return
 	}
-	g.latest = max(g.latest, now)
+	g.latest = now
 	b.adopt(now)
 	if !b.rate.limits() {
 		return
@@ -90,7 +90,7 @@ func (sh *shard[T]) review(id uint32, now uint64) (freed bool) {
 	g := sh.groups
 	state := g.at(id)
 	b := g.bucketOf(id, state)
-	g.latest = max(g.latest, now)
+	g.latest = now
 	if b != nil {
 		b.adopt(now)
 		sh.setBlock(state, noToken, b.rate.opens(b.full) > now)
@@ -217,8 +217,7 @@ func (s *Set[T]) endWaits(sh *shard[T], at reading) effects {
 			fx |= wakes
 		}
 	}
-	sh.regrouped() // the caller is the driver
-	return fx
+	return fx | sh.reportsDue()&^files // the caller is the driver
 }
 
 func (s *Set[T]) earliestWait() uint64 {

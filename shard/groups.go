@@ -39,7 +39,7 @@ type groups[T comparable] struct {
 	filed       bool                        // the driver has to read a new deadline
 	throttledBy [4]int32                    // the throttled groups by their reasons
 	rated       bool                        // a group was ever given a rate
-	latest      uint64                      // the latest reading by which a bucket was used
+	latest      uint64                      // the last reading by which a bucket was used: the clock may be set back
 	roundRobin
 }
 

@@ -60,8 +60,8 @@ func (s *Set[T]) await(cancel <-chan struct{}, b buffers[T]) (n int, shutdown, c
 			return n, false, false
 		}
 		// No group was throttled or freed since, so takeSome has seen all that
-		// was ready, except what is behind a closed gate.
-		if closed && s.throttled.noneSince(before) && !s.heldByGate() {
+		// was ready, except what is behind a closed gate, which may have changed.
+		if closed && s.throttled.noneSince(before) && s.mayLeave() {
 			return 0, true, false
 		}
 		switch s.park(cancel) {

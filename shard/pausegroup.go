@@ -10,7 +10,7 @@ import (
 func (s *Set[T]) PauseGroup(group string, until time.Time) {
 	end := uint64(math.MaxUint64)
 	if !until.IsZero() {
-		end = s.time.middle + uint64(max(until.Sub(s.time.origin), -time.Duration(s.time.middle)))
+		end = s.Moment(until)
 	}
 	s.pauseGroup(group, end)
 }
@@ -56,6 +56,7 @@ func (s *Set[T]) changeGroup(group string, make bool, change func(sh *shard[T], 
 	}
 	fx := sh.regrouped()
 	sh.mu.Unlock()
+	s.recheckDrains()
 	if s.publish(fx); freed || s.mayLeave() {
 		s.wake()
 	}

@@ -5,6 +5,7 @@ import "time"
 // A Delay configures how [Set.AddWith] delays an item.
 type Delay struct {
 	Duration time.Duration // from now
+	Until    uint64        // the least moment of the end, as [Set.Moment], or 0
 	Policy   DelayPolicy   // for an item that is delayed already
 	MaxWait  time.Duration // limits how long later calls can prolong the delay, unless it is zero or less
 	Priority int           // the least priority when the item becomes ready
@@ -12,7 +13,15 @@ type Delay struct {
 	// Window, if positive, makes the set refuse the add if the item was added
 	// within its window, and otherwise opens one.
 	Window      time.Duration
+	Backoff     bool // with Config.KeepBackoff: adds until its end are served by the run then
 	UnlessReady bool // drops the delay if the item is ready or dirty, for the run to come
+}
+
+func (d *Delay) files() bool { return d.Duration > 0 || d.Until != 0 || d.Policy != KeepEarliest }
+
+// Moment returns a moment of the set's clock for a Delay. It is not 0.
+func (s *Set[T]) Moment(at time.Time) uint64 {
+	return max(1, s.time.middle+uint64(max(at.Sub(s.time.origin), -time.Duration(s.time.middle))))
 }
 
 // A DelayPolicy chooses between an item's deadline and a new one.

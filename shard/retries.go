@@ -203,7 +203,7 @@ type Deadline struct {
 // DeadlineOf reads the clock for a delay that begins now.
 func (s *Set[T]) DeadlineOf(d Delay) Deadline {
 	at := s.driver.taken(s.time.nanoseconds())
-	return Deadline{at, s.time.filing(d, at)}
+	return Deadline{at, s.filing(d, at)}
 }
 
 // Postpone delays an item in processing, whose next run also serves adds made
@@ -221,11 +221,7 @@ func (s *Set[T]) Postpone(h Handle, d Deadline, policy DelayPolicy) (inProcessin
 	case addsGoFirst && e.phase() == dirty:
 		sh.raisePriority(h.id, e, d.f.priority)
 	default:
-		if e.step(canceled) == unmark {
-			d.f.priority = max(d.f.priority, sh.table.requested.run(h.id))
-			sh.leftLine(h.id, e)
-			sh.table.times.onCancel(h.id, unmark)
-		}
+		sh.delayAdds(h.id, e, &d.f)
 		if !addsGoFirst && e.delayed() {
 			d = sh.withDelay(h.id, e, d, policy)
 		}

@@ -37,6 +37,7 @@ type Config[T comparable] struct {
 	HighWatermark, LowWatermark int
 	OnWatermark                 func(high bool)
 	OnMisuse                    func(kind stats.MisuseKind, item T)
+	KeepBackoff                 bool
 	Rules                       Rules
 }
 
@@ -89,6 +90,7 @@ type Set[T comparable] struct {
 	emptied        drain // the set is empty, once a Drain that accepts retries has asked
 	emptying       atomic.Bool
 	idled          drain // a shard became empty that a WaitIdle has checked
+	stilled        drain // a shard came to a halt, or what can be handed out has changed
 	abandoned      abandoned[T]
 	unreturned     abandoned[T] // dropped by a Drain before it panicked, returned by the next
 	time           timebase
@@ -160,7 +162,7 @@ func New[T comparable](config Config[T]) *Set[T] {
 		s.measures = make([]*measures, config.Shards)
 		s.coarse.sampler.init(s.time.tick)
 	}
-	for _, d := range []*drain{&s.drained, &s.delaysDone, &s.emptied, &s.idled} {
+	for _, d := range []*drain{&s.drained, &s.delaysDone, &s.emptied, &s.idled, &s.stilled} {
 		d.init()
 	}
 	s.closing.ending, s.closing.end = context.WithCancel(context.Background())

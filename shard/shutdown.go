@@ -38,7 +38,7 @@ func (s *Set[T]) ShutDown() {
 func (s *Set[T]) ShutDownWithDrain() {
 	released := s.drained.released()
 	s.close(nil)
-	s.drained.wait(nil, released)
+	_ = s.awaitDrain(context.Background(), &s.drained, released)
 }
 
 // ShuttingDown reports whether a shutdown has begun.

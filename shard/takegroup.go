@@ -73,10 +73,8 @@ func serve[T comparable](c *circle, state *group[T]) {
 }
 
 // mayLeave reports whether a consumer that finds nothing ready may leave: a
-// shutdown is complete, and it need not wait for throttled groups or for the
-// gate. Otherwise the call that ends the last throttling wakes the parked
-// consumers. Drains and consumers wait for what is paused, until ShutDown is
-// called, because the pause may never end.
+// shutdown is complete, and nothing is to be handed out later. Otherwise the
+// call that ends the last throttling wakes the parked consumers.
 //
 // The race to lose: all throttled groups are paused; a consumer reads their
 // count; one is freed; the consumer reads the count of paused groups, when as
@@ -84,18 +82,16 @@ func serve[T comparable](c *circle, state *group[T]) {
 // because each change of either count changes the word
 // that await reads before and after. A group is counted as throttled before it
 // is counted as paused, and the reverse when it is freed.
-func (s *Set[T]) mayLeave() bool {
-	if !s.closing.complete.Load() || s.heldByGate() {
+func (s *Set[T]) mayLeave() bool { return s.closing.complete.Load() && !s.handsOutLater() }
+
+// handsOutLater reports whether something is ready, behind a closed gate or in
+// a throttled group, that consumers wait for. Drains and consumers wait for
+// what is paused, until ShutDown is called, because the pause may never end.
+func (s *Set[T]) handsOutLater() bool {
+	leaving := s.closing.leaving.Load()
+	if leaving && s.gate.paused.Load() {
 		return false
 	}
 	_, count := s.throttled.read()
-	return count == 0 || s.closing.leaving.Load() && uint32(s.pausedGroups.Load()) == count
-}
-
-// heldByGate: something that is ready may be behind a closed gate.
-func (s *Set[T]) heldByGate() bool {
-	if !s.gate.used.Load() || s.closing.leaving.Load() && s.gate.paused.Load() {
-		return false
-	}
-	return s.anyReady()
+	return count != 0 && !(leaving && uint32(s.pausedGroups.Load()) == count) || s.gate.used.Load() && s.anyReady()
 }

@@ -17,6 +17,7 @@ type timebase struct {
 	tick   uint64 // nanoseconds
 	middle uint64 // the origin in nanoseconds: a whole number of ticks, near center
 	real   bool
+	steps  bool // it moves when it is told to, as a clock.Fake
 }
 
 // center is 146 years. A clock may be set back by that much from when the queue
@@ -24,12 +25,14 @@ type timebase struct {
 const center = 1 << 62
 
 func newTimebase(c clock.Clock, tick time.Duration) timebase {
+	_, steps := c.(interface{ Step(time.Duration) })
 	return timebase{
 		clock:  c,
 		origin: c.Now(),
 		tick:   uint64(tick),
 		middle: center - center%uint64(tick),
 		real:   c == clock.Real(),
+		steps:  steps,
 	}
 }
 

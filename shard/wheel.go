@@ -60,6 +60,26 @@ func (w *wheel) unlimit(id uint32) {
 	}
 }
 
+// backingOff is the limit of an item that waits for its backoff. Such an item
+// needs no other, because no add changes its delay.
+const backingOff = never - 1
+
+func (w *wheel) beginBackoff(id uint32) { w.limit(id, backingOff) }
+
+func (w *wheel) backsOff(id uint32) bool {
+	if w == nil || w.limited == 0 {
+		return false
+	}
+	cell := w.limits.Lookup(id)
+	return cell != nil && *cell == backingOff
+}
+
+func (w *wheel) endBackoff(id uint32) {
+	if w.backsOff(id) {
+		w.unlimit(id)
+	}
+}
+
 // A reading is a reading of the clock, with the number of the driver's last
 // reading that began before it was taken, or just after.
 //

@@ -161,6 +161,9 @@ func (p *Pool[T]) begin(ctx context.Context) error {
 	if p.options.Labels {
 		inner = pprof.WithLabels(inner, pprof.Labels("queue", p.name))
 	}
+	if marks, is := part[contextSource](p.source); is {
+		inner = marks.HandlerContext(inner)
+	}
 	inner, stop := context.WithCancel(inner)
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -17,9 +17,10 @@ import (
 //   - ShuttingDown() bool reports whether a shutdown has begun. A source needs
 //     it if an item can become ready at the end of its own claim.
 //   - NumRequeues(T) int and Forget(T), for the items that Drain has dropped.
-//   - KeepWaits(), for [Attempt.Waited], OpenSlot, for [Slots], and Ending()
-//     context.Context, which ends [Options].Linger when a shutdown begins. They
-//     may also be methods of what its Inspect returns.
+//   - KeepWaits(), for [Attempt.Waited], OpenSlot, for [Slots], Ending()
+//     context.Context, which ends [Options].Linger when a shutdown begins, and
+//     HandlerContext(context.Context) context.Context, for what handlers get.
+//     They may also be methods of what its Inspect returns.
 type Source[T any] interface {
 	// ClaimBatch fills dst with claims to items that are ready, and returns how
 	// many there are. It blocks until there is one item, and then does not wait
@@ -51,11 +52,14 @@ type Reporter[T any] interface {
 
 // The methods that a Source or an Owner may have in addition.
 type (
-	successReporter      interface{ ReportSuccess(context.Context) }
-	namedSource          interface{ Name() string }
-	endingSource         interface{ ShuttingDown() bool }
-	waitSource           interface{ KeepWaits() }
-	lingerSource         interface{ Ending() context.Context }
+	successReporter interface{ ReportSuccess(context.Context) }
+	namedSource     interface{ Name() string }
+	endingSource    interface{ ShuttingDown() bool }
+	waitSource      interface{ KeepWaits() }
+	lingerSource    interface{ Ending() context.Context }
+	contextSource   interface {
+		HandlerContext(context.Context) context.Context
+	}
 	inspectedSource      interface{ Inspect() stats.Inspection }
 	batchSource[T any]   interface{ DoneClaims([]Claim[T]) error }
 	historySource[T any] interface {

@@ -16,6 +16,7 @@ import (
 	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/internal/engine"
 	"github.com/shardq/shardq/limiter"
+	"github.com/shardq/shardq/shard"
 	"github.com/shardq/shardq/stats"
 )
 
@@ -98,16 +99,18 @@ func (q *Queue[T]) Underlying() *shardq.Queue[T] { return q.queue }
 
 func (q *Queue[T]) Add(item T) { q.AddWith(AddOptions{}, item) }
 
-func (q *Queue[T]) AddAfter(item T, delay time.Duration) {
+func (q *Queue[T]) AddAfter(item T, delay time.Duration) { q.addAfter(item, delay, false) }
+
+func (q *Queue[T]) addAfter(item T, delay time.Duration, backoff bool) {
 	if q.countEveryDelay && delay <= 0 && q.observer != nil && !q.queue.ShuttingDown() {
 		q.observer.Retried()
 	}
-	q.AddWith(AddOptions{After: delay}, item)
+	q.AddWith(AddOptions{After: delay, backoff: backoff}, item)
 }
 
 func (q *Queue[T]) AddRateLimited(item T) {
 	if q.countEveryDelay { // client-go asks the limiter in any case
-		q.AddAfter(item, q.limiter.When(item))
+		q.addAfter(item, q.limiter.When(item), true)
 		return
 	}
 	q.AddWith(AddOptions{RateLimited: true}, item)
@@ -119,7 +122,8 @@ type AddOptions struct {
 	// RateLimited asks the limiter for a delay, for each item. With an After
 	// other than zero, the shorter delay counts.
 	RateLimited bool
-	Priority    int // the least of the run
+	Priority    int  // the least of the run
+	backoff     bool // After is the limiter's
 }
 
 // AddWith adds items. After a shutdown has begun, it does nothing.
@@ -141,7 +145,9 @@ func (q *Queue[T]) AddWith(o AddOptions, items ...T) {
 		if q.observer != nil && delay > 0 {
 			q.observer.Retried()
 		}
-		q.queue.AddWith(item, shardq.AddOptions{After: delay, Priority: o.Priority})
+		engine.Of(q.queue).Shards.AddWith(item, shard.Delay{
+			Duration: delay, Priority: o.Priority, Retry: delay != 0, Backoff: o.RateLimited || o.backoff,
+		})
 	}
 }
 
@@ -179,7 +185,7 @@ func (q *Queue[T]) Depth() (n int) {
 	return n
 }
 
-func (q *Queue[T]) Forget(item T)          { q.limiter.Forget(item) }
+func (q *Queue[T]) Forget(item T)          { q.queue.Forget(item) }
 func (q *Queue[T]) NumRequeues(item T) int { return q.limiter.NumRequeues(item) }
 func (q *Queue[T]) ShuttingDown() bool     { return q.queue.ShuttingDown() }
 

@@ -133,7 +133,7 @@ func TestC49HandlerThatBeginsTooLate(t *testing.T) {
 				time.Sleep(time.Minute)
 			}
 		}}
-		s := startPoolOf(t, slots, worker.Options[string]{AbandonAfter: time.Second, Handle: func(context.Context, string) error {
+		s := startPool(t, slots, worker.Options[string]{AbandonAfter: time.Second, Handle: func(context.Context, string) error {
 			<-finish
 			return nil
 		}})

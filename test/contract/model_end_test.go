@@ -3,6 +3,7 @@ package contract
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/shardq/shardq"
 )
@@ -14,6 +15,8 @@ type pending struct {
 	item   string            // of an AddContext
 	add    shardq.AddOptions // of an AddContext
 	drain  shardq.DrainOptions
+	// deadline is that of a Drain's context, or 0.
+	deadline time.Duration
 
 	// These fields are what the queue did. They are under the player's lock.
 	returned bool
@@ -61,7 +64,7 @@ func (m *model) hasRoom() bool {
 // addContext begins a call of AddContext.
 func (m *model) addContext(w *pending) {
 	if w.add.RateLimited {
-		w.add.After, w.add.RateLimited = max(w.add.After, m.backoff(w.item)), false
+		w.add.After = max(w.add.After, m.backoff(w.item))
 	}
 	m.moment++
 	switch err := m.refusal(w.item, w.add, true); err {
@@ -267,6 +270,35 @@ func (m *model) settleEnds() {
 		endAll(&m.ends.plain, nil)
 		endAll(&m.ends.drains, nil)
 	}
+	m.endStill()
+}
+
+// endStill ends the drains before whose deadlines nothing can be handed out.
+func (m *model) endStill() {
+	m.ends.drains = slices.DeleteFunc(m.ends.drains, func(w *pending) bool {
+		ends := w.deadline > 0 && (w.deadline <= m.now || m.still(w.deadline))
+		if ends {
+			w.end(context.DeadlineExceeded)
+		}
+		return ends
+	})
+}
+
+// still reports whether nothing is in processing, and nothing can be handed out
+// until a moment without a call.
+func (m *model) still(until time.Duration) bool {
+	switch {
+	case m.inPhase(processing, dirty) > 0:
+		return false
+	case m.gate.paused, m.gate.limits() && m.gate.opens() > until:
+		return true
+	}
+	for _, l := range m.lines {
+		if l.state == selectable || l.state == throttled && l.review <= until {
+			return false
+		}
+	}
+	return m.count(func(e *entry) bool { return e.delayed && e.deadline <= until }) == 0
 }
 
 // mayLeave reports whether a Get that finds nothing to hand out returns the
@@ -275,8 +307,11 @@ func (m *model) mayLeave() bool {
 	if m.ends.phase != queueClosed {
 		return false
 	}
+	if m.ends.leaving && m.gate.paused {
+		return true
+	}
 	for _, l := range m.lines {
-		if l.state == selectable && !(m.ends.leaving && m.gate.paused) {
+		if l.state == selectable {
 			return false
 		}
 		if l.state == throttled && !(m.ends.leaving && l.paused) {

@@ -36,7 +36,7 @@ type setting struct {
 var settings = []setting{
 	{'s', "shards", []string{"1", "2", "3", "7", "65"}},
 	{'t', "tick", []string{"1ms", "1ns", "7ms", "1s"}},
-	{'c', "clock", []string{"fake", "real"}},
+	{'c', "clock", []string{"fake", "real", "wall"}},
 	{'r', "routing", []string{"own", "group", "hash", "stable"}},
 	{'p', "policies", []string{"0", "1", "2", "3", "4", "5"}},
 	{'l', "low priority interval", []string{"0", "2", "3"}},
@@ -46,6 +46,7 @@ var settings = []setting{
 	{'w', "watermarks", []string{"0 0", "0 1", "1 3", "4 8"}},
 	{'a', "ages", []string{"none", "ages", "metrics"}},
 	{'u', "stuck after", []string{"0", "1", "9"}},
+	{'B', "keep backoff", []string{"no", "yes"}},
 	{'D', "cancel delay on add", []string{"no", "yes"}},
 	{'y', "drop delay if ready", []string{"no", "yes"}},
 	{'P', "keep places", []string{"no", "yes"}},
@@ -87,10 +88,10 @@ var callKinds = []callKind{
 	{'A', 9, "Add", "i"},
 	{'W', 5, "AddAfter", "id"},
 	{'R', 2, "AddRateLimited", "i"},
-	{'V', 9, "AddWith", "idopdd"},
-	{'T', 4, "TryAdd", "idopdd"},
-	{'U', 4, "AddContext", "idopdd"},
-	{'M', 3, "AddBatch", "idopddb"},
+	{'V', 9, "AddWith", "idopddt"},
+	{'T', 4, "TryAdd", "idopddt"},
+	{'U', 4, "AddContext", "idopddt"},
+	{'M', 3, "AddBatch", "idopddbt"},
 	{'F', 1, "Forget", "i"},
 	{'K', 3, "Cancel", "i"},
 	{'N', 1, "RetryNow", "i"},
@@ -128,7 +129,7 @@ var callKinds = []callKind{
 
 	{'X', 1, "ShutDown", ""},
 	{'Y', 1, "ShutDownWithDrain", ""},
-	{'Z', 2, "Drain", "n"},
+	{'Z', 3, "Drain", "nd"},
 	{'u', 1, "cancel Drain", "n"},
 	{'v', 1, "cancel AddContext", "n"},
 	{'w', 1, "WaitIdle", ""},
@@ -284,6 +285,8 @@ var calls = rapid.Custom(func(t *rapid.T) call {
 			last = '7'
 		case 'b':
 			last = '4'
+		case 't':
+			last = '2'
 		}
 		c.given += string(rapid.RuneFrom([]rune(runes(first, last))).Draw(t, "argument"))
 	}

@@ -164,8 +164,8 @@ func (m *model) spendIn(l *line) {
 }
 
 // noteReading notes a reading of the clock for a group. Its shard forgets
-// groups by the latest.
-func (m *model) noteReading(l *line) { m.latest[l.shard] = max(m.latest[l.shard], m.now) }
+// groups by the latest, which is earlier if the clock was set back.
+func (m *model) noteReading(l *line) { m.latest[l.shard] = m.now }
 
 // lookAgain decides again what blocks a group.
 func (m *model) lookAgain(l *line) {
@@ -205,7 +205,9 @@ func (m *model) leftGroup(l *line) {
 		return
 	}
 	l.hasPriorities, l.takes, l.ranks = false, 0, map[int]int{}
-	l.review = m.nextReview(l, m.latest[l.shard])
+	if l.review = m.nextReview(l, m.latest[l.shard]); l.review <= m.now {
+		m.lookAgain(l) // the driver does so at once
+	}
 	m.forgetLine(l)
 }
 

@@ -28,8 +28,9 @@ type model struct {
 	// is its secret.
 	locate, shardOfGroup func(name string) int
 
-	// now is the time of the clock since the queue was made.
+	// now is the time of the clock since the queue was made, at began.
 	now   time.Duration
+	began time.Time
 	items map[string]*entry
 	lines map[string]*line
 	// moment grows from event to event. What happens at once has the same
@@ -67,6 +68,7 @@ type entry struct {
 	turns int
 
 	delayed         bool
+	backsOff        bool // the delay is a backoff that no add ends
 	deadline, limit time.Duration
 	delayPriority   int
 
@@ -122,6 +124,11 @@ func (m *model) entry(item string) *entry {
 // add is Add with the options of any add, except for those that [model.accept]
 // and [model.file] handle. It cancels the delay of the item if asked to.
 func (m *model) add(e *entry, priority int, cancelDelay, expired bool) {
+	if e.backsOff && e.phase != ready {
+		m.joinBackoff(e, priority)
+		return
+	}
+	cancelDelay = cancelDelay && !e.backsOff
 	keepsPlace := m.keepsPlaces() && e.delayed && priority <= e.delayPriority
 	if e.delayed && cancelDelay {
 		priority = max(priority, e.delayPriority)

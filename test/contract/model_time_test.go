@@ -67,22 +67,26 @@ func (m *model) inWindow(item string) bool {
 // accept does what an add does that was not refused.
 func (m *model) accept(item string, o shardq.AddOptions, limited bool) {
 	e := m.entry(item)
+	asked := o.After
+	if !o.At.IsZero() {
+		o.After = max(o.After, o.At.Sub(m.began)-m.now)
+	}
 	if capacity := m.counts.Capacity; capacity > 0 && !e.held() && m.held() >= capacity && !limited {
 		m.counts.OverCapacity++
 	}
 	if o.NotAgainWithin > 0 && m.ends.phase == queueOpen {
 		m.windows[item] = m.tickAt(plus(m.now, o.NotAgainWithin))
 	}
-	if (o.RateLimited || o.After != 0) && m.ends.phase == queueOpen {
+	if (o.RateLimited || asked != 0 || !o.At.IsZero()) && m.ends.phase == queueOpen {
 		m.measured.retries++
 	}
-	stays := e.delayed && (o.Policy == shardq.KeepOld || o.Policy == shardq.KeepLatest)
+	stays := e.delayed && !e.backsOff && (o.Policy == shardq.KeepOld || o.Policy == shardq.KeepLatest)
 	if o.After > 0 || !stays || limited {
 		m.configure(e)
 	}
 	switch {
 	case o.After > 0:
-		m.delay(e, o)
+		m.delay(e, o, o.RateLimited)
 	case o.Policy == shardq.KeepEarliest:
 		m.add(e, o.Priority, m.setup.is("cancel delay on add", "yes"), false)
 	case stays:
@@ -92,11 +96,34 @@ func (m *model) accept(item string, o shardq.AddOptions, limited bool) {
 	}
 }
 
-// delay begins a delay of an item, or changes it.
-func (m *model) delay(e *entry, o shardq.AddOptions) {
+// joinBackoff is an add of an item that waits for its backoff.
+func (m *model) joinBackoff(e *entry, priority int) {
+	m.counts.Deduplicated++
+	m.raiseDelayed(e, priority)
+}
+
+// delay begins a delay of an item, or changes it. A backoff that adds do not end
+// replaces what was added during the processing, and a delay of another kind.
+func (m *model) delay(e *entry, o shardq.AddOptions, backoff bool) {
 	m.measured.delays = append(m.measured.delays, o.After)
 	deadline := m.tickAt(plus(m.now, o.After))
+	if backoff = backoff && m.setup.is("keep backoff", "yes"); backoff {
+		if e.phase == dirty {
+			m.leaveLine(e)
+			o.Priority = max(o.Priority, e.priority)
+			m.follow(e, func() { e.phase = processing })
+		}
+		if o.MaxWait > 0 {
+			deadline, o.MaxWait = min(deadline, m.tickAt(plus(m.now, o.MaxWait))), 0
+		}
+		if e.delayed && !e.backsOff {
+			o.Priority = max(o.Priority, e.delayPriority)
+			m.stopDelay(e)
+		}
+	}
 	switch {
+	case e.backsOff && !backoff:
+		m.joinBackoff(e, o.Priority)
 	case e.inLine() && m.setup.is("drop delay if ready", "yes"):
 		m.counts.Deduplicated++
 		m.follow(e, func() {
@@ -111,7 +138,7 @@ func (m *model) delay(e *entry, o shardq.AddOptions) {
 			shardq.KeepOld:      e.deadline,
 		}[o.Policy], o)
 	default:
-		e.delayed, e.delayPriority = true, o.Priority-1
+		e.delayed, e.backsOff, e.delayPriority = true, backoff, o.Priority-1
 		if e.phase == idle {
 			e.since = m.tickOf(m.now)
 		}
@@ -122,20 +149,24 @@ func (m *model) delay(e *entry, o shardq.AddOptions) {
 // putOff sets the deadline of a delayed item, within the earliest of its
 // limits.
 func (m *model) putOff(e *entry, deadline time.Duration, o shardq.AddOptions) {
-	m.lineOf(e).noteRequest(o.Priority, false)
 	if o.MaxWait > 0 {
 		e.limit = min(e.limit, m.tickAt(plus(m.now, o.MaxWait)))
 	}
 	e.deadline = min(deadline, e.limit)
-	if o.Priority > e.delayPriority {
-		if e.delayPriority = o.Priority; !e.inLine() {
+	m.raiseDelayed(e, o.Priority)
+}
+
+func (m *model) raiseDelayed(e *entry, priority int) {
+	m.lineOf(e).noteRequest(priority, false)
+	if priority > e.delayPriority {
+		if e.delayPriority = priority; !e.inLine() {
 			e.place = m.moment
 		}
 	}
 }
 
 func (m *model) stopDelay(e *entry) {
-	e.delayed, e.deadline, e.limit, e.delayPriority = false, 0, endOfTime, 0
+	e.delayed, e.backsOff, e.deadline, e.limit, e.delayPriority = false, false, 0, endOfTime, 0
 }
 
 // backoff asks the limiter of [newQueue], which doubles the delay.
@@ -145,6 +176,11 @@ func (m *model) backoff(item string) time.Duration {
 	}
 	m.limiter[item]++
 	return min(leastBackoff<<min(m.limiter[item]-1, 30), mostBackoff)
+}
+
+func (m *model) forget(item string) {
+	delete(m.limiter, item)
+	m.entry(item).backsOff = false
 }
 
 const leastBackoff, mostBackoff = 3 * time.Millisecond, 100 * time.Millisecond
@@ -247,6 +283,11 @@ func (m *model) nextEvent() (at time.Duration, any bool) {
 	}
 	for _, ends := range m.windows {
 		consider(ends)
+	}
+	for _, w := range m.ends.drains {
+		if w.deadline > 0 {
+			consider(w.deadline)
+		}
 	}
 	if m.gate.limits() {
 		consider(m.tickAt(m.gate.opens()))

@@ -163,10 +163,14 @@ func (p *player) cancelOneParked(c call) {
 // returned.
 func (p *player) settle() {
 	synctest.Wait()
-	p.taking = false
+	p.taking, p.takers = false, nil
 	p.match()
 	for m := p.model; m.admit() > 0; {
 		m.disordered = m.disordered || len(p.parked) > 0
+		p.match()
+	}
+	if p.ambiguous && slices.ContainsFunc(p.copyOutcomes(), func(s *consumer) bool { return len(s.items) > 0 && s.err == nil }) {
+		p.model.disordered = true
 		p.match()
 	}
 	p.model.settleEnds()
@@ -232,6 +236,10 @@ func (p *player) take(s *consumer) bool {
 	}
 	p.note("got %s", item)
 	p.taking = true
+	if !slices.Contains(p.takers, s) {
+		p.takers = append(p.takers, s)
+	}
+	p.ambiguous = p.ambiguous || len(p.takers) > 1 && p.model.grouped()
 	s.items, s.size = s.items[1:], s.size-1
 	p.held = append(p.held, item)
 	delete(p.stuck, item)
@@ -358,7 +366,7 @@ func (p *player) endInModel(letter byte, claim worker.Claim[string], d time.Dura
 			m.measured.retries++
 		}
 		if d := delay(); d > 0 {
-			m.delay(e, shardq.AddOptions{After: d, Priority: claim.Priority})
+			m.delay(e, shardq.AddOptions{After: d, Priority: claim.Priority}, letter == 'r')
 		} else {
 			m.add(e, claim.Priority, m.setup.is("cancel delay on add", "yes"), false)
 		}
@@ -369,14 +377,14 @@ func (p *player) endInModel(letter byte, claim worker.Claim[string], d time.Dura
 		err = again(func() time.Duration { return m.backoff(item) })
 	case 'q':
 		err = again(func() time.Duration {
-			delete(m.limiter, item)
+			m.forget(item)
 			return d
 		})
 	case 'a':
 		m.moment++
 		m.add(e, claim.Priority, false, false)
 	default:
-		delete(m.limiter, item)
+		m.forget(item)
 	}
 	m.done(item)
 	p.held = slices.DeleteFunc(p.held, func(held string) bool { return held == item })

@@ -105,13 +105,17 @@ type player struct {
 	began time.Time
 	tick  time.Duration
 
-	held    []string // in the order of their Gets
-	taking  bool     // a consumer has got an item since the last call
-	claims  []keptClaim
-	fences  map[string]uint64
-	parked  []*consumer
-	pending []*pending
-	stuck   map[string]bool // those that OnStuck was called for
+	held   []string // in the order of their Gets
+	taking bool     // a consumer has got an item since the last call
+	takers []*consumer
+	// ambiguous says that several consumers got items of groups at once. There
+	// may have been more than one order, with other turns afterwards.
+	ambiguous bool
+	claims    []keptClaim
+	fences    map[string]uint64
+	parked    []*consumer
+	pending   []*pending
+	stuck     map[string]bool // those that OnStuck was called for
 
 	mu       sync.Mutex // guards what hooks and other goroutines write
 	outcomes []*consumer
@@ -130,12 +134,16 @@ const queueName = "the queue"
 
 func newPlayer(t failer, s setup) *player {
 	p := &player{failer: t, setup: s, clock: clock.Real(), fences: map[string]uint64{}, stuck: map[string]bool{}}
-	if s.is("clock", "fake") {
+	switch s.value("clock") {
+	case "fake":
 		p.clock = newFake()
+	case "wall":
+		p.clock = clock.Wall()
 	}
 	p.began = p.clock.Now()
 	p.tick, _ = time.ParseDuration(s.value("tick"))
 	p.model = newModel(s, p.tick, p.shardOf, p.shardOfGroup)
+	p.model.began = p.began
 	p.queue = engine.Follow(shardq.MustNew(p.options()), p.setup.rules())
 	return p
 }
@@ -161,6 +169,7 @@ func (p *player) options() shardq.Options[string] {
 		Rate:                rates[s.number("rate")],
 		LowPriorityInterval: s.number("low priority interval"),
 		Capacity:            s.number("capacity"),
+		KeepBackoff:         s.is("keep backoff", "yes"),
 		Ages:                s.is("ages", "ages"), Metrics: s.is("ages", "metrics"),
 		StableRouting: s.is("routing", "stable"),
 		OnMisuse:      func(m shardq.Misuse[string]) { p.locked(func() { p.misused = append(p.misused, m) }) },
@@ -281,7 +290,7 @@ func (p *player) do(c call) {
 	switch c.letter {
 	case 'F':
 		q.Forget(c.item(0))
-		delete(m.limiter, c.item(0))
+		m.forget(c.item(0))
 	case 'K':
 		if got, want := q.Cancel(c.item(0)), m.cancel(c.item(0)); got != want {
 			p.fatalf("Cancel said %+v, not %+v", got, want)
@@ -365,7 +374,19 @@ func (p *player) doEnd(c call) {
 			w.drain.Retries = shardq.AcceptRetries
 		}
 		options := w.drain
-		p.begin(w, func(ctx context.Context) { w.dropped, w.err = q.Drain(ctx, options) })
+		// The deadline is between ticks. A fake clock may be moved at any time.
+		if d := c.duration(0, p.tick); d > 0 && d < years && p.tick > 1 && !p.setup.is("clock", "fake") && len(m.delayed()) <= 32 {
+			w.deadline = m.tickOf(m.now+d) + p.tick + p.tick/2
+		}
+		wait := w.deadline - m.now
+		p.begin(w, func(ctx context.Context) {
+			if wait > 0 {
+				limited, release := context.WithTimeout(ctx, wait)
+				defer release()
+				ctx = limited
+			}
+			w.dropped, w.err = q.Drain(ctx, options)
+		})
 		m.startDrain(w)
 	case 'w':
 		w := &pending{}
@@ -456,6 +477,10 @@ func (p *player) addBatch(c call, o shardq.AddOptions) {
 func (p *player) addOptions(c call) shardq.AddOptions {
 	policies := []shardq.DelayPolicy{shardq.KeepEarliest, shardq.KeepLatest, shardq.KeepNew, shardq.KeepOld}
 	policy := modulo(c.argument('o', 0), 2*len(policies))
+	at := time.Time{}
+	if d := c.duration(0, p.tick); c.argument('t', 0)%3 == 1 && d < years && d > -years {
+		at = p.clock.Now().Add(d + 1) // and then After may be the longer
+	}
 	return shardq.AddOptions{
 		After:          c.duration(0, p.tick),
 		Policy:         policies[policy%len(policies)],
@@ -463,6 +488,7 @@ func (p *player) addOptions(c call) shardq.AddOptions {
 		Priority:       c.priority(),
 		MaxWait:        c.duration(1, p.tick),
 		NotAgainWithin: c.duration(2, p.tick),
+		At:             at,
 	}
 }
 

@@ -274,7 +274,7 @@ func TestC76LingerEndsWithTheDrainOfAnother(t *testing.T) {
 			q, c, began := newQueue[int](2), newJoiner(2), time.Now()
 			s := startPool(t, q, worker.Options[int]{BatchSize: 9, Linger: time.Hour,
 				HandleBatch: func(context.Context, []int) []error { return nil }})
-			values := startPoolOf(t, c, worker.Options[coalesce.Entry[string, string]]{BatchSize: 9, Linger: time.Hour,
+			values := startPool(t, c, worker.Options[coalesce.Entry[string, string]]{BatchSize: 9, Linger: time.Hour,
 				HandleBatch: func(context.Context, []coalesce.Entry[string, string]) []error { return nil }})
 			q.Add(1)
 			require.NoError(t, c.Put("a", "1"))
@@ -520,7 +520,7 @@ func TestC50FirstFailureIsForgotten(t *testing.T) {
 func TestC58MaxElapsed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, began := newJoiner(1), time.Now()
-		s := startPoolOf(t, c, worker.Options[coalesce.Entry[string, string]]{MaxElapsed: 75 * time.Millisecond,
+		s := startPool(t, c, worker.Options[coalesce.Entry[string, string]]{MaxElapsed: 75 * time.Millisecond,
 			Handle: func(context.Context, coalesce.Entry[string, string]) error { return errOnPurpose }})
 		require.NoError(t, c.Put("a", "1"))
 		time.Sleep(time.Hour)
@@ -888,4 +888,105 @@ func TestC48DoneWakesAGet(t *testing.T) {
 		requireBecomesTrue(t, got)
 		q.Done("b")
 	})
+}
+
+// A handler's own item takes room, so that a handler would wait for itself. The
+// handler of another queue waits.
+func TestC40HandlerDoesNotWaitForRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := shardq.MustNew(shardq.Options[int]{Capacity: 1})
+		other := shardq.MustNew(shardq.Options[int]{Capacity: 1})
+		values := coalesce.MustNew(coalesce.Options[int, int]{Capacity: 1, Merge: func(a, b int) int { return a + b }})
+		other.Add(1)
+		require.NoError(t, values.Put(1, 1))
+		handle := func(ctx context.Context, item int) error {
+			type key struct{}
+			derived, release := context.WithTimeout(context.WithValue(ctx, key{}, 1), time.Hour)
+			defer release()
+			if item == 0 {
+				require.NoError(t, q.AddContext(derived, 10, shardq.AddOptions{RateLimited: true}))
+				require.Equal(t, 1, q.NumRequeues(10), "the limiter is asked once")
+				require.NoError(t, q.AddContext(derived, 11, shardq.AddOptions{NotAgainWithin: time.Hour}))
+				require.Equal(t, shardq.ErrNotAgain, q.AddContext(derived, 11, shardq.AddOptions{NotAgainWithin: time.Hour}))
+				require.Equal(t, shardq.ErrFull, q.TryAdd(12, shardq.AddOptions{}), "it waits for nothing")
+				require.Equal(t, context.DeadlineExceeded, other.AddContext(derived, 2, shardq.AddOptions{}))
+				q.ShutDown()
+			}
+			return nil
+		}
+		q.Add(0)
+		require.NoError(t, q.Run(t.Context(), 1, handle))
+		require.EqualValues(t, 2, q.Stats().OverCapacity)
+
+		require.NoError(t, values.Run(t.Context(), 1, func(ctx context.Context, key, _ int) error {
+			if key == 1 {
+				require.NoError(t, values.PutContext(ctx, 2, 1))
+				require.NoError(t, values.PutContext(ctx, 3, 1))
+				values.ShutDown()
+			}
+			return nil
+		}))
+		require.EqualValues(t, 1, values.Stats().Values.OverCapacity)
+	})
+}
+
+// A drain does not wait for what is paused beyond its deadline, and waits for
+// what a worker has, a rate allows in time, or a clock may reach by a step.
+func TestC42DrainEndsWhenNothingCanRunInTime(t *testing.T) {
+	for name, test := range map[string]struct {
+		options shardq.Options[string]
+		prepare func(q *shardq.Queue[string])
+		took    time.Duration
+		left    int
+	}{
+		"paused group": {prepare: func(q *shardq.Queue[string]) { q.PauseGroup("a", time.Now().Add(time.Hour)) }, left: 2},
+		"pause in time": {prepare: func(q *shardq.Queue[string]) { q.PauseGroup("a", time.Now().Add(time.Second)) },
+			took: 4 * time.Second},
+		"pause during the drain": {prepare: func(q *shardq.Queue[string]) {
+			q.Pause()
+			q.PauseGroup("a", time.Now().Add(2*time.Second))
+			q.Resume()
+			time.AfterFunc(time.Second, q.Pause)
+		}, took: time.Second, left: 2},
+		"rate": {options: shardq.Options[string]{Rate: shardq.Rate{PerSecond: 1.0 / 60}}, took: 1500 * time.Millisecond, left: 1},
+		"rate of a group": {options: shardq.Options[string]{GroupPolicy: func(string) shardq.GroupPolicy {
+			return shardq.GroupPolicy{Rate: shardq.Rate{PerSecond: 1.0 / 60}}
+		}}, took: 1500 * time.Millisecond, left: 1},
+		"delay":         {prepare: func(q *shardq.Queue[string]) { q.AddAfter("late", time.Hour) }, took: 3 * time.Second, left: 1},
+		"delay in time": {prepare: func(q *shardq.Queue[string]) { q.AddAfter("late", 3*time.Second) }, took: 4500 * time.Millisecond},
+		"fake clock": {options: shardq.Options[string]{Clock: newFake()}, left: 2, took: 5 * time.Second,
+			prepare: func(q *shardq.Queue[string]) { q.PauseGroup("a", newFake().Now().Add(time.Hour)) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				o := test.options
+				o.Group = func(string) string { return "a" }
+				q := shardq.MustNew(o)
+				q.AddBatch([]string{"x", "y"}, shardq.AddOptions{})
+				if test.prepare != nil {
+					test.prepare(q)
+				}
+				pool, err := worker.New(q, worker.Options[string]{
+					Workers: 1, DrainTimeout: 5 * time.Second,
+					Drain: q.DrainWith(shardq.DrainOptions{Delayed: shardq.AwaitDelayed}),
+					Handle: func(ctx context.Context, _ string) error {
+						time.Sleep(1500 * time.Millisecond)
+						return ctx.Err()
+					},
+				})
+				require.NoError(t, err)
+				ctx, stop := context.WithCancel(t.Context())
+				stop()
+				began, took, left := time.Now(), test.took, (*shardq.DrainError[string])(nil)
+				if err = pool.Run(ctx); errors.As(err, &left) {
+					require.ErrorIs(t, err, context.DeadlineExceeded)
+					require.Len(t, left.Left(), test.left)
+				} else {
+					require.NoError(t, err)
+					require.Zero(t, test.left)
+				}
+				require.InDelta(t, took, time.Since(began), float64(20*time.Millisecond))
+			})
+		})
+	}
 }
