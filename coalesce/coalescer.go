@@ -94,7 +94,8 @@ func (c *Coalescer[K, V]) PutContext(ctx context.Context, key K, value V) error 
 	if c.shards.Reject(key) {
 		return shardq.ErrRejected
 	}
-	p := putter[K, V]{c: c, key: key, value: value}
+	p := putter[K, V]{value: value}
+	p.c, p.key = c, key
 	p.init()
 	err := p.put(tryAcquire)
 	if err != shardq.ErrFull {

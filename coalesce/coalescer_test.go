@@ -64,7 +64,7 @@ func TestFlightsShrink(t *testing.T) {
 	require.Equal(t, burst, n)
 	peak := func() (sum int) {
 		for i := range c.stripes.all {
-			sum += int(c.stripes.all[i].flights.peak)
+			sum += int(c.stripes.all[i].extras.peak)
 		}
 		return sum
 	}

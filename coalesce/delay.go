@@ -37,7 +37,8 @@ func (c *Coalescer[K, V]) PutWith(key K, value V, options PutOptions) error {
 	if c.shards.Reject(key) {
 		return shardq.ErrRejected
 	}
-	p := putter[K, V]{c: c, key: key, value: value}
+	p := putter[K, V]{value: value}
+	p.c, p.key = c, key
 	p.init()
 	p.with = &options
 	return p.put(forceAcquire)
@@ -75,7 +76,7 @@ func (p *putter[K, V]) fileAndUnlock(l *line[V]) {
 		return
 	case l.key == queued, l.key == delayed && !p.c.options.PutEndsBackoff, l.key == lingering && w.changesNoLinger():
 		// KeepOld leaves a backoff alone that begins at this moment.
-		asks, w.Delay = raises, shard.Delay{Policy: shard.KeepOld, Priority: w.Priority}
+		asks, w.Delay = raises, shard.Delay{Policy: shard.KeepOld, Priority: w.Priority, UnlessReady: true}
 	case l.key == absent:
 		p.stripe.setStateLocked(l, w.state())
 		if !p.c.options.PutEndsBackoff && (w.lingers || w.Duration == 0) {
@@ -88,10 +89,7 @@ func (p *putter[K, V]) fileAndUnlock(l *line[V]) {
 		p.c.leaveAndUnlock(p.stripe)
 		return
 	}
-	removed := p.stripe.removed
-	p.stripe.mu.Unlock()
-	defer p.leave(removed)
-	p.c.shards.FileTo(p.key, p.route(), w.Delay)
+	p.tellAndUnlock(l, &w.Delay)
 }
 
 func (w filing) changesNoLinger() bool {

@@ -36,6 +36,9 @@ func (c *Coalescer[K, V]) takeValue(key K, at shard.Handle) (value V, ok bool) {
 	s := c.stripeOf(key)
 	s.mu.Lock()
 	l := s.lines[key]
+	if l != nil && l.trace != unseen && l.trace.is(at) {
+		l = c.lineToTakeLocked(s, key, at)
+	}
 	if !s.deferTakeLocked(l) {
 		c.mergeAllLocked(s, l, func() { c.makeReady(key, at) })
 		return c.takeFirstAndUnlock(s, key, at, l), true
@@ -45,12 +48,27 @@ func (c *Coalescer[K, V]) takeValue(key K, at shard.Handle) (value V, ok bool) {
 	return value, false
 }
 
+// lineToTakeLocked returns the line of a key in processing, from which the
+// caller takes all that is not merging: see trace.
+func (c *Coalescer[K, V]) lineToTakeLocked(s *stripe[K, V], key K, at shard.Handle) *line[V] {
+	for {
+		l := s.lines[key]
+		if l == nil || !l.trace.is(at) {
+			return l
+		}
+		l.trace = unseen
+		s.mu.Unlock()
+		c.shards.NotAgain(at)
+		s.mu.Lock()
+	}
+}
+
 // deferTakeLocked reports whether a Take that has the key can take nothing. If
 // another call is merging the first value, it reserves that, and the call adds
 // the key. The queue accepts the add even if a shutdown begins meanwhile,
 // because the call was admitted before.
 func (s *stripe[K, V]) deferTakeLocked(l *line[V]) bool {
-	if l == nil {
+	if l.isEmpty() || l.trace == stale {
 		return true
 	}
 	if l.first.merging {
@@ -70,7 +88,11 @@ func (c *Coalescer[K, V]) takeFirstAndUnlock(s *stripe[K, V], key K, at shard.Ha
 	}
 	switch rest := l.first; {
 	case rest == nil:
-		s.removeLocked(key, l)
+		if l.tells == 0 { // otherwise the last teller removes it
+			s.removeLocked(key, l)
+		} else {
+			s.emptiedLocked(key, l)
+		}
 		c.limit.Release(weight)
 		s.mu.Unlock()
 	case rest.merging: // the call that merges it adds the key
@@ -141,7 +163,7 @@ func (c *Coalescer[K, V]) reserveBatch(b *keyBuffer[K], got int) (n int) {
 		}
 	}()
 	for i, key := range keys {
-		if c.reserve(key) {
+		if c.reserve(key, handles[i]) {
 			keys[i], keys[n] = keys[n], keys[i]
 			handles[i], handles[n] = handles[n], handles[i]
 			priorities[i], priorities[n] = priorities[n], priorities[i]
@@ -157,10 +179,13 @@ func (c *Coalescer[K, V]) reserveBatch(b *keyBuffer[K], got int) (n int) {
 
 // reserve merges the values of a key in processing, and reserves the result until
 // it is taken. It reports whether there is one.
-func (c *Coalescer[K, V]) reserve(key K) bool {
+func (c *Coalescer[K, V]) reserve(key K, at shard.Handle) bool {
 	s := c.stripeOf(key)
 	s.mu.Lock()
 	l := s.lines[key]
+	if l != nil && l.trace != unseen && l.trace.is(at) {
+		l = c.lineToTakeLocked(s, key, at)
+	}
 	if s.deferTakeLocked(l) {
 		s.mu.Unlock()
 		return false
@@ -177,7 +202,10 @@ func (c *Coalescer[K, V]) takeReserved(key K, at shard.Handle) (value V, ok bool
 	s := c.stripeOf(key)
 	s.mu.Lock()
 	l := s.lines[key]
-	if l == nil || l.first.merging {
+	if l != nil && l.trace != unseen && l.trace.is(at) {
+		l = c.lineToTakeLocked(s, key, at)
+	}
+	if l.isEmpty() || l.first.merging {
 		s.mu.Unlock()
 		return value, false
 	}
@@ -188,7 +216,7 @@ func (c *Coalescer[K, V]) makeBatchReady(keys []K, handles []shard.Handle) {
 	for i, key := range keys {
 		s := c.stripeOf(key)
 		s.mu.Lock()
-		if l := s.lines[key]; l != nil {
+		if l := s.lines[key]; !l.isEmpty() {
 			l.first.taking = false
 		}
 		s.mu.Unlock()

@@ -34,7 +34,7 @@ func (s *Set[T]) offer(sh *shard[T], item T, to address, d Delay, a *admission) 
 		s.needWindows()
 	}
 	if d.Duration > 0 || d.Policy != KeepEarliest {
-		s.fileIn(sh, item, to, d, a)
+		s.fileIn(sh, item, &to, d, a)
 	} else {
 		s.addAdmitted(sh, item, &to, d, a)
 	}

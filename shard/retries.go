@@ -120,6 +120,28 @@ func (s *Set[T]) AgainAt(h Handle, priority int) (inProcessing bool) {
 	return e != nil
 }
 
+// NotAgain cancels the adds of an item in processing, and calls no user code.
+func (s *Set[T]) NotAgain(h Handle) {
+	sh := s.shard(int(h.shard))
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	if e := sh.claimed(h); e != nil {
+		if e.delayed() {
+			sh.cancelDelay(h.id, e)
+		}
+		sh.unmark(h.id, e)
+	}
+}
+
+func (sh *shard[T]) unmark(id uint32, e *entry[T]) (priority int) {
+	if e.step(canceled) == unmark {
+		priority = sh.table.requested.run(id)
+		sh.leftLine(id, e)
+		sh.table.times.onCancel(id, unmark)
+	}
+	return priority
+}
+
 // A Comeback is the result of [Set.Retry].
 type Comeback uint8
 
@@ -224,10 +246,8 @@ func (s *Set[T]) Postpone(h Handle, d Deadline, policy DelayPolicy) (inProcessin
 	case addsGoFirst && e.phase() == dirty:
 		sh.raisePriority(h.id, e, d.f.priority)
 	default:
-		if e.step(canceled) == unmark {
-			d.f.priority = max(d.f.priority, sh.table.requested.run(h.id))
-			sh.leftLine(h.id, e)
-			sh.table.times.onCancel(h.id, unmark)
+		if e.phase() == dirty {
+			d.f.priority = max(d.f.priority, sh.unmark(h.id, e))
 		}
 		if !addsGoFirst && e.delayed() {
 			d = sh.withDelay(h.id, e, d, policy)

@@ -348,7 +348,7 @@ func (m *joinModel) adopt(key string, item stats.Item[string], held bool) (fault
 		k.failures = item.Attempts
 	}
 	if k.pending == "" {
-		k.ghost = (k.ghost || k.vague && item.Deadline.IsZero()) && held
+		k.ghost = k.ghost && held
 		*k = joinKey{taken: k.taken, failures: k.failures, ghost: k.ghost}
 		return ""
 	}

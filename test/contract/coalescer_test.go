@@ -417,6 +417,98 @@ func TestC54FullShard(t *testing.T) {
 	c.ShutDown()
 }
 
+// Other calls for the key run between the steps of a call, when it reads the clock
+// or merges. No delay outlives its values, and none counts for the next value.
+func TestC77C78CallsBetweenTheStepsOfAnother(t *testing.T) {
+	type joiner = coalesce.Coalescer[string, string]
+	cancel := func(c *joiner) { _, _ = c.Cancel("a") }
+	with := func(d time.Duration) func(c *joiner) {
+		return func(c *joiner) { _ = c.PutWith("a", "2", coalesce.PutOptions{Delay: d}) }
+	}
+	cycle := func(c *joiner) {
+		_ = c.Put("a", "2")
+		key, _, err := c.Take(atOnce())
+		if err == nil {
+			c.Done(key)
+		}
+	}
+	retry := func(c *joiner) { _ = c.Retry("a", "0") }
+	take := func(c *joiner) { _, _, _ = c.Take(atOnce()) }
+	// Two values of a key before "a" merge when both keys were handed out.
+	twoReady := func(c *joiner) {
+		_ = c.Put("0", "1")
+		take(c)
+		_, _, _ = c.Put("0", "2"), c.PutBack("0", "1"), c.Put("a", "3")
+	}
+	takeBoth := func(c *joiner) {
+		_, _ = c.ClaimBatch(atOnce(), make([]worker.Claim[text], 2))
+		c.Done("0")
+	}
+	for name, test := range map[string]struct {
+		before        func(c *joiner)
+		call          func(c *joiner)
+		inside        []func(c *joiner)
+		ready, busy   int
+		delayed, keys int
+	}{
+		"cancel":                   {call: with(time.Hour), inside: []func(*joiner){cancel}},
+		"put, take and done":       {call: with(time.Hour), inside: []func(*joiner){cycle}},
+		"cancel, put":              {call: with(time.Hour), inside: []func(*joiner){cancel, with(-1)}, ready: 1, keys: 1},
+		"cancel of a put, delayed": {call: with(-1), inside: []func(*joiner){cancel, with(time.Hour)}, delayed: 1, keys: 1},
+		"cancel, put, cancel":      {call: with(time.Hour), inside: []func(*joiner){cancel, with(-1), cancel}},
+		"two delays":               {call: with(-1), inside: []func(*joiner){cancel, with(time.Hour), with(time.Minute)}, delayed: 1, keys: 1},
+		"cancel, cycle, put": {
+			call: with(time.Hour), inside: []func(*joiner){cancel, cycle, with(-1)}, ready: 1, keys: 1,
+		},
+		"cancel, retry": {
+			before: func(c *joiner) { _ = c.Put("a", "0"); take(c) },
+			call:   with(-1), inside: []func(*joiner){cancel, with(-1), retry}, delayed: 1, keys: 1,
+		},
+		"cancel, put back": {
+			before: func(c *joiner) { _ = c.Put("a", "0"); take(c) }, call: with(time.Hour),
+			inside: []func(*joiner){cancel, func(c *joiner) { _ = c.PutBack("a", "0") }}, ready: 1, keys: 1,
+		},
+		"a put while a Take is about to have the value": {
+			before: twoReady, call: takeBoth, inside: []func(*joiner){cancel, with(-1)}, busy: 1,
+		},
+		"a delay while a Take is about to have the value": {
+			before: twoReady, call: takeBoth, inside: []func(*joiner){cancel, with(time.Hour)}, busy: 1,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			between := func() {}
+			once := func() {
+				call := between
+				between = func() {}
+				call()
+			}
+			c := coalesce.MustNew(coalesce.Options[string, string]{
+				Queue: shardq.Options[string]{Shards: 1, Clock: hookedClock{newFake(), func(string) { once() }}},
+				Merge: func(pending, next string) string { once(); return pending + next },
+			})
+			if test.before != nil {
+				test.before(c)
+			}
+			read := false
+			between = func() {
+				read = true
+				for _, call := range test.inside {
+					call(c)
+				}
+			}
+			test.call(c)
+			require.True(t, read, "nothing ran between the steps")
+			s := c.Stats()
+			require.Equal(t, []int{test.ready, test.busy, test.delayed, test.keys},
+				[]int{s.Ready, s.Processing, s.Delayed, c.Len()})
+			c.Done("a")
+			_, _ = c.Cancel("a")
+			require.NoError(t, c.WaitIdle(endedContext()))
+			require.Zero(t, c.Stats().Held)
+		})
+	}
+}
+
 // In steady state nothing is allocated.
 func TestC8C54SteadyStateAllocatesNothing(t *testing.T) {
 	if raceDetector {
