@@ -219,6 +219,7 @@ func (c *Coalescer[K, V]) mergeLocked(s *stripe[K, V], into *segment[V], next V,
 	mergedWeight := c.weightOf(merged)
 	returned = true
 	s.mu.Lock()
+	s.merged++
 	into.value, into.merging = merged, false
 	into.weight += weight // not before: removeAndUnlock may have added the weight of the key meanwhile
 	if c.options.Weight != nil {

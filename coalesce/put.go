@@ -1,6 +1,7 @@
 package coalesce
 
 import (
+	"fmt"
 	"hash/maphash"
 
 	"github.com/shardq/shardq"
@@ -15,12 +16,22 @@ const (
 	acquired                        // done before
 )
 
-func (c *Coalescer[K, V]) put(key K, value V, how acquisition) error {
-	if c.shards.Reject(key) {
+func (p *putter[K, V]) start(options PutOptions, how acquisition) error {
+	if !options.Policy.Valid() {
+		panic(fmt.Sprintf("coalesce: PutOptions.Policy is %d: want shardq.KeepEarliest, KeepLatest, KeepNew or KeepOld",
+			options.Policy))
+	}
+	if options != (PutOptions{}) {
+		with := options // only these are allocated
+		p.with = &with
+	}
+	return p.begin(how)
+}
+
+func (p *putter[K, V]) begin(how acquisition) error {
+	if p.c.shards.Reject(p.key) {
 		return shardq.ErrRejected
 	}
-	p := putter[K, V]{value: value}
-	p.c, p.key = c, key
 	p.init()
 	return p.put(how)
 }
@@ -29,7 +40,7 @@ type putter[K comparable, V any] struct {
 	teller[K, V]
 	value  V
 	weight int64
-	with   *PutOptions // of a PutWith, or nil
+	with   *PutOptions // nil for zero ones
 }
 
 // init calls user code, except Merge, before anything is changed.
@@ -69,7 +80,7 @@ func (p *putter[K, V]) put(how acquisition) error {
 		return err
 	}
 	s.admitted++
-	if l == nil {
+	if l == nil { // as lineLocked, but inlined
 		l = s.insertLocked(p.key)
 	} else if !known {
 		s.hollow--
@@ -81,9 +92,6 @@ func (p *putter[K, V]) put(how acquisition) error {
 		p.joinLocked(l, needed)
 	default:
 		l.append(p.value, needed)
-	}
-	if known {
-		s.merged++
 	}
 	s.put++
 	p.finishAndUnlock(l)

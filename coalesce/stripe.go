@@ -54,7 +54,7 @@ type stripe[K comparable, V any] struct {
 	lines       map[K]*line[V]
 	spare       *line[V] // the first of the unused lines
 	extras      *extras[K, V]
-	put, merged uint64 // values that were put, and those whose key had another
+	put, merged uint64 // values that were put, and merges of two
 }
 
 // A Go map never shrinks. A map that had more than smallMap entries is replaced

@@ -35,10 +35,7 @@ type taken[K comparable, V any] struct {
 func (c *Coalescer[K, V]) takeValue(key K, at shard.Handle) (value V, ok bool) {
 	s := c.stripeOf(key)
 	s.mu.Lock()
-	l := s.lines[key]
-	if l != nil && l.trace != unseen && l.trace.is(at) {
-		l = c.lineToTakeLocked(s, key, at)
-	}
+	l := c.lineToTakeLocked(s, key, at)
 	if !s.deferTakeLocked(l) {
 		c.mergeAllLocked(s, l, func() { c.makeReady(key, at) })
 		return c.takeFirstAndUnlock(s, key, at, l), true
@@ -50,17 +47,14 @@ func (c *Coalescer[K, V]) takeValue(key K, at shard.Handle) (value V, ok bool) {
 
 // lineToTakeLocked returns the line of a key in processing, from which the
 // caller takes all that is not merging: see trace.
-func (c *Coalescer[K, V]) lineToTakeLocked(s *stripe[K, V], key K, at shard.Handle) *line[V] {
-	for {
-		l := s.lines[key]
-		if l == nil || !l.trace.is(at) {
-			return l
-		}
+func (c *Coalescer[K, V]) lineToTakeLocked(s *stripe[K, V], key K, at shard.Handle) (l *line[V]) {
+	for l = s.lines[key]; l != nil && l.trace != unseen && l.trace.is(at); l = s.lines[key] {
 		l.trace = unseen
 		s.mu.Unlock()
 		c.shards.NotAgain(at)
 		s.mu.Lock()
 	}
+	return l
 }
 
 // deferTakeLocked reports whether a Take that has the key can take nothing. If
@@ -88,11 +82,7 @@ func (c *Coalescer[K, V]) takeFirstAndUnlock(s *stripe[K, V], key K, at shard.Ha
 	}
 	switch rest := l.first; {
 	case rest == nil:
-		if l.tells == 0 { // otherwise the last teller removes it
-			s.removeLocked(key, l)
-		} else {
-			s.emptiedLocked(key, l)
-		}
+		s.emptiedLocked(key, l)
 		c.limit.Release(weight)
 		s.mu.Unlock()
 	case rest.merging: // the call that merges it adds the key
@@ -182,10 +172,7 @@ func (c *Coalescer[K, V]) reserveBatch(b *keyBuffer[K], got int) (n int) {
 func (c *Coalescer[K, V]) reserve(key K, at shard.Handle) bool {
 	s := c.stripeOf(key)
 	s.mu.Lock()
-	l := s.lines[key]
-	if l != nil && l.trace != unseen && l.trace.is(at) {
-		l = c.lineToTakeLocked(s, key, at)
-	}
+	l := c.lineToTakeLocked(s, key, at)
 	if s.deferTakeLocked(l) {
 		s.mu.Unlock()
 		return false
@@ -201,10 +188,7 @@ func (c *Coalescer[K, V]) reserve(key K, at shard.Handle) bool {
 func (c *Coalescer[K, V]) takeReserved(key K, at shard.Handle) (value V, ok bool) {
 	s := c.stripeOf(key)
 	s.mu.Lock()
-	l := s.lines[key]
-	if l != nil && l.trace != unseen && l.trace.is(at) {
-		l = c.lineToTakeLocked(s, key, at)
-	}
+	l := c.lineToTakeLocked(s, key, at)
 	if l.isEmpty() || l.first.merging {
 		s.mu.Unlock()
 		return value, false

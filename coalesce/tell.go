@@ -50,8 +50,7 @@ func (t *trace) add(mark uint8) {
 // has admitted the call, which leaves.
 func (t *teller[K, V]) tellAndUnlock(l *line[V], d *shard.Delay) {
 	if l.trace == stale || l.tells == math.MaxUint8 {
-		t.stripe.deferLocked(t.key, *d)
-		t.c.leaveAndUnlock(t.stripe)
+		t.deferAndUnlock(d)
 		return
 	}
 	l.tells++
@@ -64,16 +63,29 @@ func (t *teller[K, V]) tellAndUnlock(l *line[V], d *shard.Delay) {
 	}
 }
 
+func (t *teller[K, V]) deferAndUnlock(d *shard.Delay) {
+	t.stripe.deferLocked(t.key, *d)
+	t.c.leaveAndUnlock(t.stripe)
+}
+
 func (t *teller[K, V]) told(l *line[V]) {
 	t.stripe.mu.Lock()
 	if mark := t.address.Mark(); mark != 0 {
 		l.trace.add(mark)
 	}
-	if l.trace != stale || l.tells > 1 {
+	switch {
+	case l.trace != stale && t.stripe.extras == nil: // nearly always
+		l.tells--
+		t.c.leaveAndUnlock(t.stripe)
+	case l.trace != stale || l.tells > 1:
 		t.nextAndUnlock(l)
-		return
+	default:
+		t.stripe.mu.Unlock()
+		t.clean(l)
 	}
-	t.stripe.mu.Unlock()
+}
+
+func (t *teller[K, V]) clean(l *line[V]) {
 	defer t.cleaned(l) // also if a hook panics
 	t.c.shards.CancelTo(t.key, *t.route())
 }

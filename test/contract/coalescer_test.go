@@ -115,9 +115,9 @@ func TestC56MergedValueWeighsLess(t *testing.T) {
 		c := newJoiner(1, capacityOf(5), weighed, func(o *coalesce.Options[string, string]) {
 			o.Merge = func(_, next string) string { return next }
 		})
-		require.NoError(t, c.TryPut("a", "123"))
+		require.NoError(t, c.TryPut("a", "123", coalesce.PutOptions{}))
 		waiting := make(chan error, 1)
-		go func() { waiting <- c.PutContext(context.Background(), "b", "4567") }()
+		go func() { waiting <- c.PutContext(context.Background(), "b", "4567", coalesce.PutOptions{}) }()
 		synctest.Wait()
 		require.NoError(t, c.Put("a", "1"))
 		synctest.Wait()
@@ -133,10 +133,10 @@ func TestC56PutContextWaitsInOrder(t *testing.T) {
 		ctx, cancel := context.WithCancel(context.Background())
 		errs := make([]error, 4)
 		for i, key := range []string{"a", "b", "c", "d"} {
-			go func() { errs[i] = c.PutContext(ctx, key, "1") }()
+			go func() { errs[i] = c.PutContext(ctx, key, "1", coalesce.PutOptions{}) }()
 			synctest.Wait()
 		}
-		assert.ErrorIs(t, c.TryPut("e", "1"), shardq.ErrFull)
+		assert.ErrorIs(t, c.TryPut("e", "1", coalesce.PutOptions{}), shardq.ErrFull)
 		for _, key := range []string{"first", "a", "b"} {
 			takeValue(t, c, key, "1")
 			c.Done(key)
@@ -145,8 +145,8 @@ func TestC56PutContextWaitsInOrder(t *testing.T) {
 		cancel()
 		synctest.Wait()
 		assert.Equal(t, []error{nil, nil, nil, context.Canceled}, errs)
-		assert.ErrorIs(t, c.PutContext(ctx, "c", "2"), context.Canceled)
-		go func() { errs[0] = c.PutContext(context.Background(), "d", "1") }()
+		assert.ErrorIs(t, c.PutContext(ctx, "c", "2", coalesce.PutOptions{}), context.Canceled)
+		go func() { errs[0] = c.PutContext(context.Background(), "d", "1", coalesce.PutOptions{}) }()
 		synctest.Wait()
 		c.ShutDown()
 		synctest.Wait()
@@ -163,12 +163,12 @@ func TestC56SlowMergeBlocksNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gate := make(chan struct{})
 		c := newJoiner(1, weighed, capacityOf(5), slowMerge(map[string]chan struct{}{"2?": gate}))
-		require.NoError(t, c.TryPut("other", "12345"))
+		require.NoError(t, c.TryPut("other", "12345", coalesce.PutOptions{}))
 		require.NoError(t, c.Put("a", "1"))
 		in := make([]bool, 3)
 		for i, put := range []text{{Key: "a", Value: "2?"}, {Key: "b", Value: "3"}, {Key: "a", Value: "4"}} {
 			go func() {
-				assert.NoError(t, c.PutContext(context.Background(), put.Key, put.Value))
+				assert.NoError(t, c.PutContext(context.Background(), put.Key, put.Value, coalesce.PutOptions{}))
 				in[i] = true
 			}()
 			synctest.Wait()
@@ -176,11 +176,11 @@ func TestC56SlowMergeBlocksNobody(t *testing.T) {
 		takeValue(t, c, "other", "12345")
 		synctest.Wait()
 		require.Equal(t, []bool{false, true, true}, in)
-		require.ErrorIs(t, c.TryPut("c", "5"), shardq.ErrFull)
+		require.ErrorIs(t, c.TryPut("c", "5", coalesce.PutOptions{}), shardq.ErrFull)
 		k, _, err := c.Take(context.Background())
 		require.NoError(t, err)
 		require.Equal(t, "b", k, "the value of a is being merged")
-		require.NoError(t, c.TryPut("c", "5"), "there is capacity, and no waiter")
+		require.NoError(t, c.TryPut("c", "5", coalesce.PutOptions{}), "there is capacity, and no waiter")
 		close(gate)
 		synctest.Wait()
 		require.True(t, in[0])
@@ -205,13 +205,13 @@ func TestC56PanicOfAMergeAfterAWait(t *testing.T) {
 			require.NoError(t, c.Put("a", put.left))
 			require.NoError(t, c.PutBack("a", "1"))
 			refused := returned(func() {
-				assert.Panics(t, func() { _ = c.PutContext(context.Background(), "a", put.value) })
+				assert.Panics(t, func() { _ = c.PutContext(context.Background(), "a", put.value, coalesce.PutOptions{}) })
 			})
 			requireStillFalse(t, refused, "there is no capacity")
 			takeValue(t, c, "other", "12345")
 			requireBecomesTrue(t, refused)
 			require.Equal(t, len("1"+put.left), c.Stats().Values.Weight)
-			require.NoError(t, c.TryPut("b", "2"), "there is no waiter")
+			require.NoError(t, c.TryPut("b", "2", coalesce.PutOptions{}), "there is no waiter")
 			takeValue(t, c, "a", put.first)
 			c.Done("a")
 			takeValue(t, c, "b", "2")
@@ -369,7 +369,7 @@ func TestC54ImpossibleKeysAndOptions(t *testing.T) {
 	c := coalesce.MustNew(coalesce.Options[any, int]{Merge: func(a, b int) int { return a + b }})
 	nan := any(math.NaN())
 	for _, err := range []error{
-		c.Put(nan, 1), c.TryPut(nan, 1), c.PutContext(t.Context(), nan, 1), c.PutWith(nan, 1, coalesce.PutOptions{}), c.PutBack(nan, 1), c.Retry(nan, 1),
+		c.Put(nan, 1), c.TryPut(nan, 1, coalesce.PutOptions{}), c.PutContext(t.Context(), nan, 1, coalesce.PutOptions{}), c.PutWith(nan, 1, coalesce.PutOptions{}), c.PutBack(nan, 1), c.Retry(nan, 1),
 	} {
 		require.ErrorIs(t, err, shardq.ErrRejected)
 	}
@@ -408,12 +408,12 @@ func TestC54FullShard(t *testing.T) {
 		}
 	}
 	require.Greater(t, in, ids-8)
-	require.ErrorIs(t, c.TryPut("new", "1"), shardq.ErrFull)
+	require.ErrorIs(t, c.TryPut("new", "1", coalesce.PutOptions{}), shardq.ErrFull)
 	require.Equal(t, []int{in, in, in}, []int{c.Len(), c.Stats().Ready, int(c.Stats().Values.Put)}, "what was refused is not in")
 	require.NoError(t, c.Put("0", "2"), "a key that is pending takes more")
 	takeValue(t, c, "0", "12")
 	c.Done("0")
-	require.NoError(t, c.PutContext(t.Context(), "new", "1"), "in the place of another one")
+	require.NoError(t, c.PutContext(t.Context(), "new", "1", coalesce.PutOptions{}), "in the place of another one")
 	c.ShutDown()
 }
 
@@ -462,7 +462,7 @@ func TestC77C78CallsBetweenTheStepsOfAnother(t *testing.T) {
 		},
 		"cancel, retry": {
 			before: func(c *joiner) { _ = c.Put("a", "0"); take(c) },
-			call:   with(-1), inside: []func(*joiner){cancel, with(-1), retry}, delayed: 1, keys: 1,
+			call:   with(-1), inside: []func(*joiner){cancel, retry}, delayed: 1, keys: 1,
 		},
 		"cancel, put back": {
 			before: func(c *joiner) { _ = c.Put("a", "0"); take(c) }, call: with(time.Hour),
@@ -521,7 +521,7 @@ func TestC8C54SteadyStateAllocatesNothing(t *testing.T) {
 	claims := make([]worker.Claim[text], 8)
 	cycle := func() {
 		for _, key := range []string{"a", "b", "c", "d", "e", "f", "g", "h"} {
-			_, _ = c.TryPut(key, "x"), c.Put(key, "x")
+			_, _ = c.TryPut(key, "x", coalesce.PutOptions{}), c.Put(key, "x")
 		}
 		key, _, _ := c.Take(ctx)
 		c.Done(key)
@@ -594,7 +594,7 @@ func TestC56NothingIsLostInAStorm(t *testing.T) {
 					if recovered(func() {
 						switch i % 4 {
 						case 0:
-							require.NoError(t, c.PutContext(context.Background(), key, 1))
+							require.NoError(t, c.PutContext(context.Background(), key, 1, coalesce.PutOptions{}))
 						case 1:
 							require.NoError(t, c.Put(key, 1))
 						case 2:
