@@ -48,7 +48,6 @@ func (x *canceler[K, V]) cancel() (value V, ok bool) {
 		if !canceled { // a hook has panicked
 			s.mu.Lock()
 			x.c.restoreLocked(s, x.key, value, x.weight)
-			s.setStateLocked(l, queued)
 			s.deferLocked(x.key, shard.Delay{Policy: shard.KeepOld})
 			s.mu.Unlock()
 		}

@@ -23,6 +23,7 @@ import (
 	"github.com/shardq/shardq/clock"
 	"github.com/shardq/shardq/coalesce"
 	"github.com/shardq/shardq/limiter"
+	"github.com/shardq/shardq/stats"
 	"github.com/shardq/shardq/worker"
 )
 
@@ -448,6 +449,7 @@ func TestC77C78CallsBetweenTheStepsOfAnother(t *testing.T) {
 		before        func(c *joiner)
 		call          func(c *joiner)
 		inside        []func(c *joiner)
+		within        []func(c *joiner) // between the steps of the first of inside
 		ready, busy   int
 		delayed, keys int
 	}{
@@ -459,6 +461,11 @@ func TestC77C78CallsBetweenTheStepsOfAnother(t *testing.T) {
 		"two delays":               {call: with(-1), inside: []func(*joiner){cancel, with(time.Hour), with(time.Minute)}, delayed: 1, keys: 1},
 		"cancel, cycle, put": {
 			call: with(time.Hour), inside: []func(*joiner){cancel, cycle, with(-1)}, ready: 1, keys: 1,
+		},
+		"cancel of two delays": {call: with(time.Hour), inside: []func(*joiner){with(time.Minute)}, within: []func(*joiner){cancel}},
+		"cancel, delay, take": {
+			call:   func(c *joiner) { _ = c.Put("a", "1") },
+			inside: []func(*joiner){cancel, with(time.Hour), take}, delayed: 1, keys: 1,
 		},
 		"cancel, retry": {
 			before: func(c *joiner) { _ = c.Put("a", "0"); take(c) },
@@ -483,18 +490,27 @@ func TestC77C78CallsBetweenTheStepsOfAnother(t *testing.T) {
 				call()
 			}
 			c := coalesce.MustNew(coalesce.Options[string, string]{
-				Queue: shardq.Options[string]{Shards: 1, Clock: hookedClock{newFake(), func(string) { once() }}},
-				Merge: func(pending, next string) string { once(); return pending + next },
+				Queue: shardq.Options[string]{Shards: 1, Clock: hookedClock{newFake(), func(string) { once() }}, OnAdd: func(stats.Add[string]) { once() }},
+				Merge: func(pending, next string) string {
+					if pending == "1" { // of twoReady
+						once()
+					}
+					return pending + next
+				},
 			})
 			if test.before != nil {
 				test.before(c)
 			}
 			read := false
-			between = func() {
-				read = true
-				for _, call := range test.inside {
+			run := func(calls []func(*joiner)) {
+				for _, call := range calls {
 					call(c)
 				}
+			}
+			between = func() {
+				read = true
+				between = func() { run(test.within) }
+				run(test.inside)
 			}
 			test.call(c)
 			require.True(t, read, "nothing ran between the steps")
@@ -507,6 +523,25 @@ func TestC77C78CallsBetweenTheStepsOfAnother(t *testing.T) {
 			require.Zero(t, c.Stats().Held)
 		})
 	}
+}
+
+// A Cancel whose hook panics has taken nothing.
+func TestC78HookOfACancelPanics(t *testing.T) {
+	panics := true
+	c := newJoiner(1, func(o *coalesce.Options[string, string]) {
+		o.Queue.OnAdd = func(a stats.Add[string]) {
+			if a.Canceled && panics {
+				panics = false
+				panic(errOnPurpose)
+			}
+		}
+	})
+	require.NoError(t, c.Put("a", "1"))
+	require.Equal(t, errOnPurpose, recovered(func() { _, _ = c.Cancel("a") }))
+	require.NoError(t, c.Put("a", "2"))
+	takeValue(t, c, "a", "12")
+	c.Done("a")
+	requireNothing(t, c)
 }
 
 // In steady state nothing is allocated.
