@@ -25,7 +25,8 @@ func (q *Queue[T]) Add(item T) { q.set().Add(item) }
 // queue's clock, to the [Options].Tick. If duration is not positive, AddAfter is
 // Add. If item is delayed already, the earlier deadline counts, and adds it
 // once. An item that is ready or in processing may be delayed at the same time.
-// A shutdown drops delayed items.
+// A shutdown drops delayed items. [limiter.Jitter] spreads items that are added
+// together.
 func (q *Queue[T]) AddAfter(item T, duration time.Duration) { q.set().AddAfter(item, duration) }
 
 // AddOptions say how an item is added. The zero AddOptions are those of Add.

@@ -7,24 +7,21 @@ import "github.com/shardq/shardq/shard"
 // giving back, or that a ClaimBatch has begun to take. If values could not be
 // merged, each Cancel returns one. Cancel also works after a shutdown.
 func (c *Coalescer[K, V]) Cancel(key K) (value V, ok bool) {
-	x := canceler[K, V]{c: c, stripe: c.stripeOf(key), key: key}
+	x := canceler[K, V]{teller: teller[K, V]{c: c, stripe: c.stripeOf(key), key: key}}
 	c.shards.SetAddress(&x.address, key)
 	return x.cancel()
 }
 
 type canceler[K comparable, V any] struct {
-	c       *Coalescer[K, V]
-	stripe  *stripe[K, V]
-	key     K
-	address shard.Address
-	weight  int64 // of the value
+	teller[K, V]
+	weight int64 // of the value
 }
 
 func (x *canceler[K, V]) cancel() (value V, ok bool) {
 	s := x.stripe
 	s.mu.Lock()
 	l := s.lines[x.key]
-	if l == nil || l.first.merging || l.first.taking {
+	if l.isEmpty() || l.first.merging || l.first.taking {
 		s.mu.Unlock()
 		return value, false
 	}
@@ -35,20 +32,26 @@ func (x *canceler[K, V]) cancel() (value V, ok bool) {
 		return value, true
 	}
 	s.admitted++
-	x.c.mergeRestLocked(s, l, x.finishAndUnlock)
+	x.c.mergeRestLocked(s, l, x.readdAndUnlock)
+	alone := l.tells == 0 && l.first.next == nil
+	if alone {
+		l.tells = 1 // so that the line stays
+	}
 	value = x.takeLocked(l)
-	if s.lines[x.key] != nil {
-		x.finishAndUnlock()
+	if !alone { // the last teller cancels the key, if there is one
+		x.readdAndUnlock()
 		return value, true
 	}
 	s.mu.Unlock()
 	canceled := false
 	defer func() {
-		s.mu.Lock()
 		if !canceled { // a hook has panicked
+			s.mu.Lock()
 			x.c.restoreLocked(s, x.key, value, x.weight)
+			s.deferLocked(x.key, shard.Delay{Policy: shard.KeepOld})
+			s.mu.Unlock()
 		}
-		x.finishAndUnlock()
+		x.cleaned(l)
 	}()
 	x.c.shards.CancelTo(x.key, x.address)
 	canceled = true
@@ -60,7 +63,7 @@ func (x *canceler[K, V]) takeLocked(l *line[V]) V {
 	x.weight = weight
 	rest := l.first
 	if rest == nil {
-		x.stripe.removeLocked(x.key, l)
+		x.stripe.emptiedLocked(x.key, l)
 		x.c.limit.Release(weight)
 		return value
 	}
@@ -69,21 +72,4 @@ func (x *canceler[K, V]) takeLocked(l *line[V]) V {
 		rest.reserved = true // the call that merges it adds the key
 	}
 	return value
-}
-
-// finishAndUnlock makes the key ready if it has values and no delay is running:
-// a Take may have come for them, or the queue may have canceled what a Put asked
-// for that ran at the same time.
-func (x *canceler[K, V]) finishAndUnlock() {
-	l := x.stripe.lines[x.key]
-	if l == nil || l.key == absent && l.first.merging {
-		x.c.leaveAndUnlock(x.stripe)
-		return
-	}
-	if l.key == absent {
-		x.stripe.setStateLocked(l, queued)
-	}
-	x.stripe.mu.Unlock()
-	defer x.c.leave(x.stripe)
-	x.c.shards.AddTo(x.key, &x.address, true)
 }

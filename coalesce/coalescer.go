@@ -76,28 +76,36 @@ func MustNew[K comparable, V any](options Options[K, V]) *Coalescer[K, V] {
 // key that is not equal to itself, and an error that wraps [shardq.ErrFull] if
 // the key's shard can hold no more keys. Then the value was not accepted.
 func (c *Coalescer[K, V]) Put(key K, value V) error {
-	return c.put(key, value, forceAcquire)
+	p := putter[K, V]{teller: teller[K, V]{c: c, key: key}, value: value}
+	return p.begin(forceAcquire) // without options to copy
 }
 
-// TryPut is [Coalescer.Put] that returns [shardq.ErrFull] if [Options].Capacity
-// has no room, or callers wait in [Coalescer.PutContext].
-func (c *Coalescer[K, V]) TryPut(key K, value V) error {
-	return c.put(key, value, tryAcquire)
+// PutWith is [Coalescer.Put] as the options say. An unknown policy panics.
+//
+// A key in a backoff stays delayed. With [Options].PutEndsBackoff, Policy
+// chooses between the backoff and the delay.
+func (c *Coalescer[K, V]) PutWith(key K, value V, options PutOptions) error {
+	p := putter[K, V]{teller: teller[K, V]{c: c, key: key}, value: value}
+	return p.start(options, forceAcquire)
+}
+
+// TryPut is [Coalescer.PutWith] that returns [shardq.ErrFull] if
+// [Options].Capacity has no room, or callers wait in [Coalescer.PutContext].
+func (c *Coalescer[K, V]) TryPut(key K, value V, options PutOptions) error {
+	p := putter[K, V]{teller: teller[K, V]{c: c, key: key}, value: value}
+	return p.start(options, tryAcquire)
 }
 
 // PutContext is [Coalescer.TryPut] that blocks until there is room, in the order
-// of the calls. It returns ctx.Err() if ctx ends first. With the context of a
-// handler of this Coalescer, it does not wait, but exceeds the capacity.
-func (c *Coalescer[K, V]) PutContext(ctx context.Context, key K, value V) error {
+// of the calls. The delay begins when there is room. PutContext returns ctx.Err()
+// if ctx ends first. With the context of a handler of this Coalescer, it does not
+// wait, but exceeds the capacity.
+func (c *Coalescer[K, V]) PutContext(ctx context.Context, key K, value V, options PutOptions) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if c.shards.Reject(key) {
-		return shardq.ErrRejected
-	}
-	p := putter[K, V]{c: c, key: key, value: value}
-	p.init()
-	err := p.put(tryAcquire)
+	p := putter[K, V]{teller: teller[K, V]{c: c, key: key}, value: value}
+	err := p.start(options, tryAcquire)
 	if err != shardq.ErrFull {
 		return err
 	}
@@ -112,6 +120,19 @@ func (c *Coalescer[K, V]) PutContext(ctx context.Context, key K, value V) error 
 	default:
 		return err
 	}
+}
+
+// PutBatch is [Coalescer.PutWith] of each of the entries, in order. It stops at
+// the first value that is refused, for example because a shutdown has begun, and
+// returns how many were accepted before.
+func (c *Coalescer[K, V]) PutBatch(entries []Entry[K, V], options PutOptions) (accepted int, err error) {
+	for _, e := range entries {
+		if err = c.PutWith(e.Key, e.Value, options); err != nil {
+			break
+		}
+		accepted++
+	}
+	return accepted, err
 }
 
 // Take returns the next ready key with its value, and takes the key into

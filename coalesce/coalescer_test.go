@@ -14,6 +14,7 @@ import (
 
 	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/clock"
+	"github.com/shardq/shardq/stats"
 	"github.com/shardq/shardq/worker"
 )
 
@@ -50,6 +51,17 @@ func TestC55PutBetweenTheStepsOfARetry(t *testing.T) {
 	}
 }
 
+// TestC78NoLineStays checks that a line without values goes with its last teller.
+func TestC78NoLineStays(t *testing.T) {
+	var c *Coalescer[string, int]
+	c = MustNew(Options[string, int]{Merge: sum, Queue: shardq.Options[string]{OnAdd: func(stats.Add[string]) { _, _ = c.Cancel("a") }}})
+	require.NoError(t, c.Put("a", 1))
+	s := c.stripeOf("a")
+	require.Empty(t, s.lines)
+	require.Zero(t, s.hollow)
+	require.Zero(t, c.Len()+c.Stats().Held)
+}
+
 // TestFlightsShrink checks that a burst of values in processing leaves no large
 // map.
 func TestFlightsShrink(t *testing.T) {
@@ -64,7 +76,7 @@ func TestFlightsShrink(t *testing.T) {
 	require.Equal(t, burst, n)
 	peak := func() (sum int) {
 		for i := range c.stripes.all {
-			sum += int(c.stripes.all[i].flights.peak)
+			sum += int(c.stripes.all[i].extras.peak)
 		}
 		return sum
 	}

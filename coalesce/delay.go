@@ -1,15 +1,14 @@
 package coalesce
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/shard"
 )
 
-// PutOptions say when a key becomes ready with a value of [Coalescer.PutWith].
-// The value is merged at once in any case.
+// PutOptions say when a key becomes ready with the value that is put. The value
+// is merged at once in any case. The zero PutOptions are those of Put.
 type PutOptions struct {
 	// Delay is how long the key waits, if it is neither ready nor in a backoff.
 	// If zero, [Options].Linger counts instead. If negative, there is no delay.
@@ -23,24 +22,6 @@ type PutOptions struct {
 	// Priority is the least priority of the key when it is ready, as in
 	// [shardq.AddOptions].
 	Priority int
-}
-
-// PutWith is [Coalescer.Put] as the options say. An unknown policy panics.
-//
-// A key in a backoff stays delayed. With [Options].PutEndsBackoff, Policy
-// chooses between the backoff and the delay.
-func (c *Coalescer[K, V]) PutWith(key K, value V, options PutOptions) error {
-	if !options.Policy.Valid() {
-		panic(fmt.Sprintf("coalesce: PutOptions.Policy is %d: want shardq.KeepEarliest, KeepLatest, KeepNew or KeepOld",
-			options.Policy))
-	}
-	if c.shards.Reject(key) {
-		return shardq.ErrRejected
-	}
-	p := putter[K, V]{c: c, key: key, value: value}
-	p.init()
-	p.with = &options
-	return p.put(forceAcquire)
 }
 
 type filing struct {
@@ -75,7 +56,7 @@ func (p *putter[K, V]) fileAndUnlock(l *line[V]) {
 		return
 	case l.key == queued, l.key == delayed && !p.c.options.PutEndsBackoff, l.key == lingering && w.changesNoLinger():
 		// KeepOld leaves a backoff alone that begins at this moment.
-		asks, w.Delay = raises, shard.Delay{Policy: shard.KeepOld, Priority: w.Priority}
+		asks, w.Delay = raises, shard.Delay{Policy: shard.KeepOld, Priority: w.Priority, UnlessReady: true}
 	case l.key == absent:
 		p.stripe.setStateLocked(l, w.state())
 		if !p.c.options.PutEndsBackoff && (w.lingers || w.Duration == 0) {
@@ -88,10 +69,7 @@ func (p *putter[K, V]) fileAndUnlock(l *line[V]) {
 		p.c.leaveAndUnlock(p.stripe)
 		return
 	}
-	removed := p.stripe.removed
-	p.stripe.mu.Unlock()
-	defer p.leave(removed)
-	p.c.shards.FileTo(p.key, p.route(), w.Delay)
+	p.tellAndUnlock(l, &w.Delay)
 }
 
 func (w filing) changesNoLinger() bool {

@@ -132,7 +132,7 @@ func (c *Coalescer[K, V]) takeLeft() (all []Entry[K, V]) {
 		s := &c.stripes.all[i]
 		s.mu.Lock()
 		for key, l := range s.lines {
-			if !l.isMerging() && !l.first.taking {
+			if !l.isEmpty() && !l.isMerging() && !l.first.taking {
 				all = c.takeLineLocked(all, s, key, l)
 			}
 		}

@@ -25,7 +25,7 @@ func ExampleCoalescer_Run() {
 		Capacity: 10_000, // keys with a pending value
 	})
 	for range 3 {
-		if err := views.PutContext(ctx, "home", 1); err != nil {
+		if err := views.PutContext(ctx, "home", 1, coalesce.PutOptions{}); err != nil {
 			log.Fatal(err)
 		}
 	}
@@ -146,7 +146,7 @@ func ExampleCoalescer() {
 	})
 
 	for _, event := range []string{"login", "click", "click", "login", "click"} {
-		if err := counts.PutContext(ctx, event, 1); err != nil {
+		if err := counts.PutContext(ctx, event, 1, coalesce.PutOptions{}); err != nil {
 			fmt.Println(err)
 		}
 	}

@@ -13,11 +13,16 @@ type line[V any] struct {
 	key         keyState
 	// low says that the values may have requested priorities below 0 alone.
 	// Then a Put without a priority asks the queue for 0.
-	low    bool
-	values uint32     // that were put, if Linger is set
+	low   bool
+	tells uint8 // the number of tellers
+	trace trace
+	// values is the number that were put, if Linger is set.
+	values uint32
 	inline segment[V] // of a value that finds the line empty; it saves an allocation
 	spare  *line[V]   // the next in the stripe's list of unused lines
 }
+
+func (l *line[V]) isEmpty() bool { return l == nil || l.first == nil }
 
 func (l *line[V]) request(priority int, isNew bool) {
 	l.low = priority < 0 && (l.low || isNew)
@@ -214,6 +219,7 @@ func (c *Coalescer[K, V]) mergeLocked(s *stripe[K, V], into *segment[V], next V,
 	mergedWeight := c.weightOf(merged)
 	returned = true
 	s.mu.Lock()
+	s.merged++
 	into.value, into.merging = merged, false
 	into.weight += weight // not before: removeAndUnlock may have added the weight of the key meanwhile
 	if c.options.Weight != nil {

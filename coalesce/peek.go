@@ -48,7 +48,7 @@ func (c *Coalescer[K, V]) mustBeReadable(method string) {
 // partsLocked returns the oldest value first. A segment that is merging still
 // has its value: Merge does not modify it.
 func (s *stripe[K, V]) partsLocked(key K, parts []V) []V {
-	if f, is := s.flights.lookup(key); is {
+	if f, is := s.extras.lookup(key); is {
 		parts = append(parts, f.value)
 	}
 	if l := s.lines[key]; l != nil {
@@ -65,10 +65,10 @@ func (s *stripe[K, V]) keysWithValues() (keys []K) {
 	for key := range s.lines {
 		keys = append(keys, key)
 	}
-	if s.flights == nil {
+	if s.extras == nil {
 		return keys
 	}
-	for key := range s.flights.of {
+	for key := range s.extras.flights {
 		if s.lines[key] == nil {
 			keys = append(keys, key)
 		}
@@ -80,7 +80,7 @@ func (c *Coalescer[K, V]) land(key K) {
 	if c.options.Readable {
 		s := c.stripeOf(key)
 		s.mu.Lock()
-		s.flights.remove(key)
+		s.extras.remove(key)
 		s.mu.Unlock()
 	}
 }
@@ -96,8 +96,8 @@ func (c *Coalescer[K, V]) landAt(key K, at shard.Handle) {
 }
 
 func (s *stripe[K, V]) landLocked(key K, at shard.Handle) {
-	if f, is := s.flights.lookup(key); is && f.at.Place() == at.Place() && f.at.Fence() == at.Fence() {
-		s.flights.remove(key)
+	if f, is := s.extras.lookup(key); is && f.at.Place() == at.Place() && f.at.Fence() == at.Fence() {
+		s.extras.remove(key)
 	}
 }
 
@@ -107,35 +107,41 @@ type flight[V any] struct {
 	at    shard.Handle
 }
 
-// flights has the values that workers have, and is nil until there is one.
-type flights[K comparable, V any] struct {
-	of   map[K]flight[V]
-	peak int32 // of the map, as in a stripe
+// extras has what few stripes have: the values that workers have, if Readable is
+// set, and what calls have left to the last teller of a key. It is nil at first.
+type extras[K comparable, V any] struct {
+	flights  map[K]flight[V]
+	peak     int32 // of flights, as in a stripe
+	deferred map[K][]shard.Delay
 }
 
-func (f *flights[K, V]) lookup(key K) (found flight[V], is bool) {
-	if f == nil {
+func (s *stripe[K, V]) needExtras() *extras[K, V] {
+	if s.extras == nil {
+		s.extras = &extras[K, V]{map[K]flight[V]{}, smallMap, map[K][]shard.Delay{}}
+	}
+	return s.extras
+}
+
+func (e *extras[K, V]) lookup(key K) (found flight[V], is bool) {
+	if e == nil {
 		return found, false
 	}
-	found, is = f.of[key]
+	found, is = e.flights[key]
 	return found, is
 }
 
 func (s *stripe[K, V]) takeOffLocked(key K, value V, at shard.Handle) {
-	if s.flights == nil {
-		s.flights = &flights[K, V]{make(map[K]flight[V]), smallMap}
-	}
-	f := s.flights
-	f.of[key] = flight[V]{value, at}
-	f.peak = max(f.peak, int32(len(f.of)))
+	e := s.needExtras()
+	e.flights[key] = flight[V]{value, at}
+	e.peak = max(e.peak, int32(len(e.flights)))
 }
 
-func (f *flights[K, V]) remove(key K) {
-	if f == nil {
+func (e *extras[K, V]) remove(key K) {
+	if e == nil {
 		return
 	}
-	delete(f.of, key)
-	if isSparse(len(f.of), f.peak) {
-		f.of, f.peak = smaller(f.of)
+	delete(e.flights, key)
+	if isSparse(len(e.flights), e.peak) {
+		e.flights, e.peak = smaller(e.flights)
 	}
 }

@@ -1,6 +1,7 @@
 package coalesce
 
 import (
+	"fmt"
 	"hash/maphash"
 
 	"github.com/shardq/shardq"
@@ -15,23 +16,31 @@ const (
 	acquired                        // done before
 )
 
-func (c *Coalescer[K, V]) put(key K, value V, how acquisition) error {
-	if c.shards.Reject(key) {
+func (p *putter[K, V]) start(options PutOptions, how acquisition) error {
+	if !options.Policy.Valid() {
+		panic(fmt.Sprintf("coalesce: PutOptions.Policy is %d: want shardq.KeepEarliest, KeepLatest, KeepNew or KeepOld",
+			options.Policy))
+	}
+	if options != (PutOptions{}) {
+		with := options // only these are allocated
+		p.with = &with
+	}
+	return p.begin(how)
+}
+
+func (p *putter[K, V]) begin(how acquisition) error {
+	if p.c.shards.Reject(p.key) {
 		return shardq.ErrRejected
 	}
-	p := putter[K, V]{c: c, key: key, value: value}
 	p.init()
 	return p.put(how)
 }
 
 type putter[K comparable, V any] struct {
-	c       *Coalescer[K, V]
-	stripe  *stripe[K, V]
-	key     K
-	value   V
-	weight  int64
-	address shard.Address
-	with    *PutOptions // of a PutWith, or nil
+	teller[K, V]
+	value  V
+	weight int64
+	with   *PutOptions // nil for zero ones
 }
 
 // init calls user code, except Merge, before anything is changed.
@@ -58,10 +67,11 @@ func (p *putter[K, V]) put(how acquisition) error {
 	full := p.c.shards.Crowded(p.key) // afterwards, the value would be in without its key
 	s.mu.Lock()
 	l := s.lines[p.key]
-	if l != nil {
+	known := !l.isEmpty()
+	if known {
 		full = nil // the queue has the key, or a call is adding it
 	}
-	needed, err := p.acquireLocked(l, how, full)
+	needed, err := p.acquireLocked(known, how, full)
 	if err != nil {
 		s.mu.Unlock()
 		if how == acquired {
@@ -70,9 +80,10 @@ func (p *putter[K, V]) put(how acquisition) error {
 		return err
 	}
 	s.admitted++
-	known := l != nil
-	if !known {
+	if l == nil { // as lineLocked, but inlined
 		l = s.insertLocked(p.key)
+	} else if !known {
+		s.hollow--
 	}
 	switch {
 	case how == acquired:
@@ -82,9 +93,6 @@ func (p *putter[K, V]) put(how acquisition) error {
 	default:
 		l.append(p.value, needed)
 	}
-	if known {
-		s.merged++
-	}
 	s.put++
 	p.finishAndUnlock(l)
 	return nil
@@ -92,9 +100,9 @@ func (p *putter[K, V]) put(how acquisition) error {
 
 // acquireLocked acquires the weight that the value adds, and returns it. An
 // error in full refuses the value.
-func (p *putter[K, V]) acquireLocked(l *line[V], how acquisition, full error) (needed int64, err error) {
+func (p *putter[K, V]) acquireLocked(known bool, how acquisition, full error) (needed int64, err error) {
 	c := p.c
-	if needed = p.weight; c.options.Weight == nil && l != nil {
+	if needed = p.weight; c.options.Weight == nil && known {
 		needed = 0 // the key has acquired its weight
 	}
 	switch {
@@ -190,47 +198,12 @@ func (p *putter[K, V]) finishAndUnlock(l *line[V]) {
 }
 
 func (p *putter[K, V]) addAndUnlock(l *line[V]) {
-	keepDelay := !p.c.options.PutEndsBackoff && l.key != waiting
+	d := shard.Delay{Policy: shard.KeepOld} // by now the key may be in a backoff
+	if p.c.options.PutEndsBackoff || l.key == waiting {
+		d.Policy = shard.KeepEarliest
+	}
 	l.key, l.low = queued, false // and was not lingering: see finishAndUnlock
-	removed := p.stripe.removed
-	p.stripe.mu.Unlock()
-	defer p.leave(removed)
-	// By now the key may have been taken, and may be in a backoff.
-	p.c.shards.AddTo(p.key, p.route(), keepDelay)
-}
-
-// leave ends a Put that has added or delayed the key, after the lock was
-// released at that number of removed lines. The race would be this: a Cancel
-// takes the value back, or another Put makes the key ready and a Take takes
-// both values, before this Put delays the key. Then the queue has a key that no
-// value needs, and its delay would count for the next value.
-func (p *putter[K, V]) leave(removed uint16) {
-	s := p.stripe
-	s.mu.Lock()
-	if s.removed == removed || s.lines[p.key] != nil {
-		p.c.leaveAndUnlock(s)
-		return
-	}
-	s.mu.Unlock()
-	x := canceler[K, V]{c: p.c, stripe: s, key: p.key, address: p.address}
-	defer func() {
-		s.mu.Lock()
-		x.finishAndUnlock()
-	}()
-	p.c.shards.CancelTo(p.key, p.address)
-}
-
-// route computes the key's address late, because most values are merged.
-func (p *putter[K, V]) route() *shard.Address {
-	if !p.c.routed {
-		p.c.shards.SetAddress(&p.address, p.key)
-	}
-	return &p.address
-}
-
-func (c *Coalescer[K, V]) leave(s *stripe[K, V]) {
-	s.mu.Lock()
-	c.leaveAndUnlock(s)
+	p.tellAndUnlock(l, &d)
 }
 
 func (c *Coalescer[K, V]) leaveAndUnlock(s *stripe[K, V]) {

@@ -21,6 +21,7 @@ type valueReturn[K comparable, V any] struct {
 	// lingered: the key lingered with newer values. They go with this one, and
 	// the linger ends.
 	lingered bool
+	stale    bool // the last teller of the key delays it
 	// admitted: the stripe counts the call. A call that finds the stripe closed
 	// is not counted: a drain that accepts retries also accepts the key.
 	admitted bool
@@ -75,14 +76,16 @@ func (r *valueReturn[K, V]) insert() bool {
 	} else {
 		s.setStateLocked(l, queued)
 	}
+	if r.stale = l.trace == stale; r.stale {
+		s.deferLocked(r.key, shard.Delay{Duration: r.delay, Policy: r.policy(), Priority: r.priority, UnlessReady: true})
+	}
 	return true
 }
 
 func (c *Coalescer[K, V]) restoreLocked(s *stripe[K, V], key K, value V, weight int64) (l *line[V], isNew bool) {
 	l = s.lines[key]
-	if isNew = l == nil; isNew {
-		l = s.insertLocked(key)
-	} else if c.options.Weight == nil {
+	isNew = l.isEmpty()
+	if l = s.lineLocked(key, l); !isNew && c.options.Weight == nil {
 		weight = 0 // the key has its room
 	}
 	if weight > 0 { // otherwise the limiter might count it as over capacity
@@ -94,10 +97,12 @@ func (c *Coalescer[K, V]) restoreLocked(s *stripe[K, V], key K, value V, weight 
 
 func (r *valueReturn[K, V]) requeue() {
 	defer r.leave()
-	shards, inProcessing := r.c.shards, false
-	if r.delay > 0 {
+	shards, inProcessing := r.c.shards, r.stale
+	switch {
+	case r.stale:
+	case r.delay > 0:
 		inProcessing = shards.Postpone(r.at, r.deadline, r.policy())
-	} else {
+	default:
 		inProcessing = shards.Again(r.at, r.priority)
 	}
 	if !inProcessing { // misuse: the caller did not have the key
@@ -107,7 +112,7 @@ func (r *valueReturn[K, V]) requeue() {
 
 func (r *valueReturn[K, V]) policy() shard.DelayPolicy {
 	switch {
-	case r.c.options.PutEndsBackoff:
+	case r.c.options.PutEndsBackoff, r.delay <= 0:
 		return shard.KeepEarliest
 	case r.lingered:
 		return shard.KeepNew

@@ -29,7 +29,7 @@ func (s *stripes[K, V]) count() (v stats.Values) {
 	for i := range s.all {
 		stripe := &s.all[i]
 		stripe.mu.Lock()
-		v.Keys += len(stripe.lines)
+		v.Keys += len(stripe.lines) - int(stripe.hollow)
 		v.Lingering += int(stripe.lingering)
 		v.Put += stripe.put
 		v.Merged += stripe.merged
@@ -45,18 +45,16 @@ type stripe[K comparable, V any] struct {
 	mu     sync.Mutex // guards the fields below; no user code runs under it
 	closed bool       // accepts no more values
 	spares uint8      // the number of unused lines
-	// removed counts the lines that were removed. A call that has released the
-	// lock for a moment sees by it that its line may be gone.
-	removed uint16
+	hollow uint16     // the number of lines without values: see teller
 	// admitted counts the calls that found the stripe open, and may still add
 	// their keys to the queue.
 	admitted    int32
 	lingering   int32 // the number of lines in that state
 	peak        int32 // the most lines since the map was made, but at least smallMap
 	lines       map[K]*line[V]
-	spare       *line[V]       // the first of the unused lines
-	flights     *flights[K, V] // if Readable is set
-	put, merged uint64         // values that were put, and those whose key had another
+	spare       *line[V] // the first of the unused lines
+	extras      *extras[K, V]
+	put, merged uint64 // values that were put, and merges of two
 }
 
 // A Go map never shrinks. A map that had more than smallMap entries is replaced
@@ -66,6 +64,17 @@ const (
 	smallMap  = 16
 	maxSpares = 16
 )
+
+// lineLocked returns a line for a value of the key, whose line is l.
+func (s *stripe[K, V]) lineLocked(key K, l *line[V]) *line[V] {
+	if l == nil {
+		return s.insertLocked(key)
+	}
+	if l.first == nil {
+		s.hollow--
+	}
+	return l
+}
 
 func (s *stripe[K, V]) insertLocked(key K) *line[V] {
 	if s.lines == nil {
@@ -95,7 +104,6 @@ func (s *stripe[K, V]) setStateLocked(l *line[V], state keyState) {
 
 func (s *stripe[K, V]) removeLocked(key K, l *line[V]) {
 	delete(s.lines, key)
-	s.removed++
 	if l.key == lingering {
 		s.lingering--
 	}

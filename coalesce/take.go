@@ -35,7 +35,7 @@ type taken[K comparable, V any] struct {
 func (c *Coalescer[K, V]) takeValue(t *taken[K, V]) (value V, ok bool) {
 	s := c.stripeOf(t.key)
 	s.mu.Lock()
-	l := s.lines[t.key]
+	l := c.lineToTakeLocked(s, t.key, t.at)
 	if !s.deferTakeLocked(l) {
 		c.mergeAllLocked(s, l, func() { c.makeReady(t) })
 		return c.takeFirstAndUnlock(s, t, l), true
@@ -45,12 +45,24 @@ func (c *Coalescer[K, V]) takeValue(t *taken[K, V]) (value V, ok bool) {
 	return value, false
 }
 
+// lineToTakeLocked returns the line of a key in processing, from which the
+// caller takes all that is not merging: see trace.
+func (c *Coalescer[K, V]) lineToTakeLocked(s *stripe[K, V], key K, at shard.Handle) (l *line[V]) {
+	for l = s.lines[key]; l != nil && l.trace != unseen && l.trace.is(at); l = s.lines[key] {
+		l.trace = unseen
+		s.mu.Unlock()
+		c.shards.NotAgain(at)
+		s.mu.Lock()
+	}
+	return l
+}
+
 // deferTakeLocked reports whether a Take that has the key can take nothing. If
 // another call is merging the first value, it reserves that, and the call adds
 // the key. The queue accepts the add even if a shutdown begins meanwhile,
 // because the call was admitted before.
 func (s *stripe[K, V]) deferTakeLocked(l *line[V]) bool {
-	if l == nil {
+	if l.isEmpty() || l.trace == stale {
 		return true
 	}
 	if l.first.merging {
@@ -70,7 +82,7 @@ func (c *Coalescer[K, V]) takeFirstAndUnlock(s *stripe[K, V], t *taken[K, V], l 
 	}
 	switch rest := l.first; {
 	case rest == nil:
-		s.removeLocked(t.key, l)
+		s.emptiedLocked(t.key, l)
 		c.limit.Release(weight)
 		s.mu.Unlock()
 	case rest.merging: // the call that merges it adds the key
@@ -141,7 +153,7 @@ func (c *Coalescer[K, V]) reserveBatch(b *keyBuffer[K], got int) (n int) {
 		}
 	}()
 	for i, key := range keys {
-		if c.reserve(key) {
+		if c.reserve(key, handles[i]) {
 			keys[i], keys[n] = keys[n], keys[i]
 			handles[i], handles[n] = handles[n], handles[i]
 			priorities[i], priorities[n] = priorities[n], priorities[i]
@@ -157,10 +169,10 @@ func (c *Coalescer[K, V]) reserveBatch(b *keyBuffer[K], got int) (n int) {
 
 // reserve merges the values of a key in processing, and reserves the result until
 // it is taken. It reports whether there is one.
-func (c *Coalescer[K, V]) reserve(key K) bool {
+func (c *Coalescer[K, V]) reserve(key K, at shard.Handle) bool {
 	s := c.stripeOf(key)
 	s.mu.Lock()
-	l := s.lines[key]
+	l := c.lineToTakeLocked(s, key, at)
 	if s.deferTakeLocked(l) {
 		s.mu.Unlock()
 		return false
@@ -176,8 +188,8 @@ func (c *Coalescer[K, V]) reserve(key K) bool {
 func (c *Coalescer[K, V]) takeReserved(t *taken[K, V]) (value V, ok bool) {
 	s := c.stripeOf(t.key)
 	s.mu.Lock()
-	l := s.lines[t.key]
-	if l == nil || l.first.merging {
+	l := c.lineToTakeLocked(s, t.key, t.at)
+	if l.isEmpty() || l.first.merging {
 		s.mu.Unlock()
 		return value, false
 	}
@@ -188,7 +200,7 @@ func (c *Coalescer[K, V]) makeBatchReady(keys []K, handles []shard.Handle, prior
 	for i, key := range keys {
 		s := c.stripeOf(key)
 		s.mu.Lock()
-		if l := s.lines[key]; l != nil {
+		if l := s.lines[key]; !l.isEmpty() {
 			l.first.taking = false
 		}
 		s.mu.Unlock()

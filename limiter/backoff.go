@@ -35,6 +35,15 @@ func (b *Backoff) Step() time.Duration {
 	return b.step(rand.Float64())
 }
 
+// Jitter returns d, lengthened by a random share of itself, from 0 to factor, so
+// that items which are requeued together do not come back together. A factor
+// that is not positive adds nothing. The result is never negative, and never
+// overflows.
+func Jitter(d time.Duration, factor float64) time.Duration {
+	b := Backoff{Duration: d, Jitter: factor}
+	return b.Step()
+}
+
 func (b *Backoff) jittered() bool { return b.Jitter > 0 }
 
 func (b *Backoff) step(random float64) time.Duration {

@@ -58,6 +58,28 @@ func TestC32JitterRule(t *testing.T) {
 	require.NotEqual(t, own.Step(), own.Step())
 }
 
+func TestC32Jitter(t *testing.T) {
+	for _, c := range []struct {
+		d, most time.Duration
+		factor  float64
+	}{
+		{time.Hour, time.Hour + 6*time.Minute, 0.1}, {time.Hour, 3 * time.Hour, 2},
+		{time.Hour, time.Hour, 0}, {time.Hour, time.Hour, -1}, {time.Hour, time.Hour, math.NaN()},
+		{-time.Hour, 0, 1}, {0, 0, 1}, {forever / 4 * 3, forever, 1},
+	} {
+		least, most := forever, time.Duration(0)
+		for range 1000 {
+			d := Jitter(c.d, c.factor)
+			least, most = min(least, d), max(most, d)
+		}
+		spread := c.most - max(c.d, 0)
+		require.GreaterOrEqual(t, least, max(c.d, 0), "%+v", c)
+		require.LessOrEqual(t, least, max(c.d, 0)+spread/10, "%+v", c)
+		require.LessOrEqual(t, most, c.most, "%+v", c)
+		require.GreaterOrEqual(t, most, c.most-spread/10, "%+v", c)
+	}
+}
+
 func TestC32ItemBackoffFollowsStep(t *testing.T) {
 	for _, recipe := range []Backoff{
 		{Duration: 10 * ms, Factor: 2, Steps: 5},

@@ -7,7 +7,8 @@ import (
 
 // NewExponential returns a limiter that doubles an item's delay with each
 // failure. The first failure waits base, the n-th base·2ⁿ⁻¹, and none longer
-// than limit. It reads ForgetAfter and Clock.
+// than limit. It reads ForgetAfter and Clock. [NewItemBackoff] can do the same
+// with jitter, for items that fail together.
 func NewExponential[T comparable](base, limit time.Duration, options ...Options) Limiter[T] {
 	base, limit = max(base, 0), max(limit, 0)
 	doubled := func(failures int, _ float64) time.Duration {

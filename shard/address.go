@@ -12,6 +12,7 @@ import (
 
 type address struct {
 	hash uint32
+	mark uint8 // of the processing in which an add has found the item, or 0
 	tag
 }
 
@@ -90,6 +91,10 @@ type Address struct {
 // SetAddress sets a to the address of an item. It may call user code.
 func (s *Set[T]) SetAddress(a *Address, item T) { a.shard = s.addressOf(item, &a.to).number }
 
+// Mark returns the [Handle.Mark] of the processing in which the last AddTo or
+// FileTo has found the item, or 0.
+func (a *Address) Mark() uint8 { return a.to.mark }
+
 // AddTo is [Set.Add] at a known address.
 func (s *Set[T]) AddTo(item T, a *Address, keepDelay bool) {
 	defer s.addTo(item, a, keepDelay)
@@ -104,7 +109,7 @@ func (s *Set[T]) FileTo(item T, a *Address, d Delay) {
 			s.addTo(item, a, true)
 		}
 	}()
-	s.fileIn(s.shard(int(a.shard)), item, a.to, d, nil)
+	s.fileIn(s.shard(int(a.shard)), item, &a.to, d, nil)
 	filed = true
 }
 

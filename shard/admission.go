@@ -35,7 +35,7 @@ func (s *Set[T]) offer(sh *shard[T], item T, to *address, d *Delay, a *admission
 		s.needWindows()
 	}
 	if d.files() {
-		s.fileIn(sh, item, *to, *d, a)
+		s.fileIn(sh, item, to, *d, a)
 	} else {
 		s.addAdmitted(sh, item, to, d, a)
 	}

@@ -223,7 +223,8 @@ func (s *Set[T]) fileSome(items []T, delay Delay) {
 				alone |= 1 << i
 				continue
 			}
-			filed = min(filed, sh.fileTimer(items[i], p.address(i), d.at, d.f, nil))
+			to := p.address(i)
+			filed = min(filed, sh.fileTimer(items[i], &to, d.at, d.f, nil))
 			sh.noteFiled(d.at, d.f)
 		}
 		sh.mu.Unlock()

@@ -25,7 +25,7 @@ func (s *Set[T]) AddWith(item T, d Delay) {
 	}
 	var to address
 	sh := s.addressOf(item, &to)
-	s.fileIn(sh, item, to, d, nil)
+	s.fileIn(sh, item, &to, d, nil)
 }
 
 // AddInWindow is AddWith that returns why the add was refused.
@@ -37,7 +37,7 @@ func (s *Set[T]) AddInWindow(item T, d Delay) error {
 }
 
 // fileIn is AddWith. With an admission, call notify then.
-func (s *Set[T]) fileIn(sh *shard[T], item T, to address, d Delay, a *admission) (taken bool) {
+func (s *Set[T]) fileIn(sh *shard[T], item T, to *address, d Delay, a *admission) (taken bool) {
 	at := s.driver.taken(s.time.nanoseconds())
 	f := s.filing(d, at)
 	if d.Window > 0 {
@@ -98,10 +98,10 @@ func (s *Set[T]) filing(d Delay, at reading) filing {
 func (f filing) first() uint64 { return min(f.deadline, f.limit) }
 
 // addOverdue cancels an earlier delay: of several delays, one counts, once.
-func (s *Set[T]) addOverdue(sh *shard[T], item T, to address, at reading, f filing, a *admission) (taken bool) {
+func (s *Set[T]) addOverdue(sh *shard[T], item T, to *address, at reading, f filing, a *admission) (taken bool) {
 	s.refresh()
 	sh.mu.Lock()
-	if a != nil && !sh.admits(a, item, &to) {
+	if a != nil && !sh.admits(a, item, to) {
 		sh.mu.Unlock()
 		return false
 	}
@@ -115,10 +115,10 @@ func (s *Set[T]) addOverdue(sh *shard[T], item T, to address, at reading, f fili
 		sh.openWindow(a, item)
 	case waits:
 	case a != nil:
-		id, e := sh.entryOf(a, item, &to)
+		id, e := sh.entryOf(a, item, to)
 		fx = sh.add(id, e, r)
 	default:
-		fx = sh.addItem(item, &to, r)
+		fx = sh.addItem(item, to, r)
 	}
 	if fx&took != 0 && f.delayed {
 		sh.rare.expired++
@@ -158,7 +158,7 @@ func (sh *shard[T]) keepDelayed(item T, hash uint32, at reading, f filing) (next
 
 // delay returns neither if the wheel has passed the deadline.
 func (s *Set[T]) delay(
-	sh *shard[T], item T, to address, at reading, f filing, a *admission,
+	sh *shard[T], item T, to *address, at reading, f filing, a *admission,
 ) (ok, refused bool) {
 	sh.mu.Lock()
 	for s.closing.refusing.Load() {
@@ -181,7 +181,7 @@ func (s *Set[T]) delay(
 		sh.mu.Unlock()
 		return false, false
 	}
-	if a != nil && !sh.admits(a, item, &to) {
+	if a != nil && !sh.admits(a, item, to) {
 		sh.mu.Unlock()
 		return false, true
 	}
@@ -202,9 +202,10 @@ func (sh *shard[T]) noteFiled(at reading, f filing) {
 	}
 }
 
-func (sh *shard[T]) fileTimer(item T, to address, at reading, f filing, a *admission) (deadline uint64) {
+func (sh *shard[T]) fileTimer(item T, to *address, at reading, f filing, a *admission) (deadline uint64) {
 	sh.prefetchTimer(to.hash)
-	id, e := sh.entryOf(a, item, &to)
+	id, e := sh.entryOf(a, item, to)
+	to.mark = e.mark()
 	return sh.fileTimerOf(id, e, at, f)
 }
 
@@ -253,10 +254,7 @@ func (sh *shard[T]) joinBackoff(id uint32, priority int) {
 // processing.
 func (sh *shard[T]) delayAdds(id uint32, e *entry[T], f *filing) {
 	if e.phase() == dirty {
-		e.step(canceled)
-		f.priority = max(f.priority, sh.table.requested.run(id))
-		sh.leftLine(id, e)
-		sh.table.times.onCancel(id, unmark)
+		f.priority = max(f.priority, sh.unmark(id, e))
 	}
 }
 

@@ -21,6 +21,11 @@ type Handle struct {
 // Fence returns a number that grows with each hand-out of the item.
 func (h Handle) Fence() uint64 { return h.fence >> 1 }
 
+// Mark is a short form of Fence, from 1 to 128.
+func (h Handle) Mark() uint8 { return markOf(uint32(h.fence)) }
+
+func markOf(fence uint32) uint8 { return uint8(fence>>1)&127 + 1 }
+
 // Place names one of the processings that go on: see [HandleAt].
 func (h Handle) Place() uint64 { return uint64(h.shard)<<32 | uint64(h.id) }
 
@@ -32,6 +37,14 @@ const sealed = 1
 
 func (sh *shard[T]) handle(id uint32, e *entry[T]) Handle {
 	return Handle{fence: sh.table.fenceOf(id, e), id: id, shard: sh.number}
+}
+
+// mark is 0 unless the item is in processing.
+func (e *entry[T]) mark() uint8 {
+	if e.inFlight() {
+		return markOf(e.fence)
+	}
+	return 0
 }
 
 func (sh *shard[T]) fence() uint64 { return 2 * sh.count.added }

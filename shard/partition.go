@@ -48,7 +48,7 @@ func (p *partition) address(place int) address {
 	if p.tags == nil {
 		return address{hash: p.hashes[place]}
 	}
-	return address{p.hashes[place], p.tags[place]}
+	return address{hash: p.hashes[place], tag: p.tags[place]}
 }
 
 func (p *partition) put(b *bucket, place uint8) {

@@ -117,6 +117,28 @@ func (s *Set[T]) Again(h Handle, priority int) (inProcessing bool) {
 	return e != nil
 }
 
+// NotAgain cancels the adds of an item in processing, and calls no user code.
+func (s *Set[T]) NotAgain(h Handle) {
+	sh := s.shard(int(h.shard))
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	if e := sh.claimed(h); e != nil {
+		if e.delayed() {
+			sh.cancelDelay(h.id, e)
+		}
+		sh.unmark(h.id, e)
+	}
+}
+
+func (sh *shard[T]) unmark(id uint32, e *entry[T]) (priority int) {
+	if e.step(canceled) == unmark {
+		priority = sh.table.requested.run(id)
+		sh.leftLine(id, e)
+		sh.table.times.onCancel(id, unmark)
+	}
+	return priority
+}
+
 // A Comeback is the result of [Set.Retry].
 type Comeback uint8
 

@@ -165,8 +165,13 @@ type Values struct {
 	// Weight is the total weight of the pending values. Capacity is the
 	// greatest weight that TryPut and PutContext allow, or 0.
 	Weight, Capacity int
-	// Put counts the values that were accepted, and Merged those of them whose
-	// key had a pending value.
+	// Put counts the values that were accepted, and Merged those that merged into
+	// another before they were taken:
+	//
+	//	Put - Merged = handed out - given back + canceled + dropped + pending
+	//
+	// Values that DrainError.Left takes out count as dropped. As a rule, a key has
+	// one pending value.
 	Put, Merged uint64
 	// OverCapacity counts how often the capacity was exceeded: by a Put, by a
 	// value that was given back, or by a value that weighs more since a merge.

@@ -33,6 +33,8 @@ type Failure[T any] struct {
 // RequeueAfter returns an error by which a handler asks for the item again
 // after a delay, although it did not fail. The limiter forgets the item's
 // failures. It may be wrapped, and overrules joined errors but a [Permanent].
+// [github.com/shardq/shardq/limiter.Jitter] spreads items that would come back
+// together.
 func RequeueAfter(d time.Duration) error { return requeue(d) }
 
 type requeue time.Duration

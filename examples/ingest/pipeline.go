@@ -90,7 +90,7 @@ func (p *pipeline) begin(store func([]row) error) {
 
 // put blocks while the coalescer is full, until ctx ends. It loses no event.
 func (p *pipeline) put(ctx context.Context, key string) {
-	if p.events.PutContext(ctx, key, 1) != nil {
+	if p.events.PutContext(ctx, key, 1, coalesce.PutOptions{}) != nil {
 		_ = p.events.Put(key, 1) // fails only after a shutdown, which finish begins
 	}
 }

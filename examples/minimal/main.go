@@ -63,7 +63,7 @@ func run(ctx context.Context, input io.Reader, output, progress io.Writer) error
 	}
 	go func() { // after a signal, a read that blocks stays behind
 		lines := bufio.NewScanner(input)
-		for lines.Scan() && counts.PutContext(ctx, lines.Text(), 1) == nil {
+		for lines.Scan() && counts.PutContext(ctx, lines.Text(), 1, coalesce.PutOptions{}) == nil {
 		}
 		stop(lines.Err())
 	}()

@@ -121,7 +121,7 @@ var ofCoalescers = []Number{
 	total("shardq.puts", "{put}", "Values that a Coalescer accepted; missing for other queues",
 		func(s *shardq.Stats) uint64 { return s.Values.Put }).shownIf(coalesced),
 	total("shardq.merged.puts", "{put}",
-		"Values that a Coalescer accepted for a key that had an entry; missing for other queues",
+		"Values of a Coalescer that merged into another one before a worker took them; missing for other queues",
 		func(s *shardq.Stats) uint64 { return s.Values.Merged }).shownIf(coalesced),
 	total("shardq.pending.over_capacity", "{excess}",
 		"Times that the entries of a Coalescer exceeded its capacity after a Put, after a value was put back, or because merged values weighed more; one Put may count more than once; missing for other queues",

@@ -102,7 +102,7 @@ var counters = each([][3]string{
 	{"counters.rejected", "Rejected", "items that are not equal to themselves"},
 	{"counters.misused", "Misused", "Dones of items that were not in processing"},
 	{"values.put", "Values put", "values that were put and accepted"},
-	{"values.merged", "Values merged", "those of them whose key had a pending value"},
+	{"values.merged", "Values merged", "those that merged into another before a worker took them"},
 	{"values.overCapacity", "Values over capacity", "times that the pending values exceeded the capacity"},
 }, func(c [3]string) figure { return figure{heading: heading{c[1], c[0], asCount, ""}, Meaning: c[2]} })
 

@@ -27,12 +27,12 @@ type (
 // A target is the Coalescer. A saboteur replaces some of its functions.
 type target struct {
 	*coalesce.Coalescer[int, value]
-	Put, TryPut, PutBack func(key int, v value) error
-	PutWith              func(key int, v value, o coalesce.PutOptions) error
-	Take                 func(ctx context.Context) (int, value, error)
-	Cancel               func(key int) (value, bool)
-	Drain                func(ctx context.Context, o shardq.DrainOptions) ([]pair, error)
-	onDiscard            func(context.Context, worker.Failure[pair])
+	Put, PutBack    func(key int, v value) error
+	PutWith, TryPut func(key int, v value, o coalesce.PutOptions) error
+	Take            func(ctx context.Context) (int, value, error)
+	Cancel          func(key int) (value, bool)
+	Drain           func(ctx context.Context, o shardq.DrainOptions) ([]pair, error)
+	onDiscard       func(context.Context, worker.Failure[pair])
 }
 
 // A round is a plan in progress.
@@ -80,7 +80,7 @@ func play(p Plan, patience time.Duration, spoil func(*target)) *round {
 	r.context, r.stop = context.WithCancel(context.Background())
 	defer r.stop()
 	c := coalesce.MustNew(p.options(r.merge))
-	r.target = &target{c, c.Put, c.TryPut, c.PutBack, c.PutWith, c.Take, c.Cancel, c.Drain, r.discard}
+	r.target = &target{c, c.Put, c.PutBack, c.PutWith, c.TryPut, c.Take, c.Cancel, c.Drain, r.discard}
 	spoil(r.target)
 	defer time.AfterFunc(max(patience, time.Minute), func() { panic(fmt.Sprintf("the round hangs: %v", p)) }).Stop()
 	var producers, workers, keeper sync.WaitGroup
@@ -171,19 +171,26 @@ func (r *round) produce(producer int) {
 }
 
 func (r *round) put(dice *rand.Rand, key int, v value) error {
-	switch way := dice.IntN(4); {
+	o := coalesce.PutOptions{}
+	if r.delays && dice.IntN(2) == 0 {
+		delay, most := time.Duration(dice.IntN(3000)-500), time.Duration(dice.IntN(3000))
+		o = coalesce.PutOptions{
+			Delay: delay * time.Microsecond, Policy: shardq.DelayPolicy(dice.IntN(4)),
+			MaxWait: most * time.Microsecond, Priority: dice.IntN(3),
+		}
+	}
+	switch way := dice.IntN(5); {
 	case way == 0:
 		ctx, cancel := context.WithTimeout(context.Background(), time.Duration(dice.IntN(2000))*time.Microsecond)
 		defer cancel()
-		return r.target.PutContext(ctx, key, v)
+		return r.target.PutContext(ctx, key, v, o)
 	case way == 1 || r.bounded:
-		return r.target.TryPut(key, v)
-	case way == 2 && r.delays:
-		delay, most := time.Duration(dice.IntN(3000)-500), time.Duration(dice.IntN(3000))
-		return r.target.PutWith(key, v, coalesce.PutOptions{
-			Delay: delay * time.Microsecond, Policy: shardq.DelayPolicy(dice.IntN(4)),
-			MaxWait: most * time.Microsecond, Priority: dice.IntN(3),
-		})
+		return r.target.TryPut(key, v, o)
+	case way == 2:
+		return r.target.PutWith(key, v, o)
+	case way == 3:
+		_, err := r.target.PutBatch([]pair{{Key: key, Value: v}}, o)
+		return err
 	}
 	return r.target.Put(key, v)
 }

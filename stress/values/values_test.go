@@ -47,8 +47,8 @@ var saboteurs = map[string]func(*target){
 		}
 	},
 	"a put is accepted and fails": func(t *target) {
-		t.TryPut = func(key int, v value) error {
-			if err := t.Coalescer.TryPut(key, v); err != nil || !rare(v) {
+		t.TryPut = func(key int, v value, o coalesce.PutOptions) error {
+			if err := t.Coalescer.TryPut(key, v, o); err != nil || !rare(v) {
 				return err
 			}
 			return shardq.ErrFull
@@ -98,7 +98,7 @@ var saboteurs = map[string]func(*target){
 		}
 	},
 	"a discard is not told":   func(t *target) { t.onDiscard = nil },
-	"the capacity is ignored": func(t *target) { t.TryPut = t.Coalescer.Put },
+	"the capacity is ignored": func(t *target) { t.TryPut = t.Coalescer.PutWith },
 }
 
 // TestSaboteursAreFound checks that one of several rounds finds each fault.

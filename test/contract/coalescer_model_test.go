@@ -58,9 +58,8 @@ type joinKey struct {
 	// of them has asked for, and may be ready early.
 	vague  bool
 	latest time.Time
-	// ghost says that the queue may have the key without a value. A Take passes
-	// over it. The causes are a Cancel after a shutdown, and a Put that raises
-	// the priority of a key while a Take takes the value.
+	// ghost says that the queue may have the key without a value, after a Cancel
+	// after a shutdown. A Take passes over it.
 	ghost bool
 }
 

@@ -63,11 +63,13 @@ type joinPlayer struct {
 	grouped  bool
 	strict   bool // a Take returns a key of the highest priority
 	put      int  // the number of the last value
+	gone     int  // the values that have left, less those that came back
 
 	depth   int // of calls under way
 	until   int // so many calls of user code, other calls run
 	inside  []joinCall
 	inClock bool
+	sane    bool     // no value is put whose Merge panics
 	faulty  []string // keys whose Merge has panicked in the call under way
 }
 
@@ -211,6 +213,7 @@ func (p *joinPlayer) calls() map[string]func() (joinCall, bool) {
 	return map[string]func() (joinCall, bool){
 		"Put":     p.callPut,
 		"PutWith": p.callPutWith, "PutWith again": p.callPutWith,
+		"PutBatch":               p.callPutBatch,
 		"Cancel":                 p.callCancel,
 		"Cancel of the Operator": p.callOperatorCancel,
 		"RetryNow":               p.callRetryNow,
@@ -348,7 +351,7 @@ func (m *joinModel) adopt(key string, item stats.Item[string], held bool) (fault
 		k.failures = item.Attempts
 	}
 	if k.pending == "" {
-		k.ghost = (k.ghost || k.vague && item.Deadline.IsZero()) && held
+		k.ghost = k.ghost && held
 		*k = joinKey{taken: k.taken, failures: k.failures, ghost: k.ghost}
 		return ""
 	}
@@ -411,6 +414,9 @@ func (p *joinPlayer) compare(m *joinModel) (fault string) {
 	v := s.Values
 	got := [...]int{v.Keys, p.Len(), s.Ready, s.Processing, s.Delayed, v.Weight, v.Capacity, int(v.Put)}
 	want := [...]int{keys, keys, ready, busy, delayed, m.weight(), m.capacity, int(m.put)}
+	if pending := int(v.Put-v.Merged) - p.gone; pending < keys || keys == 0 && pending > 0 {
+		return fmt.Sprintf("put %d and merged %d, and %d have left", v.Put, v.Merged, p.gone)
+	}
 	if got != want {
 		return fmt.Sprintf("keys, Len, ready, processing, delayed, weight, capacity and put are %v, not %v", got, want)
 	}
@@ -447,23 +453,28 @@ func (p *joinPlayer) drawKey() string { return rapid.SampledFrom(p.keys).Draw(p.
 
 func (p *joinPlayer) nextValue(key string) string {
 	p.put++
-	if rapid.IntRange(0, 15).Draw(p.rt, "bad") == 15 {
+	if rapid.IntRange(0, 15).Draw(p.rt, "bad") == 15 && !p.sane {
 		key += "!"
 	}
 	return key + strconv.Itoa(p.put) + "."
 }
 
-// callPut puts a value by one of three methods.
+// callPut puts a value by one of three methods, and callPutWith also with
+// options.
 func (p *joinPlayer) callPut() (joinCall, bool) {
 	key := p.drawKey()
 	value := p.nextValue(key)
+	return p.putBy(key, value, coalesce.PutOptions{}, func() error { return p.Put(key, value) })
+}
+
+func (p *joinPlayer) putBy(key, value string, o coalesce.PutOptions, put func() error) (joinCall, bool) {
 	how := rapid.IntRange(0, 2).Draw(p.rt, "how")
 	err := []func() error{
-		func() error { return p.Put(key, value) },
-		func() error { return p.TryPut(key, value) },
-		func() error { return p.PutContext(atOnce(), key, value) },
+		put,
+		func() error { return p.TryPut(key, value, o) },
+		func() error { return p.PutContext(atOnce(), key, value, o) },
 	}[how]()
-	return joinCall{keys: []string{key}, play: func(m *joinModel) string {
+	return joinCall{keys: []string{key}, wait: max(o.Delay, p.possible[0].linger), play: func(m *joinModel) string {
 		switch {
 		case err == shardq.ErrShutDown && m.closed:
 			return ""
@@ -474,26 +485,53 @@ func (p *joinPlayer) callPut() (joinCall, bool) {
 		case how > 0 && !m.fits(key, value):
 			return "it does not fit"
 		}
-		return m.Put(key, value, coalesce.PutOptions{})
+		return m.Put(key, value, o)
 	}}, true
 }
 
 func (p *joinPlayer) callPutWith() (joinCall, bool) {
 	key := p.drawKey()
 	value := p.nextValue(key)
-	o := coalesce.PutOptions{
+	o := p.drawOptions()
+	return p.putBy(key, value, o, func() error { return p.PutWith(key, value, o) })
+}
+
+// callPutBatch plays a batch as a whole: no other call runs in its middle.
+func (p *joinPlayer) callPutBatch() (joinCall, bool) {
+	for _, m := range p.possible {
+		if m.count(func(k *joinKey) bool { return strings.Contains(k.taken+k.pending, "!") }) > 0 {
+			return joinCall{}, false // how many are accepted before a panic is not known
+		}
+	}
+	p.until, p.sane = 0, true
+	defer func() { p.sane = false }()
+	var entries []joinEntry
+	for range rapid.IntRange(0, 5).Draw(p.rt, "entries") {
+		key := p.drawKey()
+		entries = append(entries, joinEntry{Key: key, Value: p.nextValue(key)})
+	}
+	o := p.drawOptions()
+	n, err := p.PutBatch(entries, o)
+	return joinCall{keys: p.keys, wait: max(o.Delay, p.possible[0].linger), play: func(m *joinModel) string {
+		for _, e := range entries[:n] {
+			if fault := m.Put(e.Key, e.Value, o); fault != "" {
+				return fault
+			}
+		}
+		if n < len(entries) {
+			return onlyAfterShutDown(m, err)
+		}
+		return ""
+	}}, true
+}
+
+func (p *joinPlayer) drawOptions() coalesce.PutOptions {
+	return coalesce.PutOptions{
 		Delay:    drawDuration(p.rt, "delay", 0, 0, -1, 5*time.Second, 30*time.Second, 3*time.Minute),
 		Policy:   rapid.SampledFrom(modelPolicies).Draw(p.rt, "policy"),
 		MaxWait:  drawDuration(p.rt, "MaxWait", 0, 0, 7*time.Second, 50*time.Second),
 		Priority: rapid.SampledFrom([]int{0, 0, 3, 7, -2}).Draw(p.rt, "priority"),
 	}
-	err := p.PutWith(key, value, o)
-	return joinCall{keys: []string{key}, wait: max(o.Delay, p.possible[0].linger), play: func(m *joinModel) string {
-		if err != nil {
-			return onlyAfterShutDown(m, err)
-		}
-		return m.Put(key, value, o)
-	}}, true
 }
 
 func onlyAfterShutDown(m *joinModel, err error) (fault string) {
@@ -503,9 +541,16 @@ func onlyAfterShutDown(m *joinModel, err error) (fault string) {
 	return err.Error()
 }
 
+func (p *joinPlayer) left(is bool, values int) {
+	if is {
+		p.gone += values
+	}
+}
+
 func (p *joinPlayer) callCancel() (joinCall, bool) {
 	key := p.drawKey()
 	value, ok := p.Cancel(key)
+	p.left(ok, 1)
 	return joinCall{keys: []string{key}, play: func(m *joinModel) string {
 		if ok != (value != "") {
 			return "a value without ok"
@@ -524,6 +569,7 @@ func (p *joinPlayer) callOperatorCancel() (joinCall, bool) {
 	}
 	p.until = 0 // likewise
 	was := p.operator.Cancel(key)
+	p.left(was.Any(), 1)
 	return joinCall{keys: []string{key}, play: func(m *joinModel) string {
 		k := m.keys[key]
 		want := shardq.Canceled{Ready: k.isReady(), Dirty: k.phase == valueReady && k.isBusy(), Delayed: k.isDelayed()}
@@ -546,6 +592,7 @@ func (p *joinPlayer) taken(err error, entries []joinEntry, claims []worker.Claim
 	if err != nil {
 		entries = nil
 	}
+	p.left(true, len(entries))
 	for i, e := range entries {
 		keys = append(keys, e.Key)
 		p.claims[e.Key] = joinTaken{value: e.Value}
@@ -677,6 +724,7 @@ func (p *joinPlayer) giveBack(byKey func(key, value string) error, byClaim func(
 	} else if err = byKey(key, t.value); err != nil {
 		p.claims[key] = t // it is still in processing
 	}
+	p.left(err == nil, -1)
 	return joinCall{keys: []string{key}, wait: longestBackoff, play: func(m *joinModel) string {
 		k := m.keys[key]
 		if err == nil {
@@ -747,6 +795,7 @@ func (p *joinPlayer) playDrain(rt *rapid.T) {
 		Retries: rapid.SampledFrom([]shardq.RetryPolicy{shardq.RefuseRetries, shardq.AcceptRetries}).Draw(rt, "retries"),
 	}
 	entries, err := p.Drain(endedContext(), o)
+	p.left(true, len(entries))
 	dropped := map[string]string{}
 	for _, e := range entries {
 		dropped[e.Key] += e.Value

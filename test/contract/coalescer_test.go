@@ -23,6 +23,7 @@ import (
 	"github.com/shardq/shardq/clock"
 	"github.com/shardq/shardq/coalesce"
 	"github.com/shardq/shardq/limiter"
+	"github.com/shardq/shardq/stats"
 	"github.com/shardq/shardq/worker"
 )
 
@@ -115,9 +116,9 @@ func TestC56MergedValueWeighsLess(t *testing.T) {
 		c := newJoiner(1, capacityOf(5), weighed, func(o *coalesce.Options[string, string]) {
 			o.Merge = func(_, next string) string { return next }
 		})
-		require.NoError(t, c.TryPut("a", "123"))
+		require.NoError(t, c.TryPut("a", "123", coalesce.PutOptions{}))
 		waiting := make(chan error, 1)
-		go func() { waiting <- c.PutContext(context.Background(), "b", "4567") }()
+		go func() { waiting <- c.PutContext(context.Background(), "b", "4567", coalesce.PutOptions{}) }()
 		synctest.Wait()
 		require.NoError(t, c.Put("a", "1"))
 		synctest.Wait()
@@ -133,10 +134,10 @@ func TestC56PutContextWaitsInOrder(t *testing.T) {
 		ctx, cancel := context.WithCancel(context.Background())
 		errs := make([]error, 4)
 		for i, key := range []string{"a", "b", "c", "d"} {
-			go func() { errs[i] = c.PutContext(ctx, key, "1") }()
+			go func() { errs[i] = c.PutContext(ctx, key, "1", coalesce.PutOptions{}) }()
 			synctest.Wait()
 		}
-		assert.ErrorIs(t, c.TryPut("e", "1"), shardq.ErrFull)
+		assert.ErrorIs(t, c.TryPut("e", "1", coalesce.PutOptions{}), shardq.ErrFull)
 		for _, key := range []string{"first", "a", "b"} {
 			takeValue(t, c, key, "1")
 			c.Done(key)
@@ -145,8 +146,8 @@ func TestC56PutContextWaitsInOrder(t *testing.T) {
 		cancel()
 		synctest.Wait()
 		assert.Equal(t, []error{nil, nil, nil, context.Canceled}, errs)
-		assert.ErrorIs(t, c.PutContext(ctx, "c", "2"), context.Canceled)
-		go func() { errs[0] = c.PutContext(context.Background(), "d", "1") }()
+		assert.ErrorIs(t, c.PutContext(ctx, "c", "2", coalesce.PutOptions{}), context.Canceled)
+		go func() { errs[0] = c.PutContext(context.Background(), "d", "1", coalesce.PutOptions{}) }()
 		synctest.Wait()
 		c.ShutDown()
 		synctest.Wait()
@@ -163,12 +164,12 @@ func TestC56SlowMergeBlocksNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gate := make(chan struct{})
 		c := newJoiner(1, weighed, capacityOf(5), slowMerge(map[string]chan struct{}{"2?": gate}))
-		require.NoError(t, c.TryPut("other", "12345"))
+		require.NoError(t, c.TryPut("other", "12345", coalesce.PutOptions{}))
 		require.NoError(t, c.Put("a", "1"))
 		in := make([]bool, 3)
 		for i, put := range []text{{Key: "a", Value: "2?"}, {Key: "b", Value: "3"}, {Key: "a", Value: "4"}} {
 			go func() {
-				assert.NoError(t, c.PutContext(context.Background(), put.Key, put.Value))
+				assert.NoError(t, c.PutContext(context.Background(), put.Key, put.Value, coalesce.PutOptions{}))
 				in[i] = true
 			}()
 			synctest.Wait()
@@ -176,11 +177,11 @@ func TestC56SlowMergeBlocksNobody(t *testing.T) {
 		takeValue(t, c, "other", "12345")
 		synctest.Wait()
 		require.Equal(t, []bool{false, true, true}, in)
-		require.ErrorIs(t, c.TryPut("c", "5"), shardq.ErrFull)
+		require.ErrorIs(t, c.TryPut("c", "5", coalesce.PutOptions{}), shardq.ErrFull)
 		k, _, err := c.Take(context.Background())
 		require.NoError(t, err)
 		require.Equal(t, "b", k, "the value of a is being merged")
-		require.NoError(t, c.TryPut("c", "5"), "there is capacity, and no waiter")
+		require.NoError(t, c.TryPut("c", "5", coalesce.PutOptions{}), "there is capacity, and no waiter")
 		close(gate)
 		synctest.Wait()
 		require.True(t, in[0])
@@ -205,13 +206,13 @@ func TestC56PanicOfAMergeAfterAWait(t *testing.T) {
 			require.NoError(t, c.Put("a", put.left))
 			require.NoError(t, c.PutBack("a", "1"))
 			refused := returned(func() {
-				assert.Panics(t, func() { _ = c.PutContext(context.Background(), "a", put.value) })
+				assert.Panics(t, func() { _ = c.PutContext(context.Background(), "a", put.value, coalesce.PutOptions{}) })
 			})
 			requireStillFalse(t, refused, "there is no capacity")
 			takeValue(t, c, "other", "12345")
 			requireBecomesTrue(t, refused)
 			require.Equal(t, len("1"+put.left), c.Stats().Values.Weight)
-			require.NoError(t, c.TryPut("b", "2"), "there is no waiter")
+			require.NoError(t, c.TryPut("b", "2", coalesce.PutOptions{}), "there is no waiter")
 			takeValue(t, c, "a", put.first)
 			c.Done("a")
 			takeValue(t, c, "b", "2")
@@ -234,7 +235,7 @@ func TestC56PutsOfOneKeyThatHaveWaited(t *testing.T) {
 			for range 2 {
 				go func() {
 					defer func() { _ = recover() }()
-					_ = c.PutContext(context.Background(), "c", value)
+					_ = c.PutContext(context.Background(), "c", value, coalesce.PutOptions{})
 				}()
 			}
 			synctest.Wait()
@@ -400,7 +401,7 @@ func TestC54ImpossibleKeysAndOptions(t *testing.T) {
 	c := coalesce.MustNew(coalesce.Options[any, int]{Merge: func(a, b int) int { return a + b }})
 	nan := any(math.NaN())
 	for _, err := range []error{
-		c.Put(nan, 1), c.TryPut(nan, 1), c.PutContext(t.Context(), nan, 1), c.PutWith(nan, 1, coalesce.PutOptions{}), c.PutBack(nan, 1), c.Retry(nan, 1),
+		c.Put(nan, 1), c.TryPut(nan, 1, coalesce.PutOptions{}), c.PutContext(t.Context(), nan, 1, coalesce.PutOptions{}), c.PutWith(nan, 1, coalesce.PutOptions{}), c.PutBack(nan, 1), c.Retry(nan, 1),
 	} {
 		require.ErrorIs(t, err, shardq.ErrRejected)
 	}
@@ -439,13 +440,139 @@ func TestC54FullShard(t *testing.T) {
 		}
 	}
 	require.Greater(t, in, ids-8)
-	require.ErrorIs(t, c.TryPut("new", "1"), shardq.ErrFull)
+	require.ErrorIs(t, c.TryPut("new", "1", coalesce.PutOptions{}), shardq.ErrFull)
 	require.Equal(t, []int{in, in, in}, []int{c.Len(), c.Stats().Ready, int(c.Stats().Values.Put)}, "what was refused is not in")
 	require.NoError(t, c.Put("0", "2"), "a key that is pending takes more")
 	takeValue(t, c, "0", "12")
 	c.Done("0")
-	require.NoError(t, c.PutContext(t.Context(), "new", "1"), "in the place of another one")
+	require.NoError(t, c.PutContext(t.Context(), "new", "1", coalesce.PutOptions{}), "in the place of another one")
 	c.ShutDown()
+}
+
+// Other calls for the key run between the steps of a call, when it reads the clock
+// or merges. No delay outlives its values, and none counts for the next value.
+func TestC77C78CallsBetweenTheStepsOfAnother(t *testing.T) {
+	type joiner = coalesce.Coalescer[string, string]
+	cancel := func(c *joiner) { _, _ = c.Cancel("a") }
+	with := func(d time.Duration) func(c *joiner) {
+		return func(c *joiner) { _ = c.PutWith("a", "2", coalesce.PutOptions{Delay: d}) }
+	}
+	cycle := func(c *joiner) {
+		_ = c.Put("a", "2")
+		key, _, err := c.Take(atOnce())
+		if err == nil {
+			c.Done(key)
+		}
+	}
+	retry := func(c *joiner) { _ = c.Retry("a", "0") }
+	take := func(c *joiner) { _, _, _ = c.Take(atOnce()) }
+	// Two values of a key before "a" merge when both keys were handed out.
+	twoReady := func(c *joiner) {
+		_ = c.Put("0", "1")
+		take(c)
+		_, _, _ = c.Put("0", "2"), c.PutBack("0", "1"), c.Put("a", "3")
+	}
+	takeBoth := func(c *joiner) {
+		_, _ = c.ClaimBatch(atOnce(), make([]worker.Claim[text], 2))
+		c.Done("0")
+	}
+	for name, test := range map[string]struct {
+		before        func(c *joiner)
+		call          func(c *joiner)
+		inside        []func(c *joiner)
+		within        []func(c *joiner) // between the steps of the first of inside
+		ready, busy   int
+		delayed, keys int
+	}{
+		"cancel":                   {call: with(time.Hour), inside: []func(*joiner){cancel}},
+		"put, take and done":       {call: with(time.Hour), inside: []func(*joiner){cycle}},
+		"cancel, put":              {call: with(time.Hour), inside: []func(*joiner){cancel, with(-1)}, ready: 1, keys: 1},
+		"cancel of a put, delayed": {call: with(-1), inside: []func(*joiner){cancel, with(time.Hour)}, delayed: 1, keys: 1},
+		"cancel, put, cancel":      {call: with(time.Hour), inside: []func(*joiner){cancel, with(-1), cancel}},
+		"two delays":               {call: with(-1), inside: []func(*joiner){cancel, with(time.Hour), with(time.Minute)}, delayed: 1, keys: 1},
+		"cancel, cycle, put": {
+			call: with(time.Hour), inside: []func(*joiner){cancel, cycle, with(-1)}, ready: 1, keys: 1,
+		},
+		"cancel of two delays": {call: with(time.Hour), inside: []func(*joiner){with(time.Minute)}, within: []func(*joiner){cancel}},
+		"cancel, delay, take": {
+			call:   func(c *joiner) { _ = c.Put("a", "1") },
+			inside: []func(*joiner){cancel, with(time.Hour), take}, delayed: 1, keys: 1,
+		},
+		"cancel, retry": {
+			before: func(c *joiner) { _ = c.Put("a", "0"); take(c) },
+			call:   with(-1), inside: []func(*joiner){cancel, retry}, delayed: 1, keys: 1,
+		},
+		"cancel, put back": {
+			before: func(c *joiner) { _ = c.Put("a", "0"); take(c) }, call: with(time.Hour),
+			inside: []func(*joiner){cancel, func(c *joiner) { _ = c.PutBack("a", "0") }}, ready: 1, keys: 1,
+		},
+		"a put while a Take is about to have the value": {
+			before: twoReady, call: takeBoth, inside: []func(*joiner){cancel, with(-1)}, busy: 1,
+		},
+		"a delay while a Take is about to have the value": {
+			before: twoReady, call: takeBoth, inside: []func(*joiner){cancel, with(time.Hour)}, busy: 1,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			between := func() {}
+			once := func() {
+				call := between
+				between = func() {}
+				call()
+			}
+			c := coalesce.MustNew(coalesce.Options[string, string]{
+				Queue: shardq.Options[string]{Shards: 1, Clock: hookedClock{newFake(), func(string) { once() }}, OnAdd: func(stats.Add[string]) { once() }},
+				Merge: func(pending, next string) string {
+					if pending == "1" { // of twoReady
+						once()
+					}
+					return pending + next
+				},
+			})
+			if test.before != nil {
+				test.before(c)
+			}
+			read := false
+			run := func(calls []func(*joiner)) {
+				for _, call := range calls {
+					call(c)
+				}
+			}
+			between = func() {
+				read = true
+				between = func() { run(test.within) }
+				run(test.inside)
+			}
+			test.call(c)
+			require.True(t, read, "nothing ran between the steps")
+			s := c.Stats()
+			require.Equal(t, []int{test.ready, test.busy, test.delayed, test.keys},
+				[]int{s.Ready, s.Processing, s.Delayed, c.Len()})
+			c.Done("a")
+			_, _ = c.Cancel("a")
+			require.NoError(t, c.WaitIdle(endedContext()))
+			require.Zero(t, c.Stats().Held)
+		})
+	}
+}
+
+// A Cancel whose hook panics has taken nothing.
+func TestC78HookOfACancelPanics(t *testing.T) {
+	panics := true
+	c := newJoiner(1, func(o *coalesce.Options[string, string]) {
+		o.Queue.OnAdd = func(a stats.Add[string]) {
+			if a.Canceled && panics {
+				panics = false
+				panic(errOnPurpose)
+			}
+		}
+	})
+	require.NoError(t, c.Put("a", "1"))
+	require.Equal(t, errOnPurpose, recovered(func() { _, _ = c.Cancel("a") }))
+	require.NoError(t, c.Put("a", "2"))
+	takeValue(t, c, "a", "12")
+	c.Done("a")
+	requireNothing(t, c)
 }
 
 // In steady state nothing is allocated.
@@ -460,7 +587,7 @@ func TestC8C54SteadyStateAllocatesNothing(t *testing.T) {
 	claims := make([]worker.Claim[text], 8)
 	cycle := func() {
 		for _, key := range []string{"a", "b", "c", "d", "e", "f", "g", "h"} {
-			_, _ = c.TryPut(key, "x"), c.Put(key, "x")
+			_, _ = c.TryPut(key, "x", coalesce.PutOptions{}), c.Put(key, "x")
 		}
 		key, _, _ := c.Take(ctx)
 		c.Done(key)
@@ -533,7 +660,7 @@ func TestC56NothingIsLostInAStorm(t *testing.T) {
 					if recovered(func() {
 						switch i % 4 {
 						case 0:
-							require.NoError(t, c.PutContext(context.Background(), key, 1))
+							require.NoError(t, c.PutContext(context.Background(), key, 1, coalesce.PutOptions{}))
 						case 1:
 							require.NoError(t, c.Put(key, 1))
 						case 2:

@@ -920,8 +920,8 @@ func TestC40HandlerDoesNotWaitForRoom(t *testing.T) {
 
 		require.NoError(t, values.Run(t.Context(), 1, func(ctx context.Context, key, _ int) error {
 			if key == 1 {
-				require.NoError(t, values.PutContext(ctx, 2, 1))
-				require.NoError(t, values.PutContext(ctx, 3, 1))
+				require.NoError(t, values.PutContext(ctx, 2, 1, coalesce.PutOptions{}))
+				require.NoError(t, values.PutContext(ctx, 3, 1, coalesce.PutOptions{}))
 				values.ShutDown()
 			}
 			return nil

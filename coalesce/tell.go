@@ -1,0 +1,167 @@
+package coalesce
+
+import (
+	"math"
+
+	"github.com/shardq/shardq/shard"
+)
+
+// A teller tells the queue about a key, after it has released the lock of the
+// stripe. By the time the queue hears it, a Take or a Cancel may have come for
+// the values. Then the queue would have a key that no value needs, and its delay
+// would count for the next value. So a line stays in its stripe while it has
+// tellers, also without values. If it has lost them meanwhile, it is stale: the
+// last teller cancels the key. Until then, later calls leave to that one what
+// they have to tell, and no Take takes their values.
+type teller[K comparable, V any] struct {
+	c       *Coalescer[K, V]
+	stripe  *stripe[K, V]
+	key     K
+	address shard.Address
+}
+
+// A trace says whether tellers have found a key in processing, by the
+// [shard.Handle.Mark] of the processing.
+//
+// A Take has the key a moment before it has the lock of the stripe. If a teller
+// is faster, the queue will hand out the key again, for a value that the Take
+// has taken. So a Take that finds the mark of its own processing cancels that.
+type trace uint8
+
+const (
+	unseen trace = 0
+	unsure trace = 254 // in several processings
+	stale  trace = 255 // see teller
+)
+
+func (t trace) is(h shard.Handle) bool { return t == trace(h.Mark()) || t == unsure }
+
+func (t *trace) add(mark uint8) {
+	switch {
+	case *t == stale:
+	case *t == unseen:
+		*t = trace(mark)
+	case *t != trace(mark):
+		*t = unsure
+	}
+}
+
+// tellAndUnlock adds the key, or files a delay if d says UnlessReady. The stripe
+// has admitted the call, which leaves.
+func (t *teller[K, V]) tellAndUnlock(l *line[V], d *shard.Delay) {
+	if l.trace == stale || l.tells == math.MaxUint8 {
+		t.deferAndUnlock(d)
+		return
+	}
+	l.tells++
+	t.stripe.mu.Unlock()
+	defer t.told(l)
+	if d.UnlessReady {
+		t.c.shards.FileTo(t.key, t.route(), *d)
+	} else {
+		t.c.shards.AddTo(t.key, t.route(), d.Policy == shard.KeepOld)
+	}
+}
+
+func (t *teller[K, V]) deferAndUnlock(d *shard.Delay) {
+	t.stripe.deferLocked(t.key, *d)
+	t.c.leaveAndUnlock(t.stripe)
+}
+
+func (t *teller[K, V]) told(l *line[V]) {
+	t.stripe.mu.Lock()
+	if mark := t.address.Mark(); mark != 0 {
+		l.trace.add(mark)
+	}
+	switch {
+	case l.trace != stale && t.stripe.extras == nil: // nearly always
+		l.tells--
+		t.c.leaveAndUnlock(t.stripe)
+	case l.trace != stale || l.tells > 1:
+		t.nextAndUnlock(l)
+	default:
+		t.stripe.mu.Unlock()
+		t.clean(l)
+	}
+}
+
+func (t *teller[K, V]) clean(l *line[V]) {
+	defer t.cleaned(l) // also if a hook panics
+	t.c.shards.CancelTo(t.key, *t.route())
+}
+
+func (t *teller[K, V]) cleaned(l *line[V]) {
+	t.stripe.mu.Lock()
+	l.trace = unseen
+	t.nextAndUnlock(l)
+}
+
+func (t *teller[K, V]) nextAndUnlock(l *line[V]) {
+	s := t.stripe
+	l.tells--
+	if l.trace != stale {
+		if d, is := s.nextDeferredLocked(t.key); is {
+			t.tellAndUnlock(l, &d)
+			return
+		}
+		if l.tells == 0 && l.first == nil {
+			s.hollow--
+			s.removeLocked(t.key, l)
+		}
+	}
+	t.c.leaveAndUnlock(s)
+}
+
+// route computes the key's address late, because most values are merged.
+func (t *teller[K, V]) route() *shard.Address {
+	if !t.c.routed {
+		t.c.shards.SetAddress(&t.address, t.key)
+	}
+	return &t.address
+}
+
+// readdAndUnlock makes the key ready if it has values and no delay is running:
+// a Take may have come for them.
+func (t *teller[K, V]) readdAndUnlock() {
+	l := t.stripe.lines[t.key]
+	if l.isEmpty() || l.key == absent && l.first.merging {
+		t.c.leaveAndUnlock(t.stripe)
+		return
+	}
+	if l.key == absent {
+		t.stripe.setStateLocked(l, queued)
+	}
+	t.tellAndUnlock(l, &shard.Delay{Policy: shard.KeepOld})
+}
+
+// emptiedLocked follows the removal of the last value of a line.
+func (s *stripe[K, V]) emptiedLocked(key K, l *line[V]) {
+	if l.tells == 0 {
+		s.removeLocked(key, l)
+		return
+	}
+	s.setStateLocked(l, absent)
+	l.low, l.values, l.trace = false, 0, stale
+	s.hollow++
+	if s.extras != nil {
+		delete(s.extras.deferred, key)
+	}
+}
+
+func (s *stripe[K, V]) deferLocked(key K, d shard.Delay) {
+	e := s.needExtras()
+	e.deferred[key] = append(e.deferred[key], d)
+}
+
+func (s *stripe[K, V]) nextDeferredLocked(key K) (d shard.Delay, is bool) {
+	if s.extras == nil || len(s.extras.deferred[key]) == 0 {
+		return d, false
+	}
+	all := s.extras.deferred[key]
+	if d = all[0]; len(all) > 1 {
+		s.extras.deferred[key] = all[1:]
+	} else {
+		delete(s.extras.deferred, key)
+	}
+	return d, true
+}
