@@ -1,7 +1,5 @@
 package coalesce
 
-import "github.com/shardq/shardq/shard"
-
 // Cancel takes the pending value of key back, and reports whether there was
 // one. It leaves a value that a worker has, that another call is merging or
 // giving back, or that a ClaimBatch has begun to take. If values could not be
@@ -48,7 +46,7 @@ func (x *canceler[K, V]) cancel() (value V, ok bool) {
 		if !canceled { // a hook has panicked
 			s.mu.Lock()
 			x.c.restoreLocked(s, x.key, value, x.weight)
-			s.deferLocked(x.key, shard.Delay{Policy: shard.KeepOld})
+			s.deferLocked(x.key, deferred{keepDelay: true})
 			s.mu.Unlock()
 		}
 		x.cleaned(l)

@@ -69,7 +69,7 @@ func (p *putter[K, V]) fileAndUnlock(l *line[V]) {
 		p.c.leaveAndUnlock(p.stripe)
 		return
 	}
-	p.tellAndUnlock(l, &w.Delay)
+	p.tellDelayAndUnlock(l, &w.Delay)
 }
 
 func (w filing) changesNoLinger() bool {

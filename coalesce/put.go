@@ -5,7 +5,6 @@ import (
 	"hash/maphash"
 
 	"github.com/shardq/shardq"
-	"github.com/shardq/shardq/shard"
 )
 
 type acquisition uint8
@@ -198,12 +197,9 @@ func (p *putter[K, V]) finishAndUnlock(l *line[V]) {
 }
 
 func (p *putter[K, V]) addAndUnlock(l *line[V]) {
-	d := shard.Delay{Policy: shard.KeepOld} // by now the key may be in a backoff
-	if p.c.options.PutEndsBackoff || l.key == waiting {
-		d.Policy = shard.KeepEarliest
-	}
-	l.key, l.low = queued, false // and was not lingering: see finishAndUnlock
-	p.tellAndUnlock(l, &d)
+	keepDelay := !p.c.options.PutEndsBackoff && l.key != waiting // by now the key may be in a backoff
+	l.key, l.low = queued, false                                 // and was not lingering: see finishAndUnlock
+	p.tellReadyAndUnlock(l, keepDelay)
 }
 
 func (c *Coalescer[K, V]) leaveAndUnlock(s *stripe[K, V]) {

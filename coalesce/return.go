@@ -77,7 +77,8 @@ func (r *valueReturn[K, V]) insert() bool {
 		s.setStateLocked(l, queued)
 	}
 	if r.stale = l.trace == stale; r.stale {
-		s.deferLocked(r.key, shard.Delay{Duration: r.delay, Policy: r.policy(), Priority: r.priority, UnlessReady: true})
+		d := shard.Delay{Duration: r.delay, Policy: r.policy(), Priority: r.priority, UnlessReady: true}
+		s.deferLocked(r.key, deferred{files: true, delay: d})
 	}
 	return true
 }

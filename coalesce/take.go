@@ -47,8 +47,16 @@ func (c *Coalescer[K, V]) takeValue(t *taken[K, V]) (value V, ok bool) {
 
 // lineToTakeLocked returns the line of a key in processing, from which the
 // caller takes all that is not merging: see trace.
-func (c *Coalescer[K, V]) lineToTakeLocked(s *stripe[K, V], key K, at shard.Handle) (l *line[V]) {
-	for l = s.lines[key]; l != nil && l.trace != unseen && l.trace.is(at); l = s.lines[key] {
+func (c *Coalescer[K, V]) lineToTakeLocked(s *stripe[K, V], key K, at shard.Handle) *line[V] {
+	l := s.lines[key]
+	if l == nil || l.trace == unseen { // nearly always
+		return l
+	}
+	return c.endTraceLocked(s, key, at)
+}
+
+func (c *Coalescer[K, V]) endTraceLocked(s *stripe[K, V], key K, at shard.Handle) (l *line[V]) {
+	for l = s.lines[key]; l != nil && l.trace.is(at); l = s.lines[key] {
 		l.trace = unseen
 		s.mu.Unlock()
 		c.shards.NotAgain(at)

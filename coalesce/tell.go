@@ -46,25 +46,39 @@ func (t *trace) add(mark uint8) {
 	}
 }
 
-// tellAndUnlock adds the key, or files a delay if d says UnlessReady. The stripe
-// has admitted the call, which leaves.
-func (t *teller[K, V]) tellAndUnlock(l *line[V], d *shard.Delay) {
-	if l.trace == stale || l.tells == math.MaxUint8 {
-		t.deferAndUnlock(d)
+// tellReadyAndUnlock adds the key, and tellDelayAndUnlock files a delay. The stripe has
+// admitted the call, which leaves.
+func (t *teller[K, V]) tellReadyAndUnlock(l *line[V], keepDelay bool) {
+	if !l.mayTell() {
+		t.deferAndUnlock(deferred{keepDelay: keepDelay})
 		return
 	}
 	l.tells++
 	t.stripe.mu.Unlock()
 	defer t.told(l)
-	if d.UnlessReady {
-		t.c.shards.FileTo(t.key, t.route(), *d)
-	} else {
-		t.c.shards.AddTo(t.key, t.route(), d.Policy == shard.KeepOld)
-	}
+	t.c.shards.AddTo(t.key, t.route(), keepDelay)
 }
 
-func (t *teller[K, V]) deferAndUnlock(d *shard.Delay) {
-	t.stripe.deferLocked(t.key, *d)
+func (t *teller[K, V]) tellDelayAndUnlock(l *line[V], d *shard.Delay) {
+	if !l.mayTell() {
+		t.deferAndUnlock(deferred{files: true, delay: *d})
+		return
+	}
+	l.tells++
+	t.stripe.mu.Unlock()
+	defer t.told(l)
+	t.c.shards.FileTo(t.key, t.route(), *d)
+}
+
+func (l *line[V]) mayTell() bool { return l.trace != stale && l.tells < math.MaxUint8 }
+
+type deferred struct {
+	files, keepDelay bool
+	delay            shard.Delay
+}
+
+func (t *teller[K, V]) deferAndUnlock(d deferred) {
+	t.stripe.deferLocked(t.key, d)
 	t.c.leaveAndUnlock(t.stripe)
 }
 
@@ -100,8 +114,11 @@ func (t *teller[K, V]) nextAndUnlock(l *line[V]) {
 	s := t.stripe
 	l.tells--
 	if l.trace != stale {
-		if d, is := s.nextDeferredLocked(t.key); is {
-			t.tellAndUnlock(l, &d)
+		if d, is := s.nextDeferredLocked(t.key); is && d.files {
+			t.tellDelayAndUnlock(l, &d.delay)
+			return
+		} else if is {
+			t.tellReadyAndUnlock(l, d.keepDelay)
 			return
 		}
 		if l.tells == 0 && l.first == nil {
@@ -131,7 +148,7 @@ func (t *teller[K, V]) readdAndUnlock() {
 	if l.key == absent {
 		t.stripe.setStateLocked(l, queued)
 	}
-	t.tellAndUnlock(l, &shard.Delay{Policy: shard.KeepOld})
+	t.tellReadyAndUnlock(l, true)
 }
 
 // emptiedLocked follows the removal of the last value of a line.
@@ -148,12 +165,12 @@ func (s *stripe[K, V]) emptiedLocked(key K, l *line[V]) {
 	}
 }
 
-func (s *stripe[K, V]) deferLocked(key K, d shard.Delay) {
+func (s *stripe[K, V]) deferLocked(key K, d deferred) {
 	e := s.needExtras()
 	e.deferred[key] = append(e.deferred[key], d)
 }
 
-func (s *stripe[K, V]) nextDeferredLocked(key K) (d shard.Delay, is bool) {
+func (s *stripe[K, V]) nextDeferredLocked(key K) (d deferred, is bool) {
 	if s.extras == nil || len(s.extras.deferred[key]) == 0 {
 		return d, false
 	}
