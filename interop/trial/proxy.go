@@ -57,7 +57,7 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	onward := &httputil.ReverseProxy{
 		Rewrite:       func(to *httputil.ProxyRequest) { to.SetURL(target.address()) },
-		Transport:     target.client.Transport,
+		Transport:     target.client.Client.Transport,
 		FlushInterval: -1,
 		ErrorHandler:  func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -12,6 +11,7 @@ import (
 	"github.com/go-logr/logr"
 	"go.etcd.io/etcd/server/v3/embed"
 	servertesting "k8s.io/apiextensions-apiserver/pkg/cmd/server/testing"
+	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 )
@@ -21,7 +21,7 @@ type server struct {
 
 	etcd   *embed.Etcd
 	api    servertesting.TestServer
-	client *http.Client
+	client *rest.RESTClient
 }
 
 func startServer() (*server, error) {
@@ -76,7 +76,8 @@ func (s *server) startAPI() (err error) {
 	}
 	config := rest.CopyConfig(s.api.ClientConfig)
 	config.QPS = -1
-	s.client, err = rest.HTTPClientFor(config)
+	config.NegotiatedSerializer = scheme.Codecs
+	s.client, err = rest.UnversionedRESTClientFor(config)
 	return err
 }
 

@@ -1,14 +1,14 @@
 package main
 
-import "k8s.io/apimachinery/pkg/runtime/schema"
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
 
 // The controller of a task has to write Spec.Value into Status.Seen.
 type task struct {
-	Metadata struct {
-		Namespace string `json:"namespace"`
-		Name      string `json:"name"`
-	} `json:"metadata"`
-	Spec struct {
+	Metadata metav1.ObjectMeta `json:"metadata"`
+	Spec     struct {
 		Value int64 `json:"value"`
 	} `json:"spec"`
 	Status taskStatus `json:"status"`

@@ -5,12 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 type tasks struct {
@@ -45,16 +46,11 @@ func (t *tasks) define(ctx context.Context) error {
 			return err
 		}
 	}
-	for {
+	return wait.PollUntilContextCancel(ctx, 100*time.Millisecond, true, func(ctx context.Context) (bool, error) {
 		_, err := t.send(ctx, http.MethodGet, allTasks, "")
 		_, err2 := t.send(ctx, http.MethodGet, "/apis/coordination.k8s.io/v1/leases", "")
-		if err == nil && err2 == nil {
-			return nil
-		}
-		if err := pause(ctx, 100*time.Millisecond); err != nil {
-			return err
-		}
-	}
+		return err == nil && err2 == nil, nil
+	})
 }
 
 func (t *tasks) create(ctx context.Context) error {
@@ -96,58 +92,38 @@ func (t *tasks) left(found []task) int {
 }
 
 func (t *tasks) settle(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, 15*time.Minute)
-	defer cancel()
-	for {
+	var left int
+	var failed error
+	err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, 15*time.Minute, true, func(ctx context.Context) (bool, error) {
 		var list struct{ Items []task }
-		text, err := t.send(ctx, http.MethodGet, allTasks, "")
-		if err == nil {
-			err = json.Unmarshal(text, &list)
+		var text []byte
+		if text, failed = t.send(ctx, http.MethodGet, allTasks, ""); failed == nil {
+			failed = json.Unmarshal(text, &list)
 		}
-		left := t.left(list.Items)
-		if left == 0 {
-			return nil
-		}
-		if ended := pause(ctx, 100*time.Millisecond); ended != nil {
-			return errors.Join(fmt.Errorf("%d tasks are not reconciled", left), err, ended)
-		}
+		left = t.left(list.Items)
+		return left == 0, nil
+	})
+	if err != nil {
+		return errors.Join(fmt.Errorf("%d tasks are not reconciled", left), failed, err)
 	}
+	return nil
 }
 
-func (t *tasks) send(ctx context.Context, method, path, body string) (text []byte, err error) {
-	r, err := http.NewRequestWithContext(ctx, method, t.server.address().String()+path, strings.NewReader(body))
-	if err != nil {
-		return nil, err
-	}
-	r.Header.Set("Content-Type", "application/json")
+func (t *tasks) send(ctx context.Context, method, path, body string) ([]byte, error) {
+	kind := "application/json"
 	if method == http.MethodPatch {
-		r.Header.Set("Content-Type", "application/merge-patch+json")
+		kind = "application/merge-patch+json"
 	}
-	answer, err := t.server.client.Do(r)
-	if err != nil {
-		return nil, err
-	}
-	defer answer.Body.Close()
-	text, err = io.ReadAll(answer.Body)
-	if err == nil && answer.StatusCode >= 300 {
-		err = fmt.Errorf("%s %s: %s: %.200s", method, path, answer.Status, text)
-	}
-	return text, err
+	return t.server.client.Verb(method).AbsPath(path).SetHeader("Content-Type", kind).Body([]byte(body)).DoRaw(ctx)
 }
 
 func inParallel(keys []string, f func(key string) error) error {
-	var next atomic.Int64
-	errs := make([]error, 32)
-	var group sync.WaitGroup
-	for i := range errs {
-		group.Go(func() {
-			for n := next.Add(1); errs[i] == nil && int(n) <= len(keys); n = next.Add(1) {
-				errs[i] = f(keys[n-1])
-			}
-		})
+	var group errgroup.Group
+	group.SetLimit(32)
+	for _, key := range keys {
+		group.Go(func() error { return f(key) })
 	}
-	group.Wait()
-	return errors.Join(errs...)
+	return group.Wait()
 }
 
 func pathOf(namespace, name string) string {
