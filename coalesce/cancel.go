@@ -23,14 +23,14 @@ func (x *canceler[K, V]) cancel() (value V, ok bool) {
 		s.mu.Unlock()
 		return value, false
 	}
-	if s.closed { // the queue might refuse the key of what is left
+	if x.uncounted = s.closed; !s.closed {
+		s.admitted++
+		x.c.mergeRestLocked(s, l, x.readdAndUnlock)
+	} else if l.tells > 0 || l.first.next != nil { // the queue might refuse the key of what is left
 		value = x.takeLocked(l)
-		s.mu.Unlock()
-		x.c.limit.Notify()
+		x.leaveAndUnlock()
 		return value, true
 	}
-	s.admitted++
-	x.c.mergeRestLocked(s, l, x.readdAndUnlock)
 	alone := l.tells == 0 && l.first.next == nil
 	if alone {
 		l.tells = 1 // so that the line stays
@@ -46,7 +46,7 @@ func (x *canceler[K, V]) cancel() (value V, ok bool) {
 		if !canceled { // a hook has panicked
 			s.mu.Lock()
 			x.c.restoreLocked(s, x.key, value, x.weight)
-			s.deferLocked(x.key, deferred{keepDelay: true})
+			s.deferLocked(x.key, deferred[K, V]{keepDelay: true})
 			s.mu.Unlock()
 		}
 		x.cleaned(l)

@@ -139,13 +139,12 @@ type claimReturn[K comparable, V any] struct {
 // user code panics before that, the value is inserted all the same, with the
 // delay and the weight that are known by then.
 func (r *claimReturn[K, V]) carryOut() (err error) {
-	defer r.c.shards.End(r.at)
 	if !r.always && !r.c.acceptsReturns(r.stripe) {
 		return r.refuse() // before the limiter counts a failure
 	}
 	defer func() {
 		if r.insert() {
-			r.requeue()
+			r.finish()
 		} else {
 			err = r.refuse()
 		}
@@ -155,8 +154,9 @@ func (r *claimReturn[K, V]) carryOut() (err error) {
 	return nil
 }
 
-// refuse discards the value if the Return says so. The claim has not ended yet.
+// refuse discards the value if the Return says so, before the claim ends.
 func (r *claimReturn[K, V]) refuse() error {
+	defer r.c.shards.End(r.at)
 	r.c.landAt(r.key, r.at)
 	if r.how.Refused != nil {
 		defer r.c.queue.Forget(r.key)

@@ -112,12 +112,12 @@ type flight[V any] struct {
 type extras[K comparable, V any] struct {
 	flights  map[K]flight[V]
 	peak     int32 // of flights, as in a stripe
-	deferred map[K][]deferred
+	deferred map[K][]deferred[K, V]
 }
 
 func (s *stripe[K, V]) needExtras() *extras[K, V] {
 	if s.extras == nil {
-		s.extras = &extras[K, V]{map[K]flight[V]{}, smallMap, map[K][]deferred{}}
+		s.extras = &extras[K, V]{map[K]flight[V]{}, smallMap, map[K][]deferred[K, V]{}}
 	}
 	return s.extras
 }

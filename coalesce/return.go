@@ -21,7 +21,7 @@ type valueReturn[K comparable, V any] struct {
 	// lingered: the key lingered with newer values. They go with this one, and
 	// the linger ends.
 	lingered bool
-	stale    bool // the last teller of the key delays it
+	stale    bool // the last teller of the key finishes
 	// admitted: the stripe counts the call. A call that finds the stripe closed
 	// is not counted: a drain that accepts retries also accepts the key.
 	admitted bool
@@ -39,8 +39,7 @@ func (c *Coalescer[K, V]) putBack(key K, value V, delay time.Duration) error {
 	if !r.insert() {
 		return shardq.ErrShutDown
 	}
-	defer c.shards.DoneAt(key, r.at) // also if the clock panics
-	r.requeue()
+	r.finish()
 	return nil
 }
 
@@ -51,8 +50,17 @@ func (r *valueReturn[K, V]) setDelay(delay time.Duration) {
 	}
 }
 
+// finish requeues the key and ends the processing, unless the key's last teller
+// does.
+func (r *valueReturn[K, V]) finish() {
+	if !r.stale {
+		defer r.c.shards.DoneAt(r.key, r.at) // also if the clock panics
+		r.requeue()
+	}
+}
+
 // insert puts the value before all others of the key. The caller must call
-// requeue afterwards. If a shutdown refuses the value, insert reports false.
+// finish afterwards. If a shutdown refuses the value, insert reports false.
 func (r *valueReturn[K, V]) insert() bool {
 	c, s := r.c, r.stripe
 	s.mu.Lock()
@@ -76,9 +84,10 @@ func (r *valueReturn[K, V]) insert() bool {
 	} else {
 		s.setStateLocked(l, queued)
 	}
-	if r.stale = l.trace == stale; r.stale {
-		d := shard.Delay{Duration: r.delay, Policy: r.policy(), Priority: r.priority, UnlessReady: true}
-		s.deferLocked(r.key, deferred{files: true, delay: d})
+	if l.trace == stale {
+		back := *r
+		s.deferLocked(r.key, deferred[K, V]{back: &back})
+		r.stale = true
 	}
 	return true
 }
@@ -98,12 +107,10 @@ func (c *Coalescer[K, V]) restoreLocked(s *stripe[K, V], key K, value V, weight 
 
 func (r *valueReturn[K, V]) requeue() {
 	defer r.leave()
-	shards, inProcessing := r.c.shards, r.stale
-	switch {
-	case r.stale:
-	case r.delay > 0:
+	shards, inProcessing := r.c.shards, false
+	if r.delay > 0 {
 		inProcessing = shards.Postpone(r.at, r.deadline, r.policy())
-	default:
+	} else {
 		inProcessing = shards.Again(r.at, r.priority)
 	}
 	if !inProcessing { // misuse: the caller did not have the key

@@ -35,10 +35,10 @@ type taken[K comparable, V any] struct {
 func (c *Coalescer[K, V]) takeValue(t *taken[K, V]) (value V, ok bool) {
 	s := c.stripeOf(t.key)
 	s.mu.Lock()
-	l := c.lineToTakeLocked(s, t.key, t.at)
-	if !s.deferTakeLocked(l) {
-		c.mergeAllLocked(s, l, func() { c.makeReady(t) })
-		return c.takeFirstAndUnlock(s, t, l), true
+	for l := c.lineToTakeLocked(s, t.key, t.at); !s.deferTakeLocked(l); l = c.lineToTakeLocked(s, t.key, t.at) {
+		if c.mergeAllLocked(s, l, func() { c.makeReady(t) }); l.trace == unseen || !l.trace.is(t.at) {
+			return c.takeFirstAndUnlock(s, t, l), true
+		} // a teller came during Merge
 	}
 	s.mu.Unlock()
 	c.shards.DoneAt(t.key, t.at)

@@ -14,10 +14,11 @@ import (
 // last teller cancels the key. Until then, later calls leave to that one what
 // they have to tell, and no Take takes their values.
 type teller[K comparable, V any] struct {
-	c       *Coalescer[K, V]
-	stripe  *stripe[K, V]
-	key     K
-	address shard.Address
+	c         *Coalescer[K, V]
+	stripe    *stripe[K, V]
+	key       K
+	address   shard.Address
+	uncounted bool // the stripe was closed before, and does not wait for the call
 }
 
 // A trace says whether tellers have found a key in processing, by the
@@ -50,7 +51,7 @@ func (t *trace) add(mark uint8) {
 // admitted the call, which leaves.
 func (t *teller[K, V]) tellReadyAndUnlock(l *line[V], keepDelay bool) {
 	if !l.mayTell() {
-		t.deferAndUnlock(deferred{keepDelay: keepDelay})
+		t.deferAndUnlock(deferred[K, V]{keepDelay: keepDelay})
 		return
 	}
 	l.tells++
@@ -61,7 +62,7 @@ func (t *teller[K, V]) tellReadyAndUnlock(l *line[V], keepDelay bool) {
 
 func (t *teller[K, V]) tellDelayAndUnlock(l *line[V], d *shard.Delay) {
 	if !l.mayTell() {
-		t.deferAndUnlock(deferred{files: true, delay: *d})
+		t.deferAndUnlock(deferred[K, V]{files: true, delay: *d})
 		return
 	}
 	l.tells++
@@ -72,14 +73,15 @@ func (t *teller[K, V]) tellDelayAndUnlock(l *line[V], d *shard.Delay) {
 
 func (l *line[V]) mayTell() bool { return l.trace != stale && l.tells < math.MaxUint8 }
 
-type deferred struct {
+type deferred[K comparable, V any] struct {
 	files, keepDelay bool
 	delay            shard.Delay
+	back             *valueReturn[K, V] // whose processing has not ended, or nil
 }
 
-func (t *teller[K, V]) deferAndUnlock(d deferred) {
+func (t *teller[K, V]) deferAndUnlock(d deferred[K, V]) {
 	t.stripe.deferLocked(t.key, d)
-	t.c.leaveAndUnlock(t.stripe)
+	t.leaveAndUnlock()
 }
 
 func (t *teller[K, V]) told(l *line[V]) {
@@ -90,7 +92,7 @@ func (t *teller[K, V]) told(l *line[V]) {
 	switch {
 	case l.trace != stale && t.stripe.extras == nil: // nearly always
 		l.tells--
-		t.c.leaveAndUnlock(t.stripe)
+		t.leaveAndUnlock()
 	case l.trace != stale || l.tells > 1:
 		t.nextAndUnlock(l)
 	default:
@@ -114,11 +116,8 @@ func (t *teller[K, V]) nextAndUnlock(l *line[V]) {
 	s := t.stripe
 	l.tells--
 	if l.trace != stale {
-		if d, is := s.nextDeferredLocked(t.key); is && d.files {
-			t.tellDelayAndUnlock(l, &d.delay)
-			return
-		} else if is {
-			t.tellReadyAndUnlock(l, d.keepDelay)
+		if d, is := s.nextDeferredLocked(t.key); is {
+			t.tellDeferredAndUnlock(l, &d)
 			return
 		}
 		if l.tells == 0 && l.first == nil {
@@ -126,7 +125,30 @@ func (t *teller[K, V]) nextAndUnlock(l *line[V]) {
 			s.removeLocked(t.key, l)
 		}
 	}
-	t.c.leaveAndUnlock(s)
+	t.leaveAndUnlock()
+}
+
+func (t *teller[K, V]) tellDeferredAndUnlock(l *line[V], d *deferred[K, V]) {
+	switch {
+	case d.back != nil:
+		l.tells++
+		t.stripe.mu.Unlock()
+		defer t.told(l)
+		d.back.finish()
+	case d.files:
+		t.tellDelayAndUnlock(l, &d.delay)
+	default:
+		t.tellReadyAndUnlock(l, d.keepDelay)
+	}
+}
+
+func (t *teller[K, V]) leaveAndUnlock() {
+	if t.uncounted {
+		t.stripe.mu.Unlock()
+		t.c.limit.Notify()
+	} else {
+		t.c.leaveAndUnlock(t.stripe)
+	}
 }
 
 // route computes the key's address late, because most values are merged.
@@ -142,7 +164,7 @@ func (t *teller[K, V]) route() *shard.Address {
 func (t *teller[K, V]) readdAndUnlock() {
 	l := t.stripe.lines[t.key]
 	if l.isEmpty() || l.key == absent && l.first.merging {
-		t.c.leaveAndUnlock(t.stripe)
+		t.leaveAndUnlock()
 		return
 	}
 	if l.key == absent {
@@ -165,12 +187,12 @@ func (s *stripe[K, V]) emptiedLocked(key K, l *line[V]) {
 	}
 }
 
-func (s *stripe[K, V]) deferLocked(key K, d deferred) {
+func (s *stripe[K, V]) deferLocked(key K, d deferred[K, V]) {
 	e := s.needExtras()
 	e.deferred[key] = append(e.deferred[key], d)
 }
 
-func (s *stripe[K, V]) nextDeferredLocked(key K) (d deferred, is bool) {
+func (s *stripe[K, V]) nextDeferredLocked(key K) (d deferred[K, V], is bool) {
 	if s.extras == nil || len(s.extras.deferred[key]) == 0 {
 		return d, false
 	}
