@@ -54,7 +54,7 @@ type actor struct {
 // Calls for one key run step by step, in a random order. No value is lost or
 // doubled, and when they have ended, the queue has the keys with values alone.
 func TestC54C78StepsInAnyOrder(t *testing.T) {
-	testscale.Rapid(30_000)
+	testscale.Rapid(100_000)
 	rapid.Check(t, func(t *rapid.T) { rapid.SyncTest(t, checkSteps) })
 }
 
@@ -108,11 +108,16 @@ func checkSteps(t *rapid.T) {
 		},
 	}
 	names := []string{"Put", "Put", "delay", "no delay", "late", "Cancel", "Cancel", "Take", "Take", "Done", "PutBack", "PutBack", "Retry", "drain"}
-	s.on = true
 	actors := make([]*actor, rapid.IntRange(2, 4).Draw(t, "actors"))
 	for i := range actors {
-		a := &actor{}
-		actors[i] = a
+		actors[i] = &actor{}
+	}
+	if rapid.Bool().Draw(t, "in processing") {
+		calls["no delay"](nil)
+		calls["Take"](actors[0])
+	}
+	s.on = true
+	for _, a := range actors {
 		program := rapid.SliceOfN(rapid.SampledFrom(names), 1, 5).Draw(t, "program")
 		go func() {
 			for _, name := range program {
