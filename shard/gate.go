@@ -25,7 +25,7 @@ type gate struct {
 	bucket   atomic.Pointer[gateBucket] // nil while there is no rate
 	opens    atomic.Uint64              // the tick of the next token, or never while there is one
 	last     atomic.Uint64              // the last reading by a take, for takes that must not read
-	entered  atomic.Int32               // takes that may have spent a token for what they have yet to take; counted in a drain
+	entered  atomic.Int32               // takes that may have spent a token for what they have yet to take
 	changing sync.Mutex                 // held while the rate or the pause is changed; a leaf
 }
 
@@ -137,14 +137,12 @@ func (s *Set[T]) afterGate() {
 }
 
 func (s *Set[T]) takeThroughGate(b buffers[T], now uint64) (n int) {
-	if s.closing.refusing.Load() {
-		s.gate.entered.Add(1)
-		defer func() {
-			s.gate.entered.Add(-1)
-			s.recheckDrains()
-		}()
-	}
-	defer s.afterGate()
+	s.gate.entered.Add(1)
+	defer func() {
+		s.gate.entered.Add(-1)
+		s.recheckDrains()
+		s.afterGate()
+	}()
 	for ; n < len(b.items) && s.anyReady() && s.enter(now); n++ {
 		item, priority, handle, ok := s.takeNow(now)
 		if !ok {

@@ -19,9 +19,15 @@ type Delay struct {
 
 func (d *Delay) files() bool { return d.Duration > 0 || d.Until != 0 || d.Policy != KeepEarliest }
 
-// Moment returns a moment of the set's clock for a Delay. It is not 0.
+// Moment returns a moment of the set's clock for a Delay. It is not 0. It goes by
+// the present reading: the wall clock may have been set since the set was made.
 func (s *Set[T]) Moment(at time.Time) uint64 {
-	return max(1, s.time.middle+uint64(max(at.Sub(s.time.origin), -time.Duration(s.time.middle))))
+	now := s.time.clock.Now()
+	left, moment := at.Sub(now), s.time.momentOf(now)
+	if left < 0 {
+		return max(1, moment-min(moment, uint64(-left)))
+	}
+	return moment + uint64(left)
 }
 
 // A DelayPolicy chooses between an item's deadline and a new one.

@@ -38,13 +38,14 @@ func newTimebase(c clock.Clock, tick time.Duration) timebase {
 
 // nanoseconds calls the user's clock, so no lock must be held.
 func (t *timebase) nanoseconds() uint64 {
-	var since time.Duration
 	if t.real {
-		since = time.Since(t.origin) // cheaper than time.Now
-	} else {
-		since = t.clock.Now().Sub(t.origin)
+		return t.middle + uint64(time.Since(t.origin)) // cheaper than time.Now
 	}
-	return t.middle + uint64(max(since, -time.Duration(t.middle)))
+	return t.momentOf(t.clock.Now())
+}
+
+func (t *timebase) momentOf(now time.Time) uint64 {
+	return t.middle + uint64(max(now.Sub(t.origin), -time.Duration(t.middle)))
 }
 
 func (t *timebase) now() uint64 { return t.nanoseconds() / t.tick }

@@ -760,3 +760,15 @@ func TestC58ValuesOfAPool(t *testing.T) {
 		requireNothing(t, c)
 	})
 }
+
+// The MaxWait of a later put limits the linger.
+func TestC76MaxWaitLimitsALinger(t *testing.T) {
+	fake := newFake()
+	c := coalesce.MustNew(coalesce.Options[string, string]{
+		Queue: shardq.Options[string]{Clock: fake}, Linger: time.Second, Merge: joined,
+	})
+	require.NoError(t, c.Put("a", "1"))
+	require.NoError(t, c.PutWith("a", "2", coalesce.PutOptions{MaxWait: 100 * time.Millisecond}))
+	fake.Step(100 * time.Millisecond)
+	require.Equal(t, 1, c.Queue().Len())
+}

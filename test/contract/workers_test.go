@@ -933,6 +933,9 @@ func TestC40HandlerDoesNotWaitForRoom(t *testing.T) {
 // A drain does not wait for what is paused beyond its deadline, and waits for
 // what a worker has, a rate allows in time, or a clock may reach by a step.
 func TestC42DrainEndsWhenNothingCanRunInTime(t *testing.T) {
+	slow := shardq.Options[string]{GroupPolicy: func(string) shardq.GroupPolicy {
+		return shardq.GroupPolicy{Rate: shardq.Rate{PerSecond: 1.0 / 4}}
+	}}
 	for name, test := range map[string]struct {
 		options shardq.Options[string]
 		prepare func(q *shardq.Queue[string])
@@ -948,6 +951,12 @@ func TestC42DrainEndsWhenNothingCanRunInTime(t *testing.T) {
 			q.Resume()
 			time.AfterFunc(time.Second, q.Pause)
 		}, took: time.Second, left: 2},
+		"pause of the group during the drain": {options: slow, prepare: func(q *shardq.Queue[string]) {
+			time.AfterFunc(2*time.Second, func() { q.PauseGroup("a", time.Time{}) })
+		}, took: 2 * time.Second, left: 1},
+		"rate during the drain": {options: shardq.Options[string]{Rate: shardq.Rate{PerSecond: 1.0 / 4}}, prepare: func(q *shardq.Queue[string]) {
+			time.AfterFunc(2*time.Second, func() { q.SetRate(shardq.Rate{PerSecond: 1.0 / 60}) })
+		}, took: 2 * time.Second, left: 1},
 		"rate": {options: shardq.Options[string]{Rate: shardq.Rate{PerSecond: 1.0 / 60}}, took: 1500 * time.Millisecond, left: 1},
 		"rate of a group": {options: shardq.Options[string]{GroupPolicy: func(string) shardq.GroupPolicy {
 			return shardq.GroupPolicy{Rate: shardq.Rate{PerSecond: 1.0 / 60}}
@@ -989,4 +998,20 @@ func TestC42DrainEndsWhenNothingCanRunInTime(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A consumer that waits for a pause to end leaves at ShutDown, also after a
+// Drain that ended early.
+func TestC10ShutDownWakesAPausedGet(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := shardq.MustNew(shardq.Options[string]{})
+		q.Add("a")
+		q.Pause()
+		left := returned(func() { _, _ = q.Get() })
+		_, err := q.Drain(endedContext(), shardq.DrainOptions{})
+		require.Error(t, err)
+		requireStillFalse(t, left, "a Resume may come")
+		q.ShutDown()
+		requireBecomesTrue(t, left)
+	})
 }
