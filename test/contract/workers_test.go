@@ -512,6 +512,9 @@ func TestC50FirstFailureIsForgotten(t *testing.T) {
 		fail(time.Now())
 		time.Sleep(4 * time.Hour) // expired
 		fail(time.Now())
+		time.Sleep(4 * time.Hour)
+		q.AddRateLimited(1) // counts anew
+		fail(time.Now())
 		s.stopPool(t)
 	})
 }
