@@ -172,10 +172,12 @@ func (p *Pool[T]) describe(a *attempt[T]) {
 	asked := p.timed || p.options.MaxElapsed > 0 || p.options.showsAttempts()
 	if timer, is := a.claim.Owner().(FailureTimer[T]); is && asked {
 		first, now := timer.FailingSince(a.claim.Item)
-		if a.failure.FirstFailure = first; a.failure.Attempt == 1 || first.IsZero() {
-			a.failure.FirstFailure = now
+		if a.failure.Attempt == 1 || first.IsZero() {
+			if first = now; a.failure.Requeued {
+				first = time.Time{} // it has not failed
+			}
 		}
-		a.elapsed = now.Sub(a.failure.FirstFailure)
+		a.failure.FirstFailure, a.elapsed = first, now.Sub(first)
 	}
 	// Where nothing discards the item, Return finds out.
 	a.lost = p.reasonToDiscard(a) != ReasonNone && !a.claim.Valid()
