@@ -88,6 +88,9 @@ func (w *worker[T]) settleInBatch(i int) {
 // endBatch ends the claims of items that succeeded or were discarded. DoneClaims
 // may leave some open: those of another queue than the source embeds.
 func (w *worker[T]) endBatch(claims []Claim[T]) {
+	if len(claims) == 0 || claims[0].owner == nil { // Run has abandoned the handler
+		return
+	}
 	all := false
 	defer func() { // also if DoneClaims does not return
 		if !all {
