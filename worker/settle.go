@@ -26,11 +26,16 @@ func (w *worker[T]) outcomeOf(err error) (result outcome) {
 			result = outcomeOfPanic(r)
 		}
 	}()
-	result = outcome{err: err}
 	if _, is := err.(interruption); is { // not a wrapped one, which would be another pool's
-		result.interrupted = true
-		return result
+		return outcome{err: err, interrupted: true}
 	}
+	return readError(w.context, err, w.late)
+}
+
+// readError is outcomeOf in a pool with that context. Late says that a timeout has
+// ended the context of the attempt.
+func readError(pool context.Context, err error, late bool) (result outcome) {
+	result.err = err
 	if _, permanent := errors.AsType[*permanent](err); permanent {
 		result.permanent = true
 	} else if after, requeue := errors.AsType[requeue](err); requeue {
@@ -39,8 +44,8 @@ func (w *worker[T]) outcomeOf(err error) (result outcome) {
 	}
 	result.panicked, _ = errors.AsType[*PanicError](err)
 	_, result.timedOut = errors.AsType[*timedOut](err)
-	result.timedOut = result.timedOut || w.late && errors.Is(err, context.DeadlineExceeded)
-	result.interrupted = !result.timedOut && !result.permanent && result.panicked == nil && isEndOf(w.context, err)
+	result.timedOut = result.timedOut || late && errors.Is(err, context.DeadlineExceeded)
+	result.interrupted = !result.timedOut && !result.permanent && result.panicked == nil && isEndOf(pool, err)
 	return result
 }
 

@@ -28,9 +28,10 @@ import (
 // hooks.
 type runningPool[T comparable] struct {
 	*worker.Pool[T]
-	stop  context.CancelFunc
-	ended func() bool
-	err   error // of Run, once it has ended
+	stop     context.CancelFunc
+	stopWith context.CancelCauseFunc
+	ended    func() bool
+	err      error // of Run, once it has ended
 
 	mu                          sync.Mutex
 	failed, discarded, leftover []worker.Failure[T]
@@ -395,6 +396,58 @@ func TestC49InterruptedByTheEnd(t *testing.T) {
 	}
 }
 
+// Interrupted and the log say of an attempt what the pool makes of it.
+func TestC49InterruptedAsThePoolSays(t *testing.T) {
+	late := func(error) error { return context.DeadlineExceeded }
+	for name, test := range map[string]struct {
+		timeout, limit time.Duration // the limit is that of a TimeoutOf
+		err            func(end error) error
+		interrupted    bool
+	}{
+		"wrapped":     {0, 0, func(end error) error { return fmt.Errorf("ended: %w", end) }, true},
+		"its cause":   {0, 0, late, true},
+		"permanent":   {0, 0, worker.Permanent, false},
+		"panic":       {0, 0, func(end error) error { return &worker.PanicError{Value: end} }, false},
+		"requeue":     {0, 0, func(end error) error { return errors.Join(worker.RequeueAfter(time.Hour), end) }, false},
+		"TimeoutOf":   {0, time.Second, late, false},
+		"Timeout":     {time.Second, 0, late, false},
+		"its own end": {time.Second, time.Second, func(error) error { return context.Canceled }, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				q, text, says := newQueue[string](1), &strings.Builder{}, error(nil)
+				s := startPool(t, q, worker.Options[string]{
+					Timeout: test.timeout, MaxAttempts: 1,
+					Use: []worker.Middleware[string]{
+						worker.Log[string](worker.LogOptions{Logger: slog.New(slog.NewTextHandler(text, nil))}),
+						worker.TimeoutOf(func(string) time.Duration { return test.limit }),
+						func(next worker.Handler[string]) worker.Handler[string] {
+							return func(ctx context.Context, item string) error {
+								err := next(ctx, item)
+								says = worker.Interrupted(ctx, err)
+								return err
+							}
+						},
+					},
+					Handle: func(ctx context.Context, _ string) error {
+						<-ctx.Done()
+						time.Sleep(2 * time.Second)
+						return test.err(ctx.Err())
+					},
+				})
+				q.Add("a")
+				time.Sleep(2 * time.Second)
+				s.stopWith(context.DeadlineExceeded)
+				time.Sleep(time.Hour)
+				s.requireEnds(t)
+				require.Equal(t, test.interrupted, q.Len() == 1 && len(s.failed) == 0, "the pool")
+				require.Equal(t, test.interrupted, says != nil, "Interrupted")
+				require.Equal(t, test.interrupted, strings.Contains(text.String(), "was interrupted"), text)
+			})
+		})
+	}
+}
+
 // What happened between the hand-out and the watch is reported. What happens to
 // a later claim is not.
 func TestC72NothingIsMissedOrTooLate(t *testing.T) {
@@ -553,9 +606,9 @@ func startPool[T comparable](t *testing.T, source worker.Source[T], o worker.Opt
 	w, err := worker.New(source, o)
 	require.NoError(t, err)
 	s.Pool = w
-	ctx, cancel := context.WithCancel(t.Context())
-	s.stop = cancel
-	t.Cleanup(cancel)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	s.stop, s.stopWith = func() { cancel(nil) }, cancel
+	t.Cleanup(s.stop)
 	s.ended = returned(func() { s.err = w.Run(ctx) })
 	return s
 }
