@@ -93,7 +93,8 @@ type Options[T any] struct {
 	// AbandonAfter, if set, is how much real time Run gives handlers after their
 	// contexts have ended. It then returns a [LeftoverError] that names the items
 	// of those that still run. Each item stays in processing until its handler
-	// returns, and is ready again then, whatever that returned.
+	// returns, and is ready again then, whatever that returned. With Drain, set
+	// DrainTimeout too: without it a drain ends no contexts.
 	AbandonAfter time.Duration
 
 	// Labels sets two pprof labels in the workers' goroutines and the handlers'
