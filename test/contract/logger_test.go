@@ -220,30 +220,36 @@ func TestLoggerGetsAnOutageOnce(t *testing.T) {
 }
 
 // TestOutagesAreOfFailures checks that an attempt that asks for another one
-// ends a run of failures, and that Permanent errors are no part of it.
+// ends a run of failures, that one that is interrupted does not, and that
+// Permanent errors are no part of it.
 func TestOutagesAreOfFailures(t *testing.T) {
-	q := shardq.MustNew(shardq.Options[int]{Shards: 1, RateLimiter: limiter.NewExponential[int](0, 0)})
-	results := []error{
-		errDown, errDown, errDown, errDown, worker.RequeueAfter(0), errDown, errDown, errDown,
-		worker.Permanent(errDown), worker.Permanent(errDown), worker.Permanent(errDown), errDown, nil,
-	}
-	for i := range results {
-		q.Add(i)
-	}
-	attempts := map[int]int{}
-	outages := uint64(0) // before the last item succeeds
-	require.NoError(t, q.Run(t.Context(), 1, func(_ context.Context, item int) error {
-		if attempts[item]++; attempts[item] > 1 {
-			return nil
+	for _, test := range []struct {
+		middle  error
+		outages uint64
+	}{{worker.RequeueAfter(0), 0}, {nil, 0}, {worker.Permanent(errDown), 1}, {worker.ErrAddedAgain, 1}} {
+		q := shardq.MustNew(shardq.Options[int]{Shards: 1, RateLimiter: limiter.NewExponential[int](0, 0)})
+		permanent := worker.Permanent(errDown)
+		results := []error{errDown, errDown, errDown, test.middle, permanent, permanent, permanent, errDown, errDown, nil}
+		for i := range results {
+			q.Add(i)
 		}
-		if item == len(results)-1 {
-			outages = q.Stats().Outages
-			q.ShutDown()
-		}
-		return results[item]
-	}))
-	require.Zero(t, outages)
-	require.Zero(t, q.Stats().Outages)
+		attempts := map[int]int{}
+		pool, err := worker.New(q, worker.Options[int]{Workers: 1, CancelIfAddedAgain: true, Handle: func(ctx context.Context, item int) error {
+			if attempts[item]++; attempts[item] > 1 {
+				return nil
+			}
+			if item == len(results)-1 {
+				q.ShutDown()
+			} else if results[item] == worker.ErrAddedAgain {
+				q.Add(item)
+				<-ctx.Done()
+			}
+			return results[item]
+		}})
+		require.NoError(t, err)
+		require.NoError(t, pool.Run(t.Context()))
+		require.Equal(t, test.outages, q.Stats().Outages, "%v", test.middle)
+	}
 }
 
 var errDown = errors.New("down")

@@ -537,7 +537,10 @@ func TestC50FirstFailureIsForgotten(t *testing.T) {
 			RateLimiter: limiter.NewExponential[int](time.Second, time.Second, limiter.Options{ForgetAfter: time.Hour}),
 		})
 		fails := true
-		s := startPool(t, q, worker.Options[int]{MaxElapsed: 3 * time.Hour, Handle: func(context.Context, int) error {
+		s := startPool(t, q, worker.Options[int]{MaxElapsed: 3 * time.Hour, Attempts: true, Handle: func(ctx context.Context, _ int) error {
+			if a, _ := worker.AttemptOf[int](ctx); a.Number() == 1 {
+				require.Zero(t, a.FirstFailure())
+			}
 			if fails {
 				return errOnPurpose
 			}
@@ -586,7 +589,42 @@ func TestC58MaxElapsed(t *testing.T) {
 		require.Equal(t, began, s.discarded[0].FirstFailure)
 		require.Equal(t, 5, s.discarded[0].Attempt, "after 0, 5, 15, 35 and 75 ms")
 		s.stopPool(t)
+
+		require.NoError(t, c.Put("a", "1"))
+		without, err := worker.New(c, worker.Options[text]{Workers: 1, MaxElapsed: 75 * time.Millisecond,
+			Handle: func(context.Context, text) error { return errOnPurpose }})
+		require.NoError(t, err)
+		ctx, stop := context.WithTimeout(t.Context(), time.Hour)
+		defer stop()
+		require.NoError(t, without.Run(ctx))
+		_, discarded := c.Queue().RecentFailures(2)
+		require.Len(t, discarded, 2)
+		require.Equal(t, 5, discarded[0].Attempt, "without hooks")
 	})
+}
+
+// What a shutdown left over has the duration of its attempt, and when it failed
+// if it did, also if no other hook is set.
+func TestC73Leftovers(t *testing.T) {
+	for _, answer := range []error{errOnPurpose, worker.RequeueAfter(time.Hour)} {
+		synctest.Test(t, func(t *testing.T) {
+			q, left := newQueue[string](1), worker.Failure[string]{}
+			pool, err := worker.New(q, worker.Options[string]{
+				Workers: 1, OnLeftover: func(_ context.Context, f worker.Failure[string]) { left = f },
+				Handle: func(context.Context, string) error {
+					q.ShutDown()
+					time.Sleep(time.Second)
+					return answer
+				},
+			})
+			require.NoError(t, err)
+			q.Add("a")
+			require.NoError(t, pool.Run(t.Context()))
+			require.Equal(t, time.Second, left.Duration)
+			require.Equal(t, answer == errOnPurpose, left.FirstFailure.Equal(time.Now()))
+			require.Equal(t, answer != errOnPurpose, left.FirstFailure.IsZero())
+		})
+	}
 }
 
 // startPool runs workers with these options, and those that all tests share.
@@ -625,8 +663,8 @@ func TestC49FaultsOfThePool(t *testing.T) {
 	}{
 		{nil, worker.Options[string]{BatchSize: 3, Timeout: -1, MaxAttempts: -1, DrainTimeout: time.Second, Linger: time.Second},
 			"without a source|Workers is 0|both nil|BatchSize is 3|Timeout is -1ns|MaxAttempts is -1|DrainTimeout is 1s: want 0 without Drain|Linger is 1s"},
-		{q, worker.Options[string]{Workers: 1, Handle: one, HandleBatch: all, DrainTimeout: -1, AbandonAfter: -1, Linger: -1},
-			"both set|BatchSize is 0|DrainTimeout is -1ns|AbandonAfter is -1ns|Linger is -1ns"},
+		{q, worker.Options[string]{Workers: 1, Handle: one, HandleBatch: all, MaxElapsed: -1, DrainTimeout: -1, AbandonAfter: -1, Linger: -1},
+			"both set|BatchSize is 0|MaxElapsed is -1ns|DrainTimeout is -1ns|AbandonAfter is -1ns|Linger is -1ns"},
 		{q, worker.Options[string]{Workers: 1, HandleBatch: all, BatchSize: 1<<20 + 1, Use: []worker.Middleware[string]{none},
 			Attempts: true, CancelIfAddedAgain: true, CancelIfCanceled: true},
 			"BatchSize is 1048577|Use has 1|Attempts is|CancelIfAddedAgain is|CancelIfCanceled is"},
@@ -643,22 +681,33 @@ func TestC49FaultsOfThePool(t *testing.T) {
 	require.Panics(t, func() { q.DrainWith(shardq.DrainOptions{Delayed: 9}) })
 }
 
-// How long an item has waited is unknown without Ages, and not 0.
+// How long an item has waited is unknown without Ages, and not 0. Either of
+// Attempts and Use is enough.
 func TestC71Waited(t *testing.T) {
 	for _, ages := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			q := shardq.MustNew(shardq.Options[int]{Ages: ages})
+			c := newJoiner(1, func(o *coalesce.Options[string, string]) { o.Queue.Ages = ages })
 			q.Add(1)
+			require.NoError(t, c.Put("a", "1"))
 			time.Sleep(time.Minute)
 			q.ShutDown()
-			s := startPool(t, q, worker.Options[int]{Attempts: true, Handle: func(ctx context.Context, _ int) error {
-				a, _ := worker.AttemptOf[int](ctx)
-				waited, ok := a.Waited()
+			c.ShutDown()
+			check := func(waited time.Duration, ok bool) {
 				require.Equal(t, ages, ok)
 				require.Equal(t, ages, waited > 59*time.Second)
+			}
+			s := startPool(t, q, worker.Options[int]{Attempts: true, Handle: func(ctx context.Context, _ int) error {
+				a, _ := worker.AttemptOf[int](ctx)
+				check(a.Waited())
 				return nil
 			}})
 			s.requireEnds(t)
+			require.NoError(t, c.Run(t.Context(), 1, func(ctx context.Context, _, _ string) error {
+				a, _ := worker.AttemptOf[text](ctx)
+				check(a.Waited())
+				return nil
+			}, func(next worker.Handler[text]) worker.Handler[text] { return next }))
 		})
 	}
 }
