@@ -227,15 +227,14 @@ func (o *outage) succeed(now time.Time) (was bool, failures int, lasted time.Dur
 	return failures >= outageFailures, failures, now.Sub(o.began)
 }
 
-// failure logs a failed attempt, unless an outage is known. A discard has a line
-// of its own.
+// failure logs a failed attempt, unless an outage is known.
 func (l *eventLog) failure(
 	ctx context.Context, item any, attempt int, final bool, err error, panicked *worker.PanicError, step outageStep,
 ) {
 	last := []slog.Attr{slog.Any("error", err), slog.Int("attempt", attempt), l.item(item)}
 	of := []slog.Attr{slog.Int("failures", step.failures), slog.Duration("for", step.lasted.Round(time.Millisecond))}
 	if final {
-		last = nil
+		last = nil // a line of its own has it
 	}
 	switch {
 	case final && step.news == single:

@@ -18,24 +18,18 @@ type outcome struct {
 	panicked    *PanicError // that the error is, or wraps
 }
 
-// outcomeOf reads a handler's error. It calls methods of that error, and nothing
-// calls them again.
-func (w *worker[T]) outcomeOf(err error) (result outcome) {
+// outcomeOf reads a handler's error. Late: a timeout has ended the attempt. It
+// calls methods of that error, and nothing in the pool calls them again.
+func outcomeOf(pool context.Context, err error, late bool) (result outcome) {
 	defer func() { // here, because other items of a batch may have succeeded
 		if r := recover(); r != nil {
 			result = outcomeOfPanic(r)
 		}
 	}()
-	if _, is := err.(interruption); is { // not a wrapped one, which would be another pool's
-		return outcome{err: err, interrupted: true}
+	result = outcome{err: err}
+	if _, result.interrupted = err.(interruption); result.interrupted { // a wrapped one would be another pool's
+		return result
 	}
-	return readError(w.context, err, w.late)
-}
-
-// readError is outcomeOf in a pool with that context. Late says that a timeout has
-// ended the context of the attempt.
-func readError(pool context.Context, err error, late bool) (result outcome) {
-	result.err = err
 	if _, permanent := errors.AsType[*permanent](err); permanent {
 		result.permanent = true
 	} else if after, requeue := errors.AsType[requeue](err); requeue {
