@@ -182,6 +182,9 @@ func (q *Queue[T]) backoff(item T) time.Duration {
 	if q.unfailed.Load() {
 		q.unfailed.Store(false)
 	}
+	if q.firsts.kept.Load() > 0 && q.limiter.NumRequeues(item) == 0 {
+		q.firsts.forget(item) // the limiter has forgotten it by itself
+	}
 	delay := q.limiter.When(item)
 	q.shards.CountBackoff()
 	return delay

@@ -2,8 +2,6 @@ package shardq
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -100,23 +98,17 @@ func (l *eventLog) write(ctx context.Context, kind int, text string, attributes 
 // item returns the attribute of an item. It is formatted only if it is written.
 func (l *eventLog) item(item any) slog.Attr {
 	if !l.items {
-		return slog.Any("item_hash", hashedItem{item})
+		return slog.Attr{} // handlers ignore it
 	}
 	return slog.Any("item", loggedItem{item})
 }
 
-const longestLogged, longestHashed = 200, 1 << 20 // bytes of an item
+const longestLogged = 200 // bytes of an item
 
 type loggedItem struct{ item any }
-type hashedItem struct{ item any }
 
 func (i loggedItem) LogValue() slog.Value {
 	return slog.StringValue(keytext.Of(i.item, longestLogged).String())
-}
-
-func (i hashedItem) LogValue() slog.Value {
-	sum := sha256.Sum256([]byte(keytext.Of(i.item, longestHashed).Beginning))
-	return slog.StringValue(hex.EncodeToString(sum[:6]))
 }
 
 func (l *eventLog) misuse(kind stats.MisuseKind, item any) {
@@ -141,10 +133,11 @@ func (l *eventLog) watermark(high bool) {
 	l.write(context.Background(), eventWatermark, text)
 }
 
+// discarded names the item in any case, because nothing else may keep it.
 func (l *eventLog) discarded(
 	ctx context.Context, item any, attempt int, reason worker.Reason, err error, panicked *worker.PanicError,
 ) {
-	attributes := []slog.Attr{slog.String("reason", reason.String()), slog.Int("attempt", attempt), l.item(item)}
+	attributes := []slog.Attr{slog.String("reason", reason.String()), slog.Int("attempt", attempt), slog.Any("item", loggedItem{item})}
 	if panicked != nil {
 		err = fmt.Errorf("panic: %v", panicked.Value)
 		attributes = append(attributes, slog.String("stack", string(panicked.Stack)))
@@ -234,13 +227,15 @@ func (o *outage) succeed(now time.Time) (was bool, failures int, lasted time.Dur
 	return failures >= outageFailures, failures, now.Sub(o.began)
 }
 
-// failure logs a failed attempt, unless an outage is known or the item is
-// discarded, which has a line of its own.
+// failure logs a failed attempt, unless an outage is known.
 func (l *eventLog) failure(
 	ctx context.Context, item any, attempt int, final bool, err error, panicked *worker.PanicError, step outageStep,
 ) {
 	last := []slog.Attr{slog.Any("error", err), slog.Int("attempt", attempt), l.item(item)}
 	of := []slog.Attr{slog.Int("failures", step.failures), slog.Duration("for", step.lasted.Round(time.Millisecond))}
+	if final {
+		last = nil // a line of its own has it
+	}
 	switch {
 	case final && step.news == single:
 	case !final && panicked != nil:

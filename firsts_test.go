@@ -15,12 +15,16 @@ import (
 func TestFirstFailuresAreBounded(t *testing.T) {
 	fake := clock.NewFake(time.Unix(0, 0))
 	q := MustNew(Options[int]{
+		Clock:       fake,
 		RateLimiter: limiter.NewExponential[int](time.Second, time.Second, limiter.Options{Clock: fake, ForgetAfter: time.Hour}),
 	})
 	for item := range 10_000 {
 		q.backoff(item)
+		q.keepFirst(item, time.Time{})
 		q.keepFirst(item, fake.Now())
-		q.keepFirst(item, fake.Now())
+		first, now := q.claims().FailingSince(item)
+		require.Equal(t, fake.Now(), first, "the last that was reported")
+		require.Equal(t, fake.Now(), now)
 		if item%10 == 0 {
 			fake.Step(time.Hour)
 		}

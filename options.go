@@ -144,9 +144,8 @@ type Options[T comparable] struct {
 
 	// Logger gets the events that an operator may want to look into, such as
 	// failures and discards, at most ten of each kind at once, and then one a
-	// second. A line has at most 200 bytes of its item with LogItems, and else
-	// item_hash: the first 12 digits of sha256sum of the item's text, which finds
-	// an item that you know. Errors of handlers are written as they are.
+	// second. The line of a discard has at most 200 bytes of its item, other lines
+	// only with LogItems. Errors of handlers are written as they are.
 	Logger   *slog.Logger
 	LogItems bool
 

@@ -30,7 +30,8 @@ import (
 //     again after the limiter's backoff, as by [Queue.AddRateLimited].
 //
 // An item that is added again keeps its priority. When ctx ends, so does the
-// context that handle gets. What is queued stays queued.
+// context that handle gets. What is queued stays queued. What a shutdown leaves
+// over is in a [worker.LeftoverError].
 //
 // The middleware wraps handle, the first outermost. Run is [worker.New] with
 // Workers, Handle and Use alone: [worker.Options] has reports of failures, a

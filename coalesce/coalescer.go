@@ -178,8 +178,8 @@ func (c *Coalescer[K, V]) Retry(key K, value V) error {
 
 // Run is [worker.New] with Workers, Handle and Use alone, and [worker.Pool.Run].
 // The error of handle says what happens to the value, as for
-// [worker.Options].Handle: a value that failed goes back. One that fails after a
-// shutdown has begun is dropped, and nothing reports it.
+// [worker.Options].Handle: a value that failed goes back. Those that a shutdown
+// left over are in the error, as a [worker.LeftoverError].
 func (c *Coalescer[K, V]) Run(ctx context.Context, workers int, handle func(ctx context.Context, key K, value V) error,
 	use ...worker.Middleware[Entry[K, V]]) error {
 	options := worker.Options[Entry[K, V]]{Workers: workers, Use: use}

@@ -22,8 +22,8 @@ const (
 	// attempt, and returned an error that wraps [context.DeadlineExceeded].
 	TimedOut
 	// Requeued is the result of a handler that asked for the item again after a
-	// delay, or whose context ended because its item was added again or
-	// canceled.
+	// delay, or whose context ended because of a shutdown, or because its item
+	// was added again or canceled.
 	Requeued
 	// Discarded is the result of a failure after which the worker discarded the
 	// item.

@@ -194,7 +194,7 @@ func Interrupted(ctx context.Context, err error) (cause error) {
 	}
 	_, late := cause.(*timeIsOver)
 	pool, is := ctx.Value(poolKey{}).(context.Context)
-	if is && !late && !IsPermanent(err) && isEndOf(pool, err) {
+	if is && outcomeOf(pool, err, late).interrupted {
 		return context.Cause(pool)
 	}
 	return nil

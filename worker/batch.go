@@ -88,13 +88,13 @@ func (w *worker[T]) settleInBatch(i int) {
 // endBatch ends the claims of items that succeeded or were discarded. DoneClaims
 // may leave some open: those of another queue than the source embeds.
 func (w *worker[T]) endBatch(claims []Claim[T]) {
-	all := false
-	defer func() { // also if DoneClaims does not return
+	all := len(claims) == 0 || claims[0].owner == nil // Run has abandoned the handler
+	defer func() {                                    // also if DoneClaims does not return
 		if !all {
 			foreach.Do(len(claims), func(i int) { w.ended(claims[i].Done()) })
 		}
 	}()
-	if source, is := w.source.(batchSource[T]); is {
+	if source, is := w.source.(batchSource[T]); is && !all {
 		err := source.DoneClaims(claims)
 		all = err == nil
 		w.ended(err)
@@ -140,7 +140,7 @@ func (w *worker[T]) readErrors(errs []error, outcomes []outcome) {
 		for i, err := range errs {
 			outcomes[i] = outcome{}
 			if err != nil {
-				outcomes[i] = w.outcomeOf(err)
+				outcomes[i] = outcomeOf(w.context, err, w.late)
 			}
 		}
 	}

@@ -24,7 +24,7 @@ type Failure[T any] struct {
 	// dropped, it is the number of failed attempts.
 	Attempt int
 	// FirstFailure is when the item first failed since it last succeeded, on the
-	// queue's clock, or zero if the source does not know.
+	// queue's clock, or zero if it did not or if unknown, as when a drain drops it.
 	FirstFailure time.Time
 	Duration     time.Duration // of the attempt, or the whole batch, in real time
 	Reason       Reason

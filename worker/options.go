@@ -91,9 +91,9 @@ type Options[T any] struct {
 	DrainTimeout time.Duration
 
 	// AbandonAfter, if set, is how much real time Run gives handlers after their
-	// contexts have ended. It then returns a [LeftoverError] that names the items
-	// of those that still run. Each item stays in processing until its handler
-	// returns, and is ready again then, whatever that returned.
+	// contexts have ended, which a drain needs a DrainTimeout for. It then returns
+	// a [LeftoverError] that names the items of those that still run. Each stays in
+	// processing until its handler returns, and is ready then in any case.
 	AbandonAfter time.Duration
 
 	// Labels sets two pprof labels in the workers' goroutines and the handlers'

@@ -18,17 +18,16 @@ type outcome struct {
 	panicked    *PanicError // that the error is, or wraps
 }
 
-// outcomeOf reads a handler's error. It calls methods of that error, and nothing
-// calls them again.
-func (w *worker[T]) outcomeOf(err error) (result outcome) {
+// outcomeOf reads a handler's error. Late: a timeout has ended the attempt. It
+// calls methods of that error, and nothing in the pool calls them again.
+func outcomeOf(pool context.Context, err error, late bool) (result outcome) {
 	defer func() { // here, because other items of a batch may have succeeded
 		if r := recover(); r != nil {
 			result = outcomeOfPanic(r)
 		}
 	}()
 	result = outcome{err: err}
-	if _, is := err.(interruption); is { // not a wrapped one, which would be another pool's
-		result.interrupted = true
+	if _, result.interrupted = err.(interruption); result.interrupted { // a wrapped one would be another pool's
 		return result
 	}
 	if _, permanent := errors.AsType[*permanent](err); permanent {
@@ -39,8 +38,8 @@ func (w *worker[T]) outcomeOf(err error) (result outcome) {
 	}
 	result.panicked, _ = errors.AsType[*PanicError](err)
 	_, result.timedOut = errors.AsType[*timedOut](err)
-	result.timedOut = result.timedOut || w.late && errors.Is(err, context.DeadlineExceeded)
-	result.interrupted = !result.timedOut && !result.permanent && result.panicked == nil && isEndOf(w.context, err)
+	result.timedOut = result.timedOut || late && errors.Is(err, context.DeadlineExceeded)
+	result.interrupted = !result.timedOut && !result.permanent && result.panicked == nil && isEndOf(pool, err)
 	return result
 }
 
@@ -172,10 +171,12 @@ func (p *Pool[T]) describe(a *attempt[T]) {
 	asked := p.timed || p.options.MaxElapsed > 0 || p.options.showsAttempts()
 	if timer, is := a.claim.Owner().(FailureTimer[T]); is && asked {
 		first, now := timer.FailingSince(a.claim.Item)
-		if a.failure.FirstFailure = first; a.failure.Attempt == 1 || first.IsZero() {
-			a.failure.FirstFailure = now
+		if a.failure.Attempt == 1 || first.IsZero() {
+			if first = now; a.failure.Requeued {
+				first = time.Time{} // it has not failed
+			}
 		}
-		a.elapsed = now.Sub(a.failure.FirstFailure)
+		a.failure.FirstFailure, a.elapsed = first, now.Sub(first)
 	}
 	// Where nothing discards the item, Return finds out.
 	a.lost = p.reasonToDiscard(a) != ReasonNone && !a.claim.Valid()

@@ -188,7 +188,7 @@ func (w *worker[T]) try(item T) (result outcome) {
 		w.show(w.shown[:])
 	}
 	if err := w.handle(item); err != nil {
-		result = w.outcomeOf(err)
+		result = outcomeOf(w.context, err, w.late)
 	}
 	returned = true
 	return result

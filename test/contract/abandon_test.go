@@ -127,27 +127,54 @@ func TestC49AbandonedHandlerAndALaterClaim(t *testing.T) {
 // soon as it does.
 func TestC49HandlerThatBeginsTooLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		shelf, finish := newShelf("a"), make(chan struct{})
-		slots := &testSlots{Source: shelf, show: func(items []string) {
+		shelf, finish, breaks := newShelf("a", "b"), make(chan struct{}), make(chan struct{})
+		source := sourceFunc(func(_ context.Context, dst []worker.Claim[string]) (int, error) {
+			if n, _, _ := shelf.claimNow(dst); n > 0 {
+				return n, nil
+			}
+			<-breaks
+			return 0, errOnPurpose
+		})
+		slots := &testSlots{Source: source, show: func(items []string) {
 			if len(items) > 0 {
 				time.Sleep(time.Minute)
 			}
 		}}
-		s := startPool(t, slots, worker.Options[string]{AbandonAfter: time.Second, Handle: func(context.Context, string) error {
+		s := startPool(t, slots, worker.Options[string]{Workers: 3, AbandonAfter: time.Second, Handle: func(context.Context, string) error {
 			<-finish
 			return nil
 		}})
 		synctest.Wait()
-		s.stop()
+		close(breaks)
 		time.Sleep(59 * time.Second)
 		requireStillFalse(t, s.ended, "the handler is not called yet")
 		time.Sleep(time.Second)
 		requireBecomesTrue(t, s.ended)
-		require.ErrorContains(t, s.err, "1 items are left over")
+		require.ErrorContains(t, s.err, "2 items are left over")
+		require.ErrorIs(t, s.err, errOnPurpose)
 		close(finish)
 		synctest.Wait()
-		require.Equal(t, []string{"a"}, shelf.ready)
+		require.ElementsMatch(t, []string{"a", "b"}, shelf.ready)
 	})
+}
+
+// The claims of an abandoned batch are released, and do not end once more.
+func TestC49AbandonedBatchOfASource(t *testing.T) {
+	for _, errs := range [][]error{nil, {nil, errOnPurpose}, {errOnPurpose, errOnPurpose}} {
+		synctest.Test(t, func(t *testing.T) {
+			shelf, finish := newShelf("a", "b"), make(chan struct{})
+			source := batcher{strict{shelf, func() error { t.Error("a claim is Done"); return nil }}}
+			s := startPool(t, source, worker.Options[string]{AbandonAfter: time.Second, BatchSize: 2,
+				HandleBatch: func(context.Context, []string) []error { <-finish; return errs }})
+			synctest.Wait()
+			s.stop()
+			time.Sleep(time.Second)
+			requireBecomesTrue(t, s.ended)
+			close(finish)
+			synctest.Wait()
+			require.Equal(t, []string{"a", "b"}, shelf.ready)
+		})
+	}
 }
 
 // Run waits for a hook, however long it takes, and so no hook is called after it.

@@ -155,6 +155,7 @@ func TestC56PutContextWaitsInOrder(t *testing.T) {
 		takeValue(t, c, "c", "1")
 		c.Done("c")
 		requireNothing(t, c)
+		assert.EqualValues(t, 4, c.Stats().Values.Put)
 	})
 }
 
@@ -195,8 +196,11 @@ func TestC56SlowMergeBlocksNobody(t *testing.T) {
 // accepted. That holds if its own value cannot be merged, and if the values of
 // others cannot.
 func TestC56PanicOfAMergeAfterAWait(t *testing.T) {
-	for _, put := range []struct{ left, value, first, second string }{
-		{"3", "!4", "13", ""}, {"!3", "4", "1", "!3"},
+	for _, put := range []struct {
+		left, value, first, second string
+		merged                     uint64
+	}{
+		{"3", "!4", "135", "", 2}, {"!3", "4", "1", "!35", 1},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			c := newJoiner(1, weighed, capacityOf(5))
@@ -213,6 +217,8 @@ func TestC56PanicOfAMergeAfterAWait(t *testing.T) {
 			requireBecomesTrue(t, refused)
 			require.Equal(t, len("1"+put.left), c.Stats().Values.Weight)
 			require.NoError(t, c.TryPut("b", "2", coalesce.PutOptions{}), "there is no waiter")
+			require.NoError(t, c.Put("a", "5"))
+			require.Equal(t, put.merged, c.Stats().Values.Merged)
 			takeValue(t, c, "a", put.first)
 			c.Done("a")
 			takeValue(t, c, "b", "2")
@@ -701,6 +707,19 @@ func TestC56NothingIsLostInAStorm(t *testing.T) {
 }
 
 type text = coalesce.Entry[string, string]
+
+// Run, which has no hooks, returns what a shutdown has left over.
+func TestC58RunReturnsLeftovers(t *testing.T) {
+	c := newJoiner(1)
+	require.NoError(t, c.Put("a", "1"))
+	err := c.Run(t.Context(), 1, func(context.Context, string, string) error {
+		c.ShutDown()
+		return errOnPurpose
+	})
+	left, is := errors.AsType[*worker.LeftoverError[text]](err)
+	require.True(t, is, "%v", err)
+	require.Equal(t, text{Key: "a", Value: "1"}, left.Left()[0].Item)
+}
 
 // A value that a pool gives back, discards or leaves is in one place, as it was
 // given to the handler. A Put interrupts its handler, and a Cancel does not.

@@ -32,7 +32,9 @@ func newLogged(options shardq.Options[string]) logged {
 	options.Logger = slog.New(slog.NewTextHandler(l.text, &slog.HandlerOptions{
 		Level: slog.LevelDebug,
 		ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
-			if a.Key == slog.TimeKey || a.Key == "stack" {
+			if a.Key == "stack" && strings.HasPrefix(a.Value.String(), "goroutine ") {
+				return slog.String("stack", "…")
+			} else if a.Key == slog.TimeKey {
 				return slog.Attr{}
 			}
 			return a
@@ -52,8 +54,8 @@ func TestLoggerGetsMisuseWithoutItems(t *testing.T) {
 	q := newLogged(shardq.Options[string]{})
 	q.Done("secret")
 	require.Equal(t, []string{
-		`level=WARN msg="shardq: a call that breaks the rules was ignored" rule="Done without Get" item_hash=2bb80d537b1d queue=invoices`,
-	}, q.lines(), "printf secret | sha256sum")
+		`level=WARN msg="shardq: a call that breaks the rules was ignored" rule="Done without Get" queue=invoices`,
+	}, q.lines())
 }
 
 func TestLoggerNamesItemsIfAsked(t *testing.T) {
@@ -127,10 +129,34 @@ func TestLoggerGetsFailures(t *testing.T) {
 	require.NoError(t, w.Run(ctx))
 	require.Equal(t, []string{
 		`level=WARN msg="shardq: an attempt failed" error=timeout attempt=1 item=fails queue=invoices`,
-		`level=ERROR msg="shardq: a handler panicked" panic=ouch attempt=1 item=panics queue=invoices`,
+		`level=ERROR msg="shardq: a handler panicked" panic=ouch stack=… attempt=1 item=panics queue=invoices`,
 		`level=ERROR msg="shardq: an item was discarded" reason=permanent attempt=1 item="is discarded" error="no such invoice" queue=invoices`,
 	}, q.lines())
 	require.EqualValues(t, 1, q.Stats().Discarded)
+}
+
+// A dead letter is told once, with its item, also if it makes an outage.
+func TestLoggerGetsDeadLettersOnce(t *testing.T) {
+	q := newLogged(shardq.Options[string]{Shards: 1})
+	q.AddBatch([]string{"a", "b", "c", "d", "panics", strings.Repeat("é", 1<<10)}, shardq.AddOptions{})
+	q.ShutDown()
+	q.lines()
+	pool, err := worker.New(q.Queue, worker.Options[string]{Workers: 1, MaxAttempts: 1, Handle: func(_ context.Context, item string) error {
+		if item == "panics" {
+			panic("ouch")
+		}
+		return errDown
+	}})
+	require.NoError(t, err)
+	require.NoError(t, pool.Run(t.Context()))
+	lines := q.lines()
+	require.Len(t, lines, 7)
+	require.Equal(t, []string{
+		`level=ERROR msg="shardq: an item was discarded" reason=exhausted attempt=1 item=d error=down queue=invoices`,
+		`level=WARN msg="shardq: an outage begins: no attempt succeeds" failures=5 for=0s queue=invoices`,
+		`level=ERROR msg="shardq: an item was discarded" reason=exhausted attempt=1 item=panics stack=… error="panic: ouch" queue=invoices`,
+	}, lines[3:6])
+	require.Contains(t, lines[6], strings.Repeat("é", 100)+"…")
 }
 
 // A callingLogHandler is a handler of a log that calls the queue (C17): no lock
@@ -187,37 +213,43 @@ func TestLoggerGetsAnOutageOnce(t *testing.T) {
 	require.Zero(t, q.Stats().OutageFailures)
 	lines := q.lines()
 	require.Len(t, lines, 4+3+1)
-	require.Equal(t, `level=WARN msg="shardq: an outage begins: no attempt succeeds" failures=5 for=40ms error=down attempt=5 item_hash=ca978112ca1b queue=invoices`, lines[4])
+	require.Equal(t, `level=WARN msg="shardq: an outage begins: no attempt succeeds" failures=5 for=40ms error=down attempt=5 queue=invoices`, lines[4])
 	require.Contains(t, lines[5], `an outage goes on: no attempt succeeds" failures=1005 for=10.04s`)
 	require.Contains(t, lines[6], `failures=7005 for=1m10.04s`)
 	require.Equal(t, `level=INFO msg="shardq: an outage is over: an attempt has succeeded" failures=12687 for=2m6.86s queue=invoices`, lines[7])
 }
 
 // TestOutagesAreOfFailures checks that an attempt that asks for another one
-// ends a run of failures, and that Permanent errors are no part of it.
+// ends a run of failures, that one that is interrupted does not, and that
+// Permanent errors are no part of it.
 func TestOutagesAreOfFailures(t *testing.T) {
-	q := shardq.MustNew(shardq.Options[int]{Shards: 1, RateLimiter: limiter.NewExponential[int](0, 0)})
-	results := []error{
-		errDown, errDown, errDown, errDown, worker.RequeueAfter(0), errDown, errDown, errDown,
-		worker.Permanent(errDown), worker.Permanent(errDown), worker.Permanent(errDown), errDown, nil,
-	}
-	for i := range results {
-		q.Add(i)
-	}
-	attempts := map[int]int{}
-	outages := uint64(0) // before the last item succeeds
-	require.NoError(t, q.Run(t.Context(), 1, func(_ context.Context, item int) error {
-		if attempts[item]++; attempts[item] > 1 {
-			return nil
+	for _, test := range []struct {
+		middle  error
+		outages uint64
+	}{{worker.RequeueAfter(0), 0}, {nil, 0}, {worker.Permanent(errDown), 1}, {worker.ErrAddedAgain, 1}} {
+		q := shardq.MustNew(shardq.Options[int]{Shards: 1, RateLimiter: limiter.NewExponential[int](0, 0)})
+		permanent := worker.Permanent(errDown)
+		results := []error{errDown, errDown, errDown, test.middle, permanent, permanent, permanent, errDown, errDown, nil}
+		for i := range results {
+			q.Add(i)
 		}
-		if item == len(results)-1 {
-			outages = q.Stats().Outages
-			q.ShutDown()
-		}
-		return results[item]
-	}))
-	require.Zero(t, outages)
-	require.Zero(t, q.Stats().Outages)
+		attempts := map[int]int{}
+		pool, err := worker.New(q, worker.Options[int]{Workers: 1, CancelIfAddedAgain: true, Handle: func(ctx context.Context, item int) error {
+			if attempts[item]++; attempts[item] > 1 {
+				return nil
+			}
+			if item == len(results)-1 {
+				q.ShutDown()
+			} else if results[item] == worker.ErrAddedAgain {
+				q.Add(item)
+				<-ctx.Done()
+			}
+			return results[item]
+		}})
+		require.NoError(t, err)
+		require.NoError(t, pool.Run(t.Context()))
+		require.Equal(t, test.outages, q.Stats().Outages, "%v", test.middle)
+	}
 }
 
 var errDown = errors.New("down")

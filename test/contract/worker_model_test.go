@@ -353,7 +353,9 @@ func (m *poolModel) note(hook string, item, attempt int, reason, kind string, re
 	took, first := time.Duration(0), time.Time{}
 	if it := m.items[item]; kind != "down:dropped" {
 		took, first = m.now.Sub(it.began), it.first
-		if it.failures == 0 {
+		if it.failures == 0 && requeued {
+			first = time.Time{}
+		} else if it.failures == 0 {
 			first = m.now
 		}
 	}

@@ -86,7 +86,7 @@ func newPoolPlayer(rt *rapid.T) *poolPlayer {
 		m.limit = 10_007 * time.Millisecond // no two events happen at once
 	}
 	o := worker.Options[int]{
-		Workers: m.wanted, MaxAttempts: m.most, MaxElapsed: m.elapsed, Timeout: m.limit, OnError: p.hook("error"), OnDiscard: p.hook("discard"),
+		Workers: 2, MaxAttempts: m.most, MaxElapsed: m.elapsed, Timeout: m.limit, OnError: p.hook("error"), OnDiscard: p.hook("discard"),
 	}
 	if m.leftover {
 		o.OnLeftover = p.hook("leftover")
@@ -123,6 +123,9 @@ func newPoolPlayer(rt *rapid.T) *poolPlayer {
 	var err error
 	if p.pool, err = worker.New(p.q, o); err != nil {
 		rt.Fatal(err)
+	}
+	if got := p.pool.ResizeBy(m.wanted - 2); got != m.wanted {
+		rt.Fatalf("%d workers before Run, not %d", got, m.wanted)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	p.cancel = cancel

@@ -28,9 +28,10 @@ import (
 // hooks.
 type runningPool[T comparable] struct {
 	*worker.Pool[T]
-	stop  context.CancelFunc
-	ended func() bool
-	err   error // of Run, once it has ended
+	stop     context.CancelFunc
+	stopWith context.CancelCauseFunc
+	ended    func() bool
+	err      error // of Run, once it has ended
 
 	mu                          sync.Mutex
 	failed, discarded, leftover []worker.Failure[T]
@@ -395,6 +396,58 @@ func TestC49InterruptedByTheEnd(t *testing.T) {
 	}
 }
 
+// Interrupted and the log say of an attempt what the pool makes of it.
+func TestC49InterruptedAsThePoolSays(t *testing.T) {
+	late := func(error) error { return context.DeadlineExceeded }
+	for name, test := range map[string]struct {
+		timeout, limit time.Duration // the limit is that of a TimeoutOf
+		err            func(end error) error
+		interrupted    bool
+	}{
+		"wrapped":     {0, 0, func(end error) error { return fmt.Errorf("ended: %w", end) }, true},
+		"its cause":   {0, 0, late, true},
+		"permanent":   {0, 0, worker.Permanent, false},
+		"panic":       {0, 0, func(end error) error { return &worker.PanicError{Value: end} }, false},
+		"requeue":     {0, 0, func(end error) error { return errors.Join(worker.RequeueAfter(time.Hour), end) }, false},
+		"TimeoutOf":   {0, time.Second, late, false},
+		"Timeout":     {time.Second, 0, late, false},
+		"its own end": {time.Second, time.Second, func(error) error { return context.Canceled }, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				q, text, says := newQueue[string](1), &strings.Builder{}, error(nil)
+				s := startPool(t, q, worker.Options[string]{
+					Timeout: test.timeout, MaxAttempts: 1,
+					Use: []worker.Middleware[string]{
+						worker.Log[string](worker.LogOptions{Logger: slog.New(slog.NewTextHandler(text, nil))}),
+						worker.TimeoutOf(func(string) time.Duration { return test.limit }),
+						func(next worker.Handler[string]) worker.Handler[string] {
+							return func(ctx context.Context, item string) error {
+								err := next(ctx, item)
+								says = worker.Interrupted(ctx, err)
+								return err
+							}
+						},
+					},
+					Handle: func(ctx context.Context, _ string) error {
+						<-ctx.Done()
+						time.Sleep(2 * time.Second)
+						return test.err(ctx.Err())
+					},
+				})
+				q.Add("a")
+				time.Sleep(2 * time.Second)
+				s.stopWith(context.DeadlineExceeded)
+				time.Sleep(time.Hour)
+				s.requireEnds(t)
+				require.Equal(t, test.interrupted, q.Len() == 1 && len(s.failed) == 0, "the pool")
+				require.Equal(t, test.interrupted, says != nil, "Interrupted")
+				require.Equal(t, test.interrupted, strings.Contains(text.String(), "was interrupted"), text)
+			})
+		})
+	}
+}
+
 // What happened between the hand-out and the watch is reported. What happens to
 // a later claim is not.
 func TestC72NothingIsMissedOrTooLate(t *testing.T) {
@@ -484,7 +537,10 @@ func TestC50FirstFailureIsForgotten(t *testing.T) {
 			RateLimiter: limiter.NewExponential[int](time.Second, time.Second, limiter.Options{ForgetAfter: time.Hour}),
 		})
 		fails := true
-		s := startPool(t, q, worker.Options[int]{MaxElapsed: 3 * time.Hour, Handle: func(context.Context, int) error {
+		s := startPool(t, q, worker.Options[int]{MaxElapsed: 3 * time.Hour, Attempts: true, Handle: func(ctx context.Context, _ int) error {
+			if a, _ := worker.AttemptOf[int](ctx); a.Number() == 1 {
+				require.Zero(t, a.FirstFailure())
+			}
 			if fails {
 				return errOnPurpose
 			}
@@ -512,6 +568,9 @@ func TestC50FirstFailureIsForgotten(t *testing.T) {
 		fail(time.Now())
 		time.Sleep(4 * time.Hour) // expired
 		fail(time.Now())
+		time.Sleep(4 * time.Hour)
+		q.AddRateLimited(1) // counts anew
+		fail(time.Now())
 		s.stopPool(t)
 	})
 }
@@ -530,7 +589,42 @@ func TestC58MaxElapsed(t *testing.T) {
 		require.Equal(t, began, s.discarded[0].FirstFailure)
 		require.Equal(t, 5, s.discarded[0].Attempt, "after 0, 5, 15, 35 and 75 ms")
 		s.stopPool(t)
+
+		require.NoError(t, c.Put("a", "1"))
+		without, err := worker.New(c, worker.Options[text]{Workers: 1, MaxElapsed: 75 * time.Millisecond,
+			Handle: func(context.Context, text) error { return errOnPurpose }})
+		require.NoError(t, err)
+		ctx, stop := context.WithTimeout(t.Context(), time.Hour)
+		defer stop()
+		require.NoError(t, without.Run(ctx))
+		_, discarded := c.Queue().RecentFailures(2)
+		require.Len(t, discarded, 2)
+		require.Equal(t, 5, discarded[0].Attempt, "without hooks")
 	})
+}
+
+// What a shutdown left over has the duration of its attempt, and when it failed
+// if it did, also if no other hook is set.
+func TestC73Leftovers(t *testing.T) {
+	for _, answer := range []error{errOnPurpose, worker.RequeueAfter(time.Hour)} {
+		synctest.Test(t, func(t *testing.T) {
+			q, left := newQueue[string](1), worker.Failure[string]{}
+			pool, err := worker.New(q, worker.Options[string]{
+				Workers: 1, OnLeftover: func(_ context.Context, f worker.Failure[string]) { left = f },
+				Handle: func(context.Context, string) error {
+					q.ShutDown()
+					time.Sleep(time.Second)
+					return answer
+				},
+			})
+			require.NoError(t, err)
+			q.Add("a")
+			require.NoError(t, pool.Run(t.Context()))
+			require.Equal(t, time.Second, left.Duration)
+			require.Equal(t, answer == errOnPurpose, left.FirstFailure.Equal(time.Now()))
+			require.Equal(t, answer != errOnPurpose, left.FirstFailure.IsZero())
+		})
+	}
 }
 
 // startPool runs workers with these options, and those that all tests share.
@@ -550,9 +644,9 @@ func startPool[T comparable](t *testing.T, source worker.Source[T], o worker.Opt
 	w, err := worker.New(source, o)
 	require.NoError(t, err)
 	s.Pool = w
-	ctx, cancel := context.WithCancel(t.Context())
-	s.stop = cancel
-	t.Cleanup(cancel)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	s.stop, s.stopWith = func() { cancel(nil) }, cancel
+	t.Cleanup(s.stop)
 	s.ended = returned(func() { s.err = w.Run(ctx) })
 	return s
 }
@@ -569,8 +663,8 @@ func TestC49FaultsOfThePool(t *testing.T) {
 	}{
 		{nil, worker.Options[string]{BatchSize: 3, Timeout: -1, MaxAttempts: -1, DrainTimeout: time.Second, Linger: time.Second},
 			"without a source|Workers is 0|both nil|BatchSize is 3|Timeout is -1ns|MaxAttempts is -1|DrainTimeout is 1s: want 0 without Drain|Linger is 1s"},
-		{q, worker.Options[string]{Workers: 1, Handle: one, HandleBatch: all, DrainTimeout: -1, AbandonAfter: -1, Linger: -1},
-			"both set|BatchSize is 0|DrainTimeout is -1ns|AbandonAfter is -1ns|Linger is -1ns"},
+		{q, worker.Options[string]{Workers: 1, Handle: one, HandleBatch: all, MaxElapsed: -1, DrainTimeout: -1, AbandonAfter: -1, Linger: -1},
+			"both set|BatchSize is 0|MaxElapsed is -1ns|DrainTimeout is -1ns|AbandonAfter is -1ns|Linger is -1ns"},
 		{q, worker.Options[string]{Workers: 1, HandleBatch: all, BatchSize: 1<<20 + 1, Use: []worker.Middleware[string]{none},
 			Attempts: true, CancelIfAddedAgain: true, CancelIfCanceled: true},
 			"BatchSize is 1048577|Use has 1|Attempts is|CancelIfAddedAgain is|CancelIfCanceled is"},
@@ -587,22 +681,33 @@ func TestC49FaultsOfThePool(t *testing.T) {
 	require.Panics(t, func() { q.DrainWith(shardq.DrainOptions{Delayed: 9}) })
 }
 
-// How long an item has waited is unknown without Ages, and not 0.
+// How long an item has waited is unknown without Ages, and not 0. Either of
+// Attempts and Use is enough.
 func TestC71Waited(t *testing.T) {
 	for _, ages := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			q := shardq.MustNew(shardq.Options[int]{Ages: ages})
+			c := newJoiner(1, func(o *coalesce.Options[string, string]) { o.Queue.Ages = ages })
 			q.Add(1)
+			require.NoError(t, c.Put("a", "1"))
 			time.Sleep(time.Minute)
 			q.ShutDown()
-			s := startPool(t, q, worker.Options[int]{Attempts: true, Handle: func(ctx context.Context, _ int) error {
-				a, _ := worker.AttemptOf[int](ctx)
-				waited, ok := a.Waited()
+			c.ShutDown()
+			check := func(waited time.Duration, ok bool) {
 				require.Equal(t, ages, ok)
 				require.Equal(t, ages, waited > 59*time.Second)
+			}
+			s := startPool(t, q, worker.Options[int]{Attempts: true, Handle: func(ctx context.Context, _ int) error {
+				a, _ := worker.AttemptOf[int](ctx)
+				check(a.Waited())
 				return nil
 			}})
 			s.requireEnds(t)
+			require.NoError(t, c.Run(t.Context(), 1, func(ctx context.Context, _, _ string) error {
+				a, _ := worker.AttemptOf[text](ctx)
+				check(a.Waited())
+				return nil
+			}, func(next worker.Handler[text]) worker.Handler[text] { return next }))
 		})
 	}
 }
