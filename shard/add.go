@@ -43,7 +43,6 @@ func (sh *shard[T]) addItem(item T, to *address, r request) effects {
 		return 0
 	}
 	id, e := sh.entryFor(item, to)
-	to.mark = e.mark()
 	return sh.add(id, e, r)
 }
 

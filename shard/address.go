@@ -116,7 +116,20 @@ func (s *Set[T]) FileTo(item T, a *Address, d Delay) {
 func (s *Set[T]) addTo(item T, a *Address, keepDelay bool) {
 	sh := s.shard(int(a.shard))
 	sh.mu.Lock()
-	fx := sh.addItem(item, &a.to, request{cancelsDelay: true, keepsDelay: keepDelay})
+	fx := sh.addMarked(item, &a.to, request{cancelsDelay: true, keepsDelay: keepDelay})
 	sh.mu.Unlock()
 	s.after(fx)
+}
+
+// addMarked is addItem that sets the mark. It looks the item up again, because
+// nearly all adds make their item ready.
+func (sh *shard[T]) addMarked(item T, to *address, r request) effects {
+	to.mark = 0
+	fx := sh.addItem(item, to, r)
+	if fx&wakes == 0 {
+		if id := sh.find(item, to.hash); id != 0 {
+			to.mark = sh.table.at(id).mark()
+		}
+	}
+	return fx
 }

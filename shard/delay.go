@@ -118,7 +118,7 @@ func (s *Set[T]) addOverdue(sh *shard[T], item T, to *address, at reading, f fil
 		id, e := sh.entryOf(a, item, to)
 		fx = sh.add(id, e, r)
 	default:
-		fx = sh.addItem(item, to, r)
+		fx = sh.addMarked(item, to, r)
 	}
 	if fx&took != 0 && f.delayed {
 		sh.rare.expired++
