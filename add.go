@@ -164,7 +164,7 @@ func (q *Queue[T]) delay(o AddOptions) (d shard.Delay) {
 		Retry: o.RateLimited || o.After != 0, Window: o.NotAgainWithin,
 	}
 	if !o.At.IsZero() {
-		d.Until, d.Retry = q.set().Moment(o.At), true
+		d.Until, d.Retry = q.set().Core.Moment(o.At), true
 	}
 	return d
 }
@@ -186,7 +186,7 @@ func (q *Queue[T]) backoff(item T) time.Duration {
 		q.firsts.forget(item) // the limiter has forgotten it by itself
 	}
 	delay := q.limiter.When(item)
-	q.shards.CountBackoff()
+	q.shards.Core.CountBackoff()
 	return delay
 }
 

@@ -132,14 +132,14 @@ func (q *Queue[T]) doneSome(claims []worker.Claim[T]) (allEnded bool) {
 		if !complete {
 			defer q.doneEach(claims[n:])
 		}
-		allEnded = len(q.shards.EndBatch(handles[:n])) == 0
+		allEnded = len(q.shards.Core.EndBatch(handles[:n])) == 0
 	}()
 	for i := range claims {
 		c := &claims[i]
 		h := q.handleIn(c)
 		forget := h != shard.Handle{} && q.mayHaveFailed(c.Item)
 		if forget {
-			h, forget = q.shards.Seal(h)
+			h, forget = q.shards.Core.Seal(h)
 		}
 		handles[n] = h
 		if n++; forget {
@@ -198,15 +198,15 @@ func (o *queueClaims[T]) DoneClaim(item T, token worker.Token) error {
 	if q.mayHaveFailed(item) {
 		return q.forgetAndEnd(item, q.tokens.Handle(token))
 	}
-	return claimError(q.shards.End(q.tokens.Handle(token)))
+	return claimError(q.shards.Core.End(q.tokens.Handle(token)))
 }
 
 func (q *Queue[T]) forgetAndEnd(item T, h shard.Handle) error {
-	only, ok := q.shards.Seal(h)
+	only, ok := q.shards.Core.Seal(h)
 	if !ok {
 		return worker.ErrClaimEnded
 	}
-	defer q.shards.End(only)
+	defer q.shards.Core.End(only)
 	q.Forget(item)
 	return nil
 }
@@ -215,12 +215,12 @@ func (o *queueClaims[T]) ReturnClaim(item T, token worker.Token, how worker.Retu
 	q := o.queue()
 	h := q.tokens.Handle(token)
 	if how.Reason == worker.ReturnRelease && how.Refused == nil {
-		return claimError(q.shards.Release(h, how.Priority))
+		return claimError(q.shards.Core.Release(h, how.Priority))
 	}
 	// The limiter counts, so it must not be asked for a claim that has ended.
 	// It is user code, so it must not be asked under the lock. Seal takes the
 	// lock once more, and keeps all others from ending the claim.
-	only, ok := q.shards.Seal(h)
+	only, ok := q.shards.Core.Seal(h)
 	if !ok {
 		return worker.ErrClaimEnded
 	}
@@ -228,7 +228,7 @@ func (o *queueClaims[T]) ReturnClaim(item T, token worker.Token, how worker.Retu
 }
 
 func (o *queueClaims[T]) ClaimValid(token worker.Token) bool {
-	return o.shards.Valid(o.tokens.Handle(token))
+	return o.shards.Core.Valid(o.tokens.Handle(token))
 }
 
 func (o *queueClaims[T]) ClaimFailures(item T) int { return o.limiter.NumRequeues(item) }
@@ -264,7 +264,7 @@ func (o *queueClaims[T]) ReportSuccess(ctx context.Context) {
 }
 
 func (o *queueClaims[T]) ReportDiscard(ctx context.Context, f worker.Failure[T], panicked *worker.PanicError) {
-	o.shards.CountDiscard()
+	o.shards.Core.CountDiscard()
 	if o.log != nil {
 		defer o.log.discarded(ctx, f.Item, f.Attempt, f.Reason, f.Err, panicked)
 	}
@@ -281,7 +281,7 @@ type queueReturn[T comparable] struct {
 
 // carryOut makes the item ready again, or discards it.
 func (r *queueReturn[T]) carryOut() error {
-	if r.how.Refused != nil && !r.queue.shards.TakesBack() {
+	if r.how.Refused != nil && !r.queue.shards.Core.TakesBack() {
 		return r.refuse() // the caller reports it, so it does not count as dropped
 	}
 	d, known := time.Duration(0), false
@@ -290,7 +290,7 @@ func (r *queueReturn[T]) carryOut() error {
 			r.addAtOnce()
 		}
 	}()
-	if r.queue.shards.TakesBack() { // otherwise no failure is counted
+	if r.queue.shards.Core.TakesBack() { // otherwise no failure is counted
 		d = r.queue.returnDelay(r.item, r.how)
 	}
 	known = true
@@ -316,7 +316,7 @@ func (q *Queue[T]) returnDelay(item T, how worker.Return) time.Duration {
 // addAtOnce is for an item whose limiter has panicked.
 func (r *queueReturn[T]) addAtOnce() {
 	if r.how.Refused == nil {
-		r.queue.shards.Release(r.only, r.how.Priority)
+		r.queue.shards.Core.Release(r.only, r.how.Priority)
 	} else {
 		_ = r.add(0)
 	}
@@ -324,7 +324,7 @@ func (r *queueReturn[T]) addAtOnce() {
 
 func (r *queueReturn[T]) add(after time.Duration) error {
 	d := shard.Delay{Duration: after, Priority: r.how.Priority, Retry: true, Backoff: r.how.Reason == worker.ReturnRetry}
-	switch r.queue.shards.Retry(r.only, d) {
+	switch r.queue.shards.Core.Retry(r.only, d) {
 	case shard.TakenBack:
 		return nil
 	case shard.Refused:
@@ -335,7 +335,7 @@ func (r *queueReturn[T]) add(after time.Duration) error {
 
 // refuse ends the claim of an item that cannot become ready again.
 func (r *queueReturn[T]) refuse() error {
-	defer r.queue.shards.End(r.only)
+	defer r.queue.shards.Core.End(r.only)
 	if r.how.Refused != nil {
 		defer r.queue.Forget(r.item)
 		r.how.Refused()

@@ -90,7 +90,7 @@ func (o DrainOptions) mustBeValid() {
 func (q *Queue[T]) Drain(ctx context.Context, options DrainOptions) (dropped []T, err error) {
 	options.mustBeValid()
 	_ = ctx.Done() // a nil context panics before anything is changed
-	return q.drainUntil(ctx, options.draining(), q.set().Released(), q.drained)
+	return q.drainUntil(ctx, options.draining(), q.set().Core.Released(), q.drained)
 }
 
 // DrainWith returns [Queue.Drain] with these options, for worker.Options.Drain.
@@ -205,7 +205,7 @@ func (e *DrainError[T]) Unwrap() error { return e.Cause }
 // a [clock.Clock] must not call it from its own methods. It may be called again
 // and concurrently. Each call ends the wait of every ShutDownWithDrain and Drain.
 func (q *Queue[T]) ShutDown() {
-	q.set().ShutDown()
+	q.set().Core.ShutDown()
 	q.logShutDown()
 }
 
@@ -213,20 +213,20 @@ func (q *Queue[T]) ShutDown() {
 // in processing. (client-go's waits only for those in processing.) Workers must
 // go on meanwhile, and one that owes a Done must not call it.
 func (q *Queue[T]) ShutDownWithDrain() {
-	q.set().ShutDownWithDrain()
+	q.set().Core.ShutDownWithDrain()
 	q.logShutDown()
 }
 
 // ShuttingDown reports whether a shutdown has begun.
-func (q *Queue[T]) ShuttingDown() bool { return q.set().ShuttingDown() }
+func (q *Queue[T]) ShuttingDown() bool { return q.set().Core.ShuttingDown() }
 
 func (q *Queue[T]) logShutDown() {
 	if q.log != nil && q.endLogged.CompareAndSwap(false, true) {
-		q.log.shutDown(q.shards.Stats())
+		q.log.shutDown(q.shards.Core.Stats())
 	}
 }
 
 // WaitIdle blocks until nothing is ready, in processing or delayed. It returns
 // nil once there was such a moment during the call, or ctx.Err() if ctx ends
 // first. Adds may go on meanwhile.
-func (q *Queue[T]) WaitIdle(ctx context.Context) error { return q.set().WaitIdle(ctx, nil) }
+func (q *Queue[T]) WaitIdle(ctx context.Context) error { return q.set().Core.WaitIdle(ctx, nil) }

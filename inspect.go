@@ -27,7 +27,7 @@ type Inspector = stats.Inspector
 // Stats returns a reading of the queue's state and counters. Every shard's part
 // is consistent in itself, the sum only if the queue is at rest. The cost grows
 // with the number of shards, not with that of items or groups.
-func (q *Queue[T]) Stats() Stats { return q.complete(q.set().Stats()) }
+func (q *Queue[T]) Stats() Stats { return q.complete(q.set().Core.Stats()) }
 
 func (q *Queue[T]) complete(st Stats) Stats {
 	st.Workers, st.Limited = q.slots.open(), -1
@@ -185,7 +185,7 @@ func (i inspection[T]) GroupAttempts(limit int) []stats.GroupAttempts {
 	return i.queue.outcomes.attempts.Groups(limit)
 }
 
-func (i inspection[T]) TimeLeft() stats.Histogram { return i.queue.shards.TimeLeft() }
+func (i inspection[T]) TimeLeft() stats.Histogram { return i.queue.shards.Core.TimeLeft() }
 
 func (i inspection[T]) Operator() stats.Operator { return operator[T]{i.queue} }
 
@@ -228,11 +228,11 @@ func (i inspection[T]) AddWith(item T, options AddOptions) error {
 }
 
 // KeepWaits, Ending, HandlerContext and OpenSlot are for workers.
-func (i inspection[T]) KeepWaits()              { i.queue.shards.KeepWaits() }
-func (i inspection[T]) Ending() context.Context { return i.queue.shards.Ending() }
+func (i inspection[T]) KeepWaits()              { i.queue.shards.Core.KeepWaits() }
+func (i inspection[T]) Ending() context.Context { return i.queue.shards.Core.Ending() }
 
 func (i inspection[T]) HandlerContext(c context.Context) context.Context {
-	return i.queue.shards.HandlerContext(c)
+	return i.queue.shards.Core.HandlerContext(c)
 }
 
 func (i inspection[T]) OpenSlot() (number int, show func(items []T), closeSlot func()) {
@@ -244,19 +244,19 @@ func (i inspection[T]) OpenSlot() (number int, show func(items []T), closeSlot f
 }
 
 func (o *queueClaims[T]) ClaimGroup(token worker.Token) string {
-	return o.shards.GroupAt(o.tokens.Handle(token))
+	return o.shards.Core.GroupAt(o.tokens.Handle(token))
 }
 
 func (o *queueClaims[T]) ClaimWaited(token worker.Token) (waited time.Duration, ok bool) {
-	return o.shards.Waited(o.tokens.Handle(token))
+	return o.shards.Core.Waited(o.tokens.Handle(token))
 }
 
 func (o *queueClaims[T]) ClaimChanges(token worker.Token) (addedAgain, canceled bool) {
-	return o.shards.Changed(o.tokens.Handle(token))
+	return o.shards.Core.Changed(o.tokens.Handle(token))
 }
 
 func (o *queueClaims[T]) WatchClaim(token worker.Token, tell func(cause error)) (stop func()) {
-	return o.shards.Watch(o.tokens.Handle(token), func(what shard.Change) {
+	return o.shards.Core.Watch(o.tokens.Handle(token), func(what shard.Change) {
 		cause := worker.ErrAddedAgain
 		if what == shard.CanceledInFlight {
 			cause = worker.ErrItemCanceled

@@ -171,7 +171,7 @@ func (q *Queue[T]) Done(item T) { q.set().Done(item) }
 // Len returns the depth of the queue: the number of ready items, including
 // those of throttled groups. Delayed items, items in processing and dirty items
 // are not ready.
-func (q *Queue[T]) Len() int { return q.set().Len() }
+func (q *Queue[T]) Len() int { return q.set().Core.Len() }
 
 // Pause stops the queue from handing out items. It goes on taking them in, and
 // delays go on expiring. A Get that has begun may still return an item. Pauses
@@ -179,10 +179,10 @@ func (q *Queue[T]) Len() int { return q.set().Len() }
 //
 // During a drain, Gets wait on for the ready items, and so does the drain. After
 // [Queue.ShutDown], Gets report the shutdown, and the items stay ready.
-func (q *Queue[T]) Pause() { q.set().Pause() }
+func (q *Queue[T]) Pause() { q.set().Core.Pause() }
 
 // Resume ends a [Queue.Pause], and wakes parked consumers.
-func (q *Queue[T]) Resume() { q.set().Resume() }
+func (q *Queue[T]) Resume() { q.set().Core.Resume() }
 
 // A GroupPolicy says how the items of a group are handed out.
 type GroupPolicy = stats.GroupPolicy
@@ -197,20 +197,20 @@ type Rate = stats.Rate
 // panics without [Options].Group.
 //
 // If until is zero, the pause lasts until [Queue.ResumeGroup].
-func (q *Queue[T]) PauseGroup(group string, until time.Time) { q.set().PauseGroup(group, until) }
+func (q *Queue[T]) PauseGroup(group string, until time.Time) { q.set().Core.PauseGroup(group, until) }
 
 // ResumeGroup ends the pause of a group, and wakes a parked consumer. It panics
 // without [Options].Group.
-func (q *Queue[T]) ResumeGroup(group string) { q.set().ResumeGroup(group) }
+func (q *Queue[T]) ResumeGroup(group string) { q.set().Core.ResumeGroup(group) }
 
 // RefreshGroup calls [Options].GroupPolicy for a group, and lets the result
 // count at once, rather than at the group's next item. What is missing of the
 // next token is earned at the new rate. It panics without [Options].Group.
-func (q *Queue[T]) RefreshGroup(group string) { q.set().RefreshGroup(group) }
+func (q *Queue[T]) RefreshGroup(group string) { q.set().Core.RefreshGroup(group) }
 
 // Groups returns an iterator over the groups that have items or are paused, in
 // no order. No lock is held while the loop runs.
-func (q *Queue[T]) Groups() iter.Seq[stats.Group] { return q.set().Groups() }
+func (q *Queue[T]) Groups() iter.Seq[stats.Group] { return q.set().Core.Groups() }
 
 // SetRate changes [Options].Rate. The tokens that are left stay, up to the new
 // Burst. The zero Rate ends the limit. SetRate panics with the error of
@@ -220,5 +220,5 @@ func (q *Queue[T]) SetRate(r Rate) {
 	if err := r.Validate(); err != nil {
 		panic(fmt.Errorf("shardq: SetRate: %w", err))
 	}
-	q.set().SetRate(r)
+	q.set().Core.SetRate(r)
 }

@@ -119,7 +119,7 @@ func keyFailure[K comparable, V any](f worker.Failure[Entry[K, V]]) worker.Failu
 
 func (o *owner[K, V]) ReturnClaim(taken Entry[K, V], token worker.Token, how worker.Return) error {
 	c := o.c
-	only, ok := c.shards.Seal(c.engine.Tokens.Handle(token))
+	only, ok := c.shards.Core.Seal(c.engine.Tokens.Handle(token))
 	if !ok {
 		return worker.ErrClaimEnded // so that no value is returned twice
 	}
@@ -156,7 +156,7 @@ func (r *claimReturn[K, V]) carryOut() (err error) {
 
 // refuse discards the value if the Return says so, before the claim ends.
 func (r *claimReturn[K, V]) refuse() error {
-	defer r.c.shards.End(r.at)
+	defer r.c.shards.Core.End(r.at)
 	r.c.landAt(r.key, r.at)
 	if r.how.Refused != nil {
 		defer r.c.queue.Forget(r.key)

@@ -109,7 +109,7 @@ func (c *Coalescer[K, V]) PutContext(ctx context.Context, key K, value V, option
 	if err != shardq.ErrFull {
 		return err
 	}
-	if c.shards.InHandler(ctx) {
+	if c.shards.Core.InHandler(ctx) {
 		return p.put(forceAcquire)
 	}
 	switch err = c.limit.Acquire(ctx, p.weight); err {

@@ -27,7 +27,7 @@ func (c *Coalescer[K, V]) Drain(ctx context.Context, options shardq.DrainOptions
 	if cause := c.ending.await(ctx); cause != nil {
 		return nil, c.endedEarly(ctx, cause)
 	}
-	released := c.shards.Released() // before the count is read, so that no ShutDown is missed
+	released := c.shards.Core.Released() // before the count is read, so that no ShutDown is missed
 	if c.ending.shutDownCalls() != before {
 		released = endedContext.Done()
 	}
@@ -284,5 +284,5 @@ func (c *Coalescer[K, V]) ShuttingDown() bool {
 // WaitIdle blocks until there was a moment at which no value was pending, and
 // no key in processing or delayed. It returns ctx.Err() if ctx ends first.
 func (c *Coalescer[K, V]) WaitIdle(ctx context.Context) error {
-	return c.shards.WaitIdle(ctx, c.stripes.empty)
+	return c.shards.Core.WaitIdle(ctx, c.stripes.empty)
 }

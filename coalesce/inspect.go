@@ -57,11 +57,11 @@ func (i inspection[K, V]) Operator() stats.Operator {
 	return operator[K, V]{i.Inspection.Operator(), i.coalescer}
 }
 
-func (i inspection[K, V]) KeepWaits()              { i.coalescer.shards.KeepWaits() }
-func (i inspection[K, V]) Ending() context.Context { return i.coalescer.shards.Ending() }
+func (i inspection[K, V]) KeepWaits()              { i.coalescer.shards.Core.KeepWaits() }
+func (i inspection[K, V]) Ending() context.Context { return i.coalescer.shards.Core.Ending() }
 
 func (i inspection[K, V]) HandlerContext(ctx context.Context) context.Context {
-	return i.coalescer.shards.HandlerContext(ctx)
+	return i.coalescer.shards.Core.HandlerContext(ctx)
 }
 
 func (i inspection[K, V]) OpenSlot() (number int, show func([]Entry[K, V]), closeSlot func()) {

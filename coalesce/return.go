@@ -45,7 +45,7 @@ func (c *Coalescer[K, V]) putBack(key K, value V, delay time.Duration) error {
 
 func (r *valueReturn[K, V]) setDelay(delay time.Duration) {
 	if delay > 0 {
-		r.deadline = r.c.shards.DeadlineOf(shard.Delay{Duration: delay, Priority: r.priority})
+		r.deadline = r.c.shards.Core.DeadlineOf(shard.Delay{Duration: delay, Priority: r.priority})
 		r.delay = delay
 	}
 }
@@ -109,9 +109,9 @@ func (r *valueReturn[K, V]) requeue() {
 	defer r.leave()
 	shards, inProcessing := r.c.shards, false
 	if r.delay > 0 {
-		inProcessing = shards.Postpone(r.at, r.deadline, r.policy())
+		inProcessing = shards.Core.Postpone(r.at, r.deadline, r.policy())
 	} else {
-		inProcessing = shards.Again(r.at, r.priority)
+		inProcessing = shards.Core.Again(r.at, r.priority)
 	}
 	if !inProcessing { // misuse: the caller did not have the key
 		r.c.queue.AddAfter(r.key, r.delay)

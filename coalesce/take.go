@@ -59,7 +59,7 @@ func (c *Coalescer[K, V]) endTraceLocked(s *stripe[K, V], key K, at shard.Handle
 	for l = s.lines[key]; l != nil && l.trace.is(at); l = s.lines[key] {
 		l.trace = unseen
 		s.mu.Unlock()
-		c.shards.NotAgain(at)
+		c.shards.Core.NotAgain(at)
 		s.mu.Lock()
 	}
 	return l
@@ -102,7 +102,7 @@ func (c *Coalescer[K, V]) takeFirstAndUnlock(s *stripe[K, V], t *taken[K, V], l 
 		s.setStateLocked(l, queued)
 		c.releaseTakenLocked(rest, weight)
 		s.mu.Unlock()
-		c.shards.Again(t.at, t.priority)
+		c.shards.Core.Again(t.at, t.priority)
 	}
 	c.limit.Notify()
 	return value
@@ -119,7 +119,7 @@ func (c *Coalescer[K, V]) releaseTakenLocked(rest *segment[V], weight int64) {
 }
 
 func (c *Coalescer[K, V]) makeReady(t *taken[K, V]) {
-	c.shards.Again(t.at, t.priority)
+	c.shards.Core.Again(t.at, t.priority)
 	c.shards.DoneAt(t.key, t.at)
 }
 
@@ -212,7 +212,7 @@ func (c *Coalescer[K, V]) makeBatchReady(keys []K, handles []shard.Handle, prior
 			l.first.taking = false
 		}
 		s.mu.Unlock()
-		c.shards.Again(handles[i], priorities[i])
+		c.shards.Core.Again(handles[i], priorities[i])
 	}
 	c.shards.DoneBatchAt(keys, handles)
 }

@@ -11,18 +11,18 @@ func (s *Set[T]) Add(item T) {
 	if s.mayDiffer && s.Reject(item) {
 		return
 	}
-	s.refresh()
-	var sh *shard[T]
+	s.Core.refresh()
+	var sh *shard
 	var to address
-	if s.config.Group == nil { // as addressOf, but without the call
+	if !s.Core.config.grouped { // as addressOf, but without the call
 		sh, to.hash = s.locate(item)
 	} else {
 		sh = s.addressOf(item, &to)
 	}
 	sh.mu.Lock()
-	fx := sh.addItem(item, &to, s.request())
+	fx := s.addItem(sh, item, &to, s.Core.request())
 	sh.mu.Unlock()
-	s.after(fx)
+	s.Core.after(fx)
 }
 
 type request struct {
@@ -32,24 +32,24 @@ type request struct {
 	expired      bool // the add is the end of a delay
 }
 
-func (s *Set[T]) request() request { return request{cancelsDelay: s.rules.CancelDelayOnAdd} }
+func (s *Core) request() request { return request{cancelsDelay: s.rules.CancelDelayOnAdd} }
 
-func (sh *shard[T]) addItem(item T, to *address, r request) effects {
+func (s *Set[T]) addItem(sh *shard, item T, to *address, r request) effects {
 	// Read under the lock: a shutdown sets the flag and then takes every lock
 	// once. An Add that saw the flag clear has therefore finished before the
 	// drain looks.
-	if sh.set.closing.refusing.Load() && !sh.takesBack(item, to.hash) {
+	if sh.set.closing.refusing.Load() && !s.takesBack(sh, item, to.hash) {
 		sh.rare.dropped++
 		return 0
 	}
-	id, e := sh.entryFor(item, to)
+	id, e := s.entryFor(sh, item, to)
 	return sh.add(id, e, r)
 }
 
 // entryFor unlocks the shard and panics if it has no id for a new item.
-func (sh *shard[T]) entryFor(item T, to *address) (id uint32, e *entry[T]) {
+func (s *Set[T]) entryFor(sh *shard, item T, to *address) (id uint32, e *entry) {
 	sh.needTable()
-	id, p := sh.table.find(to.hash, item)
+	id, p := find(sh.table, to.hash, item)
 	if id == 0 {
 		if sh.table.roomy == 0 && !sh.hasID() {
 			sh.panicAndUnlock()
@@ -57,7 +57,7 @@ func (sh *shard[T]) entryFor(item T, to *address) (id uint32, e *entry[T]) {
 		if sh.set.limit != nil {
 			sh.set.limit.ForceAcquire(1)
 		}
-		if id, e = sh.table.insert(p, item); sh.set.config.Group != nil {
+		if id, e = insert(sh.table, p, item); sh.set.config.grouped {
 			sh.joinGroup(id, &to.tag)
 		}
 		return id, e
@@ -68,20 +68,20 @@ func (sh *shard[T]) entryFor(item T, to *address) (id uint32, e *entry[T]) {
 	return id, sh.table.at(id)
 }
 
-func (sh *shard[T]) panicAndUnlock() {
+func (sh *shard) panicAndUnlock() {
 	sh.mu.Unlock()
 	panic(errTooMany)
 }
 
-func (sh *shard[T]) needTable() {
+func (sh *shard) needTable() {
 	if sh.table == nil {
 		sh.makeTable() // apart, so that needTable is inlined into every Add
 	}
 }
 
-func (sh *shard[T]) makeTable() {
-	sh.table = newTable[T]()
-	sh.table.follow(sh.peak, sh.set.spares)
+func (sh *shard) makeTable() {
+	sh.table = newTable(sh.set.items)
+	sh.table.expected = sh.peak
 	if sh.set.config.Ages {
 		sh.table.times = sh.newTimes()
 		sh.table.addColumn(&sh.table.times.since)
@@ -95,7 +95,7 @@ func (sh *shard[T]) makeTable() {
 	}
 }
 
-func (sh *shard[T]) add(id uint32, e *entry[T], r request) effects {
+func (sh *shard) add(id uint32, e *entry, r request) effects {
 	hasPlace := false
 	if e.delayed() {
 		backsOff := sh.wheel.backsOff(id)
@@ -132,7 +132,7 @@ func (sh *shard[T]) add(id uint32, e *entry[T], r request) effects {
 // the producer yields to a woken consumer that has not begun to search.
 const duplicatesBeforeYield = 64
 
-func (sh *shard[T]) deduplicated() effects {
+func (sh *shard) deduplicated() effects {
 	sh.count.deduplicated++
 	sh.fruitless++
 	if sh.fruitless%duplicatesBeforeYield == 0 {
@@ -141,7 +141,7 @@ func (sh *shard[T]) deduplicated() effects {
 	return took
 }
 
-func (s *Set[T]) yield() {
+func (s *Core) yield() {
 	if s.parker.wokenPending() {
 		runtime.Gosched()
 	}
@@ -159,17 +159,29 @@ func newAddHook[T comparable](hook func(stats.Add[T])) *addHook[T] {
 	return &addHook[T]{hook: hook}
 }
 
-func (s *Set[T]) tracksAdds() bool { return s.rules.KeepPlaces || s.adds != nil }
+func (u hooks[T]) keepAdd(e *entry, a stats.Add[struct{}]) {
+	u.set.adds.keep(stats.Add[T]{
+		Item: *itemOf[T](e), Priority: a.Priority, Before: a.Before, Expired: a.Expired, Raised: a.Raised, Canceled: a.Canceled,
+	})
+}
 
-func (sh *shard[T]) leftLine(id uint32, e *entry[T]) {
-	if sh.set.adds != nil {
-		sh.set.adds.keep(stats.Add[T]{Item: e.item, Priority: sh.table.requested.run(id), Canceled: true})
+func (u hooks[T]) sendAdds() {
+	if u.set.adds != nil {
+		u.set.adds.send(u.set.adds.hook)
 	}
 }
 
-func (s *Set[T]) reportAdds() {
+func (s *Core) tracksAdds() bool { return s.rules.KeepPlaces || s.config.hearsAdds }
+
+func (sh *shard) leftLine(id uint32, e *entry) {
+	if sh.set.config.hearsAdds {
+		sh.set.above.keepAdd(e, stats.Add[struct{}]{Priority: sh.table.requested.run(id), Canceled: true})
+	}
+}
+
+func (s *Core) reportAdds() {
 	s.watches.send()
-	if s.adds != nil {
-		s.adds.send(s.adds.hook)
+	if s.config.hearsAdds {
+		s.above.sendAdds()
 	}
 }

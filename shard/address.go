@@ -24,28 +24,27 @@ type tag struct {
 	rate          rate
 }
 
-func (s *Set[T]) initGroups() {
-	if s.config.Group == nil {
+func (s *Core) initGroups() {
+	if !s.config.grouped {
 		return
 	}
 	s.waits = make([]atomic.Uint64, len(s.shards))
 	for i := range s.waits {
 		s.waits[i].Store(never)
 	}
-	s.route = func(item T) uint64 { return s.groupRoute(s.config.Group(item)) }
 }
 
 // addressOf fills in the address of an item, because a copy would take time.
-func (s *Set[T]) addressOf(item T, to *address) (sh *shard[T]) {
-	if s.config.Group == nil {
+func (s *Set[T]) addressOf(item T, to *address) (sh *shard) {
+	if !s.Core.config.grouped {
 		sh, to.hash = s.locate(item)
 		return sh
 	}
-	to.hash = uint32(maphash.Comparable(s.seed, item))
-	return s.shardAt(s.tag(&to.tag, s.config.Group(item)))
+	to.hash = uint32(maphash.Comparable(s.Core.seed, item))
+	return s.Core.shardAt(s.Core.tag(&to.tag, s.user.Group(item)))
 }
 
-func (s *Set[T]) tag(to *tag, group string) (route uint64) {
+func (s *Core) tag(to *tag, group string) (route uint64) {
 	hash := maphash.String(s.seed, group)
 	to.group, to.groupHash = group, uint32(hash)
 	if s.config.GroupPolicy != nil {
@@ -57,7 +56,7 @@ func (s *Set[T]) tag(to *tag, group string) (route uint64) {
 	return hash
 }
 
-func (s *Set[T]) ask(to *tag) {
+func (s *Core) ask(to *tag) {
 	p := s.config.GroupPolicy(to.group)
 	to.weight = int32(min(max(1, p.Weight), MaxGroupWeight))
 	to.limit = int32(min(max(0, p.Limit), math.MaxInt32))
@@ -73,14 +72,14 @@ func (s *Set[T]) ask(to *tag) {
 	}
 }
 
-func (s *Set[T]) groupRoute(group string) uint64 {
+func (s *Core) groupRoute(group string) uint64 {
 	if s.config.StableRouting {
 		return xxhash.Sum64String(group)
 	}
 	return maphash.String(s.seed, group)
 }
 
-func (s *Set[T]) hashOfGroup(group string) uint32 { return uint32(maphash.String(s.seed, group)) }
+func (s *Core) hashOfGroup(group string) uint32 { return uint32(maphash.String(s.seed, group)) }
 
 // An Address lets an item be added without calling user code.
 type Address struct {
@@ -98,7 +97,7 @@ func (a *Address) Mark() uint8 { return a.to.mark }
 // AddTo is [Set.Add] at a known address.
 func (s *Set[T]) AddTo(item T, a *Address, keepDelay bool) {
 	defer s.addTo(item, a, keepDelay)
-	s.refresh()
+	s.Core.refresh()
 }
 
 // FileTo is [Set.AddWith] at a known address.
@@ -109,25 +108,25 @@ func (s *Set[T]) FileTo(item T, a *Address, d Delay) {
 			s.addTo(item, a, true)
 		}
 	}()
-	s.fileIn(s.shard(int(a.shard)), item, &a.to, d, nil)
+	s.fileIn(s.Core.shard(int(a.shard)), item, &a.to, d, nil)
 	filed = true
 }
 
 func (s *Set[T]) addTo(item T, a *Address, keepDelay bool) {
-	sh := s.shard(int(a.shard))
+	sh := s.Core.shard(int(a.shard))
 	sh.mu.Lock()
-	fx := sh.addMarked(item, &a.to, request{cancelsDelay: true, keepsDelay: keepDelay})
+	fx := s.addMarked(sh, item, &a.to, request{cancelsDelay: true, keepsDelay: keepDelay})
 	sh.mu.Unlock()
-	s.after(fx)
+	s.Core.after(fx)
 }
 
 // addMarked is addItem that sets the mark. It looks the item up again, because
 // nearly all adds make their item ready.
-func (sh *shard[T]) addMarked(item T, to *address, r request) effects {
+func (s *Set[T]) addMarked(sh *shard, item T, to *address, r request) effects {
 	to.mark = 0
-	fx := sh.addItem(item, to, r)
+	fx := s.addItem(sh, item, to, r)
 	if fx&wakes == 0 {
-		if id := sh.find(item, to.hash); id != 0 {
+		if id := s.find(sh, item, to.hash); id != 0 {
 			to.mark = sh.table.at(id).mark()
 		}
 	}

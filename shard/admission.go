@@ -20,7 +20,7 @@ type admission struct {
 	err      error  // why the add was refused
 }
 
-func (s *Set[T]) offerItem(item T, to *address, d *Delay, a *admission) (sh *shard[T], err error) {
+func (s *Set[T]) offerItem(item T, to *address, d *Delay, a *admission) (sh *shard, err error) {
 	if s.mayDiffer && s.Reject(item) {
 		return nil, ErrRejected
 	}
@@ -30,78 +30,78 @@ func (s *Set[T]) offerItem(item T, to *address, d *Delay, a *admission) (sh *sha
 
 // offer adds an item, unless it is refused. The caller must call notify. It gets
 // pointers, because copies of both structs cost a seventh of a TryAdd.
-func (s *Set[T]) offer(sh *shard[T], item T, to *address, d *Delay, a *admission) error {
+func (s *Set[T]) offer(sh *shard, item T, to *address, d *Delay, a *admission) error {
 	if d.Window > 0 {
-		s.needWindows()
+		s.Core.needWindows()
 	}
 	if d.files() {
 		s.fileIn(sh, item, to, *d, a)
 	} else {
 		s.addAdmitted(sh, item, to, d, a)
 	}
-	if a.err == nil && s.measures != nil {
+	if a.err == nil && s.Core.measures != nil {
 		s.countRetryOf(item, *d)
 	}
 	return a.err
 }
 
-func (s *Set[T]) addAdmitted(sh *shard[T], item T, to *address, d *Delay, a *admission) {
-	s.refresh()
+func (s *Set[T]) addAdmitted(sh *shard, item T, to *address, d *Delay, a *admission) {
+	s.Core.refresh()
 	if d.Window > 0 {
-		a.beginWindow(&s.time, s.driver.taken(s.time.nanoseconds()), d.Window)
+		a.beginWindow(&s.Core.time, s.Core.driver.taken(s.Core.time.nanoseconds()), d.Window)
 	}
-	r := s.request()
+	r := s.Core.request()
 	r.priority = d.Priority
 	sh.mu.Lock()
 	fx := effects(0)
-	if sh.admits(a, item, to) {
-		id, e := sh.entryOf(a, item, to)
+	if s.admits(sh, a, item, to) {
+		id, e := s.entryOf(sh, a, item, to)
 		fx = sh.add(id, e, r)
 	}
 	sh.mu.Unlock()
-	s.publish(fx)
-	s.watchWindow(a)
+	s.Core.publish(fx)
+	s.Core.watchWindow(a)
 }
 
 // admits must be followed by entryOf in the same hold, if it returns true.
-func (sh *shard[T]) admits(a *admission, item T, to *address) bool {
+func (s *Set[T]) admits(sh *shard, a *admission, item T, to *address) bool {
 	switch {
 	case sh.set.closing.refusing.Load():
-		if a.limited || !sh.takesBack(item, to.hash) {
+		if a.limited || !s.takesBack(sh, item, to.hash) {
 			sh.refuse(a)
 		}
-	case sh.inWindow(a, item):
+	case s.inWindow(sh, a, item, to.hash):
 		sh.count.deduplicated++
 		sh.refuseFor(a, ErrNotAgain)
 	case a.limited:
-		sh.reserve(a, item, to)
+		s.reserve(sh, a, item, to)
 	}
 	a.settled = true
 	return a.err == nil
 }
 
-func (sh *shard[T]) refuse(a *admission) {
+func (sh *shard) refuse(a *admission) {
 	sh.rare.dropped++
 	if a != nil {
 		sh.refuseFor(a, ErrShutDown)
 	}
 }
 
-func (sh *shard[T]) refuseFor(a *admission, err error) {
+func (sh *shard) refuseFor(a *admission, err error) {
 	sh.release(a)
 	a.err, a.settled = err, true
 }
 
-func (sh *shard[T]) release(a *admission) {
+func (sh *shard) release(a *admission) {
 	if a.acquired {
 		sh.set.limit.Release(1)
 		a.acquired = false
 	}
 }
 
-func (sh *shard[T]) reserve(a *admission, item T, to *address) {
+func (s *Set[T]) reserve(sh *shard, a *admission, item T, to *address) {
 	sh.needTable()
-	id, p := sh.table.find(to.hash, item)
+	id, p := find(sh.table, to.hash, item)
 	switch {
 	case id != 0:
 		sh.release(a) // another add has acquired it
@@ -117,22 +117,22 @@ func (sh *shard[T]) reserve(a *admission, item T, to *address) {
 		sh.refuseFor(a, ErrFull)
 		return
 	}
-	a.id, _ = sh.table.insert(p, item)
-	if sh.set.config.Group != nil {
+	a.id, _ = insert(sh.table, p, item)
+	if sh.set.config.grouped {
 		sh.joinGroup(a.id, &to.tag)
 	}
 }
 
-func (sh *shard[T]) entryOf(a *admission, item T, to *address) (id uint32, e *entry[T]) {
+func (s *Set[T]) entryOf(sh *shard, a *admission, item T, to *address) (id uint32, e *entry) {
 	if a == nil {
-		return sh.entryFor(item, to)
+		return s.entryFor(sh, item, to)
 	}
 	if id = a.id; id == 0 {
-		id, e = sh.entryFor(item, to)
+		id, e = s.entryFor(sh, item, to)
 	} else {
 		e = sh.table.at(id)
 	}
-	sh.openWindow(a, item)
+	s.openWindow(sh, a, item, to.hash)
 	return id, e
 }
 
@@ -147,7 +147,7 @@ var (
 func (s *Set[T]) TryAdd(item T, d Delay) error {
 	var to address
 	_, err := s.offerItem(item, &to, &d, &admission{limited: true})
-	s.notify()
+	s.Core.notify()
 	return err
 }
 
@@ -155,12 +155,12 @@ type handlerOf struct{ set any }
 
 // HandlerContext returns a context for handlers of the set's items. They must
 // not wait for room, because the items that they have take it.
-func (s *Set[T]) HandlerContext(ctx context.Context) context.Context {
+func (s *Core) HandlerContext(ctx context.Context) context.Context {
 	return context.WithValue(ctx, handlerOf{s}, true)
 }
 
 // InHandler reports whether ctx derives from a [Set.HandlerContext].
-func (s *Set[T]) InHandler(ctx context.Context) bool { return ctx.Value(handlerOf{s}) != nil }
+func (s *Core) InHandler(ctx context.Context) bool { return ctx.Value(handlerOf{s}) != nil }
 
 // AddContext is [Set.TryAdd] that waits for room while ctx lasts, in order. In
 // a handler, it adds beyond the capacity instead.
@@ -171,24 +171,24 @@ func (s *Set[T]) AddContext(ctx context.Context, item T, d Delay) error {
 	var to address
 	sh, err := s.offerItem(item, &to, &d, &admission{limited: true})
 	waited := err == ErrFull
-	if waited && s.InHandler(ctx) {
+	if waited && s.Core.InHandler(ctx) {
 		waited, err = false, s.offer(sh, item, &to, &d, &admission{})
 	}
 	if waited {
-		if err = s.limit.Acquire(ctx, 1); err == nil {
+		if err = s.Core.limit.Acquire(ctx, 1); err == nil {
 			err = s.offerAcquired(sh, item, &to, &d)
 		} else if err == itemlimit.ErrClosed {
 			err = ErrShutDown
 		}
 	}
-	s.notify()
-	if waited && err == nil && s.config.GroupPolicy != nil {
+	s.Core.notify()
+	if waited && err == nil && s.Core.config.GroupPolicy != nil {
 		// The group's policy may have changed during the wait. The item was added
 		// first, so that the next waiter does not wait for user code.
-		s.tag(&to.tag, to.group)
+		s.Core.tag(&to.tag, to.group)
 		sh.mu.Lock()
 		defer sh.mu.Unlock()
-		if id := sh.find(item, to.hash); id != 0 {
+		if id := s.find(sh, item, to.hash); id != 0 {
 			sh.configureAdded(id, &to.tag)
 		}
 	}
@@ -197,13 +197,13 @@ func (s *Set[T]) AddContext(ctx context.Context, item T, d Delay) error {
 
 // offerAcquired offers an item whose weight is granted, and lets the limiter
 // grant the next before notify, whose hook may acquire itself.
-func (s *Set[T]) offerAcquired(sh *shard[T], item T, to *address, d *Delay) error {
+func (s *Set[T]) offerAcquired(sh *shard, item T, to *address, d *Delay) error {
 	a := admission{limited: true, acquired: true}
 	defer func() {
 		if !a.settled { // the clock has panicked
-			s.limit.Release(1)
+			s.Core.limit.Release(1)
 		}
-		s.limit.FinishAcquire()
+		s.Core.limit.FinishAcquire()
 	}()
 	return s.offer(sh, item, to, d, &a)
 }

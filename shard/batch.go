@@ -8,18 +8,18 @@ const batchSize = 64 // bounds how long one call holds a shard's lock
 func (s *Set[T]) AddBatch(items []T) { s.AddBatchWith(items, Delay{}) }
 
 func (s *Set[T]) addSome(items []T, r request) {
-	s.refresh()
+	s.Core.refresh()
 	var p partition
 	s.partitionAdds(&p, items)
 	var fx effects
-	defer func() { s.publish(fx) }() // also if a shard has no room for another item
+	defer func() { s.Core.publish(fx) }() // also if a shard has no room for another item
 	for p.next() {
-		sh := s.shard(int(p.shard))
+		sh := s.Core.shard(int(p.shard))
 		sh.mu.Lock()
 		sh.prefetchSlots(&p)
 		for i, ok := p.take(); ok; i, ok = p.take() {
 			to := p.address(i)
-			fx |= sh.addItem(items[i], &to, r)
+			fx |= s.addItem(sh, items[i], &to, r)
 		}
 		sh.mu.Unlock()
 	}
@@ -27,7 +27,7 @@ func (s *Set[T]) addSome(items []T, r request) {
 
 func (s *Set[T]) partitionAdds(p *partition, items []T) {
 	p.prefetched = s.prefetch(items)
-	if s.config.Group != nil {
+	if s.Core.config.grouped {
 		p.tags = new([batchSize]tag)
 	}
 	for i, item := range items {
@@ -39,13 +39,13 @@ func (s *Set[T]) partitionAdds(p *partition, items []T) {
 }
 
 // EndBatch is [Set.End] of each handle. It returns the indexes of the late.
-func (s *Set[T]) EndBatch(handles []Handle) (late []int) {
+func (s *Core) EndBatch(handles []Handle) (late []int) {
 	defer func() { late = s.endAll(handles) }() // also if the clock panics
 	s.refreshForWork()
 	return late
 }
 
-func (s *Set[T]) endAll(handles []Handle) (late []int) {
+func (s *Core) endAll(handles []Handle) (late []int) {
 	defer s.notify() // last, because it may panic
 	for first := 0; first < len(handles); first += batchSize {
 		ignored := s.endSome(handles[first:min(first+batchSize, len(handles))])
@@ -56,7 +56,7 @@ func (s *Set[T]) endAll(handles []Handle) (late []int) {
 	return late
 }
 
-func (s *Set[T]) endSome(handles []Handle) (ignored uint64) {
+func (s *Core) endSome(handles []Handle) (ignored uint64) {
 	var p partition
 	for i, h := range handles {
 		p.add(i, 0, h.shard)
@@ -83,89 +83,87 @@ func (s *Set[T]) endSome(handles []Handle) (ignored uint64) {
 
 // DoneBatchAt is [Set.EndBatch] that counts and reports misuses.
 func (s *Set[T]) DoneBatchAt(items []T, handles []Handle) {
-	for _, i := range s.EndBatch(handles) {
+	for _, i := range s.Core.EndBatch(handles) {
 		s.misuse(items[i])
 	}
 }
+
+// A receiver gets what a take hands out, under the lock of its shard.
+type receiver func(e *entry, priority int, h Handle)
 
 // buffers has room for items. priorities and handles may be nil.
 type buffers[T comparable] struct {
 	items      []T
 	priorities []int
 	handles    []Handle
+	n          int
 }
 
-func (b buffers[T]) slice(n, m int) buffers[T] {
-	b.items = b.items[n:m]
+func (b *buffers[T]) put(e *entry, priority int, handle Handle) {
+	b.items[b.n] = *itemOf[T](e)
 	if b.priorities != nil {
-		b.priorities = b.priorities[n:m]
+		b.priorities[b.n] = priority
 	}
 	if b.handles != nil {
-		b.handles = b.handles[n:m]
+		b.handles[b.n] = handle
 	}
-	return b
+	b.n++
 }
 
-func (s *Set[T]) takeSome(b buffers[T]) (n int) {
+func (s *Core) takeSome(most int, put receiver) (n int) {
 	s.refreshForWork()
 	defer s.setWatchdog()
-	return s.takeHere(b, s.readForTake())
+	return s.takeHere(most, put, s.readForTake())
 }
 
-func (s *Set[T]) takeHere(b buffers[T], now uint64) (n int) {
+func (s *Core) takeHere(most int, put receiver, now uint64) (n int) {
 	if s.cares.Load()&caresForGate != 0 {
-		return s.takeThroughGate(b, now)
+		return s.takeThroughGate(most, put, now)
 	}
-	if s.priorityBitmap.Load() != nil || s.config.Group != nil {
-		return s.takeOneByOne(b, now)
+	if s.priorityBitmap.Load() != nil || s.config.grouped {
+		return s.takeOneByOne(most, put, now)
 	}
 	if len(s.shards) == 1 {
-		return s.takeAll(s.shard(0), b)
+		return s.takeAll(s.shard(0), most, put)
 	}
 	lane := s.lane()
-	for n < len(b.items) {
+	for n < most {
 		sh := s.lockReady(lane.turn.Load())
 		if sh == nil {
 			break
 		}
-		turn := min(len(b.items)-n, quantum-int(sh.served%quantum))
-		got := sh.takeUpTo(b.slice(n, n+turn))
+		n += sh.takeUpTo(min(most-n, quantum-int(sh.served%quantum)), put)
 		ends := sh.served%quantum == 0
 		sh.mu.Unlock()
 		if ends {
 			lane.turn.Store((uint32(sh.number) + 1) % uint32(len(s.shards)))
 		}
-		n += got
 	}
 	return n
 }
 
 // takeOneByOne is for priorities or groups, which every take has to compare.
-func (s *Set[T]) takeOneByOne(b buffers[T], now uint64) (n int) {
-	for ; n < len(b.items); n++ {
-		item, priority, handle, ok := s.takeNow(now)
-		if !ok {
-			break
-		}
-		b.put(n, item, priority, handle)
+func (s *Core) takeOneByOne(most int, put receiver, now uint64) (n int) {
+	for n < most && s.takeOne(put, now) {
+		n++
 	}
 	return n
 }
 
-func (b buffers[T]) put(n int, item T, priority int, handle Handle) {
-	b.items[n] = item
-	if b.priorities != nil {
-		b.priorities[n] = priority
+func (s *Core) takeOne(put receiver, now uint64) bool {
+	sh, e, priority, h := s.takeAndLock(now)
+	if e == nil {
+		return false
 	}
-	if b.handles != nil {
-		b.handles[n] = handle
-	}
+	put(e, priority, h)
+	s.unlockTaken(sh)
+	return true
 }
 
-func (s *Set[T]) takeAll(sh *shard[T], b buffers[T]) (n int) {
-	for n < len(b.items) {
+func (s *Core) takeAll(sh *shard, most int, put receiver) (n int) {
+	for n < most {
 		sh.mu.Lock()
-		got := sh.takeUpTo(b.slice(n, min(n+batchSize, len(b.items))))
+		got := sh.takeUpTo(min(most-n, batchSize), put)
 		sh.mu.Unlock()
 		if n += got; got < batchSize {
 			break
@@ -174,13 +172,13 @@ func (s *Set[T]) takeAll(sh *shard[T], b buffers[T]) (n int) {
 	return n
 }
 
-func (sh *shard[T]) takeUpTo(b buffers[T]) (n int) {
-	for ; n < len(b.items); n++ {
-		item, priority, handle, ok := sh.take(&sh.ready, false)
-		if !ok {
+func (sh *shard) takeUpTo(most int, put receiver) (n int) {
+	for ; n < most; n++ {
+		e, priority, h := sh.take(&sh.ready, false)
+		if e == nil {
 			break
 		}
-		b.put(n, item, priority, handle)
+		put(e, priority, h)
 	}
 	sh.served += uint16(n)
 	return n
@@ -194,10 +192,10 @@ func (s *Set[T]) AddBatchWith(items []T, d Delay) {
 		}
 		return
 	}
-	r := s.request()
+	r := s.Core.request()
 	r.priority = d.Priority
-	files := d.files() || d.Retry && s.measures != nil
-	defer s.notify() // last, because it may panic; also if hashing an item panics
+	files := d.files() || d.Retry && s.Core.measures != nil
+	defer s.Core.notify() // last, because it may panic; also if hashing an item panics
 	for ; len(items) > 0; items = items[min(len(items), batchSize):] {
 		if some := items[:min(len(items), batchSize)]; files {
 			s.fileSome(some, d)
@@ -208,14 +206,14 @@ func (s *Set[T]) AddBatchWith(items []T, d Delay) {
 }
 
 func (s *Set[T]) fileSome(items []T, delay Delay) {
-	d := s.DeadlineOf(delay)
+	d := s.Core.DeadlineOf(delay)
 	var p partition
 	s.partitionAdds(&p, items)
 	filed := uint64(never)
-	defer func() { s.watchDeadline(filed, d) }() // also if a shard has no room for another item
+	defer func() { s.Core.watchDeadline(filed, d) }() // also if a shard has no room for another item
 	alone := uint64(0)
 	for p.next() {
-		sh := s.shard(int(p.shard))
+		sh := s.Core.shard(int(p.shard))
 		sh.mu.Lock()
 		files := sh.files(d)
 		for i, ok := p.take(); ok; i, ok = p.take() {
@@ -224,14 +222,14 @@ func (s *Set[T]) fileSome(items []T, delay Delay) {
 				continue
 			}
 			to := p.address(i)
-			filed = min(filed, sh.fileTimer(items[i], &to, d.at, d.f, nil))
+			filed = min(filed, s.fileTimer(sh, items[i], &to, d.at, d.f, nil))
 			sh.noteFiled(d.at, d.f)
 		}
 		sh.mu.Unlock()
 	}
-	if s.measures != nil && delay.Retry {
+	if s.Core.measures != nil && delay.Retry {
 		for range bits.OnesCount64(p.placed &^ alone) {
-			s.countRetry()
+			s.Core.countRetry()
 		}
 	}
 	for ; alone != 0; alone &= alone - 1 {
@@ -240,7 +238,7 @@ func (s *Set[T]) fileSome(items []T, delay Delay) {
 	}
 }
 
-func (sh *shard[T]) files(d Deadline) bool {
+func (sh *shard) files(d Deadline) bool {
 	if !d.f.delayed || sh.set.closing.refusing.Load() {
 		return false
 	}

@@ -35,7 +35,7 @@ func BenchmarkCycle(b *testing.B) {
 			for i := 0; b.Loop(); i++ {
 				s.Add(keys[i%len(keys)])
 				_, _, h, _ := s.TryTake()
-				s.End(h)
+				s.Core.End(h)
 			}
 		})
 	}

@@ -10,42 +10,42 @@ func (s *Set[T]) Cancel(item T) (was stats.Canceled) {
 
 // EndDelay makes a delayed item ready, or dirty, as the end of its delay does.
 func (s *Set[T]) EndDelay(item T) (ended bool) {
-	s.refresh()
+	s.Core.refresh()
 	sh, hash := s.locate(item)
 	fx := effects(0)
 	sh.mu.Lock()
-	id := sh.find(item, hash)
-	if ended = id != 0 && sh.table.at(id).delayed() && !s.closing.begun.Load(); ended {
+	id := s.find(sh, item, hash)
+	if ended = id != 0 && sh.table.at(id).delayed() && !s.Core.closing.begun.Load(); ended {
 		before := sh.depth()
 		sh.wheel.Cancel(id)
 		sh.expireItem(id)
 		fx = sh.effectsOfExpiry(before)
 	}
 	sh.mu.Unlock()
-	s.after(fx)
+	s.Core.after(fx)
 	return ended
 }
 
 // CancelTo is [Set.Cancel] at a known address.
 func (s *Set[T]) CancelTo(item T, a Address) (was stats.Canceled) {
-	return s.cancelAndNotify(s.shard(int(a.shard)), item, a.to.hash)
+	return s.cancelAndNotify(s.Core.shard(int(a.shard)), item, a.to.hash)
 }
 
-func (s *Set[T]) cancelAndNotify(sh *shard[T], item T, hash uint32) (was stats.Canceled) {
+func (s *Set[T]) cancelAndNotify(sh *shard, item T, hash uint32) (was stats.Canceled) {
 	was, fx := s.cancelIn(sh, item, hash)
 	// Consumers may wait, after a shutdown, for this throttled item alone.
-	if (s.config.Group != nil || s.gate.used.Load()) && was.Ready && s.mayLeave() {
+	if (s.Core.config.grouped || s.Core.gate.used.Load()) && was.Ready && s.Core.mayLeave() {
 		fx |= wakes
 	}
-	s.after(fx)
+	s.Core.after(fx)
 	return was
 }
 
-func (s *Set[T]) cancelIn(sh *shard[T], item T, hash uint32) (was stats.Canceled, fx effects) {
+func (s *Set[T]) cancelIn(sh *shard, item T, hash uint32) (was stats.Canceled, fx effects) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	sh.closeWindow(item)
-	id := sh.find(item, hash)
+	s.closeWindow(sh, item, hash)
+	id := s.find(sh, item, hash)
 	if id == 0 {
 		return was, fx
 	}

@@ -16,7 +16,7 @@ type coarseClock struct {
 
 // refresh makes the coarse clock current before an operation that stamps. It
 // may read the clock and set its timer, so no lock may be held.
-func (s *Set[T]) refresh() {
+func (s *Core) refresh() {
 	if s.config.Ages && s.coarse.live.Load() == 0 {
 		s.readClock()
 	}
@@ -24,14 +24,14 @@ func (s *Set[T]) refresh() {
 
 // refreshForWork is refresh before a Get or a Done. If these are few, each
 // reads, or the time since an earlier add would count for what follows.
-func (s *Set[T]) refreshForWork() {
+func (s *Core) refreshForWork() {
 	if s.config.Ages && (s.coarse.live.Load() == 0 || s.coarse.sampler.interval.Load() == 1) {
 		s.readClock()
 	}
 }
 
 // readClock makes a reading, for one operation only if no driver ends it.
-func (s *Set[T]) readClock() {
+func (s *Core) readClock() {
 	tick := s.storeReading()
 	if s.measures != nil && s.coarse.sampler.read(tick) == 0 {
 		return // the next operation reads for itself
@@ -48,7 +48,7 @@ func (s *Set[T]) readClock() {
 
 // storeReading reads again if another reading was stored meanwhile, which this
 // would set back: a list in order would have younger items before older ones.
-func (s *Set[T]) storeReading() (tick uint64) {
+func (s *Core) storeReading() (tick uint64) {
 	for {
 		before := s.coarse.now.Load()
 		now := s.time.nanoseconds()

@@ -13,7 +13,7 @@ func (s *Set[T]) AddWith(item T, d Delay) {
 		_ = s.AddInWindow(item, d) // a refused add is counted
 		return
 	}
-	if s.measures != nil {
+	if s.Core.measures != nil {
 		s.countRetryOf(item, d)
 	}
 	if !d.files() {
@@ -30,19 +30,19 @@ func (s *Set[T]) AddWith(item T, d Delay) {
 
 // AddInWindow is AddWith that returns why the add was refused.
 func (s *Set[T]) AddInWindow(item T, d Delay) error {
-	defer s.notify()
+	defer s.Core.notify()
 	var to address
 	_, err := s.offerItem(item, &to, &d, &admission{})
 	return err
 }
 
 // fileIn is AddWith. With an admission, call notify then.
-func (s *Set[T]) fileIn(sh *shard[T], item T, to *address, d Delay, a *admission) (taken bool) {
-	at := s.driver.taken(s.time.nanoseconds())
-	f := s.filing(d, at)
+func (s *Set[T]) fileIn(sh *shard, item T, to *address, d Delay, a *admission) (taken bool) {
+	at := s.Core.driver.taken(s.Core.time.nanoseconds())
+	f := s.Core.filing(d, at)
 	if d.Window > 0 {
-		a.beginWindow(&s.time, at, d.Window)
-		defer s.watchWindow(a)
+		a.beginWindow(&s.Core.time, at, d.Window)
+		defer s.Core.watchWindow(a)
 	}
 	for {
 		if f.delayed {
@@ -52,14 +52,14 @@ func (s *Set[T]) fileIn(sh *shard[T], item T, to *address, d Delay, a *admission
 		}
 		// The wheel stands at or after the deadline. Usually the clock does too.
 		if f.delayed {
-			at = s.driver.taken(s.time.nanoseconds())
+			at = s.Core.driver.taken(s.Core.time.nanoseconds())
 		}
 		if at.now >= f.first() {
 			return s.addOverdue(sh, item, to, at, f, a)
 		}
 		// It was set back, so the item would become ready early.
-		s.rewind(sh, at.now)
-		s.driver.poke()
+		s.Core.rewind(sh, at.now)
+		s.Core.driver.poke()
 	}
 }
 
@@ -75,7 +75,7 @@ type filing struct {
 	late        bool // an appointment that has passed, and is no more than an Add
 }
 
-func (s *Set[T]) filing(d Delay, at reading) filing {
+func (s *Core) filing(d Delay, at reading) filing {
 	t := &s.time
 	if d.Until > at.nanoseconds {
 		d.Duration = max(d.Duration, elapsed(at.nanoseconds, d.Until))
@@ -98,51 +98,51 @@ func (s *Set[T]) filing(d Delay, at reading) filing {
 func (f filing) first() uint64 { return min(f.deadline, f.limit) }
 
 // addOverdue cancels an earlier delay: of several delays, one counts, once.
-func (s *Set[T]) addOverdue(sh *shard[T], item T, to *address, at reading, f filing, a *admission) (taken bool) {
-	s.refresh()
+func (s *Set[T]) addOverdue(sh *shard, item T, to *address, at reading, f filing, a *admission) (taken bool) {
+	s.Core.refresh()
 	sh.mu.Lock()
-	if a != nil && !sh.admits(a, item, to) {
+	if a != nil && !s.admits(sh, a, item, to) {
 		sh.mu.Unlock()
 		return false
 	}
-	if id := sh.find(item, to.hash); f.backoff && f.policy != KeepLatest && f.policy != KeepOld {
+	if id := s.find(sh, item, to.hash); f.backoff && f.policy != KeepLatest && f.policy != KeepOld {
 		sh.wheel.endBackoff(id) // it has passed
 	}
-	next, waits := sh.keepDelayed(item, to.hash, at, f)
+	next, waits := s.keepDelayed(sh, item, to.hash, at, f)
 	fx := effects(0)
-	switch r := (request{priority: f.priority, cancelsDelay: !f.late || s.rules.CancelDelayOnAdd}); {
+	switch r := (request{priority: f.priority, cancelsDelay: !f.late || s.Core.rules.CancelDelayOnAdd}); {
 	case waits && a != nil:
-		sh.openWindow(a, item)
+		s.openWindow(sh, a, item, to.hash)
 	case waits:
 	case a != nil:
-		id, e := sh.entryOf(a, item, to)
+		id, e := s.entryOf(sh, a, item, to)
 		fx = sh.add(id, e, r)
 	default:
-		fx = sh.addMarked(item, to, r)
+		fx = s.addMarked(sh, item, to, r)
 	}
 	if fx&took != 0 && f.delayed {
 		sh.rare.expired++
 	}
-	if s.measures != nil && f.delayed && (waits || fx&took != 0) {
+	if s.Core.measures != nil && f.delayed && (waits || fx&took != 0) {
 		sh.needMeasures().delay.Record(0, uint64(f.asked))
 	}
 	sh.mu.Unlock()
-	if waits && next < s.driver.armed.Load() {
-		s.driver.poke()
+	if waits && next < s.Core.driver.armed.Load() {
+		s.Core.driver.poke()
 	}
 	if a == nil {
-		s.after(fx)
+		s.Core.after(fx)
 	} else {
-		s.publish(fx)
+		s.Core.publish(fx)
 	}
 	return waits || fx&took != 0
 }
 
 // keepDelayed's next may be another item's if the wheel was set back.
-func (sh *shard[T]) keepDelayed(item T, hash uint32, at reading, f filing) (next uint64, waits bool) {
-	id := sh.find(item, hash)
+func (s *Set[T]) keepDelayed(sh *shard, item T, hash uint32, at reading, f filing) (next uint64, waits bool) {
+	id := s.find(sh, item, hash)
 	if id == 0 || !sh.table.at(id).delayed() || sh.wheel.backsOff(id) && !f.backoff || f.policy != KeepOld && f.policy != KeepLatest ||
-		f.limit <= at.now || sh.set.closing.refusing.Load() && !sh.takesBack(item, hash) {
+		f.limit <= at.now || sh.set.closing.refusing.Load() && !s.takesBack(sh, item, hash) {
 		return 0, false
 	}
 	if f.limit <= sh.wheel.Now() { // the clock was set back, or has moved on unseen
@@ -158,11 +158,11 @@ func (sh *shard[T]) keepDelayed(item T, hash uint32, at reading, f filing) (next
 
 // delay returns neither if the wheel has passed the deadline.
 func (s *Set[T]) delay(
-	sh *shard[T], item T, to *address, at reading, f filing, a *admission,
+	sh *shard, item T, to *address, at reading, f filing, a *admission,
 ) (ok, refused bool) {
 	sh.mu.Lock()
-	for s.closing.refusing.Load() {
-		if a != nil && a.limited || !sh.takesBack(item, to.hash) {
+	for s.Core.closing.refusing.Load() {
+		if a != nil && a.limited || !s.takesBack(sh, item, to.hash) {
 			sh.refuse(a)
 			sh.mu.Unlock()
 			return false, true
@@ -171,7 +171,7 @@ func (s *Set[T]) delay(
 			break
 		}
 		sh.mu.Unlock() // the sweep must not take what is filed now
-		s.sweepSome(sh)
+		s.Core.sweepSome(sh)
 		sh.mu.Lock()
 	}
 	if sh.wheel == nil {
@@ -181,36 +181,36 @@ func (s *Set[T]) delay(
 		sh.mu.Unlock()
 		return false, false
 	}
-	if a != nil && !sh.admits(a, item, to) {
+	if a != nil && !s.admits(sh, a, item, to) {
 		sh.mu.Unlock()
 		return false, true
 	}
-	deadline := sh.fileTimer(item, to, at, f, a)
+	deadline := s.fileTimer(sh, item, to, at, f, a)
 	sh.noteFiled(at, f)
 	sh.mu.Unlock()
-	s.driver.filed(deadline, at)
+	s.Core.driver.filed(deadline, at)
 	if a == nil {
-		s.notify()
+		s.Core.notify()
 	}
 	return true, false
 }
 
-func (sh *shard[T]) noteFiled(at reading, f filing) {
+func (sh *shard) noteFiled(at reading, f filing) {
 	sh.wheel.filed(at, sh.set.driver.count())
 	if sh.set.measures != nil && f.delayed {
 		sh.measures().delay.Record(0, uint64(f.asked))
 	}
 }
 
-func (sh *shard[T]) fileTimer(item T, to *address, at reading, f filing, a *admission) (deadline uint64) {
+func (s *Set[T]) fileTimer(sh *shard, item T, to *address, at reading, f filing, a *admission) (deadline uint64) {
 	sh.prefetchTimer(to.hash)
-	id, e := sh.entryOf(a, item, to)
+	id, e := s.entryOf(sh, a, item, to)
 	to.mark = e.mark()
 	return sh.fileTimerOf(id, e, at, f)
 }
 
 // fileTimerOf returns never if a run to come serves the delay.
-func (sh *shard[T]) fileTimerOf(id uint32, e *entry[T], at reading, f filing) (deadline uint64) {
+func (sh *shard) fileTimerOf(id uint32, e *entry, at reading, f filing) (deadline uint64) {
 	switch backsOff := sh.wheel.backsOff(id); {
 	case f.backoff:
 		sh.delayAdds(id, e, &f)
@@ -245,14 +245,14 @@ func (sh *shard[T]) fileTimerOf(id uint32, e *entry[T], at reading, f filing) (d
 // joinBackoff is an add whose item waits for its backoff after a failure, with
 // Config.KeepBackoff. The run at its end serves the add. The backoff also puts
 // off what was asked for before: see fileTimerOf.
-func (sh *shard[T]) joinBackoff(id uint32, priority int) {
+func (sh *shard) joinBackoff(id uint32, priority int) {
 	sh.raiseDelayedPriority(id, priority)
 	sh.count.deduplicated++
 }
 
 // delayAdds lets the run at the end of a delay serve adds made during the
 // processing.
-func (sh *shard[T]) delayAdds(id uint32, e *entry[T], f *filing) {
+func (sh *shard) delayAdds(id uint32, e *entry, f *filing) {
 	if e.phase() == dirty {
 		f.priority = max(f.priority, sh.unmark(id, e))
 	}
@@ -260,15 +260,15 @@ func (sh *shard[T]) delayAdds(id uint32, e *entry[T], f *filing) {
 
 // EndBackoff makes the backoff of an item, if there is one, a mere delay.
 func (s *Set[T]) EndBackoff(item T) {
-	if s.config.KeepBackoff {
+	if s.Core.config.KeepBackoff {
 		sh, hash := s.locate(item)
 		sh.mu.Lock()
 		defer sh.mu.Unlock()
-		sh.wheel.endBackoff(sh.find(item, hash))
+		sh.wheel.endBackoff(s.find(sh, item, hash))
 	}
 }
 
-func (sh *shard[T]) reschedule(id uint32, filed, deadline, limit uint64) uint64 {
+func (sh *shard) reschedule(id uint32, filed, deadline, limit uint64) uint64 {
 	deadline = min(deadline, sh.wheel.limit(id, limit))
 	if deadline == filed || deadline <= sh.wheel.Now() {
 		return filed // in the latter case it is about to expire
@@ -276,7 +276,7 @@ func (sh *shard[T]) reschedule(id uint32, filed, deadline, limit uint64) uint64 
 	return sh.schedule(id, deadline)
 }
 
-func (sh *shard[T]) schedule(id uint32, deadline uint64) uint64 {
+func (sh *shard) schedule(id uint32, deadline uint64) uint64 {
 	sh.wheel.Schedule(id, deadline)
 	if deadline < sh.next.Load() {
 		sh.next.Store(deadline)
@@ -285,13 +285,13 @@ func (sh *shard[T]) schedule(id uint32, deadline uint64) uint64 {
 }
 
 // cancelDelay is clearDelay with a timer, for which the driver may still wake.
-func (sh *shard[T]) cancelDelay(id uint32, e *entry[T]) (priority int) {
+func (sh *shard) cancelDelay(id uint32, e *entry) (priority int) {
 	sh.wheel.Cancel(id)
 	return sh.clearDelay(id, e)
 }
 
 // clearDelay ends the delay of an item whose timer is no longer filed.
-func (sh *shard[T]) clearDelay(id uint32, e *entry[T]) (priority int) {
+func (sh *shard) clearDelay(id uint32, e *entry) (priority int) {
 	e.setDelayed(false)
 	sh.wheel.unlimit(id)
 	if w := sh.table.requested; w != nil {
@@ -301,7 +301,7 @@ func (sh *shard[T]) clearDelay(id uint32, e *entry[T]) (priority int) {
 	return priority
 }
 
-func (sh *shard[T]) expireItem(id uint32) {
+func (sh *shard) expireItem(id uint32) {
 	e := sh.table.at(id)
 	sh.rare.expired++
 	sh.add(id, e, request{priority: sh.clearDelay(id, e), expired: true})
@@ -309,7 +309,7 @@ func (sh *shard[T]) expireItem(id uint32) {
 
 const stepsPerHold = 128 // bounds how long expire holds a shard's lock
 
-func (s *Set[T]) expire(sh *shard[T], at reading) effects {
+func (s *Core) expire(sh *shard, at reading) effects {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	if s.closing.begun.Load() {
@@ -327,7 +327,7 @@ func (s *Set[T]) expire(sh *shard[T], at reading) effects {
 	return sh.effectsOfExpiry(before)
 }
 
-func (sh *shard[T]) effectsOfExpiry(before int32) effects {
+func (sh *shard) effectsOfExpiry(before int32) effects {
 	fx := sh.reportsDue()
 	if sh.depth() > before {
 		fx |= wakes
@@ -335,7 +335,7 @@ func (sh *shard[T]) effectsOfExpiry(before int32) effects {
 	return fx
 }
 
-func (s *Set[T]) rewind(sh *shard[T], now uint64) {
+func (s *Core) rewind(sh *shard, now uint64) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	if sh.wheel != nil {
@@ -344,7 +344,7 @@ func (s *Set[T]) rewind(sh *shard[T], now uint64) {
 	}
 }
 
-func (sh *shard[T]) publishNext() {
+func (sh *shard) publishNext() {
 	next := sh.wheel.next()
 	if w := sh.windows(); w != nil {
 		next = min(next, w.ends.next())

@@ -5,7 +5,7 @@ import "github.com/shardq/shardq/stats"
 // Done ends the processing of item, or counts and reports a misuse.
 func (s *Set[T]) Done(item T) {
 	sh, hash := s.locate(item)
-	if s.config.Ages {
+	if s.Core.config.Ages {
 		s.doneNow(sh, item, hash)
 		return
 	}
@@ -13,24 +13,24 @@ func (s *Set[T]) Done(item T) {
 }
 
 // doneNow ends the processing even if the clock panics.
-func (s *Set[T]) doneNow(sh *shard[T], item T, hash uint32) {
+func (s *Set[T]) doneNow(sh *shard, item T, hash uint32) {
 	defer s.doneIn(sh, item, hash)
-	s.refreshForWork()
+	s.Core.refreshForWork()
 }
 
-func (s *Set[T]) doneIn(sh *shard[T], item T, hash uint32) {
+func (s *Set[T]) doneIn(sh *shard, item T, hash uint32) {
 	sh.mu.Lock()
-	fx := sh.endItem(item, hash)
+	fx := s.endItem(sh, item, hash)
 	sh.mu.Unlock()
-	s.after(fx)
+	s.Core.after(fx)
 	if fx&took == 0 {
 		s.report(stats.DoneWithoutGet, item)
 	}
 }
 
-func (sh *shard[T]) endItem(item T, hash uint32) effects {
+func (s *Set[T]) endItem(sh *shard, item T, hash uint32) effects {
 	if sh.table != nil {
-		if id, p := sh.table.find(hash, item); id != 0 {
+		if id, p := find(sh.table, hash, item); id != 0 {
 			if e := sh.table.at(id); e.inFlight() {
 				return sh.finish(id, e, p)
 			}
@@ -41,7 +41,7 @@ func (sh *shard[T]) endItem(item T, hash uint32) effects {
 }
 
 // End is [Set.Done] of the processing that h names, without reading the item.
-func (s *Set[T]) End(h Handle) (ended bool) {
+func (s *Core) End(h Handle) (ended bool) {
 	if !s.config.Ages {
 		return s.endNow(h)
 	}
@@ -50,7 +50,7 @@ func (s *Set[T]) End(h Handle) (ended bool) {
 	return ended
 }
 
-func (s *Set[T]) endNow(h Handle) (ended bool) {
+func (s *Core) endNow(h Handle) (ended bool) {
 	sh := s.shard(int(h.shard))
 	sh.mu.Lock()
 	fx := sh.endClaimed(h)
@@ -59,7 +59,7 @@ func (s *Set[T]) endNow(h Handle) (ended bool) {
 	return fx&took != 0
 }
 
-func (sh *shard[T]) endClaimed(h Handle) (fx effects) {
+func (sh *shard) endClaimed(h Handle) (fx effects) {
 	if e := sh.claimed(h); e != nil {
 		fx = sh.finish(h.id, e, position{})
 	}
@@ -68,18 +68,18 @@ func (sh *shard[T]) endClaimed(h Handle) (fx effects) {
 
 // DoneAt is [Set.End] that counts and reports a misuse, as [Set.Done] does.
 func (s *Set[T]) DoneAt(item T, h Handle) {
-	if !s.End(h) {
+	if !s.Core.End(h) {
 		s.misuse(item)
 	}
 }
 
 func (s *Set[T]) misuse(item T) {
-	s.misused.Add(1)
+	s.Core.misused.Add(1)
 	s.report(stats.DoneWithoutGet, item)
 }
 
 // finish ends a processing. The position of the entry's slot may be zero.
-func (sh *shard[T]) finish(id uint32, e *entry[T], p position) (fx effects) {
+func (sh *shard) finish(id uint32, e *entry, p position) (fx effects) {
 	if e.phase() == dirty && sh.set.closing.discarding.Load() {
 		sh.discard(id, e)
 	}
@@ -107,21 +107,21 @@ func (sh *shard[T]) finish(id uint32, e *entry[T], p position) (fx effects) {
 }
 
 // countDone has a count of its own: the first cache line has room for a byte.
-func (sh *shard[T]) countDone() {
+func (sh *shard) countDone() {
 	if sh.done++; sh.done == 0 {
 		sh.rare.done += 1 << 8
 	}
 }
 
-func (sh *shard[T]) find(item T, hash uint32) (id uint32) {
+func (s *Set[T]) find(sh *shard, item T, hash uint32) (id uint32) {
 	if sh.table != nil {
-		id, _ = sh.table.find(hash, item)
+		id, _ = find(sh.table, hash, item)
 	}
 	return id
 }
 
-func (sh *shard[T]) inProcessing(item T, hash uint32) (id uint32, e *entry[T]) {
-	if id = sh.find(item, hash); id != 0 {
+func (s *Set[T]) inProcessing(sh *shard, item T, hash uint32) (id uint32, e *entry) {
+	if id = s.find(sh, item, hash); id != 0 {
 		if e = sh.table.at(id); e.inFlight() {
 			return id, e
 		}
@@ -130,7 +130,7 @@ func (sh *shard[T]) inProcessing(item T, hash uint32) (id uint32, e *entry[T]) {
 }
 
 // forget removes an idle entry. Nothing refers to its item afterwards.
-func (sh *shard[T]) forget(id uint32, e *entry[T], p position) {
+func (sh *shard) forget(id uint32, e *entry, p position) {
 	if sh.set.limit != nil {
 		sh.set.limit.Release(1)
 	}
@@ -141,7 +141,7 @@ func (sh *shard[T]) forget(id uint32, e *entry[T], p position) {
 	sh.releaseIfDue()
 }
 
-func (sh *shard[T]) releaseIfDue() {
+func (sh *shard) releaseIfDue() {
 	g := sh.groups
 	empty := sh.table.live == 0 && (g == nil || g.names.live == 0)
 	if empty && (sh.table.hadEnough() || g != nil && g.names.hadEnough()) {

@@ -41,7 +41,7 @@ func (d *drain) release() {
 var errStill = fmt.Errorf("nothing that is left can be handed out before the deadline: %w", context.DeadlineExceeded)
 
 // awaitDrain returns nil when d is over, and otherwise why it ends early.
-func (s *Set[T]) awaitDrain(ctx context.Context, d *drain, released <-chan struct{}) (cause error) {
+func (s *Core) awaitDrain(ctx context.Context, d *drain, released <-chan struct{}) (cause error) {
 	deadline, limited := ctx.Deadline()
 	for {
 		changed := s.stilled.released() // before the check, so that no later change is missed
@@ -64,7 +64,7 @@ func (s *Set[T]) awaitDrain(ctx context.Context, d *drain, released <-chan struc
 	return cmp.Or(ctx.Err(), cause, ErrShutDown)
 }
 
-func (s *Set[T]) recheckDrains() {
+func (s *Core) recheckDrains() {
 	if s.closing.refusing.Load() {
 		s.stilled.release()
 	}
@@ -73,7 +73,7 @@ func (s *Set[T]) recheckDrains() {
 // isStill reports whether nothing is in processing, and nothing can be handed
 // out by a deadline unless a call changes that. The clock is taken to run with
 // real time, unless it has a method Step. Each shard reports its next halt.
-func (s *Set[T]) isStill(deadline time.Time) bool {
+func (s *Core) isStill(deadline time.Time) bool {
 	if s.time.steps {
 		return false
 	}
@@ -90,7 +90,7 @@ func (s *Set[T]) isStill(deadline time.Time) bool {
 	return all
 }
 
-func (sh *shard[T]) isStill(until uint64, shut bool) bool {
+func (sh *shard) isStill(until uint64, shut bool) bool {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	sh.owes |= owed(still)
@@ -99,7 +99,7 @@ func (sh *shard[T]) isStill(until uint64, shut bool) bool {
 
 // frees reports whether a throttled group is freed by a tick. If many groups
 // wait, one that is due by then is enough, also one without ready items.
-func (g *groups[T]) frees(until uint64) bool {
+func (g *groups) frees(until uint64) bool {
 	return g != nil && len(g.waiting) > 0 && g.waiter(1).deadline <= until &&
 		(len(g.waiting) > rowsPerHold || slices.ContainsFunc(g.waiting, func(id uint32) bool {
 			return g.at(id).phase == throttled && g.buckets.At(id).deadline <= until
@@ -107,15 +107,15 @@ func (g *groups[T]) frees(until uint64) bool {
 }
 
 // servable reports whether an item is ready, and in no throttled group.
-func (sh *shard[T]) servable() bool {
+func (sh *shard) servable() bool {
 	return sh.groups == nil && !sh.ready.isEmpty() || sh.groups != nil && sh.groups.best.turn != 0
 }
 
-func (sh *shard[T]) quiet() bool   { return sh.depth() == 0 && sh.processing() == 0 }
-func (sh *shard[T]) isEmpty() bool { return sh.table == nil || sh.table.live == 0 }
+func (sh *shard) quiet() bool   { return sh.depth() == 0 && sh.processing() == 0 }
+func (sh *shard) isEmpty() bool { return sh.table == nil || sh.table.live == 0 }
 
 // reportsDue must be passed to settle once the lock is released.
-func (sh *shard[T]) reportsDue() (due effects) {
+func (sh *shard) reportsDue() (due effects) {
 	if sh.owes == 0 {
 		return sh.regrouped()
 	}
@@ -136,14 +136,14 @@ func (sh *shard[T]) reportsDue() (due effects) {
 	return due | sh.regrouped()
 }
 
-func (sh *shard[T]) owe(r effects, to *drain) {
+func (sh *shard) owe(r effects, to *drain) {
 	if sh.owes&owed(r) == 0 {
 		sh.owes |= owed(r)
 		to.owing.Add(1)
 	}
 }
 
-func (s *Set[T]) settle(due effects) {
+func (s *Core) settle(due effects) {
 	if due&noneDelayed != 0 {
 		s.delaysDone.settle()
 	}
@@ -183,7 +183,7 @@ type Draining struct {
 }
 
 // Released returns a channel that the next ShutDown closes.
-func (s *Set[T]) Released() <-chan struct{} { return s.drained.released() }
+func (s *Core) Released() <-chan struct{} { return s.drained.released() }
 
 // DrainUntil ends adds, blocks until nothing is delayed, ready or in
 // processing, and shuts down. It appends to dropped what it drops, and what a
@@ -191,20 +191,20 @@ func (s *Set[T]) Released() <-chan struct{} { return s.drained.released() }
 func (s *Set[T]) DrainUntil(ctx context.Context, d Draining, released <-chan struct{}, dropped *[]T) error {
 	before := s.abandoned.any.Load()
 	var part *drain // to wait for before the close
-	s.refuse(d.Retries)
+	s.Core.refuse(d.Retries)
 	switch {
-	case d.Retries && s.TakesBack():
-		s.sweep(d.Delayed, dropped)
-		part = &s.emptied
-		s.oweAll(&s.emptying, empty, part)
+	case d.Retries && s.Core.TakesBack():
+		s.sweepInto(d.Delayed, dropped)
+		part = &s.Core.emptied
+		s.Core.oweAll(&s.Core.emptying, empty, part)
 	case d.Delayed == RunDelayed:
-		s.runDelayed()
+		s.Core.runDelayed()
 	case d.Delayed == AwaitDelayed:
-		part = &s.delaysDone
-		s.oweAll(&s.awaitingDelays, noneDelayed, part)
+		part = &s.Core.delaysDone
+		s.Core.oweAll(&s.Core.awaitingDelays, noneDelayed, part)
 	}
 	if part != nil {
-		cause := s.awaitDrain(ctx, part, released)
+		cause := s.Core.awaitDrain(ctx, part, released)
 		if cause == nil && s.abandoned.any.Load() != before {
 			cause = cmp.Or(ctx.Err(), ErrShutDown)
 		}
@@ -213,8 +213,8 @@ func (s *Set[T]) DrainUntil(ctx context.Context, d Draining, released <-chan str
 			return cause
 		}
 	}
-	s.close(func(items []T) { *dropped = append(*dropped, items...) })
-	if cause := s.awaitDrain(ctx, &s.drained, released); cause != nil {
+	s.Core.close(&droppedItems[T]{to: func(items []T) { *dropped = append(*dropped, items...) }})
+	if cause := s.Core.awaitDrain(ctx, &s.Core.drained, released); cause != nil {
 		return cause
 	}
 	*dropped = append(*dropped, s.unreturned.take()...)
@@ -223,6 +223,28 @@ func (s *Set[T]) DrainUntil(ctx context.Context, d Draining, released <-chan str
 
 // ReturnLater keeps items of a Drain that panicked for the next to return.
 func (s *Set[T]) ReturnLater(dropped []T) { s.unreturned.add(dropped) }
+
+func (s *Set[T]) sweepInto(w DelayedPolicy, dropped *[]T) {
+	swept := droppedItems[T]{to: func(items []T) { *dropped = append(*dropped, items...) }}
+	defer swept.keep() // also if a hook panics
+	s.Core.sweep(w, &swept)
+}
+
+type droppedItems[T comparable] struct {
+	items []T
+	to    func(items []T)
+}
+
+func (d *droppedItems[T]) drop(e *entry) { d.items = append(d.items, *itemOf[T](e)) }
+
+func (d *droppedItems[T]) keep() {
+	if items := d.items; len(items) > 0 {
+		d.items = nil
+		d.to(items)
+	}
+}
+
+func (u hooks[T]) abandoning() dropping { return &droppedItems[T]{to: u.set.abandoned.add} }
 
 // abandoned are items of waiting Drains that a ShutDown dropped.
 type abandoned[T comparable] struct {
@@ -248,7 +270,7 @@ func (a *abandoned[T]) take() []T {
 
 // runDelayed makes all delayed items ready. It locks each shard at least once:
 // an AddAfter may have been accepted without having filed its timer yet.
-func (s *Set[T]) runDelayed() {
+func (s *Core) runDelayed() {
 	defer func() { // also if the clock panics
 		for sh := range s.made() {
 			for more := true; more; more = sh.next.Load() != never {
@@ -259,7 +281,7 @@ func (s *Set[T]) runDelayed() {
 	s.refresh()
 }
 
-func (s *Set[T]) oweAll(begun *atomic.Bool, r effects, to *drain) {
+func (s *Core) oweAll(begun *atomic.Bool, r effects, to *drain) {
 	if !begun.CompareAndSwap(false, true) {
 		return
 	}
@@ -274,7 +296,7 @@ func (s *Set[T]) oweAll(begun *atomic.Bool, r effects, to *drain) {
 }
 
 // discardReady lets workers learn of a shutdown at once.
-func (s *Set[T]) discardReady() {
+func (s *Core) discardReady() {
 	s.closing.discarding.Store(true)
 	for sh := range s.made() {
 		for s.discardSome(sh) {
@@ -283,7 +305,7 @@ func (s *Set[T]) discardReady() {
 	s.wake() // a consumer may wait for a throttled group
 }
 
-func (s *Set[T]) discardSome(sh *shard[T]) (more bool) {
+func (s *Core) discardSome(sh *shard) (more bool) {
 	var ids [stepsPerHold]uint32
 	n := 0
 	sh.mu.Lock()
@@ -304,7 +326,7 @@ func (s *Set[T]) discardSome(sh *shard[T]) (more bool) {
 	return n == len(ids)
 }
 
-func (sh *shard[T]) discard(id uint32, e *entry[T]) {
+func (sh *shard) discard(id uint32, e *entry) {
 	what := e.step(canceled)
 	sh.leftLine(id, e)
 	sh.table.times.onCancel(id, what)

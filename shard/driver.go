@@ -15,8 +15,8 @@ import (
 //
 // Who changes the timer owns it meanwhile, and holds no lock. The user's clock
 // may therefore block, panic, or call the timer's function at once.
-type driver[T comparable] struct {
-	set *Set[T]
+type driver struct {
+	set *Core
 	// armed is the tick that the timer is set for, or never. It is at or before
 	// every filed deadline, or the owner of the timer is about to change that.
 	armed     atomic.Uint64
@@ -44,7 +44,7 @@ const (
 	timerStopped         // the queue is shut down, and the timer stopped for good
 )
 
-func (d *driver[T]) init(s *Set[T]) {
+func (d *driver) init(s *Core) {
 	d.set = s
 	d.armed.Store(never)
 	d.gone = make(chan struct{})
@@ -58,13 +58,13 @@ func (d *driver[T]) init(s *Set[T]) {
 // timer, too late. It cannot happen: armed is never while the driver reads, so
 // AddAfter pokes; its acquire fails, but notifies the owner, which reads again
 // before it gives the timer up.
-func (d *driver[T]) poke() { d.pokeFor(notice{deadline: never}) }
+func (d *driver) poke() { d.pokeFor(notice{deadline: never}) }
 
 // A notice is a deadline, filed by a reading of the clock at start, or never.
 type notice struct{ deadline, start uint64 }
 
 // pokeFor moves a timer that is set for later without reading the shards.
-func (d *driver[T]) pokeFor(n notice) {
+func (d *driver) pokeFor(n notice) {
 	told := !d.set.hasReports()
 	if d.run(n) && told && d.set.hasReports() {
 		go d.set.callHooks() // the caller may hold the wake token, or owe a report
@@ -78,7 +78,7 @@ const (
 
 // filed pokes the driver if its timer is set for later than a deadline, or if
 // the clock has jumped, which nothing else would notice until the timers fire.
-func (d *driver[T]) filed(deadline uint64, at reading) {
+func (d *driver) filed(deadline uint64, at reading) {
 	armed := d.armed.Load()
 	switch {
 	case deadline < armed:
@@ -91,7 +91,7 @@ func (d *driver[T]) filed(deadline uint64, at reading) {
 // call is the timer's function. It may run on the stack of the timer's owner,
 // within AfterFunc or Reset. OnStuck may call ShutDown, which waits for that
 // owner, so another goroutine calls OnStuck then.
-func (d *driver[T]) call() {
+func (d *driver) call() {
 	if d.run(notice{deadline: never}) {
 		d.set.callHooks()
 	} else if d.set.hasReports() {
@@ -99,17 +99,14 @@ func (d *driver[T]) call() {
 	}
 }
 
-func (s *Set[T]) hasReports() bool {
-	return s.watchdog.found.pending.Load() || s.watches.changes.pending.Load() ||
-		s.adds != nil && s.adds.pending.Load()
-}
+func (s *Core) hasReports() bool { return s.watches.changes.pending.Load() || s.above.hasReports() }
 
-func (s *Set[T]) callHooks() {
-	s.reportStuck()
+func (s *Core) callHooks() {
+	s.above.reportStuck()
 	s.reportAdds()
 }
 
-func (d *driver[T]) run(n notice) (acquired bool) {
+func (d *driver) run(n notice) (acquired bool) {
 	if !d.acquire() {
 		return false
 	}
@@ -121,12 +118,12 @@ func (d *driver[T]) run(n notice) (acquired bool) {
 }
 
 // stop returns when the timer is stopped, or the driver lingers.
-func (d *driver[T]) stop() {
+func (d *driver) stop() {
 	d.poke()
 	<-d.gone
 }
 
-func (d *driver[T]) acquire() bool {
+func (d *driver) acquire() bool {
 	for {
 		switch state := d.ownership.Load(); state {
 		case timerIdle:
@@ -143,7 +140,7 @@ func (d *driver[T]) acquire() bool {
 	}
 }
 
-func (d *driver[T]) settle(n notice) {
+func (d *driver) settle(n notice) {
 	for {
 		begun := d.set.closing.begun.Load()
 		if begun && !d.lingers() {
@@ -172,7 +169,7 @@ func (d *driver[T]) settle(n notice) {
 
 // armFor is arm for a deadline that was filed: those who filed others before
 // armed will poke. If armed is never, drop may have left the timer unset.
-func (d *driver[T]) armFor(n notice) (ok bool) {
+func (d *driver) armFor(n notice) (ok bool) {
 	switch armed := d.armed.Load(); {
 	case n.deadline == never || armed == never:
 		return d.arm()
@@ -185,7 +182,7 @@ func (d *driver[T]) armFor(n notice) (ok bool) {
 
 // arm sets the timer, or returns false if the earliest deadline has passed: the
 // clock may call the function of such a timer while we own it.
-func (d *driver[T]) arm() (ok bool) {
+func (d *driver) arm() (ok bool) {
 	d.armed.Store(never) // from here on, a goroutine that files a timer pokes us
 	next := d.set.earliest()
 	d.armed.Store(next)
@@ -198,7 +195,7 @@ func (d *driver[T]) arm() (ok bool) {
 	return d.armAt(next, d.set.time.nanoseconds())
 }
 
-func (d *driver[T]) armAt(deadline, now uint64) (ok bool) {
+func (d *driver) armAt(deadline, now uint64) (ok bool) {
 	left := d.set.time.left(now, deadline)
 	for tries := 0; left > 0 && tries < mostSettings; tries++ {
 		delay := left
@@ -217,7 +214,7 @@ func (d *driver[T]) armAt(deadline, now uint64) (ok bool) {
 }
 
 // weakCall does not hold a set in memory that nobody uses any more.
-func weakCall[T comparable](d *driver[T]) func() {
+func weakCall(d *driver) func() {
 	set := weak.Make(d.set)
 	return func() {
 		if s := set.Value(); s != nil {
@@ -226,25 +223,25 @@ func weakCall[T comparable](d *driver[T]) func() {
 	}
 }
 
-func (d *driver[T]) markStopped() {
+func (d *driver) markStopped() {
 	d.ownership.Store(timerStopped)
 	d.set.endRateIfStopped()
 	d.leave()
 }
 
-func (d *driver[T]) leave() { d.goneOnce.Do(func() { close(d.gone) }) }
+func (d *driver) leave() { d.goneOnce.Do(func() { close(d.gone) }) }
 
 // lingers reports whether groups or the gate, and consumers for them, may wait
 // after a shutdown. The driver never stops then, so that SetRate works.
-func (d *driver[T]) lingers() bool {
-	if d.set.config.Group != nil || d.set.gate.bucket.Load() != nil {
+func (d *driver) lingers() bool {
+	if d.set.config.grouped || d.set.gate.bucket.Load() != nil {
 		d.lingering = true
 	}
 	return d.lingering
 }
 
 // pokeKeeping is poke for a caller whose items a panic of the clock would lose.
-func (d *driver[T]) pokeKeeping() {
+func (d *driver) pokeKeeping() {
 	defer func() { _ = recover() }()
 	d.poke()
 }
@@ -252,7 +249,7 @@ func (d *driver[T]) pokeKeeping() {
 // abandon tries once more if the clock has panicked, because goroutines may
 // have filed deadlines and left the timer to us. After a second panic, the next
 // AddAfter has to set the timer. The first panic continues.
-func (d *driver[T]) abandon(settled *bool) {
+func (d *driver) abandon(settled *bool) {
 	if *settled {
 		return
 	}
@@ -268,7 +265,7 @@ func (d *driver[T]) abandon(settled *bool) {
 }
 
 // drop gives the timer up in an unknown state. It lets a waiting stop return.
-func (d *driver[T]) drop() {
+func (d *driver) drop() {
 	d.armed.Store(never)
 	for {
 		begun := d.set.closing.begun.Load()
@@ -288,7 +285,7 @@ func (d *driver[T]) drop() {
 	d.markStopped()
 }
 
-func (d *driver[T]) expireDue() {
+func (d *driver) expireDue() {
 	for more := true; more; {
 		before := d.set.coarse.now.Load()
 		at := d.readClock()
@@ -309,7 +306,7 @@ func (d *driver[T]) expireDue() {
 	}
 }
 
-func (s *Set[T]) earliest() uint64 {
+func (s *Core) earliest() uint64 {
 	waits := s.earliestWait()
 	if s.closing.begun.Load() {
 		return waits

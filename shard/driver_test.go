@@ -20,11 +20,11 @@ func newMeddled(t failer) (*Set[int], *meddlingClock) {
 func expectReady(t *testing.T, s *Set[int], want ...int) {
 	t.Helper()
 	checkSet(t, s)
-	if st := s.Stats(); st.Delayed > 0 {
+	if st := s.Core.Stats(); st.Delayed > 0 {
 		t.Errorf("%d items are still delayed", st.Delayed)
 	}
 	var got []int
-	for s.Len() > 0 {
+	for s.Core.Len() > 0 {
 		item, _ := s.Get()
 		s.Done(item)
 		got = append(got, item)
@@ -42,11 +42,11 @@ func expectStopped(t *testing.T, s *Set[int], timers int) {
 	if timers > 0 {
 		t.Errorf("%d timers are left", timers)
 	}
-	if state := s.driver.ownership.Load(); state != timerStopped {
+	if state := s.Core.driver.ownership.Load(); state != timerStopped {
 		t.Errorf("the timer is in state %d", state)
 	}
 	select {
-	case <-s.driver.gone:
+	case <-s.Core.driver.gone:
 	default:
 		t.Error("the driver is not gone")
 	}
@@ -108,8 +108,8 @@ func TestCancelledTimerStops(t *testing.T) {
 	}
 	c.set.AddAfter(1, time.Second)
 	c.set.Add(1)
-	c.set.rewind(c.set.shard(0), c.set.time.now()) // by an AddAfter that was overtaken
-	c.set.driver.poke()
+	c.set.Core.rewind(c.set.Core.shard(0), c.set.Core.time.now()) // by an AddAfter that was overtaken
+	c.set.Core.driver.poke()
 	if n := c.clock.Timers(); n > 0 {
 		t.Errorf("%d timers are set after the driver has looked", n)
 	}
@@ -122,9 +122,9 @@ var meddlings = map[string]func(s *Set[int]) (ready []int){
 	"AddAfter, earlier":         func(s *Set[int]) []int { s.AddAfter(101, time.Millisecond); return []int{101} },
 	"AddAfter, later":           func(s *Set[int]) []int { s.AddAfter(102, time.Hour); return []int{102} },
 	"AddAfter of a delayed":     func(s *Set[int]) []int { s.AddAfter(1, time.Microsecond); return nil },
-	"Stats":                     func(s *Set[int]) []int { s.Stats(); return nil },
-	"the timer's function":      func(s *Set[int]) []int { s.driver.poke(); return nil },
-	"the timer's function, ×10": func(s *Set[int]) []int { repeat(10, s.driver.poke); return nil },
+	"Stats":                     func(s *Set[int]) []int { s.Core.Stats(); return nil },
+	"the timer's function":      func(s *Set[int]) []int { s.Core.driver.poke(); return nil },
+	"the timer's function, ×10": func(s *Set[int]) []int { repeat(10, s.Core.driver.poke); return nil },
 }
 
 func repeat(n int, do func()) {
@@ -149,7 +149,7 @@ func TestClockMeddles(t *testing.T) {
 				c.Step(10 * time.Hour)
 				c.Step(10 * time.Hour) // for what was added by then
 				expectReady(t, s, want...)
-				s.ShutDown()
+				s.Core.ShutDown()
 				if c.leave(p); !meddled && p != beforeStop && p != afterStop {
 					t.Error("the clock had no occasion to meddle")
 				}
@@ -165,9 +165,9 @@ var calls = map[string]func(s *Set[int], c *meddlingClock){
 	"an earlier AddAfter":   func(s *Set[int], _ *meddlingClock) { s.AddAfter(51, time.Second) },
 	"the timer":             func(_ *Set[int], c *meddlingClock) { c.Step(time.Minute) },
 	"the timer, for all":    func(_ *Set[int], c *meddlingClock) { c.Step(10 * time.Hour) },
-	"ShutDown":              func(s *Set[int], _ *meddlingClock) { s.ShutDown() },
-	"ShutDownWithDrain":     func(s *Set[int], _ *meddlingClock) { s.ShutDownWithDrain() },
-	"AddAfter and ShutDown": func(s *Set[int], _ *meddlingClock) { s.AddAfter(52, time.Millisecond); s.ShutDown() },
+	"ShutDown":              func(s *Set[int], _ *meddlingClock) { s.Core.ShutDown() },
+	"ShutDownWithDrain":     func(s *Set[int], _ *meddlingClock) { s.Core.ShutDownWithDrain() },
+	"AddAfter and ShutDown": func(s *Set[int], _ *meddlingClock) { s.AddAfter(52, time.Millisecond); s.Core.ShutDown() },
 }
 
 // TestClockPanics: the clock panics, at each point in each call. The panic
@@ -198,20 +198,20 @@ func TestClockPanics(t *testing.T) {
 // expectWorks checks that a queue, shut down or not, still works.
 func expectWorks(t *testing.T, s *Set[int], c *meddlingClock) {
 	t.Helper()
-	if !s.ShuttingDown() {
+	if !s.Core.ShuttingDown() {
 		s.AddAfter(1000, time.Millisecond)
 		c.Step(20 * time.Hour)
 		checkSet(t, s)
-		if st := s.Stats(); st.Delayed > 0 || st.Ready == 0 {
+		if st := s.Core.Stats(); st.Delayed > 0 || st.Ready == 0 {
 			t.Errorf("after the panic: %+v", st)
 		}
 	}
-	s.ShutDown()
-	for s.Len() > 0 {
+	s.Core.ShutDown()
+	for s.Core.Len() > 0 {
 		item, _ := s.Get()
 		s.Done(item)
 	}
-	s.ShutDownWithDrain() // must return
+	s.Core.ShutDownWithDrain() // must return
 	if _, shutdown := s.Get(); !shutdown {
 		t.Error("Get does not see the shutdown")
 	}
@@ -230,9 +230,9 @@ func TestShutDownWhileExpiring(t *testing.T) {
 			}
 			down := false
 			c.at(beforeNow, reading, func() {
-				go func() { s.ShutDown(); down = true }()
+				go func() { s.Core.ShutDown(); down = true }()
 				synctest.Wait() // it waits for the driver now
-				if down || !s.ShuttingDown() {
+				if down || !s.Core.ShuttingDown() {
 					t.Error("ShutDown did not wait for the driver")
 				}
 			})
@@ -242,7 +242,7 @@ func TestShutDownWhileExpiring(t *testing.T) {
 				t.Error("ShutDown has not returned")
 			}
 			expectStopped(t, s, c.Timers())
-			st := s.Stats()
+			st := s.Core.Stats()
 			if st.Expired+st.Dropped != items || st.Delayed > 0 || st.Ready != int(st.Expired) {
 				t.Errorf("%+v", st)
 			}
@@ -260,8 +260,8 @@ func TestExpireInTurns(t *testing.T) {
 		s.AddAfter(item, time.Millisecond)
 	}
 	c.Fake.Step(time.Hour) // the driver has done all of them
-	if s.Len() != items {
-		t.Fatalf("%d items are ready", s.Len())
+	if s.Core.Len() != items {
+		t.Fatalf("%d items are ready", s.Core.Len())
 	}
 	if turns := c.passed(beforeNow) - items; turns < 10 {
 		t.Errorf("%d items were done in %d turns", items, turns)
@@ -272,22 +272,22 @@ func TestExpireInTurns(t *testing.T) {
 func TestExpireIsBounded(t *testing.T) {
 	const items = 10 * stepsPerHold
 	s := newTestSet(t, Config[int]{})
-	sh := s.shard(0)
+	sh := s.Core.shard(0)
 	for item := range items {
 		s.AddAfter(item, time.Duration(1+item%70)*time.Millisecond)
 	}
-	later := reading{now: s.time.now() + 100, number: 1}
+	later := reading{now: s.Core.time.now() + 100, number: 1}
 	turns := 0
-	for ; s.Stats().Delayed > 0; turns++ {
-		before := s.Len()
-		if queued := s.expire(sh, later)&wakes != 0; queued != (s.Len() > before) || s.Len()-before > stepsPerHold {
-			t.Fatalf("turn %d made %d items ready and says %v", turns, s.Len()-before, queued)
+	for ; s.Core.Stats().Delayed > 0; turns++ {
+		before := s.Core.Len()
+		if queued := s.Core.expire(sh, later)&wakes != 0; queued != (s.Core.Len() > before) || s.Core.Len()-before > stepsPerHold {
+			t.Fatalf("turn %d made %d items ready and says %v", turns, s.Core.Len()-before, queued)
 		}
 	}
 	if turns < items/stepsPerHold {
 		t.Errorf("%d items were done in %d turns", items, turns)
 	}
-	if queued := s.expire(sh, later)&wakes != 0; queued || sh.next.Load() != never {
+	if queued := s.Core.expire(sh, later)&wakes != 0; queued || sh.next.Load() != never {
 		t.Error("there is more to expire")
 	}
 }

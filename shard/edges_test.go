@@ -17,7 +17,7 @@ func TestAddAfterWhileTheDriverReads(t *testing.T) {
 	n := min(rounds(t, 20_000), 4_000)
 	fake := clock.NewFake(start)
 	s := newTestSet(t, Config[int]{Shards: MaxShards, Clock: fake})
-	first, last := itemOf(s, 0), itemOf(s, MaxShards-1)
+	first, last := itemIn(s, 0), itemIn(s, MaxShards-1)
 	var begun, added atomic.Int64
 	var over atomic.Bool
 	var other sync.WaitGroup
@@ -38,8 +38,8 @@ func TestAddAfterWhileTheDriverReads(t *testing.T) {
 		begun.Store(int64(round))
 		fake.Step(time.Millisecond)
 		eventually(t, "AddAfter does not return", func() bool { return added.Load() == int64(round) })
-		if s.driver.armed.Load() > s.earliest() {
-			t.Fatalf("round %d: the driver is set for %d, a deadline is at %d", round, s.driver.armed.Load(), s.earliest())
+		if s.Core.driver.armed.Load() > s.Core.earliest() {
+			t.Fatalf("round %d: the driver is set for %d, a deadline is at %d", round, s.Core.driver.armed.Load(), s.Core.earliest())
 		}
 		fake.Step(2 * time.Millisecond)
 		for range 2 {
@@ -49,8 +49,8 @@ func TestAddAfterWhileTheDriverReads(t *testing.T) {
 	}
 }
 
-// itemOf returns an item of a given shard.
-func itemOf(s *Set[int], number uint16) int {
+// itemIn returns an item of a given shard.
+func itemIn(s *Set[int], number uint16) int {
 	for item := 0; ; item++ {
 		if s.shardOf(item).number == number {
 			return item

@@ -22,13 +22,13 @@ const (
 type owed uint8
 
 // after calls hooks last: they may panic. A misuse is reported after it.
-func (s *Set[T]) after(fx effects) {
+func (s *Core) after(fx effects) {
 	if fx&^took != 0 || s.notifies { // otherwise spare the call
 		s.apply(fx)
 	}
 }
 
-func (s *Set[T]) apply(fx effects) {
+func (s *Core) apply(fx effects) {
 	if fx&wakes != 0 {
 		s.wake()
 	}
@@ -41,13 +41,13 @@ func (s *Set[T]) apply(fx effects) {
 }
 
 // notify calls hooks. It may panic, so it comes last.
-func (s *Set[T]) notify() {
+func (s *Core) notify() {
 	s.reportAdds()
 	s.limit.Notify()
 }
 
 // publish carries out effects without calling a hook.
-func (s *Set[T]) publish(fx effects) {
+func (s *Core) publish(fx effects) {
 	if fx&wakes != 0 {
 		s.wake()
 	} else if fx&yields != 0 {

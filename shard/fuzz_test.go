@@ -138,7 +138,7 @@ func (c *checkedSet) get() {
 	c.Helper()
 	item, priority, _, ok := c.set.TryTake()
 	if !ok {
-		if n := c.set.Len(); n > 0 && c.set.config.Group == nil {
+		if n := c.set.Core.Len(); n > 0 && !c.set.Core.config.grouped {
 			c.Fatalf("%d items are ready, and none is handed out", n)
 		}
 		return
@@ -169,11 +169,11 @@ func (c *checkedSet) doneSome(n int) {
 func (c *checkedSet) check() {
 	c.Helper()
 	checkSet(c, c.set)
-	st := c.set.Stats()
-	if st.Done != c.done || st.Processing != len(c.processing) || st.Ready != c.set.Len() {
-		c.Fatalf("%d done, %d in processing, %d ready, but Stats are %+v", c.done, len(c.processing), c.set.Len(), st)
+	st := c.set.Core.Stats()
+	if st.Done != c.done || st.Processing != len(c.processing) || st.Ready != c.set.Core.Len() {
+		c.Fatalf("%d done, %d in processing, %d ready, but Stats are %+v", c.done, len(c.processing), c.set.Core.Len(), st)
 	}
-	if n := c.clock.Timers(); n > 1 || st.ShuttingDown && n > 0 && c.set.config.Group == nil || st.Delayed > 0 && n == 0 {
+	if n := c.clock.Timers(); n > 1 || st.ShuttingDown && n > 0 && !c.set.Core.config.grouped || st.Delayed > 0 && n == 0 {
 		c.Fatalf("%d timers are set for %d delayed items", n, st.Delayed)
 	}
 }
@@ -182,17 +182,17 @@ func (c *checkedSet) check() {
 // is delayed. The set then remembers nothing.
 func (c *checkedSet) drainAll() {
 	c.Helper()
-	c.set.ShutDown()
-	for group := range c.set.Groups() {
-		c.set.ResumeGroup(group.Group)
+	c.set.Core.ShutDown()
+	for group := range c.set.Core.Groups() {
+		c.set.Core.ResumeGroup(group.Group)
 	}
-	for c.set.Len()+len(c.processing) > 0 {
+	for c.set.Core.Len()+len(c.processing) > 0 {
 		c.get()
 		c.doneSome(1)
 		c.clock.Step(time.Second) // rates have tokens
 	}
 	c.check()
-	if n := c.set.Stats().Held; n > 0 {
+	if n := c.set.Core.Stats().Held; n > 0 {
 		c.Fatalf("an idle queue remembers %d items", n)
 	}
 }
@@ -224,7 +224,7 @@ func setOperation(c *checkedSet, s *script) {
 		s.burst(c)
 	case 11:
 		if s.byte()%8 == 0 {
-			c.set.ShutDown()
+			c.set.Core.ShutDown()
 		}
 	case 12:
 		c.set.Cancel(int(s.byte() % 16))
@@ -234,7 +234,7 @@ func setOperation(c *checkedSet, s *script) {
 	case 14:
 		c.set.EndDelay(int(s.byte() % 16))
 	case 15:
-		if c.set.config.Group != nil {
+		if c.set.Core.config.grouped {
 			s.regroup(c)
 		}
 	}
@@ -245,13 +245,13 @@ func (s *script) regroup(c *checkedSet) {
 	group := fmt.Sprint("group ", s.byte()%3)
 	switch s.byte() % 4 {
 	case 0:
-		c.set.PauseGroup(group, time.Time{})
+		c.set.Core.PauseGroup(group, time.Time{})
 	case 1:
-		c.set.PauseGroup(group, c.clock.Now().Add(s.duration()))
+		c.set.Core.PauseGroup(group, c.clock.Now().Add(s.duration()))
 	case 2:
-		c.set.ResumeGroup(group)
+		c.set.Core.ResumeGroup(group)
 	case 3:
-		c.set.RefreshGroup(group)
+		c.set.Core.RefreshGroup(group)
 	}
 }
 

@@ -48,7 +48,7 @@ const (
 	caresForGate                   // the set is paused or has a rate
 )
 
-func (s *Set[T]) readForTake() (now uint64) {
+func (s *Core) readForTake() (now uint64) {
 	if s.cares.Load()&caresForGroupRates == 0 && s.gate.bucket.Load() == nil {
 		return 0
 	}
@@ -58,13 +58,13 @@ func (s *Set[T]) readForTake() (now uint64) {
 }
 
 // readForRate never returns 0, nor loses taken items if the clock panics.
-func (s *Set[T]) readForRate() (now uint64) {
+func (s *Core) readForRate() (now uint64) {
 	now = max(1, s.gate.last.Load())
 	defer func() { _ = recover() }()
 	return max(1, s.readForTake())
 }
 
-func (s *Set[T]) enter(now uint64) (ok bool) {
+func (s *Core) enter(now uint64) (ok bool) {
 	if s.gate.paused.Load() {
 		return false
 	}
@@ -91,7 +91,7 @@ func (s *Set[T]) enter(now uint64) (ok bool) {
 // closeIfEmpty must be followed by afterGate. Meanwhile a token may be given
 // back, or the rate be changed. Who does so opens the gate afterwards. If we
 // close it later still, we find that out, and reopen it.
-func (s *Set[T]) closeIfEmpty(b *gateBucket, now uint64) bool {
+func (s *Core) closeIfEmpty(b *gateBucket, now uint64) bool {
 	for {
 		full := b.full.Load()
 		opens := b.rate.opens(full)
@@ -106,7 +106,7 @@ func (s *Set[T]) closeIfEmpty(b *gateBucket, now uint64) bool {
 	}
 }
 
-func (s *Set[T]) giveBack() {
+func (s *Core) giveBack() {
 	for b := s.gate.bucket.Load(); b != nil; b = s.gate.bucket.Load() {
 		full := b.full.Load()
 		if full == replaced {
@@ -119,7 +119,7 @@ func (s *Set[T]) giveBack() {
 }
 
 // reopen opens the gate for consumers that parked because another closed it.
-func (s *Set[T]) reopen() {
+func (s *Core) reopen() {
 	s.gate.opens.Store(never)
 	if s.servableNow() {
 		s.wake()
@@ -127,7 +127,7 @@ func (s *Set[T]) reopen() {
 }
 
 // afterGate follows takes. Consumers may wait for the gate after a shutdown.
-func (s *Set[T]) afterGate() {
+func (s *Core) afterGate() {
 	if s.gate.opens.Load() < s.driver.armed.Load() {
 		s.driver.pokeKeeping() // to open the gate in time
 	}
@@ -136,28 +136,26 @@ func (s *Set[T]) afterGate() {
 	}
 }
 
-func (s *Set[T]) takeThroughGate(b buffers[T], now uint64) (n int) {
+func (s *Core) takeThroughGate(most int, put receiver, now uint64) (n int) {
 	s.gate.entered.Add(1)
 	defer func() {
 		s.gate.entered.Add(-1)
 		s.recheckDrains()
 		s.afterGate()
 	}()
-	for ; n < len(b.items) && s.anyReady() && s.enter(now); n++ {
-		item, priority, handle, ok := s.takeNow(now)
-		if !ok {
+	for ; n < most && s.anyReady() && s.enter(now); n++ {
+		if !s.takeOne(put, now) {
 			s.giveBack()
 			break
 		}
-		b.put(n, item, priority, handle)
 	}
 	return n
 }
 
-func (s *Set[T]) servableNow() bool { return !s.gate.closed() && s.anyReady() }
+func (s *Core) servableNow() bool { return !s.gate.closed() && s.anyReady() }
 
 // Pause stops the set from handing out items. It goes on taking them in.
-func (s *Set[T]) Pause() {
+func (s *Core) Pause() {
 	s.changeGate(func() { s.gate.paused.Store(true) })
 	s.recheckDrains()
 	if s.mayLeave() {
@@ -165,13 +163,13 @@ func (s *Set[T]) Pause() {
 	}
 }
 
-func (s *Set[T]) Resume() {
+func (s *Core) Resume() {
 	s.changeGate(func() { s.gate.paused.Store(false) })
 	s.wake()
 }
 
 // SetRate panics if r has a fault.
-func (s *Set[T]) SetRate(r stats.Rate) {
+func (s *Core) SetRate(r stats.Rate) {
 	to := rateOf(r)
 	s.replaceRate(to, s.time.nanoseconds())
 	s.endRateIfStopped()
@@ -180,13 +178,13 @@ func (s *Set[T]) SetRate(r stats.Rate) {
 // endRateIfStopped is called by SetRate after setting a rate, and by the
 // driver, which opens the gate, after stopping. So one finds what the other
 // did. SetRate must not wait for a shutdown, whose hooks may call it.
-func (s *Set[T]) endRateIfStopped() {
+func (s *Core) endRateIfStopped() {
 	if s.driver.ownership.Load() == timerStopped && s.gate.bucket.Load() != nil {
 		s.replaceRate(rate{}, 0)
 	}
 }
 
-func (s *Set[T]) replaceRate(to rate, now uint64) {
+func (s *Core) replaceRate(to rate, now uint64) {
 	s.changeGate(func() {
 		s.gate.setRate(to, now)
 		s.gate.opens.Store(never)
@@ -210,14 +208,14 @@ func (g *gate) setRate(to rate, now uint64) {
 	g.bucket.Store(next)
 }
 
-func (s *Set[T]) changeGate(change func()) {
+func (s *Core) changeGate(change func()) {
 	s.gate.changing.Lock()
 	defer s.gate.changing.Unlock()
 	change()
 	s.noteGate()
 }
 
-func (s *Set[T]) noteGate() {
+func (s *Core) noteGate() {
 	if s.gate.paused.Load() || s.gate.bucket.Load() != nil {
 		s.gate.used.Store(true)
 		s.cares.Or(caresForGate)
@@ -226,7 +224,7 @@ func (s *Set[T]) noteGate() {
 	}
 }
 
-func (s *Set[T]) initCares() {
+func (s *Core) initCares() {
 	s.gate.opens.Store(never)
 	if s.config.Ages {
 		s.cares.Or(caresForAges)

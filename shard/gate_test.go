@@ -41,7 +41,7 @@ func changeRateBesideTakes(t *testing.T) {
 		})
 	}
 	for change := 0; failed.Load() < 1000; change++ {
-		s.SetRate(rates[change%2])
+		s.Core.SetRate(rates[change%2])
 	}
 	all.Wait()
 	if n := taken.Load(); n != tokens {

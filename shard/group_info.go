@@ -9,7 +9,7 @@ import (
 )
 
 // Groups iterates, without a lock, over groups that are paused or have items.
-func (s *Set[T]) Groups() iter.Seq[stats.Group] {
+func (s *Core) Groups() iter.Seq[stats.Group] {
 	return func(yield func(stats.Group) bool) {
 		for sh := range s.made() {
 			if !s.listGroups(sh, yield) {
@@ -19,9 +19,9 @@ func (s *Set[T]) Groups() iter.Seq[stats.Group] {
 	}
 }
 
-func (s *Set[T]) listGroups(sh *shard[T], yield func(stats.Group) bool) (on bool) {
+func (s *Core) listGroups(sh *shard, yield func(stats.Group) bool) (on bool) {
 	var rows []stats.Group
-	var began *groups[T] // the groups when the iteration began
+	var began *groups // the groups when the iteration began
 	births := uint32(0)
 	s.inPieces(sh, func(n int) (visited int, more bool) {
 		if n == 0 && sh.groups != nil {
@@ -44,11 +44,11 @@ func (s *Set[T]) listGroups(sh *shard[T], yield func(stats.Group) bool) (on bool
 	return on
 }
 
-func (sh *shard[T]) groupInfo(id uint32) stats.Group {
+func (sh *shard) groupInfo(id uint32) stats.Group {
 	g := sh.groups
 	state := g.at(id)
 	row := stats.Group{
-		Group: g.names.at(id).item,
+		Group: g.nameOf(id),
 		Held:  int(state.items), Ready: int(state.ready.depth()), Processing: int(state.ready.processing),
 		Weight:    int(state.weight),
 		Throttled: state.phase == throttled,
@@ -71,7 +71,7 @@ func (sh *shard[T]) groupInfo(id uint32) stats.Group {
 }
 
 // reason returns why a group is throttled, first what only a caller can end.
-func (g *group[T]) reason() stats.Throttling {
+func (g *group) reason() stats.Throttling {
 	switch {
 	case g.held&paused != 0:
 		return stats.ThrottledByPause
@@ -81,7 +81,7 @@ func (g *group[T]) reason() stats.Throttling {
 	return stats.ThrottledByLimit
 }
 
-func (g *groups[T]) inOrder() iter.Seq[uint32] {
+func (g *groups) inOrder() iter.Seq[uint32] {
 	return func(yield func(id uint32) bool) {
 		open := []*circle{&g.only}
 		if g.circles != nil {
@@ -96,7 +96,7 @@ func (g *groups[T]) inOrder() iter.Seq[uint32] {
 	}
 }
 
-func (g *groups[T]) walkCircle(first uint32, visit func(id uint32) bool) (on bool) {
+func (g *groups) walkCircle(first uint32, visit func(id uint32) bool) (on bool) {
 	for id := first; id != 0; {
 		if !visit(id) {
 			return false
@@ -123,7 +123,7 @@ func (d *depths) add(priority, n int) {
 	d.by[priority] += n
 }
 
-func (sh *shard[T]) addDepthsTo(d *depths) (counted int) {
+func (sh *shard) addDepthsTo(d *depths) (counted int) {
 	switch {
 	case d.tooMany:
 		return 0
@@ -142,7 +142,7 @@ func (sh *shard[T]) addDepthsTo(d *depths) (counted int) {
 	return counted
 }
 
-func (q *runQueue[T]) addDepthsTo(d *depths) (counted int) {
+func (q *runQueue) addDepthsTo(d *depths) (counted int) {
 	if q.levels == nil {
 		d.add(0, int(q.fifo.length))
 		return 1

@@ -34,14 +34,14 @@ func (b *groupBucket) adopt(now uint64) {
 	}
 }
 
-func (g *groups[T]) bucketOf(id uint32, state *group[T]) *groupBucket {
+func (g *groups) bucketOf(id uint32, state *group) *groupBucket {
 	if !state.hasBucket {
 		return nil
 	}
 	return g.buckets.At(id)
 }
 
-func (g *groups[T]) needBucket(id uint32, state *group[T]) *groupBucket {
+func (g *groups) needBucket(id uint32, state *group) *groupBucket {
 	if !state.hasBucket {
 		if g.buckets == nil {
 			g.buckets = &chunked.Array[groupBucket]{}
@@ -55,7 +55,7 @@ func (g *groups[T]) needBucket(id uint32, state *group[T]) *groupBucket {
 // configure takes the policy of a group. An add neither reads the clock nor
 // wakes others, so a greater limit counts at the next Done of the group, and
 // another rate from the next item on: see review.
-func (sh *shard[T]) configure(id uint32, state *group[T], to *tag) {
+func (sh *shard) configure(id uint32, state *group, to *tag) {
 	g := sh.groups
 	g.weigh(state, to.weight)
 	if state.limit = to.limit; state.full() {
@@ -68,7 +68,7 @@ func (sh *shard[T]) configure(id uint32, state *group[T], to *tag) {
 }
 
 // spend takes a token, at the reading of the clock with which the take began.
-func (sh *shard[T]) spend(id uint32, state *group[T], now uint64) {
+func (sh *shard) spend(id uint32, state *group, now uint64) {
 	g := sh.groups
 	b := g.bucketOf(id, state)
 	if b == nil {
@@ -86,7 +86,7 @@ func (sh *shard[T]) spend(id uint32, state *group[T], now uint64) {
 	}
 }
 
-func (sh *shard[T]) review(id uint32, now uint64) (freed bool) {
+func (sh *shard) review(id uint32, now uint64) (freed bool) {
 	g := sh.groups
 	state := g.at(id)
 	b := g.bucketOf(id, state)
@@ -109,7 +109,7 @@ func (sh *shard[T]) review(id uint32, now uint64) (freed bool) {
 	return freed
 }
 
-func (sh *shard[T]) setBlock(state *group[T], reason blocks, holds bool) {
+func (sh *shard) setBlock(state *group, reason blocks, holds bool) {
 	if (state.held&reason != 0) == holds {
 		return
 	}
@@ -120,7 +120,7 @@ func (sh *shard[T]) setBlock(state *group[T], reason blocks, holds bool) {
 	}
 }
 
-func (sh *shard[T]) countThrottled(state *group[T], change int32) {
+func (sh *shard) countThrottled(state *group, change int32) {
 	if state.phase != throttled {
 		return
 	}
@@ -130,7 +130,7 @@ func (sh *shard[T]) countThrottled(state *group[T], change int32) {
 	}
 }
 
-func (sh *shard[T]) nextReview(state *group[T], b *groupBucket, now uint64) (tick uint64) {
+func (sh *shard) nextReview(state *group, b *groupBucket, now uint64) (tick uint64) {
 	at := uint64(0)
 	if state.held&noToken != 0 {
 		at = b.rate.opens(b.full)
@@ -148,7 +148,7 @@ func (sh *shard[T]) nextReview(state *group[T], b *groupBucket, now uint64) (tic
 }
 
 // forgettable goes by the last reading of the clock.
-func (sh *shard[T]) forgettable(state *group[T], b *groupBucket) bool {
+func (sh *shard) forgettable(state *group, b *groupBucket) bool {
 	return b == nil || state.held == 0 && b.full <= sh.groups.latest
 }
 
@@ -161,7 +161,7 @@ func (t *timebase) tickAt(moment uint64) uint64 {
 
 // await makes a group wait for a tick. Waiting groups form a heap by deadlines,
 // not a timing wheel, because deadlines also follow a clock that was set back.
-func (sh *shard[T]) await(id uint32, b *groupBucket, deadline uint64) {
+func (sh *shard) await(id uint32, b *groupBucket, deadline uint64) {
 	g := sh.groups
 	switch {
 	case deadline == never && b.place == 0:
@@ -183,7 +183,7 @@ func (sh *shard[T]) await(id uint32, b *groupBucket, deadline uint64) {
 // publishWait publishes the first deadline, apart from the shard's next,
 // because a shutdown ends delays, but not waits. If the timer may be later, the
 // driver must be told once the lock is released: see regrouped.
-func (sh *shard[T]) publishWait() {
+func (sh *shard) publishWait() {
 	g, next := sh.groups, uint64(never)
 	if len(g.waiting) > 0 {
 		next = g.buckets.At(g.waiting[0]).deadline
@@ -195,7 +195,7 @@ func (sh *shard[T]) publishWait() {
 }
 
 // regrouped returns the effect of waits filed in this hold of the lock.
-func (sh *shard[T]) regrouped() effects {
+func (sh *shard) regrouped() effects {
 	if g := sh.groups; g != nil && g.filed {
 		g.filed = false
 		return files
@@ -203,7 +203,7 @@ func (sh *shard[T]) regrouped() effects {
 	return 0
 }
 
-func (s *Set[T]) endWaits(sh *shard[T], at reading) effects {
+func (s *Core) endWaits(sh *shard, at reading) effects {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	fx := effects(0)
@@ -220,7 +220,7 @@ func (s *Set[T]) endWaits(sh *shard[T], at reading) effects {
 	return fx | sh.reportsDue()&^files // the caller is the driver
 }
 
-func (s *Set[T]) earliestWait() uint64 {
+func (s *Core) earliestWait() uint64 {
 	earliest := s.gate.opens.Load()
 	for i := range s.waits {
 		earliest = min(earliest, s.waits[i].Load())
@@ -229,7 +229,7 @@ func (s *Set[T]) earliestWait() uint64 {
 }
 
 // endWaitsDue opens the gate, too, and reports whether any wait was over.
-func (s *Set[T]) endWaitsDue(at reading) (any bool) {
+func (s *Core) endWaitsDue(at reading) (any bool) {
 	for i := range s.waits {
 		if s.waits[i].Load() <= at.now {
 			any = true
@@ -243,7 +243,7 @@ func (s *Set[T]) endWaitsDue(at reading) (any bool) {
 	return any
 }
 
-func (g *groups[T]) stopWaiting(b *groupBucket) {
+func (g *groups) stopWaiting(b *groupBucket) {
 	last := g.buckets.At(g.waiting[len(g.waiting)-1])
 	g.swap(b, last)
 	g.waiting = g.waiting[:len(g.waiting)-1]
@@ -257,15 +257,15 @@ func (g *groups[T]) stopWaiting(b *groupBucket) {
 	}
 }
 
-func (g *groups[T]) waiter(place int32) *groupBucket { return g.buckets.At(g.waiting[place-1]) }
+func (g *groups) waiter(place int32) *groupBucket { return g.buckets.At(g.waiting[place-1]) }
 
-func (g *groups[T]) rise(b *groupBucket) {
+func (g *groups) rise(b *groupBucket) {
 	for b.place > 1 && g.waiter(b.place/2).deadline > b.deadline {
 		g.swap(b, g.waiter(b.place/2))
 	}
 }
 
-func (g *groups[T]) sink(b *groupBucket) {
+func (g *groups) sink(b *groupBucket) {
 	for last := int32(len(g.waiting)); 2*b.place <= last; {
 		child := g.waiter(2 * b.place)
 		if child.place < last && g.waiter(child.place+1).deadline < child.deadline {
@@ -278,7 +278,7 @@ func (g *groups[T]) sink(b *groupBucket) {
 	}
 }
 
-func (g *groups[T]) swap(a, b *groupBucket) {
+func (g *groups) swap(a, b *groupBucket) {
 	g.waiting[a.place-1], g.waiting[b.place-1] = g.waiting[b.place-1], g.waiting[a.place-1]
 	a.place, b.place = b.place, a.place
 }

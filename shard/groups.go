@@ -11,8 +11,8 @@ import (
 const MaxGroupWeight = 1 << 20
 
 // A group has a run queue of its own, and takes memory only while it has items.
-type group[T comparable] struct {
-	ready          runQueue[T]
+type group struct {
+	ready          runQueue
 	born           uint32 // tells the group from earlier ones with the same id: see births
 	items          int32  // the entries of the group: see leaveGroup
 	weight         int32
@@ -26,9 +26,9 @@ type group[T comparable] struct {
 }
 
 // groups is what a shard keeps of all groups. Its own run queue is empty then.
-type groups[T comparable] struct {
-	names       *table[string]
-	states      chunked.Array[group[T]]
+type groups struct {
+	names       *table
+	states      chunked.Array[group]
 	of          cells[uint32] // the group of each entry
 	depth       int32         // the ready items of all groups
 	processing  int32
@@ -43,11 +43,13 @@ type groups[T comparable] struct {
 	roundRobin
 }
 
-func (g *groups[T]) at(id uint32) *group[T]   { return g.states.At(id) }
-func (sh *shard[T]) groupOf(id uint32) uint32 { return *sh.groups.of.At(id) }
+func (g *groups) at(id uint32) *group        { return g.states.At(id) }
+func (g *groups) nameOf(group uint32) string { return *itemOf[string](g.names.at(group)) }
+
+func (sh *shard) groupOf(id uint32) uint32 { return *sh.groups.of.At(id) }
 
 // pushedInGroup follows a push into a group's run queue, pulledInGroup a pull.
-func (sh *shard[T]) pushedInGroup(id uint32, becameReady bool) {
+func (sh *shard) pushedInGroup(id uint32, becameReady bool) {
 	sh.groups.depth++
 	if becameReady {
 		of := sh.groupOf(id)
@@ -57,7 +59,7 @@ func (sh *shard[T]) pushedInGroup(id uint32, becameReady bool) {
 	}
 }
 
-func (sh *shard[T]) pulledInGroup(id uint32, becameEmpty bool) {
+func (sh *shard) pulledInGroup(id uint32, becameEmpty bool) {
 	sh.groups.depth--
 	if becameEmpty {
 		of := sh.groupOf(id)
@@ -67,11 +69,11 @@ func (sh *shard[T]) pulledInGroup(id uint32, becameEmpty bool) {
 	}
 }
 
-func (sh *shard[T]) joinGroup(id uint32, to *tag) {
+func (sh *shard) joinGroup(id uint32, to *tag) {
 	sh.needGroups()
 	g := sh.groups
-	of, p := g.names.find(to.groupHash, to.group)
-	var state *group[T]
+	of, p := find(g.names, to.groupHash, to.group)
+	var state *group
 	if of == 0 {
 		of, state = sh.newGroup(to.group, p)
 	} else if state = g.at(of); state.items == 0 {
@@ -84,25 +86,25 @@ func (sh *shard[T]) joinGroup(id uint32, to *tag) {
 	}
 }
 
-func (sh *shard[T]) newGroup(name string, p position) (of uint32, state *group[T]) {
+func (sh *shard) newGroup(name string, p position) (of uint32, state *group) {
 	g := sh.groups
-	of, _ = g.names.insert(p, name)
+	of, _ = insert(g.names, p, name)
 	state = g.states.Hold(of)
 	state.born, state.weight = g.births, 1
 	g.births++
 	return of, state
 }
 
-func (sh *shard[T]) configureAdded(id uint32, to *tag) {
+func (sh *shard) configureAdded(id uint32, to *tag) {
 	if to.weight > 0 {
 		of := sh.groupOf(id)
 		sh.configure(of, sh.groups.at(of), to)
 	}
 }
 
-func (sh *shard[T]) needGroups() {
+func (sh *shard) needGroups() {
 	if sh.groups == nil {
-		sh.groups = &groups[T]{names: newTable[string]()}
+		sh.groups = &groups{names: newTable(sh.set.names)}
 		if sh.groups.best = &sh.groups.only; sh.set.rules.PrioritiesBeforeTurns {
 			sh.groups.circles = &circles{byPriority: map[int]*circle{}}
 		}
@@ -111,7 +113,7 @@ func (sh *shard[T]) needGroups() {
 }
 
 // leaveGroup is called before an entry is removed, and forgets an empty group.
-func (sh *shard[T]) leaveGroup(id uint32) {
+func (sh *shard) leaveGroup(id uint32) {
 	if w := sh.table.requested; w != nil {
 		w.setRun(id, 0) // the next entry with this id may be of a group without levels
 	}
@@ -126,17 +128,17 @@ func (sh *shard[T]) leaveGroup(id uint32) {
 		return
 	}
 	g.vacant++
-	state.ready = runQueue[T]{}
+	state.ready = runQueue{}
 	sh.await(of, b, sh.nextReview(state, b, g.latest))
 }
 
-func (sh *shard[T]) forgetGroup(of uint32, state *group[T]) {
+func (sh *shard) forgetGroup(of uint32, state *group) {
 	g := sh.groups
 	if state.hasBucket {
 		sh.await(of, g.buckets.At(of), never)
 		g.buckets.Release(of)
 	}
-	*state = group[T]{}
+	*state = group{}
 	g.states.Release(of)
 	g.names.remove(of, g.names.at(of), position{})
 }
@@ -155,7 +157,7 @@ type circles struct {
 	takes      uint32    // the items that the shard has handed out
 }
 
-func (sh *shard[T]) circleFor(state *group[T]) *circle {
+func (sh *shard) circleFor(state *group) *circle {
 	g := sh.groups
 	if g.circles == nil {
 		return &g.only
@@ -172,7 +174,7 @@ func (sh *shard[T]) circleFor(state *group[T]) *circle {
 	return c
 }
 
-func (sh *shard[T]) enterCircle(id uint32, state *group[T]) {
+func (sh *shard) enterCircle(id uint32, state *group) {
 	g := sh.groups
 	state.in = sh.circleFor(state)
 	if state.in.turn == 0 {
@@ -181,7 +183,7 @@ func (sh *shard[T]) enterCircle(id uint32, state *group[T]) {
 	g.link(&state.in.turn, id, state)
 }
 
-func (g *groups[T]) leaveCircle(id uint32, state *group[T]) {
+func (g *groups) leaveCircle(id uint32, state *group) {
 	state.served = 0
 	if g.unlink(&state.in.turn, id, state); state.in.turn == 0 {
 		g.closeCircle(state.in)
@@ -189,7 +191,7 @@ func (g *groups[T]) leaveCircle(id uint32, state *group[T]) {
 	state.in = nil
 }
 
-func (sh *shard[T]) followPriority(id uint32) {
+func (sh *shard) followPriority(id uint32) {
 	g := sh.groups
 	if g.circles == nil {
 		return
@@ -207,7 +209,7 @@ func (s *circles) position(c *circle) (at int) {
 }
 
 // openCircle precedes a circle's first group, and closeCircle follows the last.
-func (g *groups[T]) openCircle(c *circle) {
+func (g *groups) openCircle(c *circle) {
 	if s := g.circles; s != nil {
 		c.served = s.takes
 		s.open = slices.Insert(s.open, s.position(c), c)
@@ -215,7 +217,7 @@ func (g *groups[T]) openCircle(c *circle) {
 	}
 }
 
-func (g *groups[T]) closeCircle(c *circle) {
+func (g *groups) closeCircle(c *circle) {
 	s := g.circles
 	if s == nil {
 		return
@@ -230,7 +232,7 @@ func (g *groups[T]) closeCircle(c *circle) {
 	}
 }
 
-func (g *groups[T]) next(interval uint32) *circle {
+func (g *groups) next(interval uint32) *circle {
 	c, s := g.best, g.circles
 	if s == nil {
 		return c

@@ -10,9 +10,9 @@ import (
 
 // checkGroups fails the test unless all redundant data of the groups of a shard
 // agree.
-func checkGroups[T comparable](t failer, sh *shard[T]) {
+func checkGroups[T comparable](t failer, s *Set[T], sh *shard) {
 	t.Helper()
-	if sh.ready != (runQueue[T]{}) {
+	if sh.ready != (runQueue{}) {
 		t.Fatalf("shard %d has groups, and a run queue beside: %+v", sh.number, sh.ready)
 	}
 	g := sh.groups
@@ -35,7 +35,7 @@ func checkGroups[T comparable](t failer, sh *shard[T]) {
 	circle := circleOf(t, sh, g.firstThrottled)
 	round := roundOf(t, sh)
 	for _, id := range ids {
-		state, name := g.at(id), g.names.at(id).item
+		state, name := g.at(id), g.nameOf(id)
 		checkLevels(t, sh, &state.ready)
 		if int(state.items) != len(of[id]) || state.ready.processing != in[id] {
 			t.Fatalf("group %q: %d items, %d in processing, but its counts are %+v", name, len(of[id]), in[id], state)
@@ -76,7 +76,7 @@ func checkGroups[T comparable](t failer, sh *shard[T]) {
 
 // checkWaiting checks that the heap of waiting groups is one, that its first
 // deadline is published, and that each group without a token waits.
-func checkWaiting[T comparable](t failer, sh *shard[T]) {
+func checkWaiting(t failer, sh *shard) {
 	t.Helper()
 	g, first := sh.groups, uint64(never)
 	for i, id := range g.waiting {
@@ -100,7 +100,7 @@ func checkWaiting[T comparable](t failer, sh *shard[T]) {
 
 // roundOf returns the groups of all circles, and checks that each group is in
 // the circle of its priority, and that the highest is served.
-func roundOf[T comparable](t failer, sh *shard[T]) (ids []uint32) {
+func roundOf(t failer, sh *shard) (ids []uint32) {
 	t.Helper()
 	g := sh.groups
 	if g.circles == nil {
@@ -147,7 +147,7 @@ func (x *index) ids() iter.Seq[uint32] {
 }
 
 // circleOf returns the groups of a circle, from its first.
-func circleOf[T comparable](t failer, sh *shard[T], first uint32) (ids []uint32) {
+func circleOf(t failer, sh *shard, first uint32) (ids []uint32) {
 	t.Helper()
 	g := sh.groups
 	for id := first; id != 0; {
@@ -166,8 +166,8 @@ func circleOf[T comparable](t failer, sh *shard[T], first uint32) (ids []uint32)
 func checkThrottled[T comparable](t failer, s *Set[T]) {
 	t.Helper()
 	held := uint32(0)
-	for i := range s.shards {
-		if g := s.shard(i).groups; g != nil {
+	for i := range s.Core.shards {
+		if g := s.Core.shard(i).groups; g != nil {
 			for id := range g.names.ids() {
 				if g.at(id).phase == throttled {
 					held++
@@ -176,15 +176,15 @@ func checkThrottled[T comparable](t failer, s *Set[T]) {
 		}
 	}
 	waiting := int32(0)
-	for i := range s.shards {
-		if g := s.shard(i).groups; g != nil {
+	for i := range s.Core.shards {
+		if g := s.Core.shard(i).groups; g != nil {
 			waiting += g.throttledBy[stats.ThrottledByPause]
 		}
 	}
-	if count := s.pausedGroups.Load(); waiting != count {
+	if count := s.Core.pausedGroups.Load(); waiting != count {
 		t.Fatalf("%d throttled groups are paused, but the count is %d", waiting, count)
 	}
-	if _, count := s.throttled.read(); held != count {
+	if _, count := s.Core.throttled.read(); held != count {
 		t.Fatalf("%d groups are throttled, but the count is %d", held, count)
 	}
 }

@@ -35,26 +35,26 @@ func HandleAt(place, fence uint64) Handle {
 
 const sealed = 1
 
-func (sh *shard[T]) handle(id uint32, e *entry[T]) Handle {
+func (sh *shard) handle(id uint32, e *entry) Handle {
 	return Handle{fence: sh.table.fenceOf(id, e), id: id, shard: sh.number}
 }
 
 // mark is 0 unless the item is in processing.
-func (e *entry[T]) mark() uint8 {
+func (e *entry) mark() uint8 {
 	if e.inFlight() {
 		return markOf(e.fence)
 	}
 	return 0
 }
 
-func (sh *shard[T]) fence() uint64 { return 2 * sh.count.added }
+func (sh *shard) fence() uint64 { return 2 * sh.count.added }
 
 type fences struct {
 	upper    cells[uint32] // the upper halves of fences, 0 until two billion adds
 	canceled cells[uint32] // fences, marked as sealed, of items canceled meanwhile
 }
 
-func (t *table[T]) needFences() {
+func (t *table) needFences() {
 	if t.fences == nil {
 		t.fences = &fences{}
 		t.addColumn(&t.fences.upper)
@@ -62,12 +62,12 @@ func (t *table[T]) needFences() {
 	}
 }
 
-func (t *table[T]) setUpperFence(id, upper uint32) {
+func (t *table) setUpperFence(id, upper uint32) {
 	t.needFences()
 	*t.fences.upper.Extend(id) = upper
 }
 
-func (t *table[T]) fenceOf(id uint32, e *entry[T]) uint64 {
+func (t *table) fenceOf(id uint32, e *entry) uint64 {
 	if t.fences != nil {
 		if upper := t.fences.upper.Lookup(id); upper != nil {
 			return uint64(*upper)<<32 | uint64(e.fence)
@@ -76,11 +76,11 @@ func (t *table[T]) fenceOf(id uint32, e *entry[T]) uint64 {
 	return uint64(e.fence)
 }
 
-func (sh *shard[T]) claimed(h Handle) *entry[T] {
+func (sh *shard) claimed(h Handle) *entry {
 	if sh.table == nil {
 		return nil
 	}
-	e := sh.table.cells.Lookup(h.id)
+	e := (*entry)(sh.table.cells.Lookup(h.id))
 	if e == nil || !e.inFlight() || e.fence != uint32(h.fence) {
 		return nil
 	}
@@ -98,66 +98,70 @@ func (s *Set[T]) Take(ctx context.Context) (item T, priority int, h Handle, err 
 	if item, priority, h, ok := s.TryTake(); ok {
 		return item, priority, h, nil
 	}
-	var one [1]T
-	var its [1]int
-	var handles [1]Handle
-	_, err = s.awaitContext(ctx, buffers[T]{one[:], its[:], handles[:]})
-	return one[0], its[0], handles[0], err
+	return s.awaitOne(ctx)
+}
+
+// awaitOne is apart, because its closure would keep what Take returns in memory.
+func (s *Set[T]) awaitOne(ctx context.Context) (item T, priority int, h Handle, err error) {
+	_, err = s.Core.awaitContext(ctx, 1, func(e *entry, its int, handle Handle) {
+		item, priority, h = *itemOf[T](e), its, handle
+	})
+	return item, priority, h, err
 }
 
 // TryTake is [Set.Take] without blocking.
 func (s *Set[T]) TryTake() (item T, priority int, h Handle, ok bool) {
-	if s.cares.Load() != 0 {
+	if s.Core.cares.Load() != 0 {
 		return s.tryTakeWithCare()
 	}
 	return s.takeNow(0)
 }
 
 func (s *Set[T]) tryTakeWithCare() (item T, priority int, h Handle, ok bool) {
-	if s.config.Ages {
-		s.refreshForWork()
+	if s.Core.config.Ages {
+		s.Core.refreshForWork()
 	}
-	now := s.readForTake()
-	if s.cares.Load()&caresForGate != 0 {
+	now := s.Core.readForTake()
+	if s.Core.cares.Load()&caresForGate != 0 {
 		return s.takeOneThroughGate(now)
 	}
 	if item, priority, h, ok = s.takeNow(now); ok {
-		s.setWatchdog()
+		s.Core.setWatchdog()
 	}
 	return item, priority, h, ok
 }
 
 func (s *Set[T]) takeOneThroughGate(now uint64) (item T, priority int, h Handle, ok bool) {
-	var one [1]T
-	var its [1]int
-	var handles [1]Handle
-	if s.takeThroughGate(buffers[T]{one[:], its[:], handles[:]}, now) == 0 {
-		return item, 0, h, false
+	ok = s.Core.takeThroughGate(1, func(e *entry, its int, handle Handle) {
+		item, priority, h = *itemOf[T](e), its, handle
+	}, now) > 0
+	if ok {
+		s.Core.setWatchdog()
 	}
-	s.setWatchdog()
-	return one[0], its[0], handles[0], true
+	return item, priority, h, ok
 }
 
 // TakeBatch takes as many ready items as dst has room for. It blocks as
 // [Set.GetContext] does. The other slices are as long as dst, or nil.
 func (s *Set[T]) TakeBatch(ctx context.Context, dst []T, priorities []int, handles []Handle) (n int, err error) {
-	b := buffers[T]{dst, priorities, handles}
+	b := buffers[T]{items: dst, priorities: priorities, handles: handles}
 	if err := ctx.Err(); err != nil || len(dst) == 0 {
 		return 0, err
 	}
-	if n = s.takeSome(b); n > 0 {
+	if n = s.Core.takeSome(len(dst), b.put); n > 0 {
 		return n, nil
 	}
-	return s.awaitContext(ctx, b)
+	return s.Core.awaitContext(ctx, len(dst), b.put)
 }
 
 // TakeMore follows another take. It neither blocks nor calls user code.
 func (s *Set[T]) TakeMore(dst []T, priorities []int, handles []Handle) (n int) {
-	return s.takeHere(buffers[T]{dst, priorities, handles}, s.gate.last.Load())
+	b := buffers[T]{items: dst, priorities: priorities, handles: handles}
+	return s.Core.takeHere(len(dst), b.put, s.Core.gate.last.Load())
 }
 
 // Valid reports whether the processing that h names goes on.
-func (s *Set[T]) Valid(h Handle) bool {
+func (s *Core) Valid(h Handle) bool {
 	sh := s.shard(int(h.shard))
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
@@ -166,7 +170,7 @@ func (s *Set[T]) Valid(h Handle) bool {
 
 // Seal replaces h by the only Handle of the processing, so that its caller may
 // call user code before ending it. It returns false if h names nothing.
-func (s *Set[T]) Seal(h Handle) (only Handle, ok bool) {
+func (s *Core) Seal(h Handle) (only Handle, ok bool) {
 	sh := s.shard(int(h.shard))
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
@@ -181,13 +185,13 @@ func (s *Set[T]) Seal(h Handle) (only Handle, ok bool) {
 
 // HandleOf returns the Handle of an item in processing, or the zero Handle.
 func (s *Set[T]) HandleOf(item T) Handle {
-	if s.config.Ages {
-		s.refreshForWork()
+	if s.Core.config.Ages {
+		s.Core.refreshForWork()
 	}
 	sh, hash := s.locate(item)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	id, e := sh.inProcessing(item, hash)
+	id, e := s.inProcessing(sh, item, hash)
 	if id == 0 {
 		return Handle{}
 	}
@@ -199,9 +203,8 @@ func (s *Set[T]) Get() (item T, shutdown bool) {
 	if item, _, _, ok := s.TryTake(); ok {
 		return item, false
 	}
-	var one [1]T
-	_, shutdown, _ = s.await(nil, buffers[T]{items: one[:]})
-	return one[0], shutdown
+	item, _, _, err := s.awaitOne(context.Background())
+	return item, err != nil
 }
 
 // ErrShutDown is the error of [Set.GetContext] where [Set.Get] returns true.
@@ -215,13 +218,12 @@ func (s *Set[T]) GetContext(ctx context.Context) (item T, err error) {
 	if item, _, _, ok := s.TryTake(); ok {
 		return item, nil
 	}
-	var one [1]T
-	_, err = s.awaitContext(ctx, buffers[T]{items: one[:]})
-	return one[0], err
+	item, _, _, err = s.awaitOne(ctx)
+	return item, err
 }
 
-func (s *Set[T]) awaitContext(ctx context.Context, b buffers[T]) (n int, err error) {
-	n, shutdown, canceled := s.await(ctx.Done(), b)
+func (s *Core) awaitContext(ctx context.Context, most int, put receiver) (n int, err error) {
+	n, shutdown, canceled := s.await(ctx.Done(), most, put)
 	switch {
 	case shutdown:
 		return 0, ErrShutDown

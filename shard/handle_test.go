@@ -19,30 +19,30 @@ func TestEndedHandleNamesNothing(t *testing.T) {
 		for _, upper := range []uint64{0, 1<<31 - 2, 1 << 40} {
 			t.Run(fmt.Sprint(name, upper), func(t *testing.T) {
 				s := newTestSet(t, config)
-				for i := range s.shards {
-					s.shard(i).count.added = upper
+				for i := range s.Core.shards {
+					s.Core.shard(i).count.added = upper
 				}
 				take := func() Handle {
 					_, _, h, ok := s.TryTake()
 					require.True(t, ok)
-					require.True(t, s.Valid(h))
+					require.True(t, s.Core.Valid(h))
 					require.Equal(t, h, HandleAt(h.Place(), h.Fence()))
 					return h
 				}
 				requireEnded := func(h Handle) {
 					t.Helper()
-					before := s.Stats()
-					require.False(t, s.Valid(h))
-					_, ok := s.Seal(h)
+					before := s.Core.Stats()
+					require.False(t, s.Core.Valid(h))
+					_, ok := s.Core.Seal(h)
 					require.False(t, ok)
-					require.False(t, s.End(h))
-					require.False(t, s.Again(h, 0))
-					require.False(t, s.Release(h, 3))
-					require.Equal(t, TooLate, s.Retry(h, Delay{}))
-					require.Equal(t, TooLate, s.Retry(h, Delay{Duration: time.Second}))
-					require.False(t, s.Postpone(h, s.DeadlineIn(time.Second), KeepLatest))
-					require.Equal(t, []int{0, 1}, s.EndBatch([]Handle{h, h}))
-					after := s.Stats()
+					require.False(t, s.Core.End(h))
+					require.False(t, s.Core.Again(h, 0))
+					require.False(t, s.Core.Release(h, 3))
+					require.Equal(t, TooLate, s.Core.Retry(h, Delay{}))
+					require.Equal(t, TooLate, s.Core.Retry(h, Delay{Duration: time.Second}))
+					require.False(t, s.Core.Postpone(h, s.DeadlineIn(time.Second), KeepLatest))
+					require.Equal(t, []int{0, 1}, s.Core.EndBatch([]Handle{h, h}))
+					after := s.Core.Stats()
 					before.Metrics, after.Metrics = nil, nil
 					require.Equal(t, before, after)
 					checkSet(t, s)
@@ -51,34 +51,34 @@ func TestEndedHandleNamesNothing(t *testing.T) {
 				requireEnded(Handle{fence: 7, id: 1 << 28})
 				s.Add(1)
 				first := take()
-				require.True(t, s.End(first))
+				require.True(t, s.Core.End(first))
 				requireEnded(first)
 				s.Add(2) // has the cell of the entry
 				other := take()
 				requireEnded(first)
-				require.True(t, s.End(other))
+				require.True(t, s.Core.End(other))
 				s.Add(1)
 				requireEnded(first)
 				second := take()
 				requireEnded(first)
 				require.Greater(t, second.Fence(), first.Fence())
-				require.True(t, s.Release(second, 0))
+				require.True(t, s.Core.Release(second, 0))
 				requireEnded(second)
 				third := take()
 				require.Greater(t, third.Fence(), second.Fence())
 				requireEnded(second)
 				s.Add(1)
-				require.True(t, s.End(third))
+				require.True(t, s.Core.End(third))
 				fourth := take() // it was dirty
 				requireEnded(third)
-				only, ok := s.Seal(fourth)
+				only, ok := s.Core.Seal(fourth)
 				require.True(t, ok)
 				requireEnded(fourth)
-				require.True(t, s.Valid(only))
+				require.True(t, s.Core.Valid(only))
 				require.Equal(t, fourth.Fence(), only.Fence())
-				require.True(t, s.End(only))
+				require.True(t, s.Core.End(only))
 				requireEnded(only)
-				require.Zero(t, s.Stats().Held)
+				require.Zero(t, s.Core.Stats().Held)
 			})
 		}
 	}
@@ -96,12 +96,12 @@ func TestC60UpperHalfOfTheFence(t *testing.T) {
 		require.True(t, ok)
 		for _, earlier := range ended {
 			require.Equal(t, uint32(h.fence), uint32(earlier.fence), "the test tests nothing")
-			require.False(t, s.Valid(earlier))
-			require.False(t, s.End(earlier))
+			require.False(t, s.Core.Valid(earlier))
+			require.False(t, s.Core.End(earlier))
 			require.Greater(t, h.Fence(), earlier.Fence())
 		}
-		require.True(t, s.End(h))
+		require.True(t, s.Core.End(h))
 		ended = append(ended, h)
-		s.shard(0).count.added += 1<<31 - 1 // and the next Add is one more
+		s.Core.shard(0).count.added += 1<<31 - 1 // and the next Add is one more
 	}
 }

@@ -74,10 +74,10 @@ func limited(limit int) func(string) stats.GroupPolicy {
 
 // DeadlineIn and Drain are for tests.
 func (s *Set[T]) DeadlineIn(delay time.Duration) Deadline {
-	return s.DeadlineOf(Delay{Duration: delay})
+	return s.Core.DeadlineOf(Delay{Duration: delay})
 }
 
 func (s *Set[T]) Drain(ctx context.Context, w DelayedPolicy) (dropped []T, err error) {
-	err = s.DrainUntil(ctx, Draining{Delayed: w}, s.Released(), &dropped)
+	err = s.DrainUntil(ctx, Draining{Delayed: w}, s.Core.Released(), &dropped)
 	return dropped, err
 }

@@ -18,7 +18,7 @@ type probe struct {
 }
 
 // withLock returns whether there is more. visited is for tests.
-func (s *Set[T]) withLock(sh *shard[T], part func() (visited int, more bool)) (more bool) {
+func (s *Core) withLock(sh *shard, part func() (visited int, more bool)) (more bool) {
 	p := s.probe
 	if p != nil {
 		defer p.after()
@@ -33,7 +33,7 @@ func (s *Set[T]) withLock(sh *shard[T], part func() (visited int, more bool)) (m
 }
 
 // inPieces calls each part in a hold, and between without the lock.
-func (s *Set[T]) inPieces(sh *shard[T], part func(n int) (visited int, more bool), between func() (on bool)) {
+func (s *Core) inPieces(sh *shard, part func(n int) (visited int, more bool), between func() (on bool)) {
 	for n, on := 0, true; on; n++ {
 		more := s.withLock(sh, func() (int, bool) { return part(n) })
 		on = between() && more
@@ -43,7 +43,7 @@ func (s *Set[T]) inPieces(sh *shard[T], part func(n int) (visited int, more bool
 	}
 }
 
-func (s *Set[T]) eachEntry(sh *shard[T], visit func(id uint32, e *entry[T]), between func() (on bool)) {
+func (s *Core) eachEntry(sh *shard, visit func(id uint32, e *entry), between func() (on bool)) {
 	s.inPieces(sh, func(n int) (visited int, more bool) {
 		if sh.table == nil {
 			return 0, false
@@ -56,7 +56,7 @@ func (s *Set[T]) eachEntry(sh *shard[T], visit func(id uint32, e *entry[T]), bet
 	}, between)
 }
 
-func (s *slab[T]) piece(n int, visit func(id uint32)) (visited int, ok bool) {
+func (s *slab) piece(n int, visit func(id uint32)) (visited int, ok bool) {
 	id := uint32(n) * rowsPerHold
 	end, chunks := id+rowsPerHold, int32(len(s.spaces))
 	c := int32(id / s.chunkCells())

@@ -10,7 +10,7 @@ import (
 //
 // An item may move from shard to shard, so WaitIdle checks all twice. A shard
 // that was empty both times, and has counted nothing, was empty all the time.
-func (s *Set[T]) WaitIdle(ctx context.Context, also func() bool) error {
+func (s *Core) WaitIdle(ctx context.Context, also func() bool) error {
 	counts := make([]uint64, len(s.shards)) // 0 for shards that do not exist
 	for {
 		changed := s.idled.released() // before the check, so that no later report is missed
@@ -31,7 +31,7 @@ func (s *Set[T]) WaitIdle(ctx context.Context, also func() bool) error {
 }
 
 // checkIdle returns again if something came and went during the check.
-func (s *Set[T]) checkIdle(counts []uint64, also func() bool) (isIdle, again bool) {
+func (s *Core) checkIdle(counts []uint64, also func() bool) (isIdle, again bool) {
 	clear(counts)
 	for sh := range s.made() {
 		empty, count := s.checkEmpty(sh)
@@ -52,7 +52,7 @@ func (s *Set[T]) checkIdle(counts []uint64, also func() bool) (isIdle, again boo
 }
 
 // checkEmpty requests a report for the next time that the shard is empty.
-func (s *Set[T]) checkEmpty(sh *shard[T]) (isEmpty bool, count uint64) {
+func (s *Core) checkEmpty(sh *shard) (isEmpty bool, count uint64) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	sh.owes |= owed(emptyNow)

@@ -15,7 +15,7 @@ const fewIDs = 1024
 // on.
 func fullSet(t failer, config Config[int]) *Set[int] {
 	s := newTestSet(t, config)
-	s.ids = fewIDs
+	s.Core.ids = fewIDs
 	for item := range fewIDs - 1 {
 		s.Add(item)
 	}
@@ -53,14 +53,14 @@ func TestC40FullShard(t *testing.T) {
 		} {
 			t.Run(name+"/"+way, func(t *testing.T) {
 				s := fullSet(t, config)
-				before := counts(s.Stats())
+				before := counts(s.Core.Stats())
 				const item = fewIDs // of a group of its own
 				for range 2 {
 					if err := refusal(func() error { return add(s, item) }); !errors.Is(err, ErrFull) {
 						t.Fatalf("refused with %v", err)
 					}
 				}
-				if after := counts(s.Stats()); !equalCounts(before, after) {
+				if after := counts(s.Core.Stats()); !equalCounts(before, after) {
 					t.Errorf("%+v\nbefore, and afterwards\n%+v", before, after)
 				}
 				checkSet(t, s)
@@ -71,7 +71,7 @@ func TestC40FullShard(t *testing.T) {
 				if err := add(s, item); err != nil {
 					t.Errorf("after another one is gone: %v", err)
 				}
-				if held := s.Stats().Held; held != fewIDs-1 {
+				if held := s.Core.Stats().Held; held != fewIDs-1 {
 					t.Errorf("%d are held", held)
 				}
 				checkSet(t, s)

@@ -22,7 +22,7 @@ const mostPerHold = 4*256 + 64
 // of a lock, and the number of rows visited in the longest hold. It calls
 // meanwhile after each hold.
 func observe[T comparable](s *Set[T], meanwhile, fn func()) (holds, longest int) {
-	s.probe = &probe{
+	s.Core.probe = &probe{
 		hold: func(part func() (visited int, more bool)) (more bool) {
 			visited, more := part()
 			holds++
@@ -31,7 +31,7 @@ func observe[T comparable](s *Set[T], meanwhile, fn func()) (holds, longest int)
 		},
 		after: meanwhile,
 	}
-	defer func() { s.probe = nil }()
+	defer func() { s.Core.probe = nil }()
 	fn()
 	return holds, longest
 }
@@ -42,10 +42,10 @@ func idly() {}
 func inspections(s *Set[int]) map[string]func() {
 	all := func(state stats.State) func() { return func() { _ = slices.Collect(s.Items(state)) } }
 	return map[string]func(){
-		"Stats": func() { s.Stats() }, "Len": func() { s.Len() },
+		"Stats": func() { s.Core.Stats() }, "Len": func() { s.Core.Len() },
 		"Inspect(2)": func() { s.Inspect(2) }, "Inspect(1000)": func() { s.Inspect(1000) }, "Inspect(MaxInt)": func() { s.Inspect(math.MaxInt) },
 		"Items(Ready)": all(stats.Ready), "Items(Processing)": all(stats.Processing), "Items(Delayed)": all(stats.Delayed),
-		"Groups": func() { _ = slices.Collect(s.Groups()) }, "TimeLeft": func() { s.TimeLeft() },
+		"Groups": func() { _ = slices.Collect(s.Core.Groups()) }, "TimeLeft": func() { s.Core.TimeLeft() },
 	}
 }
 
@@ -129,7 +129,7 @@ func TestC43ItemsInOrderOfPlaces(t *testing.T) {
 				got[i], _ = s.Get()
 			}
 			require.Equal(t, got, ready)
-			require.Zero(t, s.Len())
+			require.Zero(t, s.Core.Len())
 		})
 	}
 }

@@ -15,7 +15,7 @@ type failer interface {
 // checkTable fails the test unless all redundant data of a table agree: items
 // and the hashes in the index, the slots and their counts, the directory and
 // the depths, the entries and the free lists, the entries and their memory.
-func checkTable[T comparable](t failer, table *table[T], hash func(T) uint32) {
+func checkTable[T comparable](t failer, table *table, hash func(T) uint32) {
 	t.Helper()
 	hashes := checkIndex(t, &table.index, table.hashOf)
 	if len(hashes) != int(table.live) {
@@ -27,13 +27,13 @@ func checkTable[T comparable](t failer, table *table[T], hash func(T) uint32) {
 	checkSlab(t, &table.slab, hashes)
 }
 
-func checkEntry[T comparable](t failer, table *table[T], id, h uint32, hash func(T) uint32) {
+func checkEntry[T comparable](t failer, table *table, id, h uint32, hash func(T) uint32) {
 	t.Helper()
-	item := table.at(id).item
+	item := *itemOf[T](table.at(id))
 	if hash(item) != h {
 		t.Fatalf("entry %d of item %v with hash %#x is filed under %#x", id, item, hash(item), h)
 	}
-	found, p := table.find(h, item)
+	found, p := find(table, h, item)
 	if found != id || p.segment.slots[p.slot] != p.segment.pack(h, id) {
 		t.Fatalf("entry %d of item %v: find returned %d at %d", id, item, found, p.slot)
 	}
@@ -142,7 +142,7 @@ func checkSegmentSize(t failer, s *segment) {
 }
 
 // checkSlab checks the counts of the chunks, given the entries in use.
-func checkSlab[T comparable, V any](t failer, s *slab[T], inUse map[uint32]V) {
+func checkSlab[V any](t failer, s *slab, inUse map[uint32]V) {
 	t.Helper()
 	used := make([]int, len(s.spaces))
 	for id := range inUse {
@@ -168,7 +168,7 @@ func checkSlab[T comparable, V any](t failer, s *slab[T], inUse map[uint32]V) {
 }
 
 // checkChunk checks that each cell that was ever handed out is in use or free.
-func checkChunk[T comparable](t failer, s *slab[T], c, used, free int) {
+func checkChunk(t failer, s *slab, c, used, free int) {
 	t.Helper()
 	handedOut := int(s.spaces[c].used)
 	if c == 0 {
@@ -183,7 +183,7 @@ func checkChunk[T comparable](t failer, s *slab[T], c, used, free int) {
 }
 
 // checkList walks a list of chunks in both directions.
-func checkList[T comparable](t failer, s *slab[T], first int32) (chunks map[int32]bool) {
+func checkList(t failer, s *slab, first int32) (chunks map[int32]bool) {
 	t.Helper()
 	chunks = map[int32]bool{}
 	previous := int32(0)
@@ -199,13 +199,12 @@ func checkList[T comparable](t failer, s *slab[T], first int32) (chunks map[int3
 }
 
 // checkFreeList returns the number of a chunk's free cells. They hold nothing.
-func checkFreeList[T comparable, V any](t failer, s *slab[T], c int, inUse map[uint32]V) (free int) {
+func checkFreeList[V any](t failer, s *slab, c int, inUse map[uint32]V) (free int) {
 	t.Helper()
-	var zero T
 	for id := s.spaces[c].free; id != 0; id = s.at(id).next {
 		e := s.at(id)
 		_, taken := inUse[id]
-		if taken || int(id/s.chunkCells()) != c || e.item != zero || e.phase() != idle || e.delayed() {
+		if taken || int(id/s.chunkCells()) != c || e.phase() != idle || e.delayed() {
 			t.Fatalf("free cell %d of chunk %d, in use %v, holds %+v", id, c, taken, *e)
 		}
 		if free++; free > int(s.chunkCells()) {
@@ -217,7 +216,7 @@ func checkFreeList[T comparable, V any](t failer, s *slab[T], c int, inUse map[u
 
 // checkMemory checks that the cells with memory are those of the chunks in use
 // and of at most one in reserve, and that the reserve holds nothing.
-func checkMemory[T comparable](t failer, s *slab[T]) {
+func checkMemory(t failer, s *slab) {
 	t.Helper()
 	cells := 0
 	for c := range s.spaces {
@@ -237,20 +236,23 @@ func checkMemory[T comparable](t failer, s *slab[T]) {
 // goroutine may use the set meanwhile.
 func checkSet[T comparable](t failer, s *Set[T]) {
 	t.Helper()
-	for i := range s.shards {
-		checkShard(t, s.shard(i))
+	for i := range s.Core.shards {
+		checkShard(t, s, s.Core.shard(i))
 	}
 	checkThrottled(t, s)
-	if state := s.driver.ownership.Load(); state != timerIdle && state != timerStopped {
+	if state := s.Core.driver.ownership.Load(); state != timerIdle && state != timerStopped {
 		t.Fatalf("the timer is left in state %d", state)
 	}
-	if !s.closing.begun.Load() && s.driver.armed.Load() > s.earliest() {
-		t.Fatalf("the driver is set for %d, a deadline is at %d", s.driver.armed.Load(), s.earliest())
+	if !s.Core.closing.begun.Load() && s.Core.driver.armed.Load() > s.Core.earliest() {
+		t.Fatalf("the driver is set for %d, a deadline is at %d", s.Core.driver.armed.Load(), s.Core.earliest())
 	}
 }
 
-func checkShard[T comparable](t failer, sh *shard[T]) {
+func checkShard[T comparable](t failer, s *Set[T], sh *shard) {
 	t.Helper()
+	if sh.table != nil {
+		checkTable(t, sh.table, func(item T) uint32 { return uint32(s.hash(item)) })
+	}
 	counts := map[phase]int{}
 	waiting := 0
 	for id := range idsOf(t, sh) {
@@ -259,14 +261,14 @@ func checkShard[T comparable](t failer, sh *shard[T]) {
 		if e.delayed() {
 			waiting++
 		}
-		checkItem(t, sh, id, e)
+		checkItem(t, s, sh, id, e)
 	}
-	checkFIFO(t, sh, counts[ready])
-	checkDepths(t, sh)
+	checkFIFO(t, s, sh, counts[ready])
+	checkDepths(t, s, sh)
 	if sh.groups == nil {
 		checkLevels(t, sh, &sh.ready)
 	} else {
-		checkGroups(t, sh)
+		checkGroups(t, s, sh)
 	}
 	if n := counts[processing] + counts[dirty]; n != int(sh.processing()) {
 		t.Fatalf("shard %d: %d items in processing, but its count is %d", sh.number, n, sh.processing())
@@ -276,7 +278,7 @@ func checkShard[T comparable](t failer, sh *shard[T]) {
 }
 
 // checkDepths compares the counts by priority with the entries.
-func checkDepths[T comparable](t failer, sh *shard[T]) {
+func checkDepths[T comparable](t failer, s *Set[T], sh *shard) {
 	t.Helper()
 	var got depths
 	sh.addDepthsTo(&got)
@@ -299,39 +301,38 @@ func checkDepths[T comparable](t failer, sh *shard[T]) {
 	}
 }
 
-// idsOf checks the table of a shard, if it has one, and returns the ids in use.
-func idsOf[T comparable](t failer, sh *shard[T]) (hashes map[uint32]uint32) {
+// idsOf checks the index of a shard, if it has one, and returns the ids in use.
+func idsOf(t failer, sh *shard) (hashes map[uint32]uint32) {
 	t.Helper()
 	if sh.table == nil {
 		return nil
 	}
-	checkTable(t, sh.table, func(item T) uint32 { return uint32(sh.set.hash(item)) })
 	return checkIndex(t, &sh.table.index, sh.table.hashOf)
 }
 
-func checkItem[T comparable](t failer, sh *shard[T], id uint32, e *entry[T]) {
+func checkItem[T comparable](t failer, s *Set[T], sh *shard, id uint32, e *entry) {
 	t.Helper()
 	if e.phase() == idle && !e.delayed() {
-		t.Fatalf("item %v is neither ready nor processing nor delayed, but not forgotten", e.item)
+		t.Fatalf("item %v is neither ready nor processing nor delayed, but not forgotten", *itemOf[T](e))
 	}
-	if home := sh.set.shardOf(e.item); home != sh {
-		t.Fatalf("item %v is in shard %d, but belongs to %d", e.item, sh.number, home.number)
+	if home := s.shardOf(*itemOf[T](e)); home != sh {
+		t.Fatalf("item %v is in shard %d, but belongs to %d", *itemOf[T](e), sh.number, home.number)
 	}
 	deadline, filed := uint64(0), false
 	if sh.wheel != nil {
 		deadline, filed = sh.wheel.Deadline(id)
 	}
 	if filed != e.delayed() {
-		t.Fatalf("item %v: delayed is %v, in the wheel %v", e.item, e.delayed(), filed)
+		t.Fatalf("item %v: delayed is %v, in the wheel %v", *itemOf[T](e), e.delayed(), filed)
 	}
 	if filed && deadline < sh.next.Load() {
-		t.Fatalf("item %v is due at %d, but the shard's next is %d", e.item, deadline, sh.next.Load())
+		t.Fatalf("item %v is due at %d, but the shard's next is %d", *itemOf[T](e), deadline, sh.next.Load())
 	}
 }
 
-func checkFIFO[T comparable](t failer, sh *shard[T], ready int) {
+func checkFIFO[T comparable](t failer, s *Set[T], sh *shard, ready int) {
 	t.Helper()
-	if items := readyItems(t, sh); len(items) != int(sh.depth()) || len(items) != ready {
+	if items := readyItems(t, s, sh); len(items) != int(sh.depth()) || len(items) != ready {
 		t.Fatalf("shard %d: %d items in the FIFO, %d in phase ready, length %d",
 			sh.number, len(items), ready, sh.depth())
 	}
@@ -350,51 +351,51 @@ func checkFIFO[T comparable](t failer, sh *shard[T], ready int) {
 // allReady returns the items of all FIFOs.
 func allReady[T comparable](t failer, s *Set[T]) (items []T) {
 	t.Helper()
-	for i := range s.shards {
-		items = append(items, readyItems(t, s.shard(i))...)
+	for i := range s.Core.shards {
+		items = append(items, readyItems(t, s, s.Core.shard(i))...)
 	}
 	return items
 }
 
 // readyItems returns the items of a shard's FIFO, in order.
-func readyItems[T comparable](t failer, sh *shard[T]) (items []T) {
+func readyItems[T comparable](t failer, s *Set[T], sh *shard) (items []T) {
 	t.Helper()
 	if sh.groups == nil {
-		return queuedItems(t, sh, &sh.ready)
+		return queuedItems(t, s, sh, &sh.ready)
 	}
 	for id := range sh.groups.inOrder() {
-		items = append(items, queuedItems(t, sh, &sh.groups.at(id).ready)...)
+		items = append(items, queuedItems(t, s, sh, &sh.groups.at(id).ready)...)
 	}
 	return items
 }
 
 // queuedItems returns the items of a run queue, in order.
-func queuedItems[T comparable](t failer, sh *shard[T], q *runQueue[T]) (items []T) {
+func queuedItems[T comparable](t failer, s *Set[T], sh *shard, q *runQueue) (items []T) {
 	t.Helper()
 	if q.levels == nil {
-		return itemsOf(t, sh, &q.fifo, nil)
+		return itemsOf(t, s, sh, &q.fifo, nil)
 	}
-	items = itemsOf(t, sh, &q.fifo, q.levels.served.late)
+	items = itemsOf(t, s, sh, &q.fifo, q.levels.served.late)
 	for v := range q.levels.inOrder() {
-		items = append(items, itemsOf(t, sh, &v.list, v.late)...)
+		items = append(items, itemsOf(t, s, sh, &v.list, v.late)...)
 	}
 	return items
 }
 
 // itemsOf returns the items in a list of ready entries, and checks its links.
 // The late entries of the level are apart, and count in the list's length.
-func itemsOf[T comparable](t failer, sh *shard[T], list *fifo, late *lateHeap) (items []T) {
+func itemsOf[T comparable](t failer, s *Set[T], sh *shard, list *fifo, late *lateHeap) (items []T) {
 	t.Helper()
 	last := uint32(0)
 	for id := list.head; id != 0; id = sh.table.at(id).next {
 		e := sh.table.at(id)
 		if e.phase() != ready {
-			t.Fatalf("item %v is in the FIFO in phase %d", e.item, e.phase())
+			t.Fatalf("item %v is in the FIFO in phase %d", *itemOf[T](e), e.phase())
 		}
 		if id != list.head && e.previous() != last {
-			t.Fatalf("item %v is linked back to entry %d, not to %d", e.item, e.previous(), last)
+			t.Fatalf("item %v is linked back to entry %d, not to %d", *itemOf[T](e), e.previous(), last)
 		}
-		if items = append(items, e.item); len(items) > int(sh.table.live) {
+		if items = append(items, *itemOf[T](e)); len(items) > int(sh.table.live) {
 			t.Fatalf("the FIFO of shard %d does not end", sh.number)
 		}
 		last = id
@@ -404,7 +405,7 @@ func itemsOf[T comparable](t failer, sh *shard[T], list *fifo, late *lateHeap) (
 	}
 	if late != nil {
 		for _, id := range late.ids {
-			items = append(items, sh.table.at(id).item)
+			items = append(items, *itemOf[T](sh.table.at(id)))
 		}
 	}
 	if len(items) != int(list.length) {
@@ -413,7 +414,7 @@ func itemsOf[T comparable](t failer, sh *shard[T], list *fifo, late *lateHeap) (
 	return items
 }
 
-func checkWheel[T comparable](t failer, sh *shard[T], waiting int) {
+func checkWheel(t failer, sh *shard, waiting int) {
 	t.Helper()
 	if sh.wheel == nil {
 		if waiting > 0 {

@@ -42,12 +42,12 @@ func TestC27JumpOfAClockWhoseTimersDoNot(t *testing.T) {
 	require.Equal(t, 3*time.Second, c.left)
 
 	c.now = c.now.Add(time.Minute)
-	require.Zero(t, s.Len(), "the driver has not read the clock")
+	require.Zero(t, s.Core.Len(), "the driver has not read the clock")
 	s.AddAfter(3, time.Millisecond)
-	require.Equal(t, 1, s.Len(), "the first is due")
+	require.Equal(t, 1, s.Core.Len(), "the first is due")
 	require.Equal(t, time.Millisecond, c.left)
 	c.now = c.now.Add(time.Millisecond)
 	c.call()
-	require.Equal(t, 2, s.Len())
+	require.Equal(t, 2, s.Core.Len())
 	require.Equal(t, 2*time.Minute-time.Millisecond, c.left)
 }

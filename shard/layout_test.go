@@ -21,47 +21,24 @@ type objectKey struct{ Namespace, Name string }
 // and not padded, so the end of one shard shares a line with the beginning of
 // the next. There the test asserts that two locks are further apart than a
 // line, and that what every call uses is not longer than one.
-//
-// The sizes are constants here, not computed for a type parameter: this would
-// compile all methods for each of these types.
 func TestShardFillsCacheLines(t *testing.T) {
-	const line = unsafe.Sizeof(cacheLine{})
-	for _, s := range []struct {
-		item                  string
-		shard, table          uintptr
-		set, owes, tableField uintptr
-	}{
-		{"string", unsafe.Sizeof(shard[string]{}), unsafe.Sizeof(table[string]{}),
-			unsafe.Offsetof(shard[string]{}.set), unsafe.Offsetof(shard[string]{}.owes), unsafe.Offsetof(shard[string]{}.table)},
-		{"uint64", unsafe.Sizeof(shard[uint64]{}), unsafe.Sizeof(table[uint64]{}),
-			unsafe.Offsetof(shard[uint64]{}.set), unsafe.Offsetof(shard[uint64]{}.owes), unsafe.Offsetof(shard[uint64]{}.table)},
-		{"byte", unsafe.Sizeof(shard[byte]{}), unsafe.Sizeof(table[byte]{}),
-			unsafe.Offsetof(shard[byte]{}.set), unsafe.Offsetof(shard[byte]{}.owes), unsafe.Offsetof(shard[byte]{}.table)},
-		{"struct{}", unsafe.Sizeof(shard[struct{}]{}), unsafe.Sizeof(table[struct{}]{}),
-			unsafe.Offsetof(shard[struct{}]{}.set), unsafe.Offsetof(shard[struct{}]{}.owes), unsafe.Offsetof(shard[struct{}]{}.table)},
-		{"any", unsafe.Sizeof(shard[any]{}), unsafe.Sizeof(table[any]{}),
-			unsafe.Offsetof(shard[any]{}.set), unsafe.Offsetof(shard[any]{}.owes), unsafe.Offsetof(shard[any]{}.table)},
-		{"request", unsafe.Sizeof(shard[objectKey]{}), unsafe.Sizeof(table[objectKey]{}),
-			unsafe.Offsetof(shard[objectKey]{}.set), unsafe.Offsetof(shard[objectKey]{}.owes), unsafe.Offsetof(shard[objectKey]{}.table)},
-		{"[100]int", unsafe.Sizeof(shard[[100]int]{}), unsafe.Sizeof(table[[100]int]{}),
-			unsafe.Offsetof(shard[[100]int]{}.set), unsafe.Offsetof(shard[[100]int]{}.owes), unsafe.Offsetof(shard[[100]int]{}.table)},
-	} {
-		const pointer, flag = unsafe.Sizeof(uintptr(0)), unsafe.Sizeof(shard[int]{}.owes)
-		if bits.UintSize == 32 {
-			require.GreaterOrEqual(t, s.shard, line, s.item)
-			require.LessOrEqual(t, s.tableField+pointer, line, s.item)
-			continue
-		}
-		require.Zero(t, s.shard%line, s.item)
-		require.Zero(t, s.table%line, s.item)
-		// The allocator puts a header of 8 bytes before an array of 512 to 32 Ki
-		// bytes that has pointers in it. The last 8 bytes of a shard are then on
-		// the first line of the next. Therefore what every call writes is on one
-		// line with a header and without. What it only reads begins there.
-		require.LessOrEqual(t, s.set+pointer, s.shard-8, s.item)
-		require.LessOrEqual(t, s.owes+flag, line-8, s.item)
-		require.LessOrEqual(t, s.tableField+pointer, line, s.item)
+	const line, pointer = unsafe.Sizeof(cacheLine{}), unsafe.Sizeof(uintptr(0))
+	var sh shard
+	size := unsafe.Sizeof(sh)
+	if bits.UintSize == 32 {
+		require.GreaterOrEqual(t, size, line)
+		require.LessOrEqual(t, unsafe.Offsetof(sh.table)+pointer, line)
+		return
 	}
+	require.Zero(t, size%line)
+	require.Zero(t, unsafe.Sizeof(table{})%line)
+	// The allocator puts a header of 8 bytes before an array of 512 to 32 Ki
+	// bytes that has pointers in it. The last 8 bytes of a shard are then on
+	// the first line of the next. Therefore what every call writes is on one
+	// line with a header and without. What it only reads begins there.
+	require.LessOrEqual(t, unsafe.Offsetof(sh.set)+pointer, size-8)
+	require.LessOrEqual(t, unsafe.Offsetof(sh.owes)+unsafe.Sizeof(sh.owes), line-8)
+	require.LessOrEqual(t, unsafe.Offsetof(sh.table)+pointer, line)
 }
 
 // TestEntrySizes: what an item costs. The documentation has the sizes on 64-bit
@@ -72,9 +49,9 @@ func TestEntrySizes(t *testing.T) {
 		got                uintptr
 		want, wantOn32Bits uintptr
 	}{
-		{"entry[string]", unsafe.Sizeof(entry[string]{}), 32, 24},
-		{"entry[uint64]", unsafe.Sizeof(entry[uint64]{}), 24, 24},
-		{"entry[request]", unsafe.Sizeof(entry[objectKey]{}), 48, 32},
+		{"cell[string]", unsafe.Sizeof(cell[string]{}), 32, 24},
+		{"cell[uint64]", unsafe.Sizeof(cell[uint64]{}), 24, 24},
+		{"cell[request]", unsafe.Sizeof(cell[objectKey]{}), 48, 32},
 		{"slot", unsafe.Sizeof(slot(0)), 4, 4},
 	} {
 		want := test.want
@@ -92,8 +69,8 @@ func TestEntrySizes(t *testing.T) {
 func TestHotWordsHaveLinesOfTheirOwn(t *testing.T) {
 	const line = unsafe.Sizeof(cacheLine{})
 	var s Set[string]
-	coarse, parker := unsafe.Offsetof(s.coarse), unsafe.Offsetof(s.parker)
-	if before := unsafe.Offsetof(s.laneShift) + unsafe.Sizeof(s.laneShift); coarse-before < line {
+	coarse, parker := unsafe.Offsetof(s.Core.coarse), unsafe.Offsetof(s.Core.parker)
+	if before := unsafe.Offsetof(s.Core.laneShift) + unsafe.Sizeof(s.Core.laneShift); coarse-before < line {
 		t.Errorf("the coarse clock is %d bytes after what does not change", coarse-before)
 	}
 	if gap := parker - coarse; gap < line {
@@ -105,7 +82,7 @@ func TestHotWordsHaveLinesOfTheirOwn(t *testing.T) {
 	if size := unsafe.Sizeof(readyRow{}); size != line {
 		t.Errorf("a row of ready bits takes %d bytes", size)
 	}
-	if after := unsafe.Sizeof(s) - parker - unsafe.Sizeof(s.parker); after < line {
+	if after := unsafe.Sizeof(s) - parker - unsafe.Sizeof(s.Core.parker); after < line {
 		t.Errorf("the parker is %d bytes from the end", after)
 	}
 }

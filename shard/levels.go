@@ -44,7 +44,7 @@ type levels struct {
 const mostIdleLevels = 8
 
 // needLevels gives a run queue levels. All its items have the priority 0.
-func (q *runQueue[T]) needLevels(ranked bool, lowPriorityInterval uint32) {
+func (q *runQueue) needLevels(ranked bool, lowPriorityInterval uint32) {
 	if q.levels != nil {
 		return
 	}
@@ -58,7 +58,7 @@ func (q *runQueue[T]) needLevels(ranked bool, lowPriorityInterval uint32) {
 	}
 }
 
-func (sh *shard[T]) needLevels(id uint32) {
+func (sh *shard) needLevels(id uint32) {
 	sh.table.needRequested()
 	lowPriorityInterval := uint32(sh.set.config.LowPriorityInterval)
 	// Without ranks, take pops the list of the served level by hand.
@@ -71,7 +71,7 @@ func (sh *shard[T]) needLevels(id uint32) {
 }
 
 // levelsDueForRelease is called when the shard has become empty.
-func (sh *shard[T]) levelsDueForRelease() bool {
+func (sh *shard) levelsDueForRelease() bool {
 	l := sh.ready.levels
 	l.emptied++
 	if sh.set.tracksAdds() {
@@ -85,7 +85,7 @@ func (sh *shard[T]) levelsDueForRelease() bool {
 // patienceWithLevels: a shard that empties so often releases its levels.
 const patienceWithLevels = 64
 
-func (sh *shard[T]) dropLevels() {
+func (sh *shard) dropLevels() {
 	if l := sh.ready.levels; l != nil {
 		sh.setClass(l, 0)
 		sh.ready.levels = nil
@@ -133,7 +133,7 @@ func (l *levels) serve(v *level) {
 	}
 }
 
-func (q *runQueue[T]) file(t *table[T], v *level, id uint32, e *entry[T]) {
+func (q *runQueue) file(t *table, v *level, id uint32, e *entry) {
 	l := q.levels
 	switch {
 	case q.fifo.head == 0:
@@ -157,7 +157,7 @@ func (q *runQueue[T]) file(t *table[T], v *level, id uint32, e *entry[T]) {
 	t.enter(v, &q.fifo, id, e)
 }
 
-func (q *runQueue[T]) leave(t *table[T], v *level, id uint32, e *entry[T]) {
+func (q *runQueue) leave(t *table, v *level, id uint32, e *entry) {
 	l := q.levels
 	if v == l.served {
 		if t.quit(v, &q.fifo, id, e); q.fifo.head == 0 {
@@ -174,7 +174,7 @@ func (q *runQueue[T]) leave(t *table[T], v *level, id uint32, e *entry[T]) {
 	}
 }
 
-func (q *runQueue[T]) serveNext() {
+func (q *runQueue) serveNext() {
 	l := q.levels
 	l.unrank(l.served)
 	if len(l.heap) > 0 {
@@ -196,7 +196,7 @@ func (l *levels) next(passedOver bool) *level {
 	return l.served
 }
 
-func (q *runQueue[T]) takeFrom(t *table[T], v *level) (id uint32, e *entry[T], priority int) {
+func (q *runQueue) takeFrom(t *table, v *level) (id uint32, e *entry, priority int) {
 	id = q.listOf(v).head
 	e = t.at(id)
 	q.leave(t, v, id, e)
@@ -207,7 +207,7 @@ func (q *runQueue[T]) takeFrom(t *table[T], v *level) (id uint32, e *entry[T], p
 	return id, e, v.priority
 }
 
-func (q *runQueue[T]) listOf(v *level) *fifo {
+func (q *runQueue) listOf(v *level) *fifo {
 	if v == q.levels.served {
 		return &q.fifo
 	}
@@ -291,11 +291,11 @@ func (p *places) renew(id uint32) {
 	}
 }
 
-func (sh *shard[T]) keepsPlace(id uint32, priority int) bool {
+func (sh *shard) keepsPlace(id uint32, priority int) bool {
 	return sh.table.places != nil && priority <= sh.table.requested.delayed(id)
 }
 
-func (t *table[T]) placeOf(id uint32) uint64 {
+func (t *table) placeOf(id uint32) uint64 {
 	if t.places == nil {
 		return 0
 	}
@@ -352,7 +352,7 @@ func (h *lateHeap) remove(i int) (id uint32) {
 	return id
 }
 
-func (t *table[T]) enter(v *level, f *fifo, id uint32, e *entry[T]) {
+func (t *table) enter(v *level, f *fifo, id uint32, e *entry) {
 	if t.places == nil {
 		t.join(f, id, e)
 		return
@@ -360,7 +360,7 @@ func (t *table[T]) enter(v *level, f *fifo, id uint32, e *entry[T]) {
 	t.enterInPlace(v, f, id, e)
 }
 
-func (t *table[T]) enterInPlace(v *level, f *fifo, id uint32, e *entry[T]) {
+func (t *table) enterInPlace(v *level, f *fifo, id uint32, e *entry) {
 	p := t.places
 	switch {
 	case f.head == 0 || p.number(id) > p.number(f.tail):
@@ -377,7 +377,7 @@ func (t *table[T]) enterInPlace(v *level, f *fifo, id uint32, e *entry[T]) {
 	}
 }
 
-func (t *table[T]) quit(v *level, f *fifo, id uint32, e *entry[T]) {
+func (t *table) quit(v *level, f *fifo, id uint32, e *entry) {
 	if t.places == nil {
 		t.unlink(f, id, e)
 		return
@@ -385,7 +385,7 @@ func (t *table[T]) quit(v *level, f *fifo, id uint32, e *entry[T]) {
 	t.quitInPlace(v, f, id, e)
 }
 
-func (t *table[T]) quitInPlace(v *level, f *fifo, id uint32, e *entry[T]) {
+func (t *table) quitInPlace(v *level, f *fifo, id uint32, e *entry) {
 	p := t.places
 	if late := p.of.At(id).late; late != 0 {
 		v.late.remove(int(late) - 1)
@@ -400,7 +400,7 @@ func (t *table[T]) quitInPlace(v *level, f *fifo, id uint32, e *entry[T]) {
 	}
 }
 
-func (t *table[T]) walkLevel(v *level, f *fifo, visit func(id uint32) bool) (on bool) {
+func (t *table) walkLevel(v *level, f *fifo, visit func(id uint32) bool) (on bool) {
 	if v.late == nil || len(v.late.ids) == 0 {
 		return t.walk(f, visit)
 	}

@@ -9,7 +9,7 @@ import (
 
 // checkLevels fails the test unless all redundant data of the levels of a run
 // queue agree.
-func checkLevels[T comparable](t failer, sh *shard[T], q *runQueue[T]) {
+func checkLevels(t failer, sh *shard, q *runQueue) {
 	t.Helper()
 	l := q.levels
 	if l == nil {
@@ -28,7 +28,7 @@ func checkLevels[T comparable](t failer, sh *shard[T], q *runQueue[T]) {
 	}
 }
 
-func checkParked[T comparable](t failer, sh *shard[T], q *runQueue[T]) {
+func checkParked(t failer, sh *shard, q *runQueue) {
 	t.Helper()
 	l := q.levels
 	ready := int32(0)
@@ -50,7 +50,7 @@ func checkParked[T comparable](t failer, sh *shard[T], q *runQueue[T]) {
 
 // checkRequested checks that each ready item is in the level that was requested
 // for it, and that no other entry has a requested priority.
-func checkRequested[T comparable](t failer, sh *shard[T], q *runQueue[T]) {
+func checkRequested(t failer, sh *shard, q *runQueue) {
 	t.Helper()
 	l := q.levels
 	lists := map[int]*fifo{l.served.priority: &q.fifo}
@@ -72,7 +72,7 @@ func checkRequested[T comparable](t failer, sh *shard[T], q *runQueue[T]) {
 	}
 }
 
-func checkRanks[T comparable](t failer, sh *shard[T], q *runQueue[T]) {
+func checkRanks(t failer, sh *shard, q *runQueue) {
 	t.Helper()
 	l := q.levels
 	want := slices.Clone(l.heap)
@@ -95,7 +95,7 @@ func checkRanks[T comparable](t failer, sh *shard[T], q *runQueue[T]) {
 
 // checkBitmap checks that the shard is in the priority bitmap under its class,
 // and nowhere else.
-func checkBitmap[T comparable](t failer, sh *shard[T], class int16) {
+func checkBitmap(t failer, sh *shard, class int16) {
 	t.Helper()
 	u := sh.set.priorityBitmap.Load()
 	if u == nil {
@@ -157,7 +157,7 @@ func TestClassComesBack(t *testing.T) {
 	s := newTestSet(t, Config[int]{Shards: shards})
 	for range 2 {
 		for number := 1; number < shards; number++ {
-			item := itemOf(s, uint16(number))
+			item := itemIn(s, uint16(number))
 			s.AddWith(item, Delay{Priority: number})
 			checkSet(t, s)
 			if got, p, _ := s.GetWithPriority(); got != item || p != number {
@@ -165,7 +165,7 @@ func TestClassComesBack(t *testing.T) {
 			}
 			s.Done(item)
 		}
-		item := itemOf(s, 0)
+		item := itemIn(s, 0)
 		s.Add(item)
 		s.Get() // skips the others, and hides them
 		s.Done(item)
@@ -181,13 +181,13 @@ func TestShardComesWhileItsClassIsTakenOff(t *testing.T) {
 		s.AddWith(0, Delay{Priority: priority}) // its class is present from now on
 		item, _ := s.Get()
 		s.Done(item)
-		u := s.priorityBitmap.Load()
+		u := s.Core.priorityBitmap.Load()
 		side, distance := u.sideOf(classOf(priority))
-		if sh := s.lockIn(side, distance, 0); sh != nil {
+		if sh := s.Core.lockIn(side, distance, 0); sh != nil {
 			t.Fatal("the class has a shard")
 		}
 		addAll(s, map[int]int{0: priority, 1: priority - 1})
-		side.tidy(distance, s.readyWords(), s.readyWord)
+		side.tidy(distance, s.Core.readyWords(), s.Core.readyWord)
 		checkSet(t, s)
 		if _, got, _ := s.GetWithPriority(); got != priority {
 			t.Errorf("Get returned an item of priority %d, not %d", got, priority)
@@ -210,7 +210,7 @@ func TestRaiseKeepsTheBit(t *testing.T) {
 		}
 	})
 	for !over.Load() {
-		if !s.anyReady() {
+		if !s.Core.anyReady() {
 			t.Fatal("for a moment, nothing was ready")
 		}
 	}

@@ -14,7 +14,7 @@ import (
 // that stays in the state, and none twice.
 func (s *Set[T]) Items(state stats.State) iter.Seq[stats.Item[T]] {
 	return func(yield func(stats.Item[T]) bool) {
-		for sh := range s.made() {
+		for sh := range s.Core.made() {
 			l := s.listIn(sh, state)
 			for i := range l.rows {
 				if l.order != nil {
@@ -28,20 +28,20 @@ func (s *Set[T]) Items(state stats.State) iter.Seq[stats.Item[T]] {
 	}
 }
 
-func (s *Set[T]) listIn(sh *shard[T], state stats.State) (l listing[T]) {
+func (s *Set[T]) listIn(sh *shard, state stats.State) (l listing[T]) {
 	there := 0
-	more := s.withLock(sh, func() (visited int, more bool) {
+	more := s.Core.withLock(sh, func() (visited int, more bool) {
 		there = sh.there(state)
-		visited, all := sh.first(&l.rows, state, math.MaxInt)
+		visited, all := s.first(sh, &l.rows, state, math.MaxInt)
 		return visited, !all
 	})
 	if more {
-		l.sweep(sh, state, there)
+		l.sweep(s, sh, state, there)
 	}
 	switch {
 	case state != stats.Ready:
 		l.rows = firstOf(l.rows, len(l.rows))
-	case more && s.rules.KeepPlaces:
+	case more && s.Core.rules.KeepPlaces:
 		l.order = l.byPlace()
 	case more:
 		l.order = l.inLine()
@@ -61,14 +61,14 @@ type link struct {
 }
 
 // sweep lists each item once. One that was added again has another id.
-func (l *listing[T]) sweep(sh *shard[T], state stats.State, there int) {
+func (l *listing[T]) sweep(s *Set[T], sh *shard, state stats.State, there int) {
 	l.rows, l.links = make([]stats.Item[T], 0, there), make([]link, 0, there)
 	known := make(map[T]struct{}, there)
 	var rows []stats.Item[T]
 	var links []link
-	sh.set.eachEntry(sh, func(id uint32, e *entry[T]) {
+	sh.set.eachEntry(sh, func(id uint32, e *entry) {
 		if e.phase().state() == state {
-			rows, links = append(rows, sh.info(id)), append(links, link{id, e.next, sh.table.placeOf(id)})
+			rows, links = append(rows, s.info(sh, id)), append(links, link{id, e.next, sh.table.placeOf(id)})
 		}
 	}, func() (on bool) {
 		for i := range rows {
@@ -153,8 +153,8 @@ func (l *listing[T]) behind() []int32 {
 // Left returns all that the set holds, each item once, in no order.
 func (s *Set[T]) Left() (rows []stats.Item[T]) {
 	var some []stats.Item[T]
-	for sh := range s.made() {
-		s.eachEntry(sh, func(id uint32, _ *entry[T]) { some = append(some, sh.info(id)) }, func() (on bool) {
+	for sh := range s.Core.made() {
+		s.Core.eachEntry(sh, func(id uint32, _ *entry) { some = append(some, s.info(sh, id)) }, func() (on bool) {
 			rows = append(rows, some...) // with no lock held, because it may copy all rows
 			some = some[:0]
 			return true
@@ -166,7 +166,7 @@ func (s *Set[T]) Left() (rows []stats.Item[T]) {
 const mostInspected = 1 << 16
 
 // TimeLeft returns the times left of the running delays, to the tick.
-func (s *Set[T]) TimeLeft() (h stats.Histogram) {
+func (s *Core) TimeLeft() (h stats.Histogram) {
 	var sample stats.Sample
 	for sh := range s.made() {
 		now := s.time.nanoseconds()
@@ -180,7 +180,7 @@ func (s *Set[T]) TimeLeft() (h stats.Histogram) {
 // inspectDeadlines returns the number of delayed items. If they are too many,
 // it inspects one chunk, at random, of each run of neighbors. Chunks at even
 // distances might all be of one burst, random ones from all favor one half.
-func (s *Set[T]) inspectDeadlines(sh *shard[T], add func(tick uint64)) (delayed int) {
+func (s *Core) inspectDeadlines(sh *shard, add func(tick uint64)) (delayed int) {
 	chunks, ticks := 0, []uint64{}
 	s.withLock(sh, func() (visited int, more bool) {
 		if sh.wheel != nil {

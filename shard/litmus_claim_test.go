@@ -42,11 +42,11 @@ func (w *claimed) takeNext() { w.item, _, w.next, _ = w.TryTake() }
 type end func(s *Set[int], h Handle) bool
 
 var ends = map[string]end{
-	"End":     (*Set[int]).End,
-	"batch":   func(s *Set[int], h Handle) bool { return len(s.EndBatch([]Handle{h, h})) == 1 },
-	"Retry":   func(s *Set[int], h Handle) bool { return s.Retry(h, Delay{Duration: time.Second}) == TakenBack },
-	"Release": func(s *Set[int], h Handle) bool { return s.Release(h, 0) },
-	"Seal":    func(s *Set[int], h Handle) bool { _, ok := s.Seal(h); return ok },
+	"End":     func(s *Set[int], h Handle) bool { return s.Core.End(h) },
+	"batch":   func(s *Set[int], h Handle) bool { return len(s.Core.EndBatch([]Handle{h, h})) == 1 },
+	"Retry":   func(s *Set[int], h Handle) bool { return s.Core.Retry(h, Delay{Duration: time.Second}) == TakenBack },
+	"Release": func(s *Set[int], h Handle) bool { return s.Core.Release(h, 0) },
+	"Seal":    func(s *Set[int], h Handle) bool { _, ok := s.Core.Seal(h); return ok },
 }
 
 // leaves has what is left of an item that was not added meanwhile.
@@ -77,7 +77,7 @@ var everyEnd = by(0, "End", "batch", "Retry", "Release", "Seal")
 func whereOf(t failer) func(w *claimed, _ int) string {
 	return func(w *claimed, _ int) string {
 		checkSet(t, w.Set)
-		st := w.Stats()
+		st := w.Core.Stats()
 		return fmt.Sprintf("%v ended; %d ready, %d delayed, %d processing", w.ended, st.Ready, st.Delayed, st.Processing)
 	}
 }
@@ -88,7 +88,7 @@ func handOutOf(t failer) func(w *claimed, _ int) string {
 	return func(w *claimed, _ int) string {
 		taken := "nothing taken; "
 		if w.next != (Handle{}) {
-			taken = fmt.Sprintf("%d taken, valid %v; ", w.item, w.Valid(w.next))
+			taken = fmt.Sprintf("%d taken, valid %v; ", w.item, w.Core.Valid(w.next))
 		}
 		return taken + where(w, 0)
 	}
@@ -117,7 +117,7 @@ func TestLitmusEndAgainstEnd(t *testing.T) {
 // later. An end by the old Handle in between does not (C60).
 func TestLitmusSealedEnd(t *testing.T) {
 	sealThenRelease := func(w *claimed) {
-		if only, ok := w.Seal(w.h); ok && w.Release(only, 0) {
+		if only, ok := w.Core.Seal(w.h); ok && w.Core.Release(only, 0) {
 			w.ended[0]++
 		}
 	}
@@ -149,7 +149,7 @@ func TestC60FreedCellGoesToAnother(t *testing.T) {
 		actors   []func(w *claimed)
 		outcomes verdicts
 	}{
-		{"freed before", func(w *claimed) { w.End(w.h) }, []func(w *claimed){everyEnd, addAndTake}, verdicts{
+		{"freed before", func(w *claimed) { w.Core.End(w.h) }, []func(w *claimed){everyEnd, addAndTake}, verdicts{
 			"same cell true; 2 taken, valid true; [0 0] ended; 0 ready, 0 delayed, 1 processing": certain,
 		}},
 		{"freed meanwhile", func(*claimed) {}, []func(w *claimed){by(0, "End"), func(w *claimed) { by(1, "End")(w); addAndTake(w) }}, verdicts{

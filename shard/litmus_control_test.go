@@ -101,7 +101,7 @@ func TestLitmusCancelAgainstDrain(t *testing.T) {
 			func(d *desk) { d.drain(AwaitDelayed) },
 		},
 		outcome:  func(d *desk, _ int) string { return fmt.Sprintf("returned %v", d.returned) },
-		after:    func(d *desk) { d.ShutDown() },
+		after:    func(d *desk) { d.Core.ShutDown() },
 		outcomes: verdicts{"returned true": certain},
 	}.run(t)
 }
@@ -141,7 +141,7 @@ func TestLitmusAddAfterAgainstDrain(t *testing.T) {
 					d.clock.Step(time.Second) // for the awaited items
 					synctest.Wait()
 					return fmt.Sprintf("%d served, %d returned, %d dropped, the drain returned %v",
-						len(d.served), len(d.dropped), d.Stats().Dropped, d.returned)
+						len(d.served), len(d.dropped), d.Core.Stats().Dropped, d.returned)
 				},
 				outcomes: test.outcomes,
 			}.run(t)
@@ -162,7 +162,7 @@ func TestLitmusDrainsAgainstEachOther(t *testing.T) {
 		outcome: func(d *desk, asleep int) string {
 			return fmt.Sprintf("%v, %v, %d blocked", d.dropped, d.served, asleep)
 		},
-		after: func(d *desk) { d.ShutDown() },
+		after: func(d *desk) { d.Core.ShutDown() },
 		outcomes: verdicts{
 			"[1], [], 0 blocked": certain,
 		},

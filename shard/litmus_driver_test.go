@@ -31,7 +31,7 @@ func lastingHourglass(t failer, config Config[int], dawdles bool, begin func(h *
 			}
 			h.Set = newTestSet(t, config)
 		}
-		h.counted = h.Stats()
+		h.counted = h.Core.Stats()
 		if begin != nil {
 			begin(h)
 		}
@@ -79,8 +79,8 @@ func (t *dawdlingTimer) Reset(d time.Duration) bool {
 
 // unwatched returns what is wrong with the timer, if anything is.
 func (h *hourglass) unwatched() string {
-	first := h.earliest()
-	left := h.time.until(first)
+	first := h.Core.earliest()
+	left := h.Core.time.until(first)
 	next, set := h.clock.Next()
 	switch {
 	case first == never:
@@ -91,9 +91,9 @@ func (h *hourglass) unwatched() string {
 		return "no timer is set"
 	case next > left:
 		return fmt.Sprintf("the timer is set %v too late", next-left)
-	case h.driver.armed.Load() > first:
+	case h.Core.driver.armed.Load() > first:
 		return "armed is later than a deadline"
-	case h.driver.ownership.Load() != timerIdle:
+	case h.Core.driver.ownership.Load() != timerIdle:
 		return "the driver did not finish"
 	}
 	return ""
@@ -104,7 +104,7 @@ func (h *hourglass) state() string {
 	if fault := h.unwatched(); fault != "" {
 		return fault
 	}
-	st := h.Stats()
+	st := h.Core.Stats()
 	return fmt.Sprintf("%d ready, %d delayed", st.Ready, st.Delayed)
 }
 
@@ -170,11 +170,11 @@ func TestLitmusDriverReads(t *testing.T) {
 	litmus[*hourglass]{
 		rounds: 50_000,
 		world: lastingHourglass(t, Config[int]{Shards: MaxShards, Route: parity}, false, func(h *hourglass) {
-			h.driver.armed.Store(1)
+			h.Core.driver.armed.Store(1)
 			round++
 		}),
 		actors: []func(h *hourglass){
-			func(h *hourglass) { h.driver.poke() },
+			func(h *hourglass) { h.Core.driver.poke() },
 			func(h *hourglass) {
 				for range mix(round) % (4 * MaxShards) { // while the driver goes on
 					loop()

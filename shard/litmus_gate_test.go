@@ -23,7 +23,7 @@ func (b *barred) outcome(int) string {
 	switch {
 	case b.taken:
 		return "the item is taken"
-	case b.servableNow():
+	case b.Core.servableNow():
 		return "a consumer is parked beside an item"
 	}
 	return "the consumer waits"
@@ -62,16 +62,16 @@ func TestLitmusPauseAgainstPark(t *testing.T) {
 	for _, shards := range []int{1, 4} {
 		t.Run(fmt.Sprintf("shards=%d/queue", shards), func(t *testing.T) {
 			litmusBarred(t, Config[int]{Shards: shards},
-				func(h *hourglass) { h.Pause() }, func(h *hourglass) { h.Resume() })
+				func(h *hourglass) { h.Core.Pause() }, func(h *hourglass) { h.Core.Resume() })
 		})
 		t.Run(fmt.Sprintf("shards=%d/group", shards), func(t *testing.T) {
 			litmusBarred(t, Config[int]{Shards: shards, Group: group},
-				func(h *hourglass) { h.PauseGroup("group", time.Time{}) },
-				func(h *hourglass) { h.ResumeGroup("group") })
+				func(h *hourglass) { h.Core.PauseGroup("group", time.Time{}) },
+				func(h *hourglass) { h.Core.ResumeGroup("group") })
 		})
 		t.Run(fmt.Sprintf("shards=%d/until", shards), func(t *testing.T) {
 			litmusBarred(t, Config[int]{Shards: shards, Group: group},
-				func(h *hourglass) { h.PauseGroup("group", h.clock.Now().Add(time.Second)) },
+				func(h *hourglass) { h.Core.PauseGroup("group", h.clock.Now().Add(time.Second)) },
 				func(h *hourglass) { h.clock.Step(time.Second) })
 		})
 	}
@@ -92,8 +92,8 @@ func TestLitmusGateAgainstPark(t *testing.T) {
 		})
 		t.Run(fmt.Sprintf("shards=%d/change", shards), func(t *testing.T) {
 			litmusBarred(t, Config[int]{Shards: shards},
-				func(h *hourglass) { h.SetRate(rate); spend(h) },
-				func(h *hourglass) { h.SetRate(stats.Rate{}) })
+				func(h *hourglass) { h.Core.SetRate(rate); spend(h) },
+				func(h *hourglass) { h.Core.SetRate(stats.Rate{}) })
 		})
 		t.Run(fmt.Sprintf("shards=%d/group", shards), func(t *testing.T) {
 			litmusBarred(t, Config[int]{

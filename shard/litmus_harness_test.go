@@ -60,8 +60,8 @@ type world interface{ mutexes() []locker }
 
 // mutexes returns the locks of all shards.
 func (s *Set[T]) mutexes() (all []locker) {
-	for i := range s.shards {
-		all = append(all, &s.shard(i).mu)
+	for i := range s.Core.shards {
+		all = append(all, &s.Core.shard(i).mu)
 	}
 	return all
 }
@@ -496,7 +496,7 @@ func permutations(n int) (orders [][]int) {
 func lasting(t failer, config Config[int]) func(round int) *Set[int] {
 	var s *Set[int]
 	return func(int) *Set[int] {
-		if s == nil || s.ShuttingDown() {
+		if s == nil || s.Core.ShuttingDown() {
 			s = newTestSet(t, config)
 		}
 		return s

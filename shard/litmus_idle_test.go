@@ -21,7 +21,7 @@ func TestLitmusWaitIdle(t *testing.T) {
 		actors: []func(d *desk){
 			func(d *desk) { d.Done(1) },
 			func(d *desk) { d.Cancel(2) },
-			func(d *desk) { _ = d.WaitIdle(context.Background(), nil); d.returned = true },
+			func(d *desk) { _ = d.Core.WaitIdle(context.Background(), nil); d.returned = true },
 		},
 		outcome:  func(d *desk, asleep int) string { return fmt.Sprintf("returned %v, %d blocked", d.returned, asleep) },
 		outcomes: verdicts{"returned true, 0 blocked": certain},
@@ -49,7 +49,7 @@ func TestLitmusHopBesideWaitIdle(t *testing.T) {
 			func(d *desk) {
 				ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 				defer cancel()
-				d.returned = d.WaitIdle(ctx, nil) == nil
+				d.returned = d.Core.WaitIdle(ctx, nil) == nil
 			},
 		},
 		outcome: func(d *desk, _ int) string {
@@ -79,7 +79,7 @@ func TestLitmusRetryAgainstDrain(t *testing.T) {
 						d.Done(1)
 					},
 					func(d *desk) {
-						err := d.DrainUntil(context.Background(), Draining{policy, true}, d.Released(), &d.dropped)
+						err := d.DrainUntil(context.Background(), Draining{policy, true}, d.Core.Released(), &d.dropped)
 						d.returned = err == nil
 					},
 					(*desk).work,
@@ -88,7 +88,7 @@ func TestLitmusRetryAgainstDrain(t *testing.T) {
 					d.clock.Step(time.Second)
 					synctest.Wait()
 					return fmt.Sprintf("%d in all, %d refused, the drain returned %v",
-						len(d.served)+len(d.dropped), int(d.Stats().Dropped)-len(d.dropped), d.returned)
+						len(d.served)+len(d.dropped), int(d.Core.Stats().Dropped)-len(d.dropped), d.returned)
 				},
 				outcomes: verdicts{"1 in all, 0 refused, the drain returned true": certain},
 			}.run(t)

@@ -8,7 +8,7 @@ import (
 // phaseOf describes what the set knows of item 1, after all.
 func phaseOf(t failer, s *Set[int]) string {
 	checkSet(t, s)
-	st := s.Stats()
+	st := s.Core.Stats()
 	return fmt.Sprintf("%d ready, %d processing, %d misused", st.Ready, st.Processing, st.Misused)
 }
 

@@ -61,9 +61,9 @@ func (v *volley) outcome(asleep int) string {
 	switch {
 	case v.sent.Load() < int64(v.producers):
 		return "a producer sleeps"
-	case asleep > 0 && v.Len() > 0:
+	case asleep > 0 && v.Core.Len() > 0:
 		return "a consumer is parked beside an item"
-	case asleep > 0 || v.Len() > 0:
+	case asleep > 0 || v.Core.Len() > 0:
 		return "a wait for the others was given up"
 	}
 	return "all items are gotten"
@@ -101,7 +101,7 @@ func litmusPark(t *testing.T, shards, producers, consumers int) {
 		outcome: (*volley).outcome,
 		after: func(v *volley) {
 			if v.gotten.Load() < exchanges*int64(consumers) {
-				v.ShutDown()
+				v.Core.ShutDown()
 			}
 		},
 		outcomes: verdicts{
@@ -142,7 +142,7 @@ func newWaitingRoom(s *Set[int], round, parked int) *waitingRoom {
 // have parked.
 func when(happen func(w *waitingRoom)) func(w *waitingRoom) {
 	return func(w *waitingRoom) {
-		soon(func() bool { return w.parker.parked.Load() >= w.full })
+		soon(func() bool { return w.Core.parker.parked.Load() >= w.full })
 		happen(w)
 		if w.hasty {
 			w.cancel()
@@ -201,12 +201,12 @@ func litmusCancel(t *testing.T, shards int) {
 			case !w.stayed && w.impatient == nil:
 				return "the one that gives up has the item, the other sleeps"
 			}
-			return fmt.Sprintf("%d blocked, %d items are ready", asleep, w.Len())
+			return fmt.Sprintf("%d blocked, %d items are ready", asleep, w.Core.Len())
 		},
 		after: func(w *waitingRoom) {
 			w.Done(1)
 			if !w.stayed {
-				w.ShutDown()
+				w.Core.ShutDown()
 			}
 		},
 		outcomes: verdicts{
@@ -230,7 +230,7 @@ func TestLitmusCancelAgainstAdd(t *testing.T) {
 			(*waitingRoom).wait,
 		},
 		outcome: func(w *waitingRoom, asleep int) string {
-			st := w.Stats()
+			st := w.Core.Stats()
 			return fmt.Sprintf("%d blocked, %d ready, %d processing: %v", asleep, st.Ready, st.Processing, w.impatient)
 		},
 		after: func(w *waitingRoom) { w.Done(1); finish(w.Set) },
@@ -255,7 +255,7 @@ func TestLitmusBatchCancelAgainstAdd(t *testing.T) {
 			(*waitingRoom).waitForBatch,
 		},
 		outcome: func(w *waitingRoom, asleep int) string {
-			st := w.Stats()
+			st := w.Core.Stats()
 			return fmt.Sprintf("%d blocked, %d taken, %d ready, %d processing: %v",
 				asleep, w.taken, st.Ready, st.Processing, w.impatient)
 		},
@@ -271,10 +271,10 @@ func TestLitmusBatchCancelAgainstAdd(t *testing.T) {
 // rouse wakes consumers that are parked beside an item, or in a set that is
 // shut down. If the token got lost, it makes another.
 func rouse(s *Set[int]) {
-	for n := 0; n < 1000 && s.parker.parked.Load() > 0; n++ {
-		s.parker.searching.Store(true)
+	for n := 0; n < 1000 && s.Core.parker.parked.Load() > 0; n++ {
+		s.Core.parker.searching.Store(true)
 		select {
-		case s.parker.token <- struct{}{}:
+		case s.Core.parker.token <- struct{}{}:
 		default:
 		}
 		runtime.Gosched()
@@ -292,7 +292,7 @@ func TestLitmusGetAgainstShutDown(t *testing.T) {
 	litmus[*Set[int]]{
 		rounds:  50_000,
 		world:   func(round int) *Set[int] { return newTestSet(t, Config[int]{Shards: 1 + round%2}) },
-		actors:  []func(s *Set[int]){(*Set[int]).ShutDown, get, get},
+		actors:  []func(s *Set[int]){func(s *Set[int]) { s.Core.ShutDown() }, get, get},
 		outcome: func(s *Set[int], asleep int) string { return fmt.Sprintf("%d blocked", asleep) },
 		after:   rouse,
 		outcomes: verdicts{
@@ -303,9 +303,9 @@ func TestLitmusGetAgainstShutDown(t *testing.T) {
 
 // bitsOf returns which shards have their ready bits set, and which should.
 func bitsOf(s *Set[int]) (are, should string) {
-	for i := range s.shards {
-		are += fmt.Sprint(s.readyWord(i/wordBits) >> (i % wordBits) & 1)
-		should += fmt.Sprint(min(s.shard(i).ready.fifo.length, 1))
+	for i := range s.Core.shards {
+		are += fmt.Sprint(s.Core.readyWord(i/wordBits) >> (i % wordBits) & 1)
+		should += fmt.Sprint(min(s.Core.shard(i).ready.fifo.length, 1))
 	}
 	return are, should
 }
@@ -342,12 +342,12 @@ func TestLitmusReadyBits(t *testing.T) {
 
 // drainAll takes what is ready out of every shard, whatever its bit is.
 func drainAll(s *Set[int]) {
-	for i := range s.shards {
-		for sh := s.shard(i); s.lenOf(sh) > 0; {
+	for i := range s.Core.shards {
+		for sh := s.Core.shard(i); s.Core.lenOf(sh) > 0; {
 			sh.mu.Lock()
-			item, _, _, _ := sh.take(&sh.ready, false)
+			_, _, h := sh.take(&sh.ready, false)
 			sh.mu.Unlock()
-			s.Done(item)
+			s.Core.End(h)
 		}
 	}
 }

@@ -32,7 +32,7 @@ func newHouse(t failer, round int, config Config[int]) *house {
 }
 
 // mutexes includes the lock of the waiters.
-func (h *house) mutexes() []locker { return append(h.Set.mutexes(), h.limit.Mutex()) }
+func (h *house) mutexes() []locker { return append(h.Set.mutexes(), h.Core.limit.Mutex()) }
 
 func fullHouse(t failer) func(round int) *house {
 	return func(round int) *house { return newHouse(t, round, Config[int]{Capacity: 1}) }
@@ -43,7 +43,7 @@ func (h *house) ask(ctx context.Context, item int) { h.errs[item] = h.AddContext
 // leave ends the waits.
 func (h *house) leave() {
 	h.cancel()
-	h.ShutDown()
+	h.Core.ShutDown()
 	synctest.Wait()
 }
 
@@ -63,7 +63,7 @@ func (h *house) answers(asleep int) string {
 		}
 	}
 	synctest.Wait() // for waiters that came before the actors
-	return fmt.Sprintf("1 %s, 2 %s, %d held, %d blocked", answer(h.errs[1]), answer(h.errs[2]), h.limit.Held(), asleep)
+	return fmt.Sprintf("1 %s, 2 %s, %d held, %d blocked", answer(h.errs[1]), answer(h.errs[2]), h.Core.limit.Held(), asleep)
 }
 
 // TestLitmusRoom: a waiter that comes while the room is released is granted it
@@ -141,7 +141,7 @@ func TestLitmusRoomAtShutDown(t *testing.T) {
 		rounds: 50_000,
 		world:  fullHouse(t),
 		actors: []func(h *house){
-			func(h *house) { h.ShutDown() },
+			func(h *house) { h.Core.ShutDown() },
 			func(h *house) { h.ask(context.Background(), 1) },
 			func(h *house) { h.ask(context.Background(), 2); h.Done(0) },
 		},

@@ -49,7 +49,7 @@ func (d *closingDay) work() {
 
 // drain drains, and checks whether all was done by then.
 func (d *closingDay) drain() {
-	d.ShutDownWithDrain()
+	d.Core.ShutDownWithDrain()
 	d.early = !d.finished.Load()
 	d.returned.Store(true)
 }
@@ -72,12 +72,12 @@ func TestLitmusAddAgainstShutDown(t *testing.T) {
 		rounds: 50_000,
 		world:  holding(t),
 		actors: []func(d *closingDay){
-			func(d *closingDay) { d.ShutDown() },
+			func(d *closingDay) { d.Core.ShutDown() },
 			(*closingDay).work,
 			func(d *closingDay) { d.Add(1); d.Add(2); d.Add(3) },
 		},
 		outcome: func(d *closingDay, asleep int) string {
-			st := d.Stats()
+			st := d.Core.Stats()
 			return fmt.Sprintf("%d landed, %d dropped, %d gotten, %d blocked", st.Added, st.Dropped, d.gotten, asleep)
 		},
 		after: func(d *closingDay) { rouse(d.Set) },
@@ -98,7 +98,7 @@ func TestLitmusAddThenShutDown(t *testing.T) {
 		rounds: 50_000,
 		world:  holding(t),
 		actors: []func(d *closingDay){
-			func(d *closingDay) { d.Add(1); d.ShutDown() },
+			func(d *closingDay) { d.Add(1); d.Core.ShutDown() },
 			(*closingDay).work,
 		},
 		outcome: func(d *closingDay, asleep int) string { return fmt.Sprintf("%d gotten, %d blocked", d.gotten, asleep) },
@@ -133,11 +133,11 @@ func TestLitmusAddAgainstDrain(t *testing.T) {
 				},
 				outcome: func(d *closingDay, _ int) string {
 					if d.returned.Load() {
-						return fmt.Sprintf("the drain returned, %d are ready, %d wait", d.Len(), d.Stats().Delayed)
+						return fmt.Sprintf("the drain returned, %d are ready, %d wait", d.Core.Len(), d.Core.Stats().Delayed)
 					}
-					return fmt.Sprintf("the drain waits, %d are ready", d.Len())
+					return fmt.Sprintf("the drain waits, %d are ready", d.Core.Len())
 				},
-				after: func(d *closingDay) { finish(d.Set); d.ShutDown() },
+				after: func(d *closingDay) { finish(d.Set); d.Core.ShutDown() },
 				outcomes: verdicts{
 					"the drain waits, 1 are ready":            certain, // it was added
 					"the drain returned, 0 are ready, 0 wait": certain, // it was dropped
@@ -160,7 +160,7 @@ func TestLitmusDrain(t *testing.T) {
 			(*closingDay).drain,
 		},
 		outcome: func(d *closingDay, _ int) string { return d.told() },
-		after:   func(d *closingDay) { d.ShutDown() },
+		after:   func(d *closingDay) { d.Core.ShutDown() },
 		outcomes: verdicts{
 			"the drain returned":       certain,
 			"the drain returned early": forbidden,
@@ -178,9 +178,9 @@ func TestLitmusSecondDoneAgainstDrain(t *testing.T) {
 		world:  holding(t, 1),
 		actors: []func(d *closingDay){done, done, (*closingDay).drain},
 		outcome: func(d *closingDay, _ int) string {
-			return fmt.Sprintf("%s, %d misused, %d owed", d.told(), d.Stats().Misused, d.drained.owing.Load())
+			return fmt.Sprintf("%s, %d misused, %d owed", d.told(), d.Core.Stats().Misused, d.Core.drained.owing.Load())
 		},
-		after: func(d *closingDay) { d.ShutDown() },
+		after: func(d *closingDay) { d.Core.ShutDown() },
 		outcomes: verdicts{
 			"the drain returned, 1 misused, 0 owed": certain,
 		},
@@ -195,8 +195,8 @@ func TestLitmusShutDownAgainstDrain(t *testing.T) {
 		world:  holding(t, 1), // and no Done
 		actors: []func(d *closingDay){
 			func(d *closingDay) {
-				d.began.Store(d.ShuttingDown()) // only the drain can have caused that
-				d.ShutDown()
+				d.began.Store(d.Core.ShuttingDown()) // only the drain can have caused that
+				d.Core.ShutDown()
 			},
 			(*closingDay).drain,
 		},
@@ -206,7 +206,7 @@ func TestLitmusShutDownAgainstDrain(t *testing.T) {
 			}
 			return d.told()
 		},
-		after: func(d *closingDay) { d.ShutDown() },
+		after: func(d *closingDay) { d.Core.ShutDown() },
 		outcomes: verdicts{
 			"the drain returned early":        certain, // its wait was ended
 			"the drain came later, and waits": certain,
@@ -219,7 +219,7 @@ func TestLitmusShutDownAgainstDrain(t *testing.T) {
 func TestLitmusManyShutDowns(t *testing.T) {
 	shutDown := func(d *closingDay) {
 		for range exchanges {
-			d.ShutDown()
+			d.Core.ShutDown()
 		}
 	}
 	litmus[*closingDay]{
@@ -227,7 +227,7 @@ func TestLitmusManyShutDowns(t *testing.T) {
 		world:   holding(t, 1),
 		actors:  []func(d *closingDay){shutDown, shutDown, (*closingDay).drain},
 		outcome: func(d *closingDay, asleep int) string { return d.told() },
-		after:   func(d *closingDay) { d.ShutDown() },
+		after:   func(d *closingDay) { d.Core.ShutDown() },
 		outcomes: verdicts{
 			"the drain returned early": certain, // its wait was ended
 			"the drain waits":          certain, // it came last
@@ -247,8 +247,8 @@ func TestLitmusNothingRunsAfterShutDown(t *testing.T) {
 		},
 		actors: []func(d *closingDay){
 			func(d *closingDay) {
-				d.ShutDown()
-				d.early = d.driver.ownership.Load() != timerStopped || d.clock.Timers() > 0
+				d.Core.ShutDown()
+				d.early = d.Core.driver.ownership.Load() != timerStopped || d.clock.Timers() > 0
 			},
 			func(d *closingDay) { d.AddAfter(2, 500*time.Microsecond) },
 			func(d *closingDay) { d.clock.Step(2 * time.Millisecond) },

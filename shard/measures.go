@@ -23,9 +23,9 @@ type measures struct {
 	marked       chunked.Array[uint64] // when items in processing were added, until they are handed out
 }
 
-func (sh *shard[T]) measures() *measures { return sh.set.measures[sh.number] }
+func (sh *shard) measures() *measures { return sh.set.measures[sh.number] }
 
-func (sh *shard[T]) needMeasures() *measures {
+func (sh *shard) needMeasures() *measures {
 	if sh.measures() == nil {
 		sh.set.measures[sh.number] = &measures{}
 	}
@@ -90,7 +90,7 @@ func (m *measures) askForReading(c *coarseClock) {
 	c.invalidate()
 }
 
-func (sh *shard[T]) dropMarks() {
+func (sh *shard) dropMarks() {
 	if sh.set.measures != nil && sh.measures() != nil {
 		sh.measures().marked = chunked.Array[uint64]{}
 	}
@@ -99,24 +99,24 @@ func (sh *shard[T]) dropMarks() {
 // countRetryOf counts, as client-go, adds of delayed items, but no late ones.
 func (s *Set[T]) countRetryOf(item T, d Delay) {
 	if d.Retry && item == item { //nolint:staticcheck // NaN is not
-		s.countRetry()
+		s.Core.countRetry()
 	}
 }
 
-func (s *Set[T]) countRetry() {
+func (s *Core) countRetry() {
 	if !s.ShuttingDown() {
 		s.lane().retries.Add(1)
 	}
 }
 
 // CountBackoff counts a delay that the limiter was asked for.
-func (s *Set[T]) CountBackoff() {
+func (s *Core) CountBackoff() {
 	if s.measures != nil && !s.ShuttingDown() {
 		s.lane().backoffs.Add(1)
 	}
 }
 
-func (s *Set[T]) newMetrics() *stats.Metrics {
+func (s *Core) newMetrics() *stats.Metrics {
 	m := &stats.Metrics{}
 	for i := range s.lanes {
 		m.Retries += s.lanes[i].retries.Load()
@@ -125,7 +125,7 @@ func (s *Set[T]) newMetrics() *stats.Metrics {
 	return m
 }
 
-func (sh *shard[T]) addMeasuresTo(metrics *stats.Metrics, now uint64) {
+func (sh *shard) addMeasuresTo(metrics *stats.Metrics, now uint64) {
 	m := sh.measures()
 	if m == nil {
 		return
@@ -139,7 +139,7 @@ func (sh *shard[T]) addMeasuresTo(metrics *stats.Metrics, now uint64) {
 	metrics.LongestRunning = max(metrics.LongestRunning, longest)
 }
 
-func (sh *shard[T]) inFlight(now uint64) (together, longest time.Duration) {
+func (sh *shard) inFlight(now uint64) (together, longest time.Duration) {
 	if sh.processing() == 0 {
 		return 0, 0
 	}
@@ -154,7 +154,7 @@ func (sh *shard[T]) inFlight(now uint64) (together, longest time.Duration) {
 type inFlight struct{ together, longest time.Duration }
 
 // noteEndOfUpdates freezes metrics at a shutdown, as client-go does.
-func (s *Set[T]) noteEndOfUpdates() {
+func (s *Core) noteEndOfUpdates() {
 	if s.measures == nil || s.ShuttingDown() {
 		return
 	}
@@ -173,13 +173,13 @@ func (s *Set[T]) noteEndOfUpdates() {
 type present struct{ now, before uint64 }
 
 // present reads the clock. No lock must be held.
-func (s *Set[T]) present() present {
+func (s *Core) present() present {
 	before := s.coarse.now.Load()
 	return present{s.time.nanoseconds(), before}
 }
 
 // presentAnyway lets a shutdown go on if the clock panics.
-func (s *Set[T]) presentAnyway() (now present) {
+func (s *Core) presentAnyway() (now present) {
 	now.now = s.coarse.now.Load()
 	now.before = now.now
 	defer func() { _ = recover() }()
@@ -188,14 +188,14 @@ func (s *Set[T]) presentAnyway() (now present) {
 
 // seen corrects a reading of the clock: an item handed out since has a later
 // stamp, and would reduce the time in flight of the others.
-func (sh *shard[T]) seen(by present) uint64 {
+func (sh *shard) seen(by present) uint64 {
 	if now := sh.set.coarse.now.Load(); now != by.before {
 		return max(by.now, now)
 	}
 	return by.now
 }
 
-func (s *Set[T]) stampOf(at reading) uint64 {
+func (s *Core) stampOf(at reading) uint64 {
 	if s.measures != nil {
 		return at.nanoseconds
 	}
@@ -205,7 +205,7 @@ func (s *Set[T]) stampOf(at reading) uint64 {
 // times has the moments of a shard's items, from the coarse clock. It is nil if
 // the queue keeps no ages. Methods on the path of every item only test for nil
 // and call another, so that they are inlined.
-type times[T comparable] struct {
+type times struct {
 	since    cells[uint64] // when the entries came into their states
 	coarse   *coarseClock
 	measures *measures      // nil unless metrics are kept
@@ -214,37 +214,37 @@ type times[T comparable] struct {
 	reported uint32         // the last entry that the watchdog has found, or 0
 }
 
-func (sh *shard[T]) newTimes() *times[T] {
-	t := &times[T]{coarse: &sh.set.coarse}
+func (sh *shard) newTimes() *times {
+	t := &times{coarse: &sh.set.coarse}
 	if sh.set.measures != nil {
 		t.measures = sh.needMeasures()
 	}
 	return t
 }
 
-func (t *times[T]) of(id uint32) uint64 { return *t.since.At(id) }
+func (t *times) of(id uint32) uint64 { return *t.since.At(id) }
 
-func (t *times[T]) onReady(id uint32) {
+func (t *times) onReady(id uint32) {
 	if t != nil {
 		t.restart(id)
 	}
 }
 
-func (t *times[T]) restart(id uint32) { t.onDelay(id, t.coarse.now.Load()) }
+func (t *times) restart(id uint32) { t.onDelay(id, t.coarse.now.Load()) }
 
-func (t *times[T]) onDelay(id uint32, since uint64) {
+func (t *times) onDelay(id uint32, since uint64) {
 	if t != nil {
 		*t.since.Extend(id) = since
 	}
 }
 
-func (t *times[T]) onStart(s *slab[T], id uint32, e *entry[T]) {
+func (t *times) onStart(s *slab, id uint32, e *entry) {
 	if t != nil {
 		t.start(s, id, e)
 	}
 }
 
-func (t *times[T]) start(s *slab[T], id uint32, e *entry[T]) {
+func (t *times) start(s *slab, id uint32, e *entry) {
 	now, since := t.coarse.now.Load(), t.since.At(id)
 	if t.measures != nil {
 		t.measures.onStart(id, *since, now, t.coarse)
@@ -256,26 +256,26 @@ func (t *times[T]) start(s *slab[T], id uint32, e *entry[T]) {
 	s.join(&t.inFlight, id, e)
 }
 
-func (t *times[T]) onDirty(id uint32) {
+func (t *times) onDirty(id uint32) {
 	if t != nil {
 		t.mark(id)
 	}
 }
 
-func (t *times[T]) mark(id uint32) {
+func (t *times) mark(id uint32) {
 	if t.measures != nil {
 		t.measures.onDirty(id, t.coarse.now.Load())
 	}
 }
 
 // onFinish is called before the item joins another list.
-func (t *times[T]) onFinish(s *slab[T], id uint32, e *entry[T]) {
+func (t *times) onFinish(s *slab, id uint32, e *entry) {
 	if t != nil {
 		t.finish(s, id, e)
 	}
 }
 
-func (t *times[T]) finish(s *slab[T], id uint32, e *entry[T]) {
+func (t *times) finish(s *slab, id uint32, e *entry) {
 	if t.measures != nil {
 		t.measures.onFinish(t.of(id), t.coarse.now.Load(), e.phase() == ready, t.coarse)
 	}
@@ -287,7 +287,7 @@ func (t *times[T]) finish(s *slab[T], id uint32, e *entry[T]) {
 	s.unlink(&t.inFlight, id, e)
 }
 
-func (t *times[T]) onCancel(id uint32, what effect) {
+func (t *times) onCancel(id uint32, what effect) {
 	if t != nil && t.measures != nil {
 		t.measures.onCancel(id, what)
 	}

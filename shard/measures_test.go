@@ -8,7 +8,7 @@ import (
 )
 
 // checkMeasures checks that the measures of a shard agree with its entries.
-func checkMeasures[T comparable](t failer, sh *shard[T]) {
+func checkMeasures(t failer, sh *shard) {
 	t.Helper()
 	if sh.set.measures == nil {
 		return
@@ -26,7 +26,7 @@ func checkMeasures[T comparable](t failer, sh *shard[T]) {
 		}
 		switch phase := e.phase(); {
 		case phase == dirty && !marked, (phase == processing || phase == idle) && marked:
-			t.Fatalf("shard %d: item %v in phase %d has a mark: %v", sh.number, e.item, phase, marked)
+			t.Fatalf("shard %d: entry %d in phase %d has a mark: %v", sh.number, id, phase, marked)
 		case phase == dirty || phase == processing:
 			begins += sh.table.times.of(id)
 		}
@@ -71,7 +71,7 @@ func TestC33BeginsAddUp(t *testing.T) {
 	}
 	expect := func(together, longest time.Duration) {
 		t.Helper()
-		if m := s.Stats().Metrics; m.Unfinished != together || m.LongestRunning != longest {
+		if m := s.Core.Stats().Metrics; m.Unfinished != together || m.LongestRunning != longest {
 			t.Errorf("unfinished for %v, the longest %v, not %v and %v", m.Unfinished, m.LongestRunning, together, longest)
 		}
 	}
@@ -86,7 +86,7 @@ func TestC33BeginsAddUp(t *testing.T) {
 	expect(0, 0)
 	s.Done("c")
 	expect(0, 0)
-	if w := s.Stats().Metrics.WorkDuration; w.Count != 3 || w.Sum != 5*time.Second || w.AtMost(0) != 1 {
+	if w := s.Core.Stats().Metrics.WorkDuration; w.Count != 3 || w.Sum != 5*time.Second || w.AtMost(0) != 1 {
 		t.Errorf("%+v", w)
 	}
 }
@@ -99,17 +99,17 @@ func TestC34WithoutMetricsNothingIsKept(t *testing.T) {
 		s := newTestSet(t, Config[string]{Shards: 4, Clock: fake, Ages: ages})
 		s.Add("a")
 		s.AddAfter("b", time.Hour)
-		s.CountBackoff()
+		s.Core.CountBackoff()
 		_, _ = s.Get()
 		s.Add("a")
 		s.Done("a")
 		s.Cancel("a")
-		s.ShutDown()
-		if s.measures != nil || s.Stats().Metrics != nil || s.inFlightAtEnd.Load() != nil {
-			t.Errorf("with ages %v: measures %v", ages, s.measures)
+		s.Core.ShutDown()
+		if s.Core.measures != nil || s.Core.Stats().Metrics != nil || s.Core.inFlightAtEnd.Load() != nil {
+			t.Errorf("with ages %v: measures %v", ages, s.Core.measures)
 		}
-		for i := range s.lanes {
-			if s.lanes[i].retries.Load()+s.lanes[i].backoffs.Load() > 0 {
+		for i := range s.Core.lanes {
+			if s.Core.lanes[i].retries.Load()+s.Core.lanes[i].backoffs.Load() > 0 {
 				t.Error("retries were counted")
 			}
 		}

@@ -36,13 +36,13 @@ type parker struct {
 
 // wake wakes a parked consumer, unless one is searching already. It must be
 // called after something was published, with no lock held.
-func (s *Set[T]) wake() {
+func (s *Core) wake() {
 	if s.parker.parked.Load() > 0 {
 		s.sendToken()
 	}
 }
 
-func (s *Set[T]) sendToken() {
+func (s *Core) sendToken() {
 	if !s.parker.searching.Load() && s.parker.searching.CompareAndSwap(false, true) {
 		s.parker.token <- struct{}{}
 	}
@@ -52,11 +52,11 @@ func (s *Set[T]) sendToken() {
 func (p *parker) wokenPending() bool { return p.searching.Load() && p.parked.Load() > 0 }
 
 // A nil cancel is never closed.
-func (s *Set[T]) await(cancel <-chan struct{}, b buffers[T]) (n int, shutdown, canceled bool) {
+func (s *Core) await(cancel <-chan struct{}, most int, put receiver) (n int, shutdown, canceled bool) {
 	for {
 		before, _ := s.throttled.read()
 		closed := s.mayLeave() // before taking: see closing
-		if n := s.takeSome(b); n > 0 {
+		if n := s.takeSome(most, put); n > 0 {
 			return n, false, false
 		}
 		// No group was throttled or freed since, so takeSome has seen all that
@@ -69,7 +69,7 @@ func (s *Set[T]) await(cancel <-chan struct{}, b buffers[T]) (n int, shutdown, c
 		case canceledParked:
 			return 0, false, true
 		case searcher:
-			if n := s.search(b); n > 0 {
+			if n := s.search(most, put); n > 0 {
 				return n, false, false
 			}
 		}
@@ -77,9 +77,9 @@ func (s *Set[T]) await(cancel <-chan struct{}, b buffers[T]) (n int, shutdown, c
 }
 
 // search passes the token on even if reading the clock panics.
-func (s *Set[T]) search(b buffers[T]) (n int) {
+func (s *Core) search(most int, put receiver) (n int) {
 	defer s.passOn()
-	return s.takeSome(b)
+	return s.takeSome(most, put)
 }
 
 type parking uint8
@@ -93,7 +93,7 @@ const (
 )
 
 // park announces a consumer, checks once more, and blocks.
-func (s *Set[T]) park(cancel <-chan struct{}) parking {
+func (s *Core) park(cancel <-chan struct{}) parking {
 	s.parker.parked.Add(1)
 	defer s.parker.parked.Add(-1)
 	if s.servableNow() || s.mayLeave() {
@@ -114,7 +114,7 @@ func (s *Set[T]) park(cancel <-chan struct{}) parking {
 // passOn is called after a search. What was published while searching was true
 // was left to this consumer, so it checks after clearing it. After a shutdown
 // each searching consumer wakes the next: a broadcast, one by one.
-func (s *Set[T]) passOn() {
+func (s *Core) passOn() {
 	s.parker.searching.Store(false)
 	if s.servableNow() || s.mayLeave() {
 		s.wake()

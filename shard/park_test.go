@@ -9,9 +9,9 @@ import (
 func checkParker(t *testing.T, s *Set[int], parked int32, searching bool) {
 	t.Helper()
 	synctest.Wait()
-	if s.parker.parked.Load() != parked || s.parker.searching.Load() != searching || (len(s.parker.token) == 1) != searching {
+	if s.Core.parker.parked.Load() != parked || s.Core.parker.searching.Load() != searching || (len(s.Core.parker.token) == 1) != searching {
 		t.Fatalf("%d parked, searching %v, %d tokens, want %d and %v",
-			s.parker.parked.Load(), s.parker.searching.Load(), len(s.parker.token), parked, searching)
+			s.Core.parker.parked.Load(), s.Core.parker.searching.Load(), len(s.Core.parker.token), parked, searching)
 	}
 }
 
@@ -44,10 +44,10 @@ func TestPassOn(t *testing.T) {
 				if test.ready {
 					s.Add(7)
 				}
-				s.closing.complete.Store(test.shut)
-				s.parker.parked.Store(test.parked)
-				s.parker.searching.Store(true)
-				s.passOn()
+				s.Core.closing.complete.Store(test.shut)
+				s.Core.parker.parked.Store(test.parked)
+				s.Core.parker.searching.Store(true)
+				s.Core.passOn()
 				checkParker(t, s, test.parked, test.out)
 			})
 		})

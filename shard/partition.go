@@ -31,8 +31,8 @@ func (s *Set[T]) assign(p *partition, place int, item T) {
 		p.add(place, hash, sh.number)
 		return
 	}
-	hash := uint32(maphash.Comparable(s.seed, item))
-	sh := s.shardAt(s.tag(&p.tags[place], s.config.Group(item)))
+	hash := uint32(maphash.Comparable(s.Core.seed, item))
+	sh := s.Core.shardAt(s.Core.tag(&p.tags[place], s.user.Group(item)))
 	p.add(place, hash, sh.number)
 }
 
@@ -110,7 +110,7 @@ func appendStrings(offsets []uintptr, t reflect.Type, base uintptr) []uintptr {
 // Usually it is in no cache. In this short loop the processor has several reads
 // in flight, while a hash waits for each in turn.
 func (s *Set[T]) prefetch(items []T) (sum byte) {
-	for _, offset := range s.strings {
+	for _, offset := range s.Core.strings {
 		for i := range items {
 			text := *(*string)(unsafe.Add(unsafe.Pointer(&items[i]), offset))
 			if len(text) > 0 {
@@ -122,7 +122,7 @@ func (s *Set[T]) prefetch(items []T) (sum byte) {
 }
 
 // prefetchSlots reads the slots at which look-ups begin, for the same reason.
-func (sh *shard[T]) prefetchSlots(p *partition) {
+func (sh *shard) prefetchSlots(p *partition) {
 	if sh.table == nil {
 		return
 	}
@@ -133,7 +133,7 @@ func (sh *shard[T]) prefetchSlots(p *partition) {
 	p.prefetched += byte(sum)
 }
 
-func (sh *shard[T]) prefetchClaimed(p *partition, handles []Handle) {
+func (sh *shard) prefetchClaimed(p *partition, handles []Handle) {
 	sum := uint32(0)
 	for place := p.current.first; place != 0; place = p.behind[place-1] {
 		if e := sh.claimed(handles[place-1]); e != nil {
@@ -144,7 +144,7 @@ func (sh *shard[T]) prefetchClaimed(p *partition, handles []Handle) {
 }
 
 // prefetchTimer lets the processor fetch a timer and its entry at once.
-func (sh *shard[T]) prefetchTimer(hash uint32) {
+func (sh *shard) prefetchTimer(hash uint32) {
 	if sh.table != nil {
 		sh.wheel.prefetched, _ = sh.wheel.Deadline(sh.table.first(hash))
 	}

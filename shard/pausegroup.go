@@ -7,7 +7,7 @@ import (
 
 // PauseGroup holds the items of a group back until a moment, or until
 // ResumeGroup if that is zero. It replaces an earlier pause.
-func (s *Set[T]) PauseGroup(group string, until time.Time) {
+func (s *Core) PauseGroup(group string, until time.Time) {
 	end := uint64(math.MaxUint64)
 	if !until.IsZero() {
 		end = s.Moment(until)
@@ -16,12 +16,12 @@ func (s *Set[T]) PauseGroup(group string, until time.Time) {
 }
 
 // ResumeGroup ends the pause of a group.
-func (s *Set[T]) ResumeGroup(group string) { s.pauseGroup(group, 0) }
+func (s *Core) ResumeGroup(group string) { s.pauseGroup(group, 0) }
 
-func (s *Set[T]) pauseGroup(group string, end uint64) {
+func (s *Core) pauseGroup(group string, end uint64) {
 	s.mustHaveGroups()
 	now := s.time.nanoseconds()
-	s.changeGroup(group, end > now, func(sh *shard[T], of uint32) (freed bool) {
+	s.changeGroup(group, end > now, func(sh *shard, of uint32) (freed bool) {
 		state := sh.groups.at(of)
 		if state.hasBucket || end > now {
 			sh.groups.needBucket(of, state).until = end
@@ -31,12 +31,12 @@ func (s *Set[T]) pauseGroup(group string, end uint64) {
 }
 
 // RefreshGroup asks the user again for the policy of a group.
-func (s *Set[T]) RefreshGroup(group string) {
+func (s *Core) RefreshGroup(group string) {
 	s.mustHaveGroups()
 	var to tag
 	s.tag(&to, group)
 	now := s.time.nanoseconds()
-	s.changeGroup(group, false, func(sh *shard[T], of uint32) (freed bool) {
+	s.changeGroup(group, false, func(sh *shard, of uint32) (freed bool) {
 		if to.weight > 0 {
 			sh.configure(of, sh.groups.at(of), &to)
 		}
@@ -46,7 +46,7 @@ func (s *Set[T]) RefreshGroup(group string) {
 
 // changeGroup also wakes a consumer if consumers may leave, because the last
 // group that they waited for may be paused now. make adds an unknown group.
-func (s *Set[T]) changeGroup(group string, make bool, change func(sh *shard[T], of uint32) (freed bool)) {
+func (s *Core) changeGroup(group string, make bool, change func(sh *shard, of uint32) (freed bool)) {
 	hash := s.hashOfGroup(group)
 	sh := s.shardAt(s.groupRoute(group))
 	freed := false
@@ -62,15 +62,15 @@ func (s *Set[T]) changeGroup(group string, make bool, change func(sh *shard[T], 
 	}
 }
 
-func (sh *shard[T]) findGroup(name string, hash uint32, make bool) (of uint32) {
+func (sh *shard) findGroup(name string, hash uint32, make bool) (of uint32) {
 	if sh.groups == nil && !make {
 		return 0
 	}
 	sh.needTable()
 	sh.needGroups()
-	of, p := sh.groups.names.find(hash, name)
+	of, p := find(sh.groups.names, hash, name)
 	if of == 0 && make {
-		var state *group[T]
+		var state *group
 		of, state = sh.newGroup(name, p)
 		state.weight = 0 // until its first item
 		sh.groups.vacant++
@@ -78,8 +78,8 @@ func (sh *shard[T]) findGroup(name string, hash uint32, make bool) (of uint32) {
 	return of
 }
 
-func (s *Set[T]) mustHaveGroups() {
-	if s.config.Group == nil {
+func (s *Core) mustHaveGroups() {
+	if !s.config.grouped {
 		panic("shardq: the queue has no groups: want Options.Group")
 	}
 }

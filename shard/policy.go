@@ -21,7 +21,7 @@ func (d *Delay) files() bool { return d.Duration > 0 || d.Until != 0 || d.Policy
 
 // Moment returns a moment of the set's clock for a Delay. It is not 0. It goes by
 // the present reading: the wall clock may have been set since the set was made.
-func (s *Set[T]) Moment(at time.Time) uint64 {
+func (s *Core) Moment(at time.Time) uint64 {
 	now := s.time.clock.Now()
 	left, moment := at.Sub(now), s.time.momentOf(now)
 	if left < 0 {

@@ -21,31 +21,31 @@ func TestPostpone(t *testing.T) {
 				config.Clock, config.Shards = fake, 2
 				s := newTestSet(t, config)
 				at := s.HandleOf(1)
-				require.False(t, s.Postpone(at, s.DeadlineIn(time.Second), policy), "it is not in processing")
+				require.False(t, s.Core.Postpone(at, s.DeadlineIn(time.Second), policy), "it is not in processing")
 				s.Add(1)
-				require.False(t, s.Postpone(at, s.DeadlineIn(time.Second), policy), "it is not in processing")
+				require.False(t, s.Core.Postpone(at, s.DeadlineIn(time.Second), policy), "it is not in processing")
 				s.Get()
 				at = s.HandleOf(1)
 				if dirty {
 					s.Add(1)
 				}
-				require.True(t, s.Postpone(at, s.DeadlineIn(time.Second), policy))
+				require.True(t, s.Core.Postpone(at, s.DeadlineIn(time.Second), policy))
 				addTo(s, 1, true)
 				checkSet(t, s)
 				s.DoneAt(1, at)
 				checkSet(t, s)
 				waits := !dirty || policy != KeepEarliest
-				require.Equal(t, waits, s.Len() == 0)
+				require.Equal(t, waits, s.Core.Len() == 0)
 				if waits {
 					addTo(s, 1, true)
-					require.Zero(t, s.Len(), "it does not stay delayed")
+					require.Zero(t, s.Core.Len(), "it does not stay delayed")
 					fake.Step(time.Second)
 				}
-				require.Equal(t, 1, s.Len())
+				require.Equal(t, 1, s.Core.Len())
 				s.Get()
-				require.False(t, s.End(at), "it is another processing")
+				require.False(t, s.Core.End(at), "it is another processing")
 				s.Done(1)
-				require.Zero(t, s.Stats().Held)
+				require.Zero(t, s.Core.Stats().Held)
 			}
 		}
 	}
@@ -68,16 +68,16 @@ func TestPostponeOfADelayedItem(t *testing.T) {
 		s.Get()
 		s.AddWith(1, Delay{Duration: time.Duration(test.before) * time.Second, MaxWait: time.Hour})
 		at := s.HandleOf(1)
-		require.True(t, s.Postpone(at, s.DeadlineIn(time.Duration(test.given)*time.Second), test.policy))
-		s.End(at)
+		require.True(t, s.Core.Postpone(at, s.DeadlineIn(time.Duration(test.given)*time.Second), test.policy))
+		s.Core.End(at)
 		checkSet(t, s)
 		fake.Step(time.Duration(test.want)*time.Second - 1)
-		require.Zero(t, s.Len(), "%+v", test)
+		require.Zero(t, s.Core.Len(), "%+v", test)
 		fake.Step(1)
-		require.Equal(t, 1, s.Len(), "%+v", test)
+		require.Equal(t, 1, s.Core.Len(), "%+v", test)
 		s.Get()
 		s.Done(1)
-		require.Zero(t, s.Stats().Held)
+		require.Zero(t, s.Core.Stats().Held)
 	}
 }
 
@@ -101,10 +101,10 @@ func TestPostponeKeepsPriorities(t *testing.T) {
 				at := s.HandleOf(1)
 				s.AddWith(1, Delay{Priority: priorities[0]})
 				if closing {
-					s.ShutDown()
+					s.Core.ShutDown()
 				}
-				d := s.DeadlineOf(Delay{Duration: time.Second, Priority: priorities[1]})
-				require.True(t, s.Postpone(at, d, policy))
+				d := s.Core.DeadlineOf(Delay{Duration: time.Second, Priority: priorities[1]})
+				require.True(t, s.Core.Postpone(at, d, policy))
 				s.DoneAt(1, at)
 				fake.Step(time.Second)
 				checkSet(t, s)

@@ -13,17 +13,17 @@ func (s *Set[T]) addAtPriority(item T, priority int) {
 	}
 	var to address
 	sh := s.addressOf(item, &to)
-	s.refresh()
-	r := s.request()
+	s.Core.refresh()
+	r := s.Core.request()
 	r.priority = priority
 	sh.mu.Lock()
-	fx := sh.addItem(item, &to, r)
+	fx := s.addItem(sh, item, &to, r)
 	sh.mu.Unlock()
-	s.after(fx)
+	s.Core.after(fx)
 }
 
 // requestPriority notes the priority of an add, of which the greatest counts.
-func (sh *shard[T]) requestPriority(id uint32, e *entry[T], r request, hasPlace bool) {
+func (sh *shard) requestPriority(id uint32, e *entry, r request, hasPlace bool) {
 	if (r.priority != 0 || sh.table.places != nil) && sh.queueOf(id).levels == nil {
 		sh.needLevels(id)
 	}
@@ -33,8 +33,8 @@ func (sh *shard[T]) requestPriority(id uint32, e *entry[T], r request, hasPlace 
 		if !hasPlace {
 			sh.table.places.renew(id)
 		}
-		if sh.set.adds != nil {
-			sh.set.adds.keep(stats.Add[T]{Item: e.item, Priority: r.priority, Expired: r.expired})
+		if sh.set.config.hearsAdds {
+			sh.set.above.keepAdd(e, stats.Add[struct{}]{Priority: r.priority, Expired: r.expired})
 		}
 		return
 	}
@@ -48,12 +48,12 @@ func (sh *shard[T]) requestPriority(id uint32, e *entry[T], r request, hasPlace 
 	} else {
 		sh.raise(id, e, r.priority)
 	}
-	if sh.set.adds != nil {
-		sh.set.adds.keep(stats.Add[T]{Item: e.item, Priority: r.priority, Raised: true, Before: before})
+	if sh.set.config.hearsAdds {
+		sh.set.above.keepAdd(e, stats.Add[struct{}]{Priority: r.priority, Raised: true, Before: before})
 	}
 }
 
-func (sh *shard[T]) raise(id uint32, e *entry[T], priority int) {
+func (sh *shard) raise(id uint32, e *entry, priority int) {
 	q := sh.queueOf(id)
 	q.raise(sh.table, id, e, priority)
 	if sh.groups == nil {
@@ -63,7 +63,7 @@ func (sh *shard[T]) raise(id uint32, e *entry[T], priority int) {
 	}
 }
 
-func (sh *shard[T]) raisePriority(id uint32, e *entry[T], priority int) {
+func (sh *shard) raisePriority(id uint32, e *entry, priority int) {
 	if priority != 0 || sh.table.requested != nil {
 		sh.requestPriority(id, e, request{priority: priority}, true)
 	}
@@ -74,14 +74,14 @@ type requested struct {
 	delays chunked.Array[int]
 }
 
-func (t *table[T]) needRequested() {
+func (t *table) needRequested() {
 	if t.requested == nil {
 		t.requested = &requested{}
 		t.addColumn(&t.requested.runs)
 	}
 }
 
-func (t *table[T]) dropRequested() {
+func (t *table) dropRequested() {
 	if t.requested != nil {
 		t.columns = slices.DeleteFunc(t.columns, func(c column) bool { return c == &t.requested.runs })
 		t.requested = nil
@@ -125,7 +125,7 @@ func (r *requested) setDelayed(id uint32, priority int) {
 	}
 }
 
-func (sh *shard[T]) priorityOf(id uint32, e *entry[T]) int {
+func (sh *shard) priorityOf(id uint32, e *entry) int {
 	switch e.phase() {
 	case idle:
 		return sh.table.requested.delayed(id)
@@ -136,28 +136,28 @@ func (sh *shard[T]) priorityOf(id uint32, e *entry[T]) int {
 }
 
 // requestedFor returns nil while all priorities are 0.
-func (sh *shard[T]) requestedFor(id uint32, priority int) *requested {
+func (sh *shard) requestedFor(id uint32, priority int) *requested {
 	if priority != 0 && sh.queueOf(id).levels == nil {
 		sh.needLevels(id)
 	}
 	return sh.table.requested
 }
 
-func (sh *shard[T]) raiseDelayedPriority(id uint32, priority int) {
+func (sh *shard) raiseDelayedPriority(id uint32, priority int) {
 	if r := sh.requestedFor(id, priority); r != nil && priority > r.delayed(id) {
 		r.setDelayed(id, priority)
 		sh.renewDelayed(id)
 	}
 }
 
-func (sh *shard[T]) setDelayedPriority(id uint32, priority int) {
+func (sh *shard) setDelayedPriority(id uint32, priority int) {
 	if r := sh.requestedFor(id, priority); r != nil {
 		r.setDelayed(id, priority)
 		sh.renewDelayed(id)
 	}
 }
 
-func (sh *shard[T]) renewDelayed(id uint32) {
+func (sh *shard) renewDelayed(id uint32) {
 	if p := sh.table.at(id).phase(); p == idle || p == processing {
 		sh.table.places.renew(id)
 	}

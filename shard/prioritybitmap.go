@@ -50,7 +50,7 @@ type side struct {
 	shards  []atomic.Uint64
 }
 
-func (s *Set[T]) needPriorityBitmap() {
+func (s *Core) needPriorityBitmap() {
 	if len(s.shards) == 1 || s.priorityBitmap.Load() != nil {
 		return
 	}
@@ -69,13 +69,13 @@ func (s *side) of(distance, words int) []atomic.Uint64 {
 
 // publishPriority keeps the bit when the shard becomes empty: a Get reads the
 // ready bits as well. A shard's ready bit must be set first.
-func (sh *shard[T]) publishPriority(l *levels, becameReady bool) {
+func (sh *shard) publishPriority(l *levels, becameReady bool) {
 	if class := l.served.class; class != l.class || becameReady && class != 0 {
 		sh.setClass(l, class)
 	}
 }
 
-func (sh *shard[T]) setClass(l *levels, class int16) {
+func (sh *shard) setClass(l *levels, class int16) {
 	p := sh.set.priorityBitmap.Load()
 	if p == nil {
 		return // one shard needs no bitmap
@@ -145,7 +145,7 @@ func (s *side) tidy(distance, words int, ready func(word int) uint64) {
 	}
 }
 
-func (s *Set[T]) lockHighest(p *priorityBitmap, start uint32) *shard[T] {
+func (s *Core) lockHighest(p *priorityBitmap, start uint32) *shard {
 	inVain := 0
 	for word := int(p.above.last.Load()); word >= 0; word-- {
 		for present := p.above.present[word].Load(); present != 0; {
@@ -176,7 +176,7 @@ func (s *Set[T]) lockHighest(p *priorityBitmap, start uint32) *shard[T] {
 	return s.lockReady(start)
 }
 
-func (s *Set[T]) lockIn(side *side, distance int, start uint32) *shard[T] {
+func (s *Core) lockIn(side *side, distance int, start uint32) *shard {
 	set := side.of(distance, s.readyWords())
 	if len(set) == 1 && set[0].Load()&s.readyWord(0) == 0 {
 		return nil // the most frequent case
@@ -184,7 +184,7 @@ func (s *Set[T]) lockIn(side *side, distance int, start uint32) *shard[T] {
 	return s.lockAmong(set, 0, start)
 }
 
-func (s *Set[T]) lockNotLow(p *priorityBitmap, start uint32) *shard[T] {
+func (s *Core) lockNotLow(p *priorityBitmap, start uint32) *shard {
 	if p.below.last.Load() < 0 {
 		return s.lockReady(start)
 	}
@@ -192,8 +192,8 @@ func (s *Set[T]) lockNotLow(p *priorityBitmap, start uint32) *shard[T] {
 }
 
 // lockAmong locks a ready shard of a set or, if without is all ones, of no set.
-func (s *Set[T]) lockAmong(set []atomic.Uint64, without uint64, start uint32) *shard[T] {
-	var first *shard[T]
+func (s *Core) lockAmong(set []atomic.Uint64, without uint64, start uint32) *shard {
+	var first *shard
 	word := int(start / 64)
 	from := uint64(1)<<(start%64) - 1
 	for range len(set) + 1 {
@@ -217,14 +217,14 @@ func (s *Set[T]) lockAmong(set []atomic.Uint64, without uint64, start uint32) *s
 	return first
 }
 
-func (s *Set[T]) lockByPriority(p *priorityBitmap, lane *lane) (sh *shard[T], passedOver bool) {
+func (s *Core) lockByPriority(p *priorityBitmap, lane *lane) (sh *shard, passedOver bool) {
 	if s.config.LowPriorityInterval > 0 && lane.gets.Add(1)%uint32(s.config.LowPriorityInterval) == 0 {
 		return s.lockPassedOver(lane), true
 	}
 	return s.lockHighest(p, lane.turn.Load()), false
 }
 
-func (s *Set[T]) lockPassedOver(lane *lane) *shard[T] {
+func (s *Core) lockPassedOver(lane *lane) *shard {
 	sh := s.lockReady(lane.passedOver.Load())
 	if sh != nil {
 		lane.passedOver.Store((uint32(sh.number) + 1) % uint32(len(s.shards)))

@@ -4,30 +4,30 @@ import "sync/atomic"
 
 // What a shard publishes about its ready items. Run queues know nothing of it.
 
-func (sh *shard[T]) queueOf(id uint32) *runQueue[T] {
+func (sh *shard) queueOf(id uint32) *runQueue {
 	if sh.groups == nil {
 		return &sh.ready
 	}
 	return sh.queueInGroup(id)
 }
 
-func (sh *shard[T]) queueInGroup(id uint32) *runQueue[T] { return &sh.groups.at(sh.groupOf(id)).ready }
+func (sh *shard) queueInGroup(id uint32) *runQueue { return &sh.groups.at(sh.groupOf(id)).ready }
 
-func (sh *shard[T]) depth() int32 {
+func (sh *shard) depth() int32 {
 	if sh.groups != nil {
 		return sh.groups.depth
 	}
 	return sh.ready.depth()
 }
 
-func (sh *shard[T]) processing() int32 {
+func (sh *shard) processing() int32 {
 	if sh.groups != nil {
 		return sh.groups.processing
 	}
 	return sh.ready.processing
 }
 
-func (sh *shard[T]) push(id uint32, e *entry[T]) {
+func (sh *shard) push(id uint32, e *entry) {
 	sh.table.times.onReady(id)
 	if sh.groups != nil || sh.ready.levels != nil {
 		sh.pushInOrder(id, e)
@@ -39,7 +39,7 @@ func (sh *shard[T]) push(id uint32, e *entry[T]) {
 	sh.table.join(&sh.ready.fifo, id, e)
 }
 
-func (sh *shard[T]) pushInOrder(id uint32, e *entry[T]) {
+func (sh *shard) pushInOrder(id uint32, e *entry) {
 	q := sh.queueOf(id)
 	becameReady := q.push(sh.table, id, e)
 	if sh.groups != nil {
@@ -52,12 +52,12 @@ func (sh *shard[T]) pushInOrder(id uint32, e *entry[T]) {
 	sh.publishPriority(q.levels, becameReady)
 }
 
-func (sh *shard[T]) pull(id uint32, e *entry[T]) {
+func (sh *shard) pull(id uint32, e *entry) {
 	q := sh.queueOf(id)
 	sh.pulled(q, id, q.pull(sh.table, id, e))
 }
 
-func (sh *shard[T]) pulled(q *runQueue[T], id uint32, becameEmpty bool) {
+func (sh *shard) pulled(q *runQueue, id uint32, becameEmpty bool) {
 	if sh.groups != nil {
 		sh.pulledInGroup(id, becameEmpty)
 		return
@@ -85,9 +85,9 @@ type readyRow struct {
 	_    [len(cacheLine{}) - 8]byte
 }
 
-func (s *Set[T]) readyWords() int { return (len(s.readyRows)*rowBits + wordBits - 1) / wordBits }
+func (s *Core) readyWords() int { return (len(s.readyRows)*rowBits + wordBits - 1) / wordBits }
 
-func (s *Set[T]) readyWord(word int) (ready uint64) {
+func (s *Core) readyWord(word int) (ready uint64) {
 	const most = wordBits / rowBits
 	rows := s.readyRows[word*most:]
 	for i := range rows[:min(most, len(rows))] {
@@ -97,7 +97,7 @@ func (s *Set[T]) readyWord(word int) (ready uint64) {
 }
 
 // anyReady: if false, each shard was empty at some moment during the call.
-func (s *Set[T]) anyReady() bool {
+func (s *Core) anyReady() bool {
 	if len(s.shards) == 1 {
 		return s.servable(s.shard(0))
 	}
@@ -109,7 +109,7 @@ func (s *Set[T]) anyReady() bool {
 	return false
 }
 
-func (s *Set[T]) servable(sh *shard[T]) bool {
+func (s *Core) servable(sh *shard) bool {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	if sh.groups != nil {
@@ -119,13 +119,13 @@ func (s *Set[T]) servable(sh *shard[T]) bool {
 }
 
 // markReady: a single shard needs no bit, because locking it costs no more.
-func (s *Set[T]) markReady(number uint16) {
+func (s *Core) markReady(number uint16) {
 	if len(s.shards) > 1 {
 		s.readyRows[number/rowBits].bits.Or(1 << (number % rowBits))
 	}
 }
 
-func (s *Set[T]) markEmpty(number uint16) {
+func (s *Core) markEmpty(number uint16) {
 	if len(s.shards) > 1 {
 		s.readyRows[number/rowBits].bits.And(^(uint64(1) << (number % rowBits)))
 	}

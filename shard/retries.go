@@ -29,17 +29,17 @@ func (r *Retries) Decide(take bool) {
 func (r *Retries) Taken() bool { return r.state.Load() == takingRetries }
 
 // TakesBack reports whether items in processing can be added.
-func (s *Set[T]) TakesBack() bool {
+func (s *Core) TakesBack() bool {
 	return !s.closing.refusing.Load() || s.closing.retries.Taken()
 }
 
 // takesBack reports whether an add of item is accepted although adds are
 // refused: see addItem.
-func (sh *shard[T]) takesBack(item T, hash uint32) bool {
+func (s *Set[T]) takesBack(sh *shard, item T, hash uint32) bool {
 	if !sh.set.closing.retries.Taken() {
 		return false
 	}
-	id, _ := sh.inProcessing(item, hash)
+	id, _ := s.inProcessing(sh, item, hash)
 	return id != 0
 }
 
@@ -47,7 +47,7 @@ func (sh *shard[T]) takesBack(item T, hash uint32) bool {
 // accepts retries, a bounded number for each hold of a lock. A retry that comes
 // in between helps to finish the sweep of its shard before it files its delay,
 // because the sweep takes all timers.
-func (s *Set[T]) sweep(w DelayedPolicy, dropped *[]T) {
+func (s *Core) sweep(w DelayedPolicy, dropped dropping) {
 	if w == AwaitDelayed {
 		return
 	}
@@ -62,7 +62,7 @@ func (s *Set[T]) sweep(w DelayedPolicy, dropped *[]T) {
 	s.notify() // last, because it may panic
 }
 
-func (s *Set[T]) beginSweep(sh *shard[T], w DelayedPolicy, dropped *[]T) bool {
+func (s *Core) beginSweep(sh *shard, w DelayedPolicy, dropped dropping) bool {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	switch {
@@ -71,7 +71,7 @@ func (s *Set[T]) beginSweep(sh *shard[T], w DelayedPolicy, dropped *[]T) bool {
 	case sh.wheel == nil:
 	case w == DropDelayed:
 		sh.wheel.sweep = func() bool {
-			return sh.dropDelayed(func(item T) { *dropped = append(*dropped, item) })
+			return sh.dropDelayed(dropped.drop)
 		}
 	default:
 		wheel := sh.wheel
@@ -80,15 +80,15 @@ func (s *Set[T]) beginSweep(sh *shard[T], w DelayedPolicy, dropped *[]T) bool {
 	return true
 }
 
-func (sh *shard[T]) sweeping() bool { return sh.wheel != nil && sh.wheel.sweep != nil }
+func (sh *shard) sweeping() bool { return sh.wheel != nil && sh.wheel.sweep != nil }
 
-func (s *Set[T]) sweepSome(sh *shard[T]) (more bool) {
+func (s *Core) sweepSome(sh *shard) (more bool) {
 	fx, more := s.sweepOnce(sh)
 	s.publish(fx)
 	return more
 }
 
-func (s *Set[T]) sweepOnce(sh *shard[T]) (fx effects, more bool) {
+func (s *Core) sweepOnce(sh *shard) (fx effects, more bool) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	if !sh.sweeping() {
@@ -106,7 +106,7 @@ func (s *Set[T]) sweepOnce(sh *shard[T]) (fx effects, more bool) {
 
 // Again asks for one more run of an item in processing, with at least the given
 // priority, ends a delay of it, and reports whether the processing goes on.
-func (s *Set[T]) Again(h Handle, priority int) (inProcessing bool) {
+func (s *Core) Again(h Handle, priority int) (inProcessing bool) {
 	sh := s.shard(int(h.shard))
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
@@ -118,7 +118,7 @@ func (s *Set[T]) Again(h Handle, priority int) (inProcessing bool) {
 }
 
 // NotAgain cancels the adds of an item in processing, and calls no user code.
-func (s *Set[T]) NotAgain(h Handle) {
+func (s *Core) NotAgain(h Handle) {
 	sh := s.shard(int(h.shard))
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
@@ -130,7 +130,7 @@ func (s *Set[T]) NotAgain(h Handle) {
 	}
 }
 
-func (sh *shard[T]) unmark(id uint32, e *entry[T]) (priority int) {
+func (sh *shard) unmark(id uint32, e *entry) (priority int) {
 	if e.step(canceled) == unmark {
 		priority = sh.table.requested.run(id)
 		sh.leftLine(id, e)
@@ -150,7 +150,7 @@ const (
 
 // Retry ends a processing and adds the item again, after a delay if there is
 // one. Once a shutdown has begun, only a Drain that accepts retries allows it.
-func (s *Set[T]) Retry(h Handle, d Delay) (came Comeback) {
+func (s *Core) Retry(h Handle, d Delay) (came Comeback) {
 	read := false
 	defer func() {
 		if !read {
@@ -167,13 +167,13 @@ func (s *Set[T]) Retry(h Handle, d Delay) (came Comeback) {
 }
 
 // Release ends a processing and makes the item ready again, last in its shard.
-func (s *Set[T]) Release(h Handle, priority int) (ended bool) {
+func (s *Core) Release(h Handle, priority int) (ended bool) {
 	defer func() { ended = s.releaseNow(h, priority) }() // also if the clock panics
 	s.refreshForWork()
 	return ended
 }
 
-func (s *Set[T]) releaseNow(h Handle, priority int) (ended bool) {
+func (s *Core) releaseNow(h Handle, priority int) (ended bool) {
 	sh := s.shard(int(h.shard))
 	sh.mu.Lock()
 	fx := effects(0)
@@ -186,7 +186,7 @@ func (s *Set[T]) releaseNow(h Handle, priority int) (ended bool) {
 	return fx&took != 0
 }
 
-func (s *Set[T]) retryAt(h Handle, d Deadline, priority int) (came Comeback) {
+func (s *Core) retryAt(h Handle, d Deadline, priority int) (came Comeback) {
 	sh := s.lockSwept(h)
 	fx, filed := effects(0), uint64(never)
 	if e := sh.claimed(h); e != nil {
@@ -208,7 +208,7 @@ func (s *Set[T]) retryAt(h Handle, d Deadline, priority int) (came Comeback) {
 	return came
 }
 
-func (sh *shard[T]) addAgain(id uint32, e *entry[T], d Deadline, priority int) (deadline uint64) {
+func (sh *shard) addAgain(id uint32, e *entry, d Deadline, priority int) (deadline uint64) {
 	if d.f.delayed {
 		return sh.fileAgain(id, e, d)
 	}
@@ -223,7 +223,7 @@ type Deadline struct {
 }
 
 // DeadlineOf reads the clock for a delay that begins now.
-func (s *Set[T]) DeadlineOf(d Delay) Deadline {
+func (s *Core) DeadlineOf(d Delay) Deadline {
 	at := s.driver.taken(s.time.nanoseconds())
 	return Deadline{at, s.filing(d, at)}
 }
@@ -231,7 +231,7 @@ func (s *Set[T]) DeadlineOf(d Delay) Deadline {
 // Postpone delays an item in processing, whose next run also serves adds made
 // during the processing. The delay must be positive. No user code is called
 // before it is filed.
-func (s *Set[T]) Postpone(h Handle, d Deadline, policy DelayPolicy) (inProcessing bool) {
+func (s *Core) Postpone(h Handle, d Deadline, policy DelayPolicy) (inProcessing bool) {
 	addsGoFirst := policy == KeepEarliest
 	sh := s.lockSwept(h)
 	e := sh.claimed(h)
@@ -258,7 +258,7 @@ func (s *Set[T]) Postpone(h Handle, d Deadline, policy DelayPolicy) (inProcessin
 	return e != nil
 }
 
-func (sh *shard[T]) withDelay(id uint32, e *entry[T], d Deadline, policy DelayPolicy) Deadline {
+func (sh *shard) withDelay(id uint32, e *entry, d Deadline, policy DelayPolicy) Deadline {
 	filed, _ := sh.wheel.Deadline(id)
 	d.f.deadline = policy.choose(filed, d.f.deadline)
 	d.f.priority = max(d.f.priority, sh.cancelDelay(id, e))
@@ -266,7 +266,7 @@ func (sh *shard[T]) withDelay(id uint32, e *entry[T], d Deadline, policy DelayPo
 }
 
 // lockSwept finishes a sweep first: it must not take what the caller files.
-func (s *Set[T]) lockSwept(h Handle) *shard[T] {
+func (s *Core) lockSwept(h Handle) *shard {
 	sh := s.shard(int(h.shard))
 	sh.mu.Lock()
 	for s.TakesBack() && sh.sweeping() {
@@ -277,13 +277,13 @@ func (s *Set[T]) lockSwept(h Handle) *shard[T] {
 	return sh
 }
 
-func (s *Set[T]) watchDeadline(deadline uint64, d Deadline) {
+func (s *Core) watchDeadline(deadline uint64, d Deadline) {
 	if deadline != never {
 		s.driver.filed(deadline, d.at)
 	}
 }
 
-func (sh *shard[T]) fileAgain(id uint32, e *entry[T], d Deadline) (deadline uint64) {
+func (sh *shard) fileAgain(id uint32, e *entry, d Deadline) (deadline uint64) {
 	if sh.wheel == nil {
 		sh.wheel = newWheel(d.at.now)
 	}

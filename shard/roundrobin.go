@@ -23,7 +23,7 @@ const (
 	throttled                    // the group has ready items, and is blocked
 )
 
-func (sh *shard[T]) groupBecameReady(id uint32, state *group[T]) {
+func (sh *shard) groupBecameReady(id uint32, state *group) {
 	if state.blocked() {
 		sh.set.throttled.more() // before the count of paused groups: see mayLeave
 		sh.throttle(id, state)
@@ -32,7 +32,7 @@ func (sh *shard[T]) groupBecameReady(id uint32, state *group[T]) {
 	}
 }
 
-func (sh *shard[T]) groupBecameEmpty(id uint32, state *group[T]) {
+func (sh *shard) groupBecameEmpty(id uint32, state *group) {
 	if state.phase == throttled {
 		sh.unthrottle(id, state)
 		sh.set.throttled.less()
@@ -41,7 +41,7 @@ func (sh *shard[T]) groupBecameEmpty(id uint32, state *group[T]) {
 	}
 }
 
-func (sh *shard[T]) enterRoundRobin(id uint32, state *group[T]) {
+func (sh *shard) enterRoundRobin(id uint32, state *group) {
 	g := sh.groups
 	state.phase = selectable
 	g.weights += int64(state.weight)
@@ -51,7 +51,7 @@ func (sh *shard[T]) enterRoundRobin(id uint32, state *group[T]) {
 	sh.enterCircle(id, state)
 }
 
-func (sh *shard[T]) leaveRoundRobin(id uint32, state *group[T]) {
+func (sh *shard) leaveRoundRobin(id uint32, state *group) {
 	g := sh.groups
 	state.phase = notReady
 	g.weights -= int64(state.weight)
@@ -61,19 +61,19 @@ func (sh *shard[T]) leaveRoundRobin(id uint32, state *group[T]) {
 	}
 }
 
-func (sh *shard[T]) throttle(id uint32, state *group[T]) {
+func (sh *shard) throttle(id uint32, state *group) {
 	state.phase = throttled
 	sh.countThrottled(state, 1)
 	sh.groups.link(&sh.groups.firstThrottled, id, state)
 }
 
-func (sh *shard[T]) unthrottle(id uint32, state *group[T]) {
+func (sh *shard) unthrottle(id uint32, state *group) {
 	sh.countThrottled(state, -1)
 	state.phase = notReady
 	sh.groups.unlink(&sh.groups.firstThrottled, id, state)
 }
 
-func (g *groups[T]) link(first *uint32, id uint32, state *group[T]) {
+func (g *groups) link(first *uint32, id uint32, state *group) {
 	if *first == 0 {
 		*first, state.next, state.previous = id, id, id
 		return
@@ -84,7 +84,7 @@ func (g *groups[T]) link(first *uint32, id uint32, state *group[T]) {
 	head.previous = id
 }
 
-func (g *groups[T]) unlink(first *uint32, id uint32, state *group[T]) {
+func (g *groups) unlink(first *uint32, id uint32, state *group) {
 	if state.next == id {
 		*first = 0
 		return
@@ -96,18 +96,18 @@ func (g *groups[T]) unlink(first *uint32, id uint32, state *group[T]) {
 	}
 }
 
-func (g *groups[T]) weigh(state *group[T], weight int32) {
+func (g *groups) weigh(state *group, weight int32) {
 	if state.phase == selectable {
 		g.weights += int64(weight) - int64(state.weight)
 	}
 	state.weight = weight
 }
 
-func (g *group[T]) full() bool { return g.limit > 0 && g.ready.processing >= g.limit }
+func (g *group) full() bool { return g.limit > 0 && g.ready.processing >= g.limit }
 
-func (g *group[T]) blocked() bool { return g.held != 0 || g.full() }
+func (g *group) blocked() bool { return g.held != 0 || g.full() }
 
-func (sh *shard[T]) throttleIfBlocked(id uint32, state *group[T]) {
+func (sh *shard) throttleIfBlocked(id uint32, state *group) {
 	if state.phase == selectable && state.blocked() {
 		sh.set.throttled.more() // before the ready bit may be cleared: see await
 		sh.leaveRoundRobin(id, state)
@@ -115,7 +115,7 @@ func (sh *shard[T]) throttleIfBlocked(id uint32, state *group[T]) {
 	}
 }
 
-func (sh *shard[T]) endInGroup(id uint32) (freed bool) {
+func (sh *shard) endInGroup(id uint32) (freed bool) {
 	of := sh.groupOf(id)
 	state := sh.groups.at(of)
 	sh.groups.processing--
@@ -123,7 +123,7 @@ func (sh *shard[T]) endInGroup(id uint32) (freed bool) {
 	return sh.freeUnlessBlocked(of, state)
 }
 
-func (sh *shard[T]) freeUnlessBlocked(id uint32, state *group[T]) (freed bool) {
+func (sh *shard) freeUnlessBlocked(id uint32, state *group) (freed bool) {
 	if state.phase != throttled || state.blocked() {
 		return false
 	}

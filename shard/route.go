@@ -18,15 +18,15 @@ import (
 // choosing keys that collide. A user's route only chooses the shard, so a poor
 // one makes shards uneven, never slow. locate panics if item holds a value that
 // cannot be hashed, before anything is locked.
-func (s *Set[T]) locate(item T) (sh *shard[T], hash uint32) {
-	seeded := maphash.Comparable(s.seed, item)
+func (s *Set[T]) locate(item T) (sh *shard, hash uint32) {
+	seeded := maphash.Comparable(s.Core.seed, item)
 	spread := seeded
 	if s.route != nil {
 		spread = spreadOut(s.route(item))
 	}
-	number, _ := bits.Mul32(uint32(spread>>32), uint32(len(s.shards)))
-	if sh = s.shards[number].Load(); sh == nil {
-		sh = s.makeShard(int(number))
+	number, _ := bits.Mul32(uint32(spread>>32), uint32(len(s.Core.shards)))
+	if sh = s.Core.shards[number].Load(); sh == nil {
+		sh = s.Core.makeShard(int(number))
 	}
 	return sh, uint32(seeded)
 }
@@ -34,7 +34,7 @@ func (s *Set[T]) locate(item T) (sh *shard[T], hash uint32) {
 // spreadOut is Fibonacci hashing (Knuth, volume 3, 6.4).
 func spreadOut(route uint64) uint64 { return route * 0x9e3779b97f4a7c15 }
 
-func (s *Set[T]) shardAt(route uint64) *shard[T] {
+func (s *Core) shardAt(route uint64) *shard {
 	number, _ := bits.Mul32(uint32(spreadOut(route)>>32), uint32(len(s.shards)))
 	return s.shard(int(number))
 }
@@ -62,14 +62,14 @@ func (s *Set[T]) Reject(item T) bool {
 	if item == item { //nolint:staticcheck // NaN is not
 		return false
 	}
-	s.rejected.Add(1)
+	s.Core.rejected.Add(1)
 	s.report(stats.ItemNotEqualToItself, item)
 	return true
 }
 
 func (s *Set[T]) report(kind stats.MisuseKind, item T) {
-	if s.config.OnMisuse != nil {
-		s.config.OnMisuse(kind, item)
+	if s.user.OnMisuse != nil {
+		s.user.OnMisuse(kind, item)
 	}
 }
 

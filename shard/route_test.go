@@ -38,12 +38,12 @@ func TestRouteHoldsNoLock(t *testing.T) {
 	var s *Set[int]
 	s = newTestSet(t, Config[int]{Shards: 4, Route: func(item int) uint64 {
 		calls++
-		for i := range s.shards {
-			if !s.shard(i).mu.TryLock() {
+		for i := range s.Core.shards {
+			if !s.Core.shard(i).mu.TryLock() {
 				t.Errorf("call %d holds the lock of shard %d", calls, i)
 				continue
 			}
-			s.shard(i).mu.Unlock()
+			s.Core.shard(i).mu.Unlock()
 		}
 		if panics {
 			panic("route")

@@ -2,22 +2,22 @@ package shard
 
 // A runQueue knows neither locks nor ready bits. Its methods report when it
 // becomes ready or empty, and the shard publishes that.
-type runQueue[T comparable] struct {
+type runQueue struct {
 	fifo       fifo    // all items, or those of the served level; if empty, nothing is ready
 	processing int32   // the items that were taken and are not Done
 	levels     *levels // the other ready items, or nil while all priorities are 0
 }
 
-func (q *runQueue[T]) isEmpty() bool { return q.fifo.head == 0 }
+func (q *runQueue) isEmpty() bool { return q.fifo.head == 0 }
 
-func (q *runQueue[T]) depth() int32 {
+func (q *runQueue) depth() int32 {
 	if q.levels == nil {
 		return q.fifo.length
 	}
 	return q.fifo.length + q.levels.ready
 }
 
-func (q *runQueue[T]) push(t *table[T], id uint32, e *entry[T]) (becameReady bool) {
+func (q *runQueue) push(t *table, id uint32, e *entry) (becameReady bool) {
 	becameReady = q.isEmpty()
 	if q.levels == nil {
 		t.join(&q.fifo, id, e)
@@ -27,7 +27,7 @@ func (q *runQueue[T]) push(t *table[T], id uint32, e *entry[T]) (becameReady boo
 	return becameReady
 }
 
-func (q *runQueue[T]) pull(t *table[T], id uint32, e *entry[T]) (becameEmpty bool) {
+func (q *runQueue) pull(t *table, id uint32, e *entry) (becameEmpty bool) {
 	if q.levels == nil {
 		t.unlink(&q.fifo, id, e)
 	} else {
@@ -38,7 +38,7 @@ func (q *runQueue[T]) pull(t *table[T], id uint32, e *entry[T]) (becameEmpty boo
 
 // take needs a ready entry. If passedOver is true and levels are ranked, it
 // takes from the level that was passed over longest.
-func (q *runQueue[T]) take(t *table[T], passedOver bool) (id uint32, e *entry[T], priority int) {
+func (q *runQueue) take(t *table, passedOver bool) (id uint32, e *entry, priority int) {
 	l := q.levels
 	if l == nil {
 		id, e = q.pop(t)
@@ -54,7 +54,7 @@ func (q *runQueue[T]) take(t *table[T], passedOver bool) (id uint32, e *entry[T]
 	return id, e, priority
 }
 
-func (q *runQueue[T]) pop(t *table[T]) (id uint32, e *entry[T]) {
+func (q *runQueue) pop(t *table) (id uint32, e *entry) {
 	id = q.fifo.head
 	e = t.at(id)
 	q.fifo.head = e.next
@@ -63,14 +63,14 @@ func (q *runQueue[T]) pop(t *table[T]) (id uint32, e *entry[T]) {
 }
 
 // raise does not make q empty, although the entry leaves its place.
-func (q *runQueue[T]) raise(t *table[T], id uint32, e *entry[T], priority int) {
+func (q *runQueue) raise(t *table, id uint32, e *entry, priority int) {
 	q.pull(t, id, e)
 	t.requested.setRun(id, priority)
 	t.places.renew(id)
 	q.push(t, id, e)
 }
 
-func (q *runQueue[T]) walk(t *table[T], visit func(id uint32) bool) (on bool) {
+func (q *runQueue) walk(t *table, visit func(id uint32) bool) (on bool) {
 	if q.levels == nil {
 		return t.walk(&q.fifo, visit)
 	}

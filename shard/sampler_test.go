@@ -53,23 +53,23 @@ func TestStampsWhenOperationsStop(t *testing.T) {
 	for item := range 10 * mostAlone {
 		s.Add(item)
 	}
-	if s.coarse.live.Load() == 0 {
+	if s.Core.coarse.live.Load() == 0 {
 		s.Add(-1) // the last has ended the turn of a reading
 	}
-	before := s.coarse.now.Load()
+	before := s.Core.coarse.now.Load()
 	fake.Step(time.Millisecond - 1)
 	s.Add(-2)
-	if now := s.coarse.now.Load(); now != before {
+	if now := s.Core.coarse.now.Load(); now != before {
 		t.Error("within the tick, the clock was read for one operation")
 	}
 	fake.Step(1)
-	if s.coarse.live.Load() != 0 {
+	if s.Core.coarse.live.Load() != 0 {
 		t.Error("the driver did not end the tick")
 	}
 	fake.Step(time.Hour / 2)
 	s.Add(-3)
-	if now := s.coarse.now.Load(); now != s.time.nanoseconds() {
-		t.Errorf("after a pause, a stamp is %v old", time.Duration(s.time.nanoseconds()-now))
+	if now := s.Core.coarse.now.Load(); now != s.Core.time.nanoseconds() {
+		t.Errorf("after a pause, a stamp is %v old", time.Duration(s.Core.time.nanoseconds()-now))
 	}
-	s.ShutDown()
+	s.Core.ShutDown()
 }

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/shardq/shardq/clock"
-	"github.com/shardq/shardq/internal/chunked"
 	"github.com/shardq/shardq/internal/itemlimit"
 	"github.com/shardq/shardq/stats"
 )
@@ -51,28 +50,92 @@ type Rules struct {
 	PrioritiesBeforeTurns bool // groups take turns within the highest ready priority
 }
 
+// settings are the part of a Config that touches no item.
+type settings struct {
+	Shards                      int
+	Clock                       clock.Clock
+	Tick                        time.Duration
+	grouped                     bool
+	GroupPolicy                 func(group string) stats.GroupPolicy
+	StableRouting               bool
+	Rate                        stats.Rate
+	LowPriorityInterval         int
+	hearsAdds, hearsStuck       bool
+	Ages, Metrics, KeepBackoff  bool
+	StuckAfter                  time.Duration
+	Capacity                    int
+	HighWatermark, LowWatermark int
+	OnWatermark                 func(high bool)
+	rules                       Rules
+}
+
+func settingsOf[T comparable](c Config[T]) settings {
+	return settings{
+		Shards: c.Shards, Clock: c.Clock, Tick: c.Tick, grouped: c.Group != nil, GroupPolicy: c.GroupPolicy,
+		StableRouting: c.StableRouting, Rate: c.Rate, LowPriorityInterval: c.LowPriorityInterval,
+		hearsAdds: c.OnAdd != nil, hearsStuck: c.OnStuck != nil,
+		Ages: c.Ages, Metrics: c.Metrics, KeepBackoff: c.KeepBackoff, StuckAfter: c.StuckAfter,
+		Capacity: c.Capacity, HighWatermark: c.HighWatermark, LowWatermark: c.LowWatermark, OnWatermark: c.OnWatermark,
+		rules: c.Rules,
+	}
+}
+
+// hooks carries the events of a Core up to its Set.
+type hooks[T comparable] struct{ set *Set[T] }
+
+// above gets the events of a Core that touch items.
+type above interface {
+	keepAdd(e *entry, a stats.Add[struct{}])
+	keepStuck(sh *shard, id uint32)
+	closeStuck()
+	hasReports() bool
+	sendAdds()
+	reportStuck()
+	abandoning() dropping
+}
+
+// A dropping gets the entries of delayed items that an end drops, and hands their
+// items on in keep, with no lock held.
+type dropping interface {
+	drop(e *entry)
+	keep()
+}
+
 // SetRules replaces the rules. It must be called before the set is used.
-func (s *Set[T]) SetRules(r Rules) { s.rules = r }
+func (s *Core) SetRules(r Rules) { s.rules = r }
 
 // A Set is a work queue made of shards, safe for concurrent use.
 type Set[T comparable] struct {
-	config       Config[T]
+	Core       *Core
+	user       Config[T]
+	route      func(item T) uint64
+	mayDiffer  bool                  // some values of T are not equal to themselves
+	adds       *addHook[T]           // the calls of OnAdd that are due, or nil without that hook
+	stuck      outbox[stats.Item[T]] // the calls of OnStuck that are due, until a shutdown begins
+	abandoned  abandoned[T]
+	unreturned abandoned[T] // dropped by a Drain before it panicked, returned by the next
+}
+
+// A Core is what a Set has that touches no item. So it is compiled once, and not
+// again for each type of items in each program. It is no embedded field, because
+// the compiler would make wrappers of all its methods for each type.
+type Core struct {
+	config       settings
+	above        above
 	rules        Rules
 	seed         maphash.Seed
-	route        func(item T) uint64
 	throttled    throttleCount // see roundRobin; pausedGroups are the paused ones of them: see mayLeave
 	pausedGroups atomic.Int32
 	waits        []atomic.Uint64 // when each shard has to review a group, or never; nil without groups
 	cares        atomic.Uint32   // what takes have to do beside taking: see gate
 	gate         gate
-	mayDiffer    bool        // some values of T are not equal to themselves
-	strings      []uintptr   // the offsets of the strings within an item: see prefetch
-	adds         *addHook[T] // the calls of OnAdd that are due, or nil without that hook
+	strings      []uintptr // the offsets of the strings within an item: see prefetch
 	watches      watches
-	notifies     bool                          // notify has something to do
-	shards       []atomic.Pointer[shard[T]]    // made when they are first used: see shard
-	spares       *chunked.Spares[entry[T]]     // chunks of entries that shards have given back
-	windows      atomic.Pointer[[]*windows[T]] // of each shard, guarded by its lock, once an add asks for one
+	notifies     bool                       // notify has something to do
+	shards       []atomic.Pointer[shard]    // made when they are first used: see shard
+	items        *itemType                  // of the tables of the shards
+	names        *itemType                  // of the names of groups
+	windows      atomic.Pointer[[]*windows] // of each shard, guarded by its lock, once an add asks for one
 	readyRows    []readyRow
 
 	rejected, misused, discarded atomic.Uint64
@@ -91,11 +154,9 @@ type Set[T comparable] struct {
 	emptying       atomic.Bool
 	idled          drain // a shard became empty that a WaitIdle has checked
 	stilled        drain // a shard came to a halt, or what can be handed out has changed
-	abandoned      abandoned[T]
-	unreturned     abandoned[T] // dropped by a Drain before it panicked, returned by the next
 	time           timebase
-	driver         driver[T]
-	watchdog       watchdog[T]
+	driver         driver
+	watchdog       watchdog
 	measures       []*measures              // of each shard, once it is used; nil without metrics
 	inFlightAtEnd  atomic.Pointer[inFlight] // what Metrics report once a shutdown has begun
 	probe          *probe                   // sees the holds of inspections, in tests
@@ -116,21 +177,21 @@ type cacheLine [64]byte
 // shard's first cache line has the fields that every operation writes, the
 // second those that operations only read, or few of them write. Lines move
 // between cores one by one, so fewer cost less. A test asserts the layout.
-type shard[T comparable] struct {
-	mu              sync.Mutex  // guards all fields except next, number and set
-	ready           runQueue[T] // counts those in processing, too; unused with groups, which have their own
+type shard struct {
+	mu              sync.Mutex // guards all fields except next, number and set
+	ready           runQueue   // counts those in processing, too; unused with groups, which have their own
 	count           counters
-	served          uint16    // the items taken from the shard, modulo its range
-	fruitless, done uint8     // deduplicated adds since a hand-out, modulo its range; for done see countDone
-	number          uint16    // this and set do not change
-	owes            owed      // the reports that the shard owes to drains
-	peak            uint8     // how large the table has been: see index
-	table           *table[T] // nil if there are no entries and its storage was given back
-	wheel           *wheel    // the timers by the ids of entries, or nil until there is one
+	served          uint16 // the items taken from the shard, modulo its range
+	fruitless, done uint8  // deduplicated adds since a hand-out, modulo its range; for done see countDone
+	number          uint16 // this and set do not change
+	owes            owed   // the reports that the shard owes to drains
+	peak            uint8  // how large the table has been: see index
+	table           *table // nil if there are no entries and its storage was given back
+	wheel           *wheel // the timers by the ids of entries, or nil until there is one
 
 	next   atomic.Uint64 // when the wheel has to be advanced, or never; written under mu, read without
-	set    *Set[T]
-	groups *groups[T] // nil until there is one
+	set    *Core
+	groups *groups // nil until there is one
 
 	rare rareCounters // last, because it is rarely used: see the test of the layout
 }
@@ -138,15 +199,27 @@ type shard[T comparable] struct {
 // New returns a Set. It starts no goroutine and sets no timer.
 func New[T comparable](config Config[T]) *Set[T] {
 	s := &Set[T]{
-		config:    config,
-		rules:     config.Rules,
-		seed:      maphash.MakeSeed(),
+		user:      config,
 		route:     config.Route,
 		mayDiffer: mayDiffer(reflect.TypeFor[T]()),
-		strings:   appendStrings(nil, reflect.TypeFor[T](), 0),
 		adds:      newAddHook(config.OnAdd),
-		shards:    make([]atomic.Pointer[shard[T]], config.Shards),
-		spares:    &chunked.Spares[entry[T]]{},
+	}
+	if config.Group != nil {
+		s.route = func(item T) uint64 { return s.Core.groupRoute(config.Group(item)) }
+	}
+	s.Core = newCore(settingsOf(config), hooks[T]{s})
+	s.Core.items, s.Core.strings = itemTypeOf[T](), appendStrings(nil, reflect.TypeFor[T](), 0)
+	return s
+}
+
+func newCore(config settings, above above) (s *Core) {
+	s = &Core{
+		config:    config,
+		rules:     config.rules,
+		above:     above,
+		seed:      maphash.MakeSeed(),
+		shards:    make([]atomic.Pointer[shard], config.Shards),
+		names:     itemTypeOf[string](),
 		readyRows: make([]readyRow, (config.Shards+rowBits-1)/rowBits),
 		lanes:     newLanes(runtime.GOMAXPROCS(0), config.Shards),
 		limit: itemlimit.New(int64(config.Capacity),
@@ -155,7 +228,7 @@ func New[T comparable](config Config[T]) *Set[T] {
 		parker: parker{token: make(chan struct{}, 1)},
 		ids:    maxIDs,
 	}
-	s.notifies = s.limit != nil || s.adds != nil
+	s.notifies = s.limit != nil || config.hearsAdds
 	s.initGroups()
 	s.initCares()
 	if config.Metrics {
@@ -167,8 +240,8 @@ func New[T comparable](config Config[T]) *Set[T] {
 	}
 	s.closing.ending, s.closing.end = context.WithCancel(context.Background())
 	s.watchdog.next.Store(never)
-	if config.OnStuck != nil {
-		s.watchdog.init(config.OnStuck, s.time.ticks(config.StuckAfter))
+	if config.hearsStuck {
+		s.watchdog.after = s.time.ticks(config.StuckAfter) + 1 // an item may be almost a tick younger than its stamp
 	}
 	s.driver.init(s)
 	s.laneShift = uint8(64 - bits.TrailingZeros(uint(len(s.lanes))))
@@ -191,15 +264,15 @@ func defaultShards(processors int) int {
 
 func ceilPowerOfTwo(n int) int { return 1 << bits.Len(uint(n-1)) }
 
-func (s *Set[T]) shard(number int) *shard[T] {
+func (s *Core) shard(number int) *shard {
 	if sh := s.shards[number].Load(); sh != nil {
 		return sh
 	}
 	return s.makeShard(number)
 }
 
-func (s *Set[T]) makeShard(number int) *shard[T] {
-	sh := &shard[T]{set: s, number: uint16(number)}
+func (s *Core) makeShard(number int) *shard {
+	sh := &shard{set: s, number: uint16(number)}
 	sh.next.Store(never)
 	if !s.shards[number].CompareAndSwap(nil, sh) {
 		return s.shards[number].Load()
@@ -207,8 +280,8 @@ func (s *Set[T]) makeShard(number int) *shard[T] {
 	return sh
 }
 
-func (s *Set[T]) made() iter.Seq[*shard[T]] {
-	return func(yield func(*shard[T]) bool) {
+func (s *Core) made() iter.Seq[*shard] {
+	return func(yield func(*shard) bool) {
 		for i := range s.shards {
 			if sh := s.shards[i].Load(); sh != nil && !yield(sh) {
 				return

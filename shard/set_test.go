@@ -26,7 +26,7 @@ func TestTurnsBound(t *testing.T) {
 			for range 5 * shards {
 				add()
 			}
-			for s.Len() > 0 {
+			for s.Core.Len() > 0 {
 				gets++
 				item, _ := s.Get()
 				was := ready[item]
@@ -75,8 +75,8 @@ func lateness(place, shards, lanes int) int {
 // another if its stack was moved.
 func lanesUsed[T comparable](s *Set[T]) int {
 	used := 0
-	for i := range s.lanes {
-		if s.lanes[i].turn.Load() != uint32(i*len(s.shards)/len(s.lanes)) {
+	for i := range s.Core.lanes {
+		if s.Core.lanes[i].turn.Load() != uint32(i*len(s.Core.shards)/len(s.Core.lanes)) {
 			used++
 		}
 	}

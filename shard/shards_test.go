@@ -15,7 +15,7 @@ func TestShardIsMadeOnce(t *testing.T) {
 	for range rounds {
 		s := newTestSet(t, Config[int]{Shards: 2})
 		addAtOnce(s, adders, func() {}).Wait()
-		require.Equal(t, adders, s.Len())
+		require.Equal(t, adders, s.Core.Len())
 	}
 }
 
@@ -38,10 +38,10 @@ func addAtOnce(s *Set[int], adders int, also func()) *sync.WaitGroup {
 }
 
 // hash returns the hash of an item. Its low half finds the item in its shard.
-func (s *Set[T]) hash(item T) uint64 { return maphash.Comparable(s.seed, item) }
+func (s *Set[T]) hash(item T) uint64 { return maphash.Comparable(s.Core.seed, item) }
 
 // shardOf returns the shard of an item.
-func (s *Set[T]) shardOf(item T) *shard[T] {
+func (s *Set[T]) shardOf(item T) *shard {
 	sh, _ := s.locate(item)
 	return sh
 }

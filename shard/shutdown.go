@@ -24,7 +24,7 @@ type closing struct {
 }
 
 // ShutDown drops delayed items and later adds.
-func (s *Set[T]) ShutDown() {
+func (s *Core) ShutDown() {
 	defer s.drained.release()
 	s.closing.leaving.Store(true)
 	s.close(nil)
@@ -35,19 +35,19 @@ func (s *Set[T]) ShutDown() {
 }
 
 // ShutDownWithDrain also waits until no item is ready or in processing.
-func (s *Set[T]) ShutDownWithDrain() {
+func (s *Core) ShutDownWithDrain() {
 	released := s.drained.released()
 	s.close(nil)
 	_ = s.awaitDrain(context.Background(), &s.drained, released)
 }
 
 // ShuttingDown reports whether a shutdown has begun.
-func (s *Set[T]) ShuttingDown() bool { return s.closing.refusing.Load() }
+func (s *Core) ShuttingDown() bool { return s.closing.refusing.Load() }
 
 // Ending returns a context that ends when a shutdown begins.
-func (s *Set[T]) Ending() context.Context { return s.closing.ending }
+func (s *Core) Ending() context.Context { return s.closing.ending }
 
-func (s *Set[T]) refuse(retries bool) {
+func (s *Core) refuse(retries bool) {
 	s.noteEndOfUpdates()
 	s.closing.retries.Decide(retries)
 	s.closing.refusing.Store(true)
@@ -55,12 +55,12 @@ func (s *Set[T]) refuse(retries bool) {
 	s.limit.Close()
 }
 
-func (s *Set[T]) close(dropped func(items []T)) {
+func (s *Core) close(dropped dropping) {
 	s.refuse(false)
 	if !s.closing.begun.CompareAndSwap(false, true) {
 		return
 	}
-	s.watchdog.found.close()
+	s.above.closeStuck()
 	s.coarse.live.Store(0)
 	defer s.driver.stop() // last: it calls the clock, which may panic
 	for sh := range s.made() {
@@ -74,17 +74,16 @@ func (s *Set[T]) close(dropped func(items []T)) {
 
 // closeShard drops delayed items, a bounded number per hold of the lock. The
 // shard owes the drain a report if it has items ready or in processing.
-func (s *Set[T]) closeShard(sh *shard[T], dropped func(items []T)) {
+func (s *Core) closeShard(sh *shard, dropped dropping) {
 	for more := true; more; {
-		var items []T
 		sh.mu.Lock()
-		keep := dropped
-		if keep == nil && sh.owes&owed(noneDelayed|empty) != 0 {
-			keep = s.abandoned.add
+		to := dropped
+		if to == nil && sh.owes&owed(noneDelayed|empty) != 0 {
+			to = s.above.abandoning()
 		}
-		more = !sh.dropDelayed(func(item T) {
-			if keep != nil {
-				items = append(items, item)
+		more = !sh.dropDelayed(func(e *entry) {
+			if to != nil {
+				to.drop(e)
 			}
 		})
 		if !more && !sh.quiet() {
@@ -96,24 +95,24 @@ func (s *Set[T]) closeShard(sh *shard[T], dropped func(items []T)) {
 			sh.owes &^= owed(empty)
 		}
 		sh.mu.Unlock()
-		if len(items) > 0 {
-			keep(items) // before the report
+		if to != nil {
+			to.keep() // before the report
 		}
 		s.settle(due)
 	}
 }
 
-func (sh *shard[T]) dropDelayed(dropped func(item T)) (all bool) {
+func (sh *shard) dropDelayed(dropped func(e *entry)) (all bool) {
 	sh.next.Store(never)
 	sh.dropWindows()
 	return sh.wheel == nil || sh.wheel.Advance(never, stepsPerHold, func(id uint32) {
-		dropped(sh.table.at(id).item)
+		dropped(sh.table.at(id))
 		sh.drop(id)
 	})
 }
 
 // drop ends a delay whose timer is no longer filed.
-func (sh *shard[T]) drop(id uint32) {
+func (sh *shard) drop(id uint32) {
 	e := sh.table.at(id)
 	sh.clearDelay(id, e)
 	sh.rare.dropped++

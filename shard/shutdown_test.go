@@ -13,8 +13,8 @@ func TestDropIsBounded(t *testing.T) {
 		s.AddAfter(item, time.Duration(1+item%70)*time.Millisecond)
 	}
 	for all, before := false, items; !all; {
-		all = s.shard(0).dropDelayed(func(int) {})
-		left := s.Stats().Delayed
+		all = s.Core.shard(0).dropDelayed(func(*entry) {})
+		left := s.Core.Stats().Delayed
 		if before-left > stepsPerHold || all != (left == 0) {
 			t.Fatalf("a turn dropped %d items, left %d, and says that it was the last: %v", before-left, left, all)
 		}
@@ -27,19 +27,19 @@ func TestDropIsBounded(t *testing.T) {
 // meanwhile must not leave without the item (C2, C10).
 func TestAddInFlightAtShutDown(t *testing.T) {
 	s := newTestSet(t, Config[int]{Shards: 2})
-	sh := s.shard(1)
+	sh := s.Core.shard(1)
 	sh.mu.Lock()
 	down := make(chan struct{})
-	go func() { s.ShutDown(); close(down) }()
-	eventually(t, "ShutDown does not begin", s.ShuttingDown)
+	go func() { s.Core.ShutDown(); close(down) }()
+	eventually(t, "ShutDown does not begin", s.Core.ShuttingDown)
 	left := make(chan bool, 1)
 	go func() { _, shutdown := s.Get(); left <- shutdown }()
-	eventually(t, "the consumer does not park", func() bool { return s.parker.parked.Load() > 0 || len(left) > 0 })
-	if id, e := sh.entryFor(7, &address{hash: uint32(s.hash(7))}); sh.add(id, e, request{})&wakes == 0 {
+	eventually(t, "the consumer does not park", func() bool { return s.Core.parker.parked.Load() > 0 || len(left) > 0 })
+	if id, e := s.entryFor(sh, 7, &address{hash: uint32(s.hash(7))}); sh.add(id, e, request{})&wakes == 0 {
 		t.Error("the item is not ready")
 	}
 	sh.mu.Unlock()
-	s.wake()
+	s.Core.wake()
 	if shutdown := <-left; shutdown {
 		t.Error("the consumer left the item behind")
 	}

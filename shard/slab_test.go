@@ -9,18 +9,18 @@ import (
 // TestSlabKeepsNothing: a freed entry refers to nothing, in all chunks, the
 // reserve included.
 func TestSlabKeepsNothing(t *testing.T) {
-	var s slab[*int]
+	s := newSlab(itemTypeOf[*int]())
 	var ids []uint32
 	for range 3 * chunked.ChunkCells {
 		id, e := s.allocate()
-		e.item = new(int)
+		*itemOf[*int](e) = new(int)
 		ids = append(ids, id)
 	}
 	for _, id := range ids {
 		s.release(id, s.at(id))
 	}
 	for range 3 * chunked.ChunkCells { // through whatever memory was kept
-		if id, e := s.allocate(); *e != (entry[*int]{}) {
+		if id, e := s.allocate(); *e != (entry{}) || *itemOf[*int](e) != nil {
 			t.Fatalf("entry %d was kept: %+v", id, *e)
 		}
 	}

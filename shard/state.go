@@ -79,7 +79,7 @@ var transitions = [phases][events]transition{
 	},
 }
 
-func (e *entry[T]) step(what event) effect {
+func (e *entry) step(what event) effect {
 	t := transitions[e.status&phaseMask][what] // the mask spares a bounds check
 	e.setPhase(t.to)
 	return t.effect

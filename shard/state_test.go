@@ -32,13 +32,13 @@ func TestTransitions(t *testing.T) {
 		t.Fatalf("%d rows for %d phases and %d events", len(want), phases, events)
 	}
 	for _, w := range want {
-		e := entry[string]{item: "x", next: 7, status: status(w.from) | delayedBit | 8<<backShift}
+		e := entry{hash: 5, next: 7, status: status(w.from) | delayedBit | 8<<backShift}
 		got := e.step(w.what)
 		if got != w.effect || e.phase() != w.to {
 			t.Errorf("phase %d, event %d: to phase %d with effect %d, want %d with %d",
 				w.from, w.what, e.phase(), got, w.to, w.effect)
 		}
-		if e.item != "x" || e.next != 7 || e.previous() != 8 || !e.delayed() {
+		if e.hash != 5 || e.next != 7 || e.previous() != 8 || !e.delayed() {
 			t.Errorf("phase %d, event %d prefetched the rest of the entry: %+v", w.from, w.what, e)
 		}
 	}

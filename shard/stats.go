@@ -26,7 +26,7 @@ type tally struct {
 }
 
 // Stats returns a consistent reading of each shard, one after the other.
-func (s *Set[T]) Stats() stats.Stats {
+func (s *Core) Stats() stats.Stats {
 	st, now := s.newStats()
 	for sh := range s.made() {
 		s.withLock(sh, func() (visited int, more bool) { return sh.addStatsTo(&st, now), false })
@@ -35,7 +35,7 @@ func (s *Set[T]) Stats() stats.Stats {
 	return st.Stats
 }
 
-func (s *Set[T]) newStats() (st tally, now present) {
+func (s *Core) newStats() (st tally, now present) {
 	_, held := s.throttled.read()
 	st.Stats = stats.Stats{
 		Shards:       len(s.shards),
@@ -63,7 +63,7 @@ func (s *Set[T]) newStats() (st tally, now present) {
 	return st, now
 }
 
-func (s *Set[T]) finish(st *tally) {
+func (s *Core) finish(st *tally) {
 	st.Priorities = st.depths.rows()
 	first := uint64(never)
 	for sh := range s.made() {
@@ -83,7 +83,7 @@ func (s *Set[T]) finish(st *tally) {
 	}
 }
 
-func (sh *shard[T]) addStatsTo(st *tally, read present) (asked int) {
+func (sh *shard) addStatsTo(st *tally, read present) (asked int) {
 	now := sh.seen(read)
 	info, asked := sh.shardInfo(now)
 	st.PerShard[sh.number] = info
@@ -109,7 +109,7 @@ func (sh *shard[T]) addStatsTo(st *tally, read present) (asked int) {
 	return asked
 }
 
-func (sh *shard[T]) shardInfo(now uint64) (info stats.Shard, asked int) {
+func (sh *shard) shardInfo(now uint64) (info stats.Shard, asked int) {
 	info = stats.Shard{Ready: int(sh.depth()), Processing: int(sh.processing()), Added: sh.count.added}
 	if sh.wheel != nil {
 		info.Delayed = sh.wheel.Len()
@@ -127,7 +127,7 @@ func (sh *shard[T]) shardInfo(now uint64) (info stats.Shard, asked int) {
 
 const mostGroupsAsked = 64
 
-func (sh *shard[T]) oldestReady(now uint64) (oldest time.Duration, asked int) {
+func (sh *shard) oldestReady(now uint64) (oldest time.Duration, asked int) {
 	if sh.groups == nil {
 		return sh.age(sh.ready.fifo.head, now), 1
 	}
@@ -140,7 +140,7 @@ func (sh *shard[T]) oldestReady(now uint64) (oldest time.Duration, asked int) {
 	return oldest, asked
 }
 
-func (sh *shard[T]) age(id uint32, now uint64) time.Duration {
+func (sh *shard) age(id uint32, now uint64) time.Duration {
 	if id == 0 {
 		return 0
 	}
@@ -148,11 +148,11 @@ func (sh *shard[T]) age(id uint32, now uint64) time.Duration {
 }
 
 // CountDiscard counts an item whose attempts were exhausted.
-func (s *Set[T]) CountDiscard() { s.discarded.Add(1) }
+func (s *Core) CountDiscard() { s.discarded.Add(1) }
 
 // Len returns the number of ready items. It locks only shards that have some.
-func (s *Set[T]) Len() (n int) {
-	if len(s.shards) == 1 || s.config.Group != nil { // the ready bits leave out throttled groups
+func (s *Core) Len() (n int) {
+	if len(s.shards) == 1 || s.config.grouped { // the ready bits leave out throttled groups
 		for sh := range s.made() {
 			n += s.lenOf(sh)
 		}
@@ -166,7 +166,7 @@ func (s *Set[T]) Len() (n int) {
 	return n
 }
 
-func (s *Set[T]) lenOf(sh *shard[T]) int {
+func (s *Core) lenOf(sh *shard) int {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	return int(sh.depth())
@@ -193,11 +193,11 @@ type inspection[T comparable] struct {
 // Inspect returns the Stats, and at most limit items of each state.
 func (s *Set[T]) Inspect(limit int) stats.Snapshot[T] {
 	l := inspection[T]{limit: max(0, min(limit, math.MaxInt32))}
-	l.tally, l.now = s.newStats()
-	for sh := range s.made() {
-		l.inspectShard(sh)
+	l.tally, l.now = s.Core.newStats()
+	for sh := range s.Core.made() {
+		l.inspectShard(s, sh)
 	}
-	s.finish(&l.tally)
+	s.Core.finish(&l.tally)
 	l.rows.cut(l.limit)
 	return stats.Snapshot[T]{
 		Stats: l.tally.Stats, Ready: l.rows[stats.Ready],
@@ -205,13 +205,13 @@ func (s *Set[T]) Inspect(limit int) stats.Snapshot[T] {
 	}
 }
 
-func (l *inspection[T]) inspectShard(sh *shard[T]) {
+func (l *inspection[T]) inspectShard(s *Set[T], sh *shard) {
 	var left []stats.State // whose rows are not complete
 	sh.set.withLock(sh, func() (visited int, more bool) {
 		visited = sh.addStatsTo(&l.tally, l.now)
 		for state := stats.Ready; state <= stats.Delayed; state++ {
 			l.begin[state] = l.begin[state][:0]
-			n, all := sh.first(&l.begin[state], state, l.limit)
+			n, all := s.first(sh, &l.begin[state], state, l.limit)
 			if visited += n; !all {
 				left = append(left, state)
 			}
@@ -220,7 +220,7 @@ func (l *inspection[T]) inspectShard(sh *shard[T]) {
 	})
 	search := newSearch(left, l.limit, &l.begin)
 	if len(left) > 0 {
-		search.run(sh)
+		search.run(s, sh)
 	}
 	full := false
 	for state := range l.rows {
@@ -245,7 +245,7 @@ func firstOf[T comparable](rows []stats.Item[T], limit int) []stats.Item[T] {
 
 // With groups, the longest ready item may be of any group, so first appends all
 // ready items, or none if they are many.
-func (sh *shard[T]) first(rows *[]stats.Item[T], state stats.State, limit int) (visited int, all bool) {
+func (s *Set[T]) first(sh *shard, rows *[]stats.Item[T], state stats.State, limit int) (visited int, all bool) {
 	most, there := min(limit, rowsPerHold), sh.there(state)
 	if limit == 0 || there == 0 {
 		return 0, true
@@ -255,7 +255,7 @@ func (sh *shard[T]) first(rows *[]stats.Item[T], state stats.State, limit int) (
 			return false
 		}
 		visited++
-		*rows = append(*rows, sh.info(id))
+		*rows = append(*rows, s.info(sh, id))
 		return true
 	}
 	switch state {
@@ -268,16 +268,16 @@ func (sh *shard[T]) first(rows *[]stats.Item[T], state stats.State, limit int) (
 		}
 	case stats.Processing:
 		if !sh.set.config.Ages {
-			return sh.firstProcessing(rows, min(limit, there))
+			return s.firstProcessing(sh, rows, min(limit, there))
 		}
 		sh.table.walk(&sh.table.times.inFlight, visit)
 	case stats.Delayed:
-		return sh.firstDelayed(rows, limit)
+		return s.firstDelayed(sh, rows, limit)
 	}
 	return visited, visited >= min(limit, there)
 }
 
-func (sh *shard[T]) there(state stats.State) int {
+func (sh *shard) there(state stats.State) int {
 	switch {
 	case sh.table == nil:
 		return 0
@@ -291,24 +291,24 @@ func (sh *shard[T]) there(state stats.State) int {
 	return 0
 }
 
-func (sh *shard[T]) firstProcessing(rows *[]stats.Item[T], want int) (visited int, all bool) {
+func (s *Set[T]) firstProcessing(sh *shard, rows *[]stats.Item[T], want int) (visited int, all bool) {
 	visited, _ = sh.table.piece(0, func(id uint32) {
 		if want > 0 && sh.table.at(id).phase().state() == stats.Processing {
 			want--
-			*rows = append(*rows, sh.info(id))
+			*rows = append(*rows, s.info(sh, id))
 		}
 	})
 	return visited, want == 0
 }
 
 // firstDelayed skips items that are in another state as well.
-func (sh *shard[T]) firstDelayed(rows *[]stats.Item[T], limit int) (visited int, all bool) {
+func (s *Set[T]) firstDelayed(sh *shard, rows *[]stats.Item[T], limit int) (visited int, all bool) {
 	ids, all := sh.wheel.EarliestWithin(rowsPerHold, limit, func(id uint32) bool {
 		visited++
 		return sh.table.at(id).phase() == idle
 	})
 	for _, id := range ids {
-		*rows = append(*rows, sh.info(id))
+		*rows = append(*rows, s.info(sh, id))
 	}
 	return visited, all
 }
@@ -339,23 +339,23 @@ func newSearch[T comparable](of []stats.State, limit int, begin *rows[T]) *searc
 	return s
 }
 
-func (s *search[T]) run(sh *shard[T]) {
-	sh.set.eachEntry(sh, func(id uint32, e *entry[T]) {
+func (r *search[T]) run(s *Set[T], sh *shard) {
+	s.Core.eachEntry(sh, func(id uint32, e *entry) {
 		state := e.phase().state()
-		kept := s.kept[state]
+		kept := r.kept[state]
 		if kept == nil {
 			return
 		}
 		if at := sh.orderOf(id, state); kept.Wants(ranked[T]{at: at}) {
-			s.found, s.rank = append(s.found, sh.info(id)), append(s.rank, at)
+			r.found, r.rank = append(r.found, s.info(sh, id)), append(r.rank, at)
 		}
 	}, func() (on bool) {
-		s.keep()
-		return sh.set.config.Ages || !s.full()
+		r.keep()
+		return sh.set.config.Ages || !r.full()
 	})
 }
 
-func (sh *shard[T]) orderOf(id uint32, state stats.State) uint64 {
+func (sh *shard) orderOf(id uint32, state stats.State) uint64 {
 	switch {
 	case state == stats.Delayed:
 		return sh.due(id)
@@ -408,9 +408,9 @@ func (s *search[T]) values(state stats.State) (rows []stats.Item[T]) {
 	return rows
 }
 
-func (sh *shard[T]) info(id uint32) stats.Item[T] {
+func (s *Set[T]) info(sh *shard, id uint32) stats.Item[T] {
 	e := sh.table.at(id)
-	i := stats.Item[T]{Item: e.item, State: e.phase().state(), Dirty: e.phase() == dirty, Shard: int(sh.number)}
+	i := stats.Item[T]{Item: *itemOf[T](e), State: e.phase().state(), Dirty: e.phase() == dirty, Shard: int(sh.number)}
 	if e.delayed() {
 		i.Deadline = sh.set.time.at(sh.due(id))
 	}
@@ -418,7 +418,7 @@ func (sh *shard[T]) info(id uint32) stats.Item[T] {
 		i.Priority = sh.priorityOf(id, e)
 	}
 	if sh.groups != nil {
-		i.Group = sh.groups.names.at(sh.groupOf(id)).item
+		i.Group = sh.groups.nameOf(sh.groupOf(id))
 	}
 	if t := sh.table.times; t != nil {
 		i.Since = sh.set.time.moment(t.of(id))
@@ -431,18 +431,18 @@ func (s *Set[T]) Lookup(item T) (info stats.Item[T], ok bool) {
 	sh, hash := s.locate(item)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	id := sh.find(item, hash)
+	id := s.find(sh, item, hash)
 	if id == 0 {
 		return info, false
 	}
-	return sh.info(id), true
+	return s.info(sh, id), true
 }
 
 func (p phase) state() stats.State {
 	return [...]stats.State{stats.Delayed, stats.Ready, stats.Processing, stats.Processing}[p] // as the constants
 }
 
-func (sh *shard[T]) walkReady(visit func(id uint32) bool) {
+func (sh *shard) walkReady(visit func(id uint32) bool) {
 	if sh.groups == nil {
 		sh.ready.walk(sh.table, visit)
 		return
@@ -454,7 +454,7 @@ func (sh *shard[T]) walkReady(visit func(id uint32) bool) {
 	}
 }
 
-func (sh *shard[T]) due(id uint32) uint64 {
+func (sh *shard) due(id uint32) uint64 {
 	deadline, _ := sh.wheel.Deadline(id)
 	return deadline
 }

@@ -5,14 +5,14 @@ import "github.com/shardq/shardq/internal/chunked"
 // A table is an index of hashes over a slab of entries. With a phase in each
 // entry an operation costs one hash and one look-up. Of its three cache lines
 // the first has what changes most.
-type table[T comparable] struct {
+type table struct {
 	live      int32      // the entries in use
 	emptied   int32      // how often live fell to 0
-	times     *times[T]  // nil if the queue keeps no ages
+	times     *times     // nil if the queue keeps no ages
 	requested *requested // nil while all priorities are 0
 	fences    *fences    // more of the entries' fences, or nil while nothing needs them
 	index
-	slab[T]
+	slab
 	places *places // nil unless places are kept
 }
 
@@ -23,7 +23,7 @@ type position struct {
 	hash    uint32
 }
 
-func (t *table[T]) find(hash uint32, item T) (id uint32, p position) {
+func find[T comparable](t *table, hash uint32, item T) (id uint32, p position) {
 	segment := t.segmentOf(hash)
 	slots := segment.slots
 	mask := uint32(len(slots) - 1)
@@ -35,22 +35,28 @@ func (t *table[T]) find(hash uint32, item T) (id uint32, p position) {
 		}
 		if s&^idMask == alike {
 			id := uint32(s & idMask)
-			if e := t.at(id); e.hash == hash && e.item == item {
+			if e := t.at(id); e.hash == hash && *itemOf[T](e) == item {
 				return id, position{segment, i & mask, hash}
 			}
 		}
 	}
 }
 
-func (t *table[T]) first(hash uint32) (id uint32) {
+func (t *table) first(hash uint32) (id uint32) {
 	s := t.segmentOf(hash)
 	return s.id(s.slots[hash&uint32(len(s.slots)-1)])
 }
 
-// insert makes an entry for item, for which find returned 0 and p.
-func (t *table[T]) insert(p position, item T) (id uint32, e *entry[T]) {
+// insert makes an entry for an item, for which find returned 0 and p.
+func insert[T comparable](t *table, p position, item T) (id uint32, e *entry) {
+	id, e = t.insert(p)
+	*itemOf[T](e) = item
+	return id, e
+}
+
+func (t *table) insert(p position) (id uint32, e *entry) {
 	id, e = t.allocate()
-	e.item, e.hash = item, p.hash
+	e.hash = p.hash
 	t.live++
 	if s := p.segment; s.full() || !s.fits(id) {
 		t.index.insert(p.hash, id, t.hashOf)
@@ -66,7 +72,7 @@ func (t *table[T]) insert(p position, item T) (id uint32, e *entry[T]) {
 }
 
 // remove forgets an entry. The position is zero if it is not known.
-func (t *table[T]) remove(id uint32, e *entry[T], p position) {
+func (t *table) remove(id uint32, e *entry, p position) {
 	if p.segment == nil {
 		s := t.segmentOf(e.hash)
 		p = position{s, s.locate(id, e.hash), e.hash}
@@ -87,14 +93,14 @@ func (t *table[T]) remove(id uint32, e *entry[T], p position) {
 	}
 }
 
-func (t *table[T]) hashOf(id uint32) uint32 { return t.at(id).hash }
+func (t *table) hashOf(id uint32) uint32 { return t.at(id).hash }
 
 // patience: 512 cells are released when the table has become empty 64 times,
 // and 16 after 2048. So a queue that goes up and down need not grow each time.
 const patience = 1 << 15
 
 // hadEnough: at once after a burst, beside which growing costs little.
-func (t *table[T]) hadEnough() bool {
+func (t *table) hadEnough() bool {
 	if len(t.spaces) == 1 && t.emptied%(patience/chunked.ChunkCells) != 0 {
 		return false // one chunk is released at multiples of this at the earliest
 	}
@@ -102,12 +108,7 @@ func (t *table[T]) hadEnough() bool {
 	return cells > chunked.ChunkCells || cells > smallestSegment && int(t.emptied)*cells >= patience
 }
 
-func (t *table[T]) follow(peak uint8, spares *chunked.Spares[entry[T]]) {
-	t.expected = peak
-	t.cells.Share(spares)
-}
-
-func (t *table[T]) giveBack() (peak uint8) {
+func (t *table) giveBack() (peak uint8) {
 	peak = max(t.peak, max(t.expected, 1)-1)
 	if t.spread() > chunked.ChunkCells {
 		peak = max(peak, 1)
@@ -117,4 +118,6 @@ func (t *table[T]) giveBack() (peak uint8) {
 	return peak
 }
 
-func newTable[T comparable]() *table[T] { return &table[T]{index: newIndex()} }
+func newTable(of *itemType) *table {
+	return &table{index: newIndex(), slab: newSlab(of)}
+}

@@ -52,7 +52,7 @@ var hashings = []hashing{
 // runs on both, and the test fails at the first difference.
 type checkedTable struct {
 	failer
-	table   *table[uint32]
+	table   *table
 	hashing hashing
 	ids     map[uint32]uint32 // of the items in the table
 	taken   map[uint32]bool   // the ids in use
@@ -62,7 +62,7 @@ type checkedTable struct {
 
 func newCheckedTable(t failer, h hashing) *checkedTable {
 	return &checkedTable{
-		failer: t, table: newTable[uint32](), hashing: h,
+		failer: t, table: newTable(itemTypeOf[uint32]()), hashing: h,
 		ids: map[uint32]uint32{}, taken: map[uint32]bool{},
 	}
 }
@@ -74,11 +74,11 @@ func (c *checkedTable) add(item uint32) {
 	if !absent || len(c.ids) >= c.hashing.most {
 		return
 	}
-	id, e := c.table.insert(p, item)
+	id, e := insert(c.table, p, item)
 	switch {
 	case id == 0 || c.taken[id]:
 		c.Fatalf("item %d was given id %d, taken: %v", item, id, c.taken[id])
-	case e != c.table.at(id) || *e != entry[uint32]{item: item, hash: p.hash}:
+	case e != c.table.at(id) || *e != entry{hash: p.hash} || *itemOf[uint32](e) != item:
 		c.Fatalf("the new entry of item %d is %+v", item, *e)
 	}
 	e.setPhase(processing) // something for remove to forget
@@ -99,7 +99,7 @@ func (c *checkedTable) remove(item uint32) {
 		if len(c.ids) > 0 {
 			c.Fatalf("the table would be given up with %d items in it", len(c.ids))
 		}
-		c.table = newTable[uint32]()
+		c.table = newTable(itemTypeOf[uint32]())
 		c.resets++
 	}
 }
@@ -110,7 +110,7 @@ func (c *checkedTable) items() []uint32 { return slices.Sorted(maps.Keys(c.ids))
 // find looks item up and compares the outcome.
 func (c *checkedTable) find(item uint32) (p position, absent bool) {
 	c.Helper()
-	id, p := c.table.find(c.hashing.hash(item), item)
+	id, p := find(c.table, c.hashing.hash(item), item)
 	if id != c.ids[item] {
 		c.Fatalf("find(%d) = %d, not %d", item, id, c.ids[item])
 	}

@@ -9,19 +9,35 @@ import (
 
 // takeNow calls no user code. now is the time, if groups have rates.
 func (s *Set[T]) takeNow(now uint64) (item T, priority int, h Handle, ok bool) {
-	if s.config.Group != nil {
+	sh, e, priority, h := s.Core.takeAndLock(now)
+	if e == nil {
+		return item, 0, h, false
+	}
+	item = *itemOf[T](e)
+	if s.Core.config.grouped {
+		s.Core.unlockGrouped(sh)
+	} else {
+		sh.mu.Unlock()
+	}
+	return item, priority, h, true
+}
+
+// takeAndLock keeps the shard of an entry that it has taken locked, so that its
+// item can be read.
+func (s *Core) takeAndLock(now uint64) (sh *shard, e *entry, priority int, h Handle) {
+	if s.config.grouped {
 		return s.takeRoundRobin(now)
 	}
 	if len(s.shards) == 1 {
-		sh := s.shard(0)
+		sh = s.shard(0)
 		sh.mu.Lock()
-		item, priority, h, ok = sh.take(&sh.ready, false)
-		sh.mu.Unlock()
-		return item, priority, h, ok
+		if e, priority, h = sh.take(&sh.ready, false); e == nil {
+			sh.mu.Unlock()
+		}
+		return sh, e, priority, h
 	}
 	lane, p := s.lane(), s.priorityBitmap.Load()
 	for {
-		var sh *shard[T]
 		passedOver := false
 		if p == nil {
 			sh = s.lockReady(lane.turn.Load())
@@ -29,26 +45,32 @@ func (s *Set[T]) takeNow(now uint64) (item T, priority int, h Handle, ok bool) {
 			sh, passedOver = s.lockByPriority(p, lane)
 		}
 		if sh == nil {
-			return item, 0, Handle{}, false
+			return nil, nil, 0, Handle{}
 		}
 		if sh.served++; sh.served%quantum == 0 {
 			lane.turn.Store((uint32(sh.number) + 1) % uint32(len(s.shards)))
 		}
-		item, priority, h, ok = sh.take(&sh.ready, passedOver)
-		sh.mu.Unlock()
-		if ok {
-			return item, priority, h, true
+		if e, priority, h = sh.take(&sh.ready, passedOver); e != nil {
+			return sh, e, priority, h
 		}
+		sh.mu.Unlock()
 		// Another consumer emptied the shard before it was locked.
 	}
 }
 
-func (sh *shard[T]) take(q *runQueue[T], passedOver bool) (item T, priority int, h Handle, ok bool) {
+func (s *Core) unlockTaken(sh *shard) {
+	if s.config.grouped {
+		s.unlockGrouped(sh)
+	} else {
+		sh.mu.Unlock()
+	}
+}
+
+func (sh *shard) take(q *runQueue, passedOver bool) (e *entry, priority int, h Handle) {
 	if q.isEmpty() {
-		return item, 0, h, false
+		return nil, 0, h
 	}
 	var id uint32
-	var e *entry[T]
 	if sh.groups != nil || q.levels != nil {
 		id, e, priority = q.take(sh.table, passedOver)
 		sh.pulled(q, id, q.isEmpty())
@@ -64,7 +86,7 @@ func (sh *shard[T]) take(q *runQueue[T], passedOver bool) (item T, priority int,
 		sh.table.setUpperFence(id, uint32(fence>>32))
 	}
 	sh.table.times.onStart(&sh.table.slab, id, e)
-	return e.item, priority, Handle{fence, id, sh.number}, true
+	return e, priority, Handle{fence, id, sh.number}
 }
 
 // quantum is the number of items of a shard's turn. Staying keeps its cache
@@ -91,15 +113,15 @@ func newLanes(processors, shards int) []lane {
 
 // lane chooses by the address of the goroutine's stack: a worker that calls Get
 // from one place stays in its lane until its stack moves.
-func (s *Set[T]) lane() *lane {
+func (s *Core) lane() *lane {
 	var here byte
 	address := uint64(uintptr(unsafe.Pointer(&here))) >> 11 // the smallest stack is 2 KiB
 	return &s.lanes[address*0x9e3779b97f4a7c15>>s.laneShift]
 }
 
 // lockReady prefers a ready shard that nobody locked, or waits for the first.
-func (s *Set[T]) lockReady(start uint32) *shard[T] {
-	var first *shard[T]
+func (s *Core) lockReady(start uint32) *shard {
+	var first *shard
 	word, words := int(start/wordBits), s.readyWords()
 	ready := s.readyWord(word) &^ (1<<(start%wordBits) - 1)
 	for range words + 1 {

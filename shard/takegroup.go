@@ -5,36 +5,40 @@ package shard
 // out the weights of all its groups together. So a group in a shard with many
 // others gets as much as one that is alone in its shard.
 
-func (s *Set[T]) takeRoundRobin(now uint64) (item T, priority int, h Handle, ok bool) {
+func (s *Core) takeRoundRobin(now uint64) (sh *shard, e *entry, priority int, h Handle) {
 	lane := s.lane()
 	for {
-		sh := s.lockInTurn(lane)
-		if sh == nil {
-			return item, 0, Handle{}, false
+		if sh = s.lockInTurn(lane); sh == nil {
+			return nil, nil, 0, Handle{}
 		}
 		if now == 0 && sh.groups != nil && sh.groups.rated {
 			sh.mu.Unlock() // the group got its first rate since the take began
 			now = s.readForRate()
 			continue
 		}
-		var over bool
-		item, priority, h, over, ok = sh.takeInTurn(now)
-		fx := sh.regrouped()
-		sh.mu.Unlock()
-		if fx != 0 {
-			s.driver.pokeKeeping()
-		}
-		if over {
+		over := false
+		if e, priority, h, over = sh.takeInTurn(now); over {
 			lane.turn.Store((uint32(sh.number) + 1) % uint32(len(s.shards)))
 		}
-		if ok || len(s.shards) == 1 {
-			return item, priority, h, ok
+		if e != nil {
+			return sh, e, priority, h
+		}
+		if s.unlockGrouped(sh); len(s.shards) == 1 {
+			return nil, nil, 0, Handle{}
 		}
 		// Another consumer emptied the shard before it was locked.
 	}
 }
 
-func (s *Set[T]) lockInTurn(lane *lane) *shard[T] {
+func (s *Core) unlockGrouped(sh *shard) {
+	fx := sh.regrouped()
+	sh.mu.Unlock()
+	if fx != 0 {
+		s.driver.pokeKeeping()
+	}
+}
+
+func (s *Core) lockInTurn(lane *lane) *shard {
 	if len(s.shards) == 1 {
 		s.shard(0).mu.Lock()
 		return s.shard(0)
@@ -42,16 +46,16 @@ func (s *Set[T]) lockInTurn(lane *lane) *shard[T] {
 	return s.lockReady(lane.turn.Load())
 }
 
-func (sh *shard[T]) takeInTurn(now uint64) (item T, priority int, h Handle, over, ok bool) {
+func (sh *shard) takeInTurn(now uint64) (e *entry, priority int, h Handle, over bool) {
 	g := sh.groups
 	if g == nil || g.best.turn == 0 {
-		return item, 0, h, false, false
+		return nil, 0, h, false
 	}
 	g.left = min(g.left, g.weights) // groups of this round may be gone
 	c := g.next(uint32(sh.set.config.LowPriorityInterval))
 	of := c.turn
 	state := g.at(of)
-	item, priority, h, ok = sh.take(&state.ready, false)
+	e, priority, h = sh.take(&state.ready, false)
 	g.processing++
 	if state.hasBucket {
 		sh.spend(of, state, now)
@@ -63,10 +67,10 @@ func (sh *shard[T]) takeInTurn(now uint64) (item T, priority int, h Handle, over
 	if g.left--; g.left <= 0 {
 		g.left, over = g.weights, true
 	}
-	return item, priority, h, over, ok
+	return e, priority, h, over
 }
 
-func serve[T comparable](c *circle, state *group[T]) {
+func serve(c *circle, state *group) {
 	if state.served++; state.served >= state.weight {
 		state.served, c.turn = 0, state.next
 	}
@@ -82,12 +86,12 @@ func serve[T comparable](c *circle, state *group[T]) {
 // because each change of either count changes the word
 // that await reads before and after. A group is counted as throttled before it
 // is counted as paused, and the reverse when it is freed.
-func (s *Set[T]) mayLeave() bool { return s.closing.complete.Load() && !s.handsOutLater() }
+func (s *Core) mayLeave() bool { return s.closing.complete.Load() && !s.handsOutLater() }
 
 // handsOutLater reports whether something is ready, behind a closed gate or in
 // a throttled group, that consumers wait for. Drains and consumers wait for
 // what is paused, until ShutDown is called, because the pause may never end.
-func (s *Set[T]) handsOutLater() bool {
+func (s *Core) handsOutLater() bool {
 	leaving := s.closing.leaving.Load()
 	if leaving && s.gate.paused.Load() {
 		return false

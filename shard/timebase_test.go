@@ -93,5 +93,5 @@ func TestClockOutOfRange(t *testing.T) {
 func filingOf(b timebase, d time.Duration) (now, deadline uint64) {
 	start := b.nanoseconds()
 	at := reading{now: start / b.tick, nanoseconds: start}
-	return at.now, (&Set[int]{time: b}).filing(Delay{Duration: d}, at).deadline
+	return at.now, (&Core{time: b}).filing(Delay{Duration: d}, at).deadline
 }

@@ -14,7 +14,7 @@ import (
 // agree with Count.
 func left(t *testing.T, s *Set[int]) map[time.Duration]uint64 {
 	t.Helper()
-	h, buckets, n := s.TimeLeft(), map[time.Duration]uint64{}, uint64(0)
+	h, buckets, n := s.Core.TimeLeft(), map[time.Duration]uint64{}, uint64(0)
 	for bound, count := range h.Buckets() {
 		buckets[bound] = count
 		n += count
@@ -49,11 +49,11 @@ func TestTimeLeft(t *testing.T) {
 	s.AddAfter(4, time.Minute)
 	s.Cancel(4)
 	require.Equal(t, map[time.Duration]uint64{time.Second: 1, 10 * time.Second: 2, 100 * time.Second: 1}, left(t, s))
-	require.Equal(t, 121*time.Second, s.TimeLeft().Sum)
+	require.Equal(t, 121*time.Second, s.Core.TimeLeft().Sum)
 
 	fake.Step(9 * time.Second)
 	require.Equal(t, map[time.Duration]uint64{time.Second: 2, bucketOf(91 * time.Second): 1}, left(t, s))
-	s.ShutDown()
+	s.Core.ShutDown()
 	require.Empty(t, left(t, s))
 }
 
@@ -82,10 +82,10 @@ func TestTimeLeftOfVeryMany(t *testing.T) {
 			together += got[bound]
 		}
 		require.EqualValues(t, items, together)
-		require.InEpsilon(t, (0.45*10+0.45*100+0.1*1000)*items, s.TimeLeft().Sum.Seconds(), 0.02)
+		require.InEpsilon(t, (0.45*10+0.45*100+0.1*1000)*items, s.Core.TimeLeft().Sum.Seconds(), 0.02)
 	}
 	visited := 0
-	s.probe = &probe{
+	s.Core.probe = &probe{
 		hold: func(part func() (visited int, more bool)) bool {
 			n, more := part()
 			visited += n
@@ -93,6 +93,6 @@ func TestTimeLeftOfVeryMany(t *testing.T) {
 		},
 		after: func() {},
 	}
-	require.EqualValues(t, items, s.TimeLeft().Count)
+	require.EqualValues(t, items, s.Core.TimeLeft().Count)
 	require.InEpsilon(t, mostInspected, visited, 0.1)
 }

@@ -4,8 +4,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/shardq/shardq/stats"
 )
 
 // A Change is what can happen to an item in processing.
@@ -36,7 +34,7 @@ type change struct {
 // Watch calls tell when the item in processing is added again or canceled,
 // until stop is called, and at once for what has happened before. No lock is
 // held. A later watch replaces this one.
-func (s *Set[T]) Watch(h Handle, tell func(Change)) (stop func()) {
+func (s *Core) Watch(h Handle, tell func(Change)) (stop func()) {
 	s.watches.used.Store(true)
 	w := &watcher{fence: h.fence &^ sealed, tell: tell}
 	added, canceled := s.addWatch(h, w)
@@ -50,7 +48,7 @@ func (s *Set[T]) Watch(h Handle, tell func(Change)) (stop func()) {
 }
 
 // addWatch works in one hold of the lock, so that no change is missed.
-func (s *Set[T]) addWatch(h Handle, w *watcher) (added, canceled bool) {
+func (s *Core) addWatch(h Handle, w *watcher) (added, canceled bool) {
 	sh := s.shard(int(h.shard))
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
@@ -75,7 +73,7 @@ func (w *watches) keep(place, fence uint64, what Change) effects {
 
 func (w *watches) send() { w.changes.send(func(c change) { c.watch.tell(c.what) }) }
 
-func (sh *shard[T]) noteChange(id uint32, e *entry[T], what Change) effects {
+func (sh *shard) noteChange(id uint32, e *entry, what Change) effects {
 	if !sh.set.watches.used.Load() {
 		return 0
 	}
@@ -83,7 +81,7 @@ func (sh *shard[T]) noteChange(id uint32, e *entry[T], what Change) effects {
 	return sh.set.watches.keep(h.Place(), h.fence&^sealed, what)
 }
 
-func (sh *shard[T]) noteCancel(id uint32, e *entry[T]) effects {
+func (sh *shard) noteCancel(id uint32, e *entry) effects {
 	t := sh.table
 	t.needFences()
 	*t.fences.canceled.Extend(id) = e.fence | sealed
@@ -91,7 +89,7 @@ func (sh *shard[T]) noteCancel(id uint32, e *entry[T]) effects {
 }
 
 // wasCanceled may meet the cell of an earlier processing, with another fence.
-func (t *table[T]) wasCanceled(id uint32, e *entry[T]) bool {
+func (t *table) wasCanceled(id uint32, e *entry) bool {
 	if t.fences == nil {
 		return false
 	}
@@ -100,12 +98,12 @@ func (t *table[T]) wasCanceled(id uint32, e *entry[T]) bool {
 }
 
 // Changed reports what has happened since the hand-out.
-func (s *Set[T]) Changed(h Handle) (addedAgain, canceled bool) { return s.addWatch(h, nil) }
+func (s *Core) Changed(h Handle) (addedAgain, canceled bool) { return s.addWatch(h, nil) }
 
 // KeepWaits makes the set remember how long items were ready, if it keeps ages.
-func (s *Set[T]) KeepWaits() { s.coarse.keepsWaits.Store(true) }
+func (s *Core) KeepWaits() { s.coarse.keepsWaits.Store(true) }
 
-func (t *times[T]) keepWait(s *slab[T], id uint32, ready uint64) {
+func (t *times) keepWait(s *slab, id uint32, ready uint64) {
 	if t.waits == nil {
 		t.waits = &cells[uint64]{}
 		s.addColumn(t.waits)
@@ -114,7 +112,7 @@ func (t *times[T]) keepWait(s *slab[T], id uint32, ready uint64) {
 }
 
 // Waited returns how long the item in processing was ready before, if it knows.
-func (s *Set[T]) Waited(h Handle) (waited time.Duration, ok bool) {
+func (s *Core) Waited(h Handle) (waited time.Duration, ok bool) {
 	sh := s.shard(int(h.shard))
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
@@ -129,14 +127,14 @@ func (s *Set[T]) Waited(h Handle) (waited time.Duration, ok bool) {
 }
 
 // GroupAt returns the group of the item in processing, or "".
-func (s *Set[T]) GroupAt(h Handle) string {
+func (s *Core) GroupAt(h Handle) string {
 	sh := s.shard(int(h.shard))
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	if sh.claimed(h) == nil || sh.groups == nil {
 		return ""
 	}
-	return sh.groups.names.at(sh.groupOf(h.id)).item
+	return sh.groups.nameOf(sh.groupOf(h.id))
 }
 
 // An outbox keeps calls of a hook under a shard's lock, to be made in their
@@ -199,24 +197,19 @@ const mostSpareReports = 64
 // A watchdog calls a hook for each processing that takes long. It needs the
 // ages. The driver wakes for it when the oldest processing may have lasted too
 // long. A consumer that takes an item while next is never sets next.
-type watchdog[T comparable] struct {
-	after uint64 // the ticks that are too long, or 0 without a hook
-	hook  func(stats.Item[T])
-	next  atomic.Uint64         // when the driver has to search again, or never
-	found outbox[stats.Item[T]] // the calls of the hook that are due, until a shutdown begins
+type watchdog struct {
+	after uint64        // the ticks that are too long, or 0 without a hook
+	next  atomic.Uint64 // when the driver has to search again, or never
 }
 
-// init: an item may be almost a tick younger than its stamp.
-func (w *watchdog[T]) init(hook func(stats.Item[T]), ticks uint64) { w.hook, w.after = hook, ticks+1 }
-
 // setWatchdog follows a hand-out, with no lock held.
-func (s *Set[T]) setWatchdog() {
+func (s *Core) setWatchdog() {
 	if s.watchdog.after > 0 {
 		s.watch()
 	}
 }
 
-func (s *Set[T]) watch() {
+func (s *Core) watch() {
 	w := &s.watchdog
 	if w.next.Load() != never {
 		return
@@ -232,7 +225,7 @@ func (s *Set[T]) watch() {
 
 // findStuck sets next to never before it searches. So a consumer that takes an
 // item in a shard that was searched already sets next again.
-func (s *Set[T]) findStuck(now uint64) {
+func (s *Core) findStuck(now uint64) {
 	s.watchdog.next.Store(never)
 	first := uint64(never)
 	for sh := range s.made() {
@@ -246,21 +239,20 @@ func (s *Set[T]) findStuck(now uint64) {
 	}
 }
 
-func (s *Set[T]) findStuckIn(sh *shard[T], now uint64) (next uint64) {
+func (s *Core) findStuckIn(sh *shard, now uint64) (next uint64) {
 	for {
-		found, next := s.stuckIn(sh, now)
-		s.watchdog.found.keep(found...) // or drops them, if a shutdown has begun
-		if next > now {
+		if next := s.stuckIn(sh, now); next > now {
 			return next
 		}
 	}
 }
 
-func (s *Set[T]) stuckIn(sh *shard[T], now uint64) (found []stats.Item[T], next uint64) {
+func (s *Core) stuckIn(sh *shard, now uint64) (next uint64) {
+	found := 0
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	if sh.table == nil {
-		return nil, never
+		return never
 	}
 	t := sh.table.times
 	id := t.inFlight.head
@@ -270,13 +262,20 @@ func (s *Set[T]) stuckIn(sh *shard[T], now uint64) (found []stats.Item[T], next 
 	for ; id != 0; id = sh.table.at(id).next {
 		since := min(t.of(id)/s.time.tick, now) // now is earlier if the clock was set back
 		next = since + s.watchdog.after
-		if next > now || len(found) == stepsPerHold {
-			return found, next
+		if next > now || found == stepsPerHold {
+			return next
 		}
-		found = append(found, sh.info(id))
+		s.above.keepStuck(sh, id) // or drops it, if a shutdown has begun
 		t.reported = id
+		found++
 	}
-	return found, never
+	return never
 }
 
-func (s *Set[T]) reportStuck() { s.watchdog.found.send(s.watchdog.hook) }
+func (u hooks[T]) hasReports() bool {
+	return u.set.stuck.pending.Load() || u.set.adds != nil && u.set.adds.pending.Load()
+}
+
+func (u hooks[T]) keepStuck(sh *shard, id uint32) { u.set.stuck.keep(u.set.info(sh, id)) }
+func (u hooks[T]) closeStuck()                    { u.set.stuck.close() }
+func (u hooks[T]) reportStuck()                   { u.set.stuck.send(u.set.user.OnStuck) }

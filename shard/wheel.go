@@ -96,18 +96,18 @@ type reading struct {
 }
 
 // readClock counts before it reads, so that later readings find the count.
-func (d *driver[T]) readClock() reading {
+func (d *driver) readClock() reading {
 	count := uint16(d.readings.Add(1))
 	return d.reading(d.set.time.nanoseconds(), count)
 }
 
-func (d *driver[T]) taken(now uint64) reading { return d.reading(now, d.count()) }
+func (d *driver) taken(now uint64) reading { return d.reading(now, d.count()) }
 
-func (d *driver[T]) reading(now uint64, number uint16) reading {
+func (d *driver) reading(now uint64, number uint16) reading {
 	return reading{now: now / d.set.time.tick, number: number, nanoseconds: now}
 }
 
-func (d *driver[T]) count() uint16 { return uint16(d.readings.Load()) }
+func (d *driver) count() uint16 { return uint16(d.readings.Load()) }
 
 // filed forgets a reading once the driver has begun another, which will be
 // later. A count that has wrapped around only makes the driver read twice.

@@ -11,26 +11,24 @@ var ErrNotAgain = errors.New("shardq: item was added within its window")
 // windows are the items that an add with a window must not add again. Most are
 // idle, so they are apart from the entries, and need no capacity. The shard's
 // lock guards them. The driver forgets them when they end.
-type windows[T comparable] struct {
-	ids   map[T]uint32
-	items []T // by id
-	free  []uint32
-	ends  *wheel // by id
+type windows struct {
+	items *table
+	ends  *wheel // by the ids of the items
 }
 
-func (sh *shard[T]) windows() *windows[T] {
+func (sh *shard) windows() *windows {
 	if all := sh.set.windows.Load(); all != nil {
 		return (*all)[sh.number]
 	}
 	return nil
 }
 
-func (sh *shard[T]) setWindows(w *windows[T]) { (*sh.set.windows.Load())[sh.number] = w }
+func (sh *shard) setWindows(w *windows) { (*sh.set.windows.Load())[sh.number] = w }
 
 // needWindows takes no lock.
-func (s *Set[T]) needWindows() {
+func (s *Core) needWindows() {
 	if s.windows.Load() == nil {
-		all := make([]*windows[T], len(s.shards))
+		all := make([]*windows, len(s.shards))
 		s.windows.CompareAndSwap(nil, &all)
 	}
 }
@@ -39,88 +37,81 @@ func (a *admission) beginWindow(t *timebase, at reading, window time.Duration) {
 	a.window, a.at, a.ends = window, at, t.after(at.nanoseconds, window)
 }
 
-func (sh *shard[T]) inWindow(a *admission, item T) bool {
+func (s *Set[T]) inWindow(sh *shard, a *admission, item T, hash uint32) bool {
 	w := sh.windows()
 	if w == nil || a.window <= 0 {
 		return false
 	}
-	ends, _ := w.ends.Deadline(w.ids[item]) // 0 if there is none
+	id, _ := find(w.items, hash, item)
+	ends, _ := w.ends.Deadline(id) // 0 if there is none
 	return ends > a.at.now
 }
 
-func (sh *shard[T]) openWindow(a *admission, item T) {
-	if a.window <= 0 || sh.set.closing.refusing.Load() {
+func (s *Set[T]) openWindow(sh *shard, a *admission, item T, hash uint32) {
+	if a.window <= 0 || s.Core.closing.refusing.Load() {
 		return
 	}
+	w := sh.needWindows(a)
+	id, p := find(w.items, hash, item)
+	if id == 0 {
+		id, _ = insert(w.items, p, item)
+	}
+	sh.open(w, id, a)
+}
+
+func (sh *shard) needWindows(a *admission) *windows {
 	w := sh.windows()
 	if w == nil {
-		w = &windows[T]{ids: map[T]uint32{}, items: make([]T, 1), ends: newWheel(a.at.now)}
+		w = &windows{items: newTable(sh.set.items), ends: newWheel(a.at.now)}
 		sh.setWindows(w)
 	}
+	return w
+}
+
+func (sh *shard) open(w *windows, id uint32, a *admission) {
 	w.ends.Rewind(a.at.now) // if the clock was set back
-	w.ends.Schedule(w.idOf(item), a.ends)
+	w.ends.Schedule(id, a.ends)
 	w.ends.filed(a.at, sh.set.driver.count())
 	if a.ends < sh.next.Load() { // what watchWindow tells the driver
 		sh.next.Store(a.ends)
 	}
 }
 
-func (s *Set[T]) watchWindow(a *admission) {
+func (s *Core) watchWindow(a *admission) {
 	if a != nil && a.window > 0 && a.err == nil {
 		s.driver.filed(a.ends, a.at)
 	}
 }
 
-func (sh *shard[T]) closeWindow(item T) {
+func (s *Set[T]) closeWindow(sh *shard, item T, hash uint32) {
 	w := sh.windows()
 	if w == nil {
 		return
 	}
-	if id := w.ids[item]; id != 0 {
+	if id, _ := find(w.items, hash, item); id != 0 {
 		w.ends.Cancel(id)
 		w.forget(id)
 		sh.dropEmptyWindows(w)
 	}
 }
 
-func (sh *shard[T]) endWindows(at reading) {
+func (sh *shard) endWindows(at reading) {
 	if w := sh.windows(); w != nil {
 		w.ends.Advance(w.ends.safe(at), stepsPerHold, w.forget)
 		sh.dropEmptyWindows(w)
 	}
 }
 
-func (sh *shard[T]) dropWindows() {
+func (sh *shard) dropWindows() {
 	if sh.windows() != nil {
 		sh.setWindows(nil)
 	}
 }
 
-func (sh *shard[T]) dropEmptyWindows(w *windows[T]) {
-	if len(w.ids) == 0 {
+func (sh *shard) dropEmptyWindows(w *windows) {
+	if w.items.live == 0 {
 		sh.setWindows(nil)
 	}
 }
 
-func (w *windows[T]) idOf(item T) uint32 {
-	id := w.ids[item]
-	if id != 0 {
-		return id
-	}
-	if last := len(w.free) - 1; last >= 0 {
-		id, w.free = w.free[last], w.free[:last]
-		w.items[id] = item
-	} else {
-		id = uint32(len(w.items))
-		w.items = append(w.items, item)
-	}
-	w.ids[item] = id
-	return id
-}
-
-func (w *windows[T]) forget(id uint32) {
-	var none T
-	delete(w.ids, w.items[id])
-	w.items[id] = none
-	w.free = append(w.free, id)
-}
+func (w *windows) forget(id uint32) { w.items.remove(id, w.items.at(id), position{}) }

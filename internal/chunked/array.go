@@ -4,7 +4,6 @@ package chunked
 
 import (
 	"math/bits"
-	"sync"
 	"unsafe"
 )
 
@@ -32,57 +31,13 @@ type Array[E any] struct {
 	// held is written often, and so apart from the cells that others read.
 	chunks [][]E
 	held   []int32
-	spare  *E         // the first cell of a released chunk, for a load that moves over its edge
-	others *Spares[E] // released chunks of this array and of others, or nil
-}
-
-// Spares has full chunks that arrays released, for use by others, until the
-// garbage collector frees them. A nil *Spares keeps nothing.
-type Spares[E any] struct{ pool sync.Pool }
-
-func (s *Spares[E]) put(first *E) {
-	if s != nil && first != nil {
-		s.pool.Put(first)
-	}
-}
-
-func (s *Spares[E]) take() (first *E) {
-	if s != nil {
-		first, _ = s.pool.Get().(*E)
-	}
-	return first
-}
-
-// Share makes an empty array give chunks to others, and take them.
-func (a *Array[E]) Share(others *Spares[E]) { a.others = others }
-
-// GiveBack releases all chunks. No cell may be held, and the array must not be
-// used again.
-func (a *Array[E]) GiveBack() {
-	a.others.put(a.spare)
-	for _, chunk := range a.chunks {
-		if uint32(len(chunk)) == CellsOf(unsafe.Sizeof(*new(E))) {
-			a.others.put(&chunk[0])
-		}
-	}
-	*a = Array[E]{}
-}
-
-// GrowFirst grows the first chunk, which must have memory, to its full size.
-func (a *Array[E]) GrowFirst() {
-	if first := a.chunks[0]; uint32(len(first)) < CellsOf(unsafe.Sizeof(*new(E))) {
-		a.chunks[0] = a.newChunk()
-		copy(a.chunks[0], first)
-	}
+	spare  *E // the first cell of a released chunk, for a load that moves over its edge
 }
 
 func (a *Array[E]) newChunk() []E {
 	n := CellsOf(unsafe.Sizeof(*new(E)))
 	first := a.spare
 	if a.spare = nil; first == nil {
-		first = a.others.take()
-	}
-	if first == nil {
 		return make([]E, n)
 	}
 	return unsafe.Slice(first, n)
@@ -142,8 +97,6 @@ func (a *Array[E]) Extend(i uint32) *E {
 func (a *Array[E]) Drop(c int) {
 	if a.spare == nil {
 		a.spare = &a.chunks[c][0]
-	} else {
-		a.others.put(&a.chunks[c][0])
 	}
 	a.chunks[c] = nil
 	a.trim()

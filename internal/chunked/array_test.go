@@ -61,31 +61,40 @@ func checkChunks[E comparable](t *testing.T) {
 	require.Nil(t, a.Lookup(uint32(3*cells)))
 }
 
-// TestSparesBelongToOneArray: a chunk that an array gives back goes to at most
-// one other array.
-func TestSparesBelongToOneArray(t *testing.T) {
-	var spares Spares[uint64]
-	first := Array[uint64]{}
-	first.Share(&spares)
-	for i := range uint32(8 * ChunkCells) {
-		first.Hold(i)
+// TestSparesBelongToOne: a chunk that was given back goes to at most one other.
+func TestSparesBelongToOne(t *testing.T) {
+	kind := KindOf[uint64]()
+	first := NewCells(kind)
+	for i := range uint32(9 * ChunkCells) {
+		first.Extend(i)
 	}
-	first.Hold(8 * ChunkCells)
-	first.Release(8 * ChunkCells) // a spare
+	first.Drop(8) // a spare
+	require.Nil(t, first.Lookup(8*ChunkCells))
+	require.Equal(t, 9*ChunkCells, first.Cells())
 	first.GiveBack()
 	require.Zero(t, first.Cells())
-	taken := map[*uint64]bool{}
+	taken := map[unsafe.Pointer]bool{}
 	for range 4 {
-		var next Array[uint64]
-		next.Share(&spares)
+		next := NewCells(kind)
 		for chunk := range uint32(4) {
-			cell := next.Hold((chunk + 1) * ChunkCells)
-			require.False(t, taken[cell], "two arrays have the same chunk")
+			cell := next.Extend((chunk + 1) * ChunkCells)
+			require.False(t, taken[cell], "two have the same chunk")
 			taken[cell] = true
 		}
 	}
-	var alone Array[int] // leaves its chunks to the garbage collector
-	alone.Hold(3 * ChunkCells)
-	alone.GiveBack()
-	require.Zero(t, alone.Cells())
+}
+
+// TestCellsGrow: cells keep what they hold when the first chunk grows.
+func TestCellsGrow(t *testing.T) {
+	c := NewCells(KindOf[[3]uint64]())
+	for i := range uint32(2 * ChunkCells) {
+		*(*[3]uint64)(c.Extend(i)) = [3]uint64{uint64(i), 1, ^uint64(i)}
+		if i == 20 {
+			c.GrowFirst()
+			require.Equal(t, ChunkCells, c.Cells())
+		}
+	}
+	for i := range uint32(2 * ChunkCells) {
+		require.Equal(t, [3]uint64{uint64(i), 1, ^uint64(i)}, *(*[3]uint64)(c.At(i)))
+	}
 }

@@ -14,24 +14,15 @@ type cell struct{ a, b, c uint64 }
 // TestArrayAgainstModel runs random operations on an array and on a map of the
 // contents of each position.
 func TestArrayAgainstModel(t *testing.T) {
-	var spares Spares[cell] // shared by the arrays of all runs
 	rapid.Check(t, func(t *rapid.T) {
 		c := &checked{T: t, holds: map[uint32]int{}, value: map[uint32]cell{}, counts: map[uint32]int{}}
 		c.extends = rapid.Bool().Draw(t, "Extend and Drop")
-		if rapid.Bool().Draw(t, "spares") {
-			c.array.Share(&spares)
-		}
 		t.Repeat(map[string]func(*rapid.T){
 			"":             func(*rapid.T) { c.check() },
 			"hold":         func(t *rapid.T) { c.hold(position(t), 1) },
 			"hold many":    func(t *rapid.T) { c.hold(position(t), 1+position(t)%1000) },
 			"release":      func(t *rapid.T) { c.release(position(t)) },
 			"release many": func(t *rapid.T) { c.releaseAll(position(t), 1+position(t)%1000) },
-			"grow first": func(*rapid.T) {
-				if len(c.array.chunks) > 0 && c.array.chunks[0] != nil {
-					c.array.GrowFirst()
-				}
-			},
 		})
 		c.releaseAll(0, 1<<14)
 		c.check()

@@ -60,7 +60,7 @@ var Controller = shard.Rules{
 // Follow makes a queue follow other rules than client-go's, and returns it. The
 // queue must not be in use yet.
 func Follow[Q Queue[T], T comparable](q Q, rules shard.Rules) Q {
-	Of[T](q).Shards.SetRules(rules)
+	Of[T](q).Shards.Core.SetRules(rules)
 	return q
 }
 

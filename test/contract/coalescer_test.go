@@ -436,7 +436,7 @@ func TestC54ImpossibleKeysAndOptions(t *testing.T) {
 func TestC54FullShard(t *testing.T) {
 	const ids = 1024
 	c := newJoiner(1, capacityOf(2*ids))
-	bound := reflect.ValueOf(c).Elem().FieldByName("queue").Elem().FieldByName("shards").Elem().FieldByName("ids")
+	bound := reflect.ValueOf(c).Elem().FieldByName("queue").Elem().FieldByName("shards").Elem().FieldByName("Core").Elem().FieldByName("ids")
 	*(*uint32)(bound.Addr().UnsafePointer()) = ids
 	in := 0
 	for ; in < ids; in++ {
