@@ -55,8 +55,9 @@ type Options[T comparable] struct {
 	// then, adds of the item are merged into the run at its end. A success,
 	// [Queue.Forget], a Cancel, and an operator's RetryNow end the backoff. It
 	// is for items whose own failure adds them again, by a status update for
-	// example. By default an add makes the item ready at once, as in client-go.
-	// A Coalescer has PutEndsBackoff instead.
+	// example. A shutdown makes the item ready if an add was merged. By default
+	// an add makes it ready at once, as in client-go. A Coalescer has
+	// PutEndsBackoff instead.
 	KeepBackoff bool
 
 	// Clock is the queue's source of time. If nil, it is [clock.Real].

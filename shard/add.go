@@ -101,6 +101,7 @@ func (sh *shard) add(id uint32, e *entry, r request) effects {
 		backsOff := sh.wheel.backsOff(id)
 		switch {
 		case backsOff && e.phase() != ready:
+			sh.wheel.serve(id)
 			sh.joinBackoff(id, r.priority)
 			return took
 		case r.keepsDelay:

@@ -184,12 +184,19 @@ func (s *Set[T]) AddContext(ctx context.Context, item T, d Delay) error {
 	s.Core.notify()
 	if waited && err == nil && s.Core.config.GroupPolicy != nil {
 		// The group's policy may have changed during the wait. The item was added
-		// first, so that the next waiter does not wait for user code.
+		// first, so that the next waiter does not wait for user code. Its old
+		// policy may have throttled the group.
 		s.Core.tag(&to.tag, to.group)
 		sh.mu.Lock()
-		defer sh.mu.Unlock()
-		if id := s.find(sh, item, to.hash); id != 0 {
+		id, freed := s.find(sh, item, to.hash), false
+		if id != 0 {
 			sh.configureAdded(id, &to.tag)
+			of := sh.groupOf(id)
+			freed = sh.freeUnlessBlocked(of, sh.groups.at(of))
+		}
+		sh.mu.Unlock()
+		if freed {
+			s.Core.wake()
 		}
 	}
 	return err

@@ -72,6 +72,7 @@ type filing struct {
 	priority    int
 	unlessReady bool // drops the delay of an item that is ready or dirty
 	backoff     bool // see joinBackoff
+	serves      bool // … adds that were made during the processing
 	late        bool // an appointment that has passed, and is no more than an Add
 }
 
@@ -227,6 +228,9 @@ func (sh *shard) fileTimerOf(id uint32, e *entry, at reading, f filing) (deadlin
 		return never
 	}
 	if e.delayed() {
+		if f.serves {
+			sh.wheel.serve(id)
+		}
 		sh.raiseDelayedPriority(id, f.priority)
 		filed, _ := sh.wheel.Deadline(id)
 		return sh.reschedule(id, filed, f.policy.choose(filed, f.deadline), f.limit)
@@ -237,7 +241,9 @@ func (sh *shard) fileTimerOf(id uint32, e *entry, at reading, f filing) (deadlin
 	}
 	sh.setDelayedPriority(id, f.priority)
 	if f.deadline = min(f.deadline, sh.wheel.limit(id, f.limit)); f.backoff {
-		sh.wheel.beginBackoff(id)
+		if sh.wheel.beginBackoff(id); f.serves {
+			sh.wheel.serve(id)
+		}
 	}
 	return sh.schedule(id, f.deadline)
 }
@@ -254,7 +260,7 @@ func (sh *shard) joinBackoff(id uint32, priority int) {
 // processing.
 func (sh *shard) delayAdds(id uint32, e *entry, f *filing) {
 	if e.phase() == dirty {
-		f.priority = max(f.priority, sh.unmark(id, e))
+		f.serves, f.priority = f.backoff, max(f.priority, sh.unmark(id, e))
 	}
 }
 

@@ -4,10 +4,8 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"sync"
 	"sync/atomic"
-	"time"
 )
 
 // A drain waits until all shards have reached a state that they do not leave
@@ -64,53 +62,6 @@ func (s *Core) awaitDrain(ctx context.Context, d *drain, released <-chan struct{
 	return cmp.Or(ctx.Err(), cause, ErrShutDown)
 }
 
-func (s *Core) recheckDrains() {
-	if s.closing.refusing.Load() {
-		s.stilled.release()
-	}
-}
-
-// isStill reports whether nothing is in processing, and nothing can be handed
-// out by a deadline unless a call changes that. The clock is taken to run with
-// real time, unless it has a method Step. Each shard reports its next halt.
-func (s *Core) isStill(deadline time.Time) bool {
-	if s.time.steps {
-		return false
-	}
-	by := s.time.nanoseconds() + uint64(max(0, time.Until(deadline)))
-	shut := s.gate.paused.Load()
-	if b := s.gate.bucket.Load(); b != nil {
-		full := b.full.Load()
-		shut = shut || full != replaced && b.rate.opens(full) > by
-	}
-	all := !shut || s.gate.entered.Load() == 0 // after the gate, and before what a take may change
-	for sh := range s.made() {
-		all = sh.isStill(by/s.time.tick, shut) && all
-	}
-	return all
-}
-
-func (sh *shard) isStill(until uint64, shut bool) bool {
-	sh.mu.Lock()
-	defer sh.mu.Unlock()
-	sh.owes |= owed(still)
-	return sh.processing() == 0 && (shut || !sh.servable() && sh.wheel.next() > until && !sh.groups.frees(until))
-}
-
-// frees reports whether a throttled group is freed by a tick. If many groups
-// wait, one that is due by then is enough, also one without ready items.
-func (g *groups) frees(until uint64) bool {
-	return g != nil && len(g.waiting) > 0 && g.waiter(1).deadline <= until &&
-		(len(g.waiting) > rowsPerHold || slices.ContainsFunc(g.waiting, func(id uint32) bool {
-			return g.at(id).phase == throttled && g.buckets.At(id).deadline <= until
-		}))
-}
-
-// servable reports whether an item is ready, and in no throttled group.
-func (sh *shard) servable() bool {
-	return sh.groups == nil && !sh.ready.isEmpty() || sh.groups != nil && sh.groups.best.turn != 0
-}
-
 func (sh *shard) quiet() bool   { return sh.depth() == 0 && sh.processing() == 0 }
 func (sh *shard) isEmpty() bool { return sh.table == nil || sh.table.live == 0 }
 
@@ -128,7 +79,7 @@ func (sh *shard) reportsDue() (due effects) {
 	if sh.isEmpty() {
 		due |= empty | emptyNow
 	}
-	if sh.processing() == 0 && (!sh.servable() || sh.set.gate.closed()) {
+	if sh.mayBeStill() {
 		due |= still
 	}
 	due &= effects(sh.owes)

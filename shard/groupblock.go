@@ -68,22 +68,27 @@ func (sh *shard) configure(id uint32, state *group, to *tag) {
 }
 
 // spend takes a token, at the reading of the clock with which the take began.
-func (sh *shard) spend(id uint32, state *group, now uint64) {
-	g := sh.groups
-	b := g.bucketOf(id, state)
-	if b == nil {
-		return
-	}
-	g.latest = now
+// A group in the round robin may have none: if the clock was set back, or by a
+// change of its rate. A bucket that was not used yet was perhaps forgotten at a
+// reading that is still to come. If there is no token, the group waits for it,
+// unless the reading is old.
+func (sh *shard) spend(id uint32, state *group, now uint64, fresh bool) (ok bool) {
+	g, b := sh.groups, sh.groups.buckets.At(id)
 	b.adopt(now)
-	if !b.rate.limits() {
-		return
+	if b.full == 0 && g.forgotten > now {
+		b.full = g.forgotten
 	}
-	b.full = b.rate.spend(b.full, now, sh.set.time.tick)
+	if ok = b.rate.opens(b.full) <= now; !ok && !fresh {
+		return false
+	}
+	if g.latest = now; ok && b.rate.limits() {
+		b.full = b.rate.spend(b.full, now, sh.set.time.tick)
+	}
 	if opens := b.rate.opens(b.full); opens > now {
 		state.held |= noToken
 		sh.await(id, b, sh.set.time.tickAt(opens))
 	}
+	return ok
 }
 
 func (sh *shard) review(id uint32, now uint64) (freed bool) {

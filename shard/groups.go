@@ -40,6 +40,7 @@ type groups struct {
 	throttledBy [4]int32                    // the throttled groups by their reasons
 	rated       bool                        // a group was ever given a rate
 	latest      uint64                      // the last reading by which a bucket was used: the clock may be set back
+	forgotten   uint64                      // the latest moment at which a forgotten bucket was full
 	roundRobin
 }
 
@@ -135,7 +136,9 @@ func (sh *shard) leaveGroup(id uint32) {
 func (sh *shard) forgetGroup(of uint32, state *group) {
 	g := sh.groups
 	if state.hasBucket {
-		sh.await(of, g.buckets.At(of), never)
+		b := g.buckets.At(of)
+		g.forgotten = max(g.forgotten, b.full)
+		sh.await(of, b, never)
 		g.buckets.Release(of)
 	}
 	*state = group{}

@@ -90,8 +90,11 @@ func (r rate) convert(full, now uint64, to rate) uint64 {
 	case !r.limits() || !to.limits() || full <= now && to.burst <= r.burst:
 		return min(full, now)
 	}
-	left := r.filling(r.burst)
-	left -= min(left, full-min(full, now))
+	left, debt := r.filling(r.burst), full-min(full, now)
+	if debt > left { // the clock was set back
+		now += debt - left
+	}
+	left -= min(left, debt)
 	whole := to.filling(to.burst)
 	high, low := bits.Mul64(left, to.interval)
 	if high >= r.interval {

@@ -106,7 +106,12 @@ func (sh *shard) dropDelayed(dropped func(e *entry)) (all bool) {
 	sh.next.Store(never)
 	sh.dropWindows()
 	return sh.wheel == nil || sh.wheel.Advance(never, stepsPerHold, func(id uint32) {
-		dropped(sh.table.at(id))
+		e := sh.table.at(id)
+		if sh.wheel.serves(id) { // adds that were taken in before
+			sh.add(id, e, request{priority: sh.clearDelay(id, e)})
+			return
+		}
+		dropped(e)
 		sh.drop(id)
 	})
 }

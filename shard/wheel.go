@@ -60,9 +60,12 @@ func (w *wheel) unlimit(id uint32) {
 	}
 }
 
-// backingOff is the limit of an item that waits for its backoff. Such an item
-// needs no other, because no add changes its delay.
-const backingOff = never - 1
+// These are the limits of an item that waits for its backoff. It needs no other,
+// because no add changes its delay. One that serves adds is not dropped.
+const (
+	backingOff        = never - 1
+	backingOffForAdds = never - 2
+)
 
 func (w *wheel) beginBackoff(id uint32) { w.limit(id, backingOff) }
 
@@ -71,7 +74,14 @@ func (w *wheel) backsOff(id uint32) bool {
 		return false
 	}
 	cell := w.limits.Lookup(id)
-	return cell != nil && *cell == backingOff
+	return cell != nil && *cell >= backingOffForAdds
+}
+
+// serve lets the run at the end of a backoff serve an add.
+func (w *wheel) serve(id uint32) { w.limit(id, backingOffForAdds) }
+
+func (w *wheel) serves(id uint32) bool {
+	return w.backsOff(id) && *w.limits.At(id) == backingOffForAdds
 }
 
 func (w *wheel) endBackoff(id uint32) {

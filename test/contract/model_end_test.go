@@ -164,7 +164,12 @@ func (m *model) close() (dropped []string) {
 
 func (m *model) dropDelayed() (dropped []string) {
 	for _, e := range m.items {
-		if e.delayed {
+		switch {
+		case e.serves:
+			priority := e.delayPriority
+			m.stopDelay(e)
+			m.add(e, priority, false, false)
+		case e.delayed:
 			dropped = append(dropped, e.item)
 			m.counts.Dropped++
 			m.stopDelay(e)
@@ -186,7 +191,7 @@ func (m *model) delayed() (items []string) {
 // abandon ends the drains that await items which are about to be dropped. One
 // of them returns the items.
 func (m *model) abandon() {
-	items := m.delayed()
+	items := slices.DeleteFunc(m.delayed(), func(item string) bool { return m.entry(item).serves })
 	if len(items) == 0 {
 		return
 	}

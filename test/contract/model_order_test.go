@@ -179,7 +179,7 @@ func (m *model) interval() int { return m.setup.number("low priority interval") 
 func (m *model) mayTake(e *entry) bool {
 	l := m.lineOf(e)
 	switch {
-	case l.state != selectable || !m.gate.allows(m.now):
+	case l.state != selectable || !m.gate.allows(m.now) || m.lacksToken(l):
 		return false
 	case m.disordered:
 		return true

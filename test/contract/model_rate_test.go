@@ -70,7 +70,9 @@ func (b *bucket) change(to shardq.Rate, now time.Duration) {
 	case from.PerSecond == 0 || to.PerSecond == 0 || b.full <= now && burst(to) <= burst(from):
 		b.full = min(b.full, now)
 	default:
-		left := max(0, filling(from, burst(from))-max(0, b.full-now))
+		left := filling(from, burst(from)) - max(0, b.full-now)
+		now -= min(0, left) // the clock was set back
+		left = max(0, left)
 		whole := filling(to, burst(to))
 		b.full = now + whole - min(whole, left*interval(to)/interval(from))
 	}
@@ -150,17 +152,50 @@ func (m *model) configure(e *entry) {
 	}
 }
 
+// adopt lets the latest rate of a line count. A bucket that was not used yet
+// was perhaps forgotten at a reading that is still to come.
+func (m *model) adopt(l *line) bucket {
+	b := l.bucket
+	b.change(l.wanted, m.now)
+	if b.full == longAgo && m.forgotten[l.shard] > m.now {
+		b.full = m.forgotten[l.shard]
+	}
+	return b
+}
+
+// lacksToken reports whether a line that takes its turns has no token, which is
+// so if the clock was set back, or its rate was changed.
+func (m *model) lacksToken(l *line) bool {
+	if !l.hasBucket {
+		return false
+	}
+	b := m.adopt(l)
+	return b.opens() > m.now
+}
+
 // spendIn takes a token of a line.
 func (m *model) spendIn(l *line) {
 	if l.hasBucket {
 		m.noteReading(l)
-		l.bucket.change(l.wanted, m.now)
+		l.bucket = m.adopt(l)
 		l.bucket.spend(m.now, m.tick)
-		if l.bucket.opens() > m.now {
-			l.noToken, l.review = true, m.tickAt(l.bucket.opens())
-		}
+		m.awaitToken(l)
 	}
 	m.throttleIfBlocked(l)
+}
+
+// turnAway does what a Get does that finds no token in a line.
+func (m *model) turnAway(l *line) {
+	m.noteReading(l)
+	l.bucket = m.adopt(l)
+	m.awaitToken(l)
+	m.throttleIfBlocked(l)
+}
+
+func (m *model) awaitToken(l *line) {
+	if l.bucket.opens() > m.now {
+		l.noToken, l.review = true, m.tickAt(l.bucket.opens())
+	}
 }
 
 // noteReading notes a reading of the clock for a group. Its shard forgets
@@ -215,6 +250,9 @@ func (m *model) leftGroup(l *line) {
 // it is paused.
 func (m *model) forgetLine(l *line) {
 	if m.heldIn(l) == 0 && !l.noToken && !l.paused && l.bucket.full <= m.latest[l.shard] {
+		if l.hasBucket {
+			m.forgotten[l.shard] = max(m.forgotten[l.shard], l.bucket.full)
+		}
 		delete(m.lines, l.name)
 	}
 }

@@ -42,6 +42,7 @@ type model struct {
 	circles    map[[2]int]int        // by shard and priority: see circleOf
 	takes      map[int]int           // by shard
 	latest     map[int]time.Duration // by shard, readings of the clock
+	forgotten  map[int]time.Duration // by shard, the latest full of a forgotten bucket
 
 	gate    gate
 	policy  map[string]int // by group, the number of a groupPolicy
@@ -69,6 +70,7 @@ type entry struct {
 
 	delayed         bool
 	backsOff        bool // the delay is a backoff that no add ends
+	serves          bool // an add, so that no shutdown drops it
 	deadline, limit time.Duration
 	delayPriority   int
 
@@ -96,13 +98,13 @@ func (e *entry) inLine() bool { return e.phase == ready || e.phase == dirty }
 func newModel(s setup, tick time.Duration, locate, shardOfGroup func(name string) int) *model {
 	m := &model{
 		setup: s, tick: tick, locate: locate, shardOfGroup: shardOfGroup,
-		items: map[string]*entry{}, lines: map[string]*line{}, circles: map[[2]int]int{}, takes: map[int]int{}, latest: map[int]time.Duration{},
+		items: map[string]*entry{}, lines: map[string]*line{}, circles: map[[2]int]int{}, takes: map[int]int{}, latest: map[int]time.Duration{}, forgotten: map[int]time.Duration{},
 		policy: map[string]int{}, windows: map[string]time.Duration{}, limiter: map[string]int{},
 		gate: gate{bucket: bucket{rate: rates[s.number("rate")], full: longAgo}},
 		ends: ends{phase: queueOpen}, measured: newMeasured(),
 	}
 	for shard := range s.number("shards") {
-		m.latest[shard] = longAgo
+		m.latest[shard], m.forgotten[shard] = longAgo, longAgo
 	}
 	m.counts = shardq.Stats{Shards: s.number("shards"), Capacity: s.number("capacity")}
 	return m
@@ -125,6 +127,7 @@ func (m *model) entry(item string) *entry {
 // and [model.file] handle. It cancels the delay of the item if asked to.
 func (m *model) add(e *entry, priority int, cancelDelay, expired bool) {
 	if e.backsOff && e.phase != ready {
+		e.serves = true
 		m.joinBackoff(e, priority)
 		return
 	}

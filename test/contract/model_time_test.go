@@ -96,7 +96,8 @@ func (m *model) accept(item string, o shardq.AddOptions, limited bool) {
 	}
 }
 
-// joinBackoff is an add of an item that waits for its backoff.
+// joinBackoff is an add, perhaps with a delay, of an item that waits for its
+// backoff.
 func (m *model) joinBackoff(e *entry, priority int) {
 	m.counts.Deduplicated++
 	m.raiseDelayed(e, priority)
@@ -109,6 +110,7 @@ func (m *model) delay(e *entry, o shardq.AddOptions, backoff bool) {
 	deadline := m.tickAt(plus(m.now, o.After))
 	if backoff = backoff && m.setup.is("keep backoff", "yes"); backoff {
 		if e.phase == dirty {
+			e.serves = true
 			m.leaveLine(e)
 			o.Priority = max(o.Priority, e.priority)
 			m.follow(e, func() { e.phase = processing })
@@ -118,7 +120,9 @@ func (m *model) delay(e *entry, o shardq.AddOptions, backoff bool) {
 		}
 		if e.delayed && !e.backsOff {
 			o.Priority = max(o.Priority, e.delayPriority)
+			served := e.serves
 			m.stopDelay(e)
+			e.serves = served
 		}
 	}
 	switch {
@@ -166,7 +170,7 @@ func (m *model) raiseDelayed(e *entry, priority int) {
 }
 
 func (m *model) stopDelay(e *entry) {
-	e.delayed, e.backsOff, e.deadline, e.limit, e.delayPriority = false, false, 0, endOfTime, 0
+	e.delayed, e.backsOff, e.serves, e.deadline, e.limit, e.delayPriority = false, false, false, 0, endOfTime, 0
 }
 
 // backoff asks the limiter of [newQueue], which doubles the delay.
@@ -180,7 +184,8 @@ func (m *model) backoff(item string) time.Duration {
 
 func (m *model) forget(item string) {
 	delete(m.limiter, item)
-	m.entry(item).backsOff = false
+	e := m.entry(item)
+	e.backsOff, e.serves = false, false
 }
 
 const leastBackoff, mostBackoff = 3 * time.Millisecond, 100 * time.Millisecond

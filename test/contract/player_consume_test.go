@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/stats"
 	"github.com/shardq/shardq/worker"
 )
 
@@ -164,6 +165,7 @@ func (p *player) cancelOneParked(c call) {
 func (p *player) settle() {
 	synctest.Wait()
 	p.taking, p.takers = false, nil
+	p.noteTurnedAway()
 	p.match()
 	for m := p.model; m.admit() > 0; {
 		m.disordered = m.disordered || len(p.parked) > 0
@@ -182,6 +184,24 @@ func (p *player) settle() {
 	p.model.crossMarks(p.watermarks())
 	p.checkParked()
 	p.settlePending()
+}
+
+// noteTurnedAway lets the queue tell which lines a Get has passed over for want
+// of a token, since that depends on its path. Lines that it may have visited are
+// served in no known order.
+func (p *player) noteTurnedAway() {
+	m := p.model
+	for _, l := range m.lines {
+		if l.state != selectable || !m.lacksToken(l) {
+			continue
+		}
+		m.disordered = true
+		for info := range p.queue.Groups() {
+			if info.Group == l.name && info.Reason == stats.ThrottledByRate {
+				m.turnAway(l)
+			}
+		}
+	}
 }
 
 // match takes from the model what consumers got.
