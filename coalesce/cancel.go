@@ -25,7 +25,10 @@ func (x *canceler[K, V]) cancel() (value V, ok bool) {
 	}
 	if x.uncounted = s.closed; !s.closed {
 		s.admitted++
-		x.c.mergeRestLocked(s, l, x.readdAndUnlock)
+		if x.c.mergeRestLocked(s, l, x.readdAndUnlock); l.first.taking { // a value was given back meanwhile
+			x.leaveAndUnlock()
+			return value, false
+		}
 	} else if l.tells > 0 || l.first.next != nil { // the queue might refuse the key of what is left
 		value = x.takeLocked(l)
 		x.leaveAndUnlock()
@@ -43,17 +46,26 @@ func (x *canceler[K, V]) cancel() (value V, ok bool) {
 	s.mu.Unlock()
 	canceled := false
 	defer func() {
-		if !canceled { // a hook has panicked
-			s.mu.Lock()
-			x.c.restoreLocked(s, x.key, value, x.weight)
-			s.deferLocked(x.key, deferred[K, V]{keepDelay: true})
-			s.mu.Unlock()
+		if !canceled { // a hook has panicked, perhaps in what was told for another call
+			x.restore(value)
 		}
-		x.cleaned(l)
 	}()
-	x.c.shards.CancelTo(x.key, x.address)
+	func() {
+		defer x.cleaned(l) // also if a hook panics
+		x.c.shards.CancelTo(x.key, x.address)
+	}()
 	canceled = true
 	return value, true
+}
+
+func (x *canceler[K, V]) restore(value V) {
+	s := x.stripe
+	s.mu.Lock()
+	if x.uncounted = s.closed; !s.closed {
+		s.admitted++
+	}
+	x.c.restoreLocked(s, x.key, value, x.weight)
+	x.readdAndUnlock()
 }
 
 func (x *canceler[K, V]) takeLocked(l *line[V]) V {

@@ -54,7 +54,9 @@ func (p *putter[K, V]) fileAndUnlock(l *line[V]) {
 	case l.key == absent && l.first.reserved: // a Take has come for the values
 		p.addAndUnlock(l)
 		return
-	case l.key == queued, l.key == delayed && !p.c.options.PutEndsBackoff, l.key == lingering && w.changesNoLinger():
+	case l.key == lingering && w.changesNoLinger():
+		asks, w.Policy = raises, shard.KeepOld // the first value's linger may not be filed yet
+	case l.key == queued, l.key == delayed && !p.c.options.PutEndsBackoff:
 		// KeepOld leaves a backoff alone that begins at this moment.
 		asks, w.Delay = raises, shard.Delay{Policy: shard.KeepOld, Priority: w.Priority, UnlessReady: true}
 	case l.key == absent:

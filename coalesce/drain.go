@@ -75,7 +75,12 @@ func (c *Coalescer[K, V]) takeDelayed(keys []K) (dropped []Entry[K, V]) {
 	for _, key := range keys {
 		s := c.stripeOf(key)
 		s.mu.Lock()
-		if l := s.lines[key]; l != nil && l.key >= delayed {
+		if l := s.lines[key]; l != nil && l.key == queued { // a value was put or given back meanwhile
+			s.mu.Unlock()
+			c.queue.Cancel(key) // may panic
+			s.mu.Lock()
+		}
+		if l := s.lines[key]; !l.isEmpty() && !l.first.taking {
 			dropped = c.takeLineLocked(dropped, s, key, l)
 		}
 		s.mu.Unlock()

@@ -1,6 +1,8 @@
 package contract
 
 import (
+	"context"
+	"errors"
 	"slices"
 	"sync"
 	"testing"
@@ -11,12 +13,15 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/clock"
 	"github.com/shardq/shardq/coalesce"
 	"github.com/shardq/shardq/internal/testscale"
+	"github.com/shardq/shardq/stats"
+	"github.com/shardq/shardq/worker"
 )
 
-// steps are goroutines that stop before each step: when they read the clock or
-// merge.
+// steps are goroutines that stop before each step: when they call the clock,
+// merge, or hear of an add.
 type steps struct {
 	mu      sync.Mutex
 	waiting []chan struct{}
@@ -46,10 +51,29 @@ func (s *steps) run(t *rapid.T) {
 	s.on = false
 }
 
-type actor struct {
-	key   string // in processing, or ""
-	value int
+type stepClaim = worker.Claim[coalesce.Entry[string, int]]
+
+// A stepPlayer has a coalescer of one key, whose values are counts.
+type stepPlayer struct {
+	*coalesce.Coalescer[string, int]
+	steps
+	clock    *clock.Fake
+	linger   time.Duration
+	least    uint32 // LingerValues
+	readable bool
+	put, out int
+	merges   int
+	// calm says that each put has asked for a wait, that no value was taken or
+	// returned, and none was canceled of several. A linger may end early.
+	calm, lingers bool
 }
+
+type actor struct {
+	claim *stepClaim
+	byKey bool // the claim ends by its key and value
+}
+
+const longestStep = 2 * time.Hour
 
 // Calls for one key run step by step, in a random order. No value is lost or
 // doubled, and when they have ended, the queue has the keys with values alone.
@@ -58,82 +82,184 @@ func TestC54C78StepsInAnyOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) { rapid.SyncTest(t, checkSteps) })
 }
 
-func checkSteps(t *rapid.T) {
-	s := &steps{}
-	put, out := 0, 0
-	merged := func(a, b int) int { s.next(); return a + b }
-	c := coalesce.MustNew(coalesce.Options[string, int]{
-		Queue: shardq.Options[string]{
-			Shards: 1, Clock: hookedClock{newFake(), func(string) { s.next() }}, Ages: rapid.Bool().Draw(t, "Ages"),
-		},
-		Merge: merged, PutEndsBackoff: rapid.Bool().Draw(t, "PutEndsBackoff"), Readable: rapid.Bool().Draw(t, "Readable"),
-		Linger: rapid.SampledFrom([]time.Duration{0, time.Second}).Draw(t, "Linger"),
+func newStepPlayer(t *rapid.T) *stepPlayer {
+	p := &stepPlayer{
+		clock: newFake(), calm: true, lingers: true, readable: rapid.Bool().Draw(t, "Readable"),
+		linger: rapid.SampledFrom([]time.Duration{0, time.Second}).Draw(t, "Linger"),
+	}
+	if p.linger > 0 {
+		p.least = rapid.Uint32Range(0, 3).Draw(t, "LingerValues")
+	}
+	queue := shardq.Options[string]{
+		Shards: 1, Clock: hookedClock{p.clock, func(string) { p.next() }}, Ages: rapid.Bool().Draw(t, "Ages"),
+	}
+	if rapid.Bool().Draw(t, "OnAdd") {
+		queue.OnAdd = func(stats.Add[string]) { p.next() }
+	}
+	p.Coalescer = coalesce.MustNew(coalesce.Options[string, int]{
+		Queue: queue,
+		Merge: p.merge, PutEndsBackoff: rapid.Bool().Draw(t, "PutEndsBackoff"), Readable: p.readable,
+		Linger: p.linger, LingerValues: int(p.least),
 	})
-	with := func(o coalesce.PutOptions) func(*actor) {
-		return func(*actor) {
-			if c.PutWith("a", 1, o) == nil {
-				put++
-			}
-		}
-	}
-	end := func(how func(a *actor) error) func(*actor) {
-		return func(a *actor) {
-			if a.key == "" {
-				return
-			}
-			if how(a) != nil { // a shutdown has begun
-				out += a.value
-				c.Done(a.key)
-			}
-			a.key = ""
-		}
-	}
-	done := end(func(a *actor) error { c.Done(a.key); out += a.value; return nil })
-	calls := map[string]func(*actor){
-		"Put": with(coalesce.PutOptions{}), "delay": with(coalesce.PutOptions{Delay: time.Hour}),
-		"no delay": with(coalesce.PutOptions{Delay: -1}), "late": with(coalesce.PutOptions{Delay: 2 * time.Hour, Policy: shardq.KeepLatest}),
-		"Cancel": func(*actor) {
-			value, _ := c.Cancel("a")
-			out += value
-		},
-		"Take": func(a *actor) {
-			if a.key == "" {
-				a.key, a.value, _ = c.Take(atOnce())
-			}
-		},
-		"Done": done, "PutBack": end(func(a *actor) error { return c.PutBack(a.key, a.value) }),
-		"Retry": end(func(a *actor) error { return c.Retry(a.key, a.value) }),
-		"drain": func(*actor) {
-			_, _ = c.Drain(atOnce(), shardq.DrainOptions{Delayed: shardq.AwaitDelayed, Retries: shardq.AcceptRetries})
-		},
-	}
-	names := []string{"Put", "Put", "delay", "no delay", "late", "Cancel", "Cancel", "Take", "Take", "Done", "PutBack", "PutBack", "Retry", "drain"}
+	return p
+}
+
+func (p *stepPlayer) merge(a, b int) int {
+	p.merges++
+	p.next()
+	return a + b
+}
+
+func checkSteps(t *rapid.T) {
+	p := newStepPlayer(t)
 	actors := make([]*actor, rapid.IntRange(2, 4).Draw(t, "actors"))
 	for i := range actors {
 		actors[i] = &actor{}
 	}
 	if rapid.Bool().Draw(t, "in processing") {
-		calls["no delay"](nil)
-		calls["Take"](actors[0])
+		p.putWith(coalesce.PutOptions{Delay: -1})(actors[0])
+		p.take(true)(actors[0])
 	}
-	s.on = true
+	p.on = true
 	for _, a := range actors {
-		program := rapid.SliceOfN(rapid.SampledFrom(names), 1, 5).Draw(t, "program")
+		program := make([]func(*actor), rapid.IntRange(1, 5).Draw(t, "calls"))
+		for i := range program {
+			program[i] = p.drawCall(t)
+		}
 		go func() {
-			for _, name := range program {
-				s.next()
-				calls[name](a)
+			for _, call := range program {
+				p.next()
+				call(a)
 			}
 		}()
+		synctest.Wait() // so that they stop in a known order
 	}
-	s.run(t)
+	p.run(t)
 	for _, a := range actors {
-		done(a)
+		p.end(stepClaim.Done, true)(a)
 	}
-	require.Equal(t, c.Len(), c.Stats().Held, "keys with values, and in the queue")
-	for value, ok := c.Cancel("a"); ok; value, ok = c.Cancel("a") { // after a shutdown, one by one
-		out += value
+	p.checkRest(t)
+}
+
+func (p *stepPlayer) drawCall(t *rapid.T) func(*actor) {
+	switch rapid.SampledFrom([]string{"put", "put", "put", "cancel", "cancel", "take", "take", "return", "return", "done", "end"}).Draw(t, "call") {
+	case "put":
+		return p.drawPut(t)
+	case "cancel":
+		return func(*actor) {
+			value, _ := p.Cancel("a")
+			p.out += value
+			p.calm = p.calm && p.merges == 0
+		}
+	case "take":
+		return p.take(rapid.Bool().Draw(t, "by key"))
+	case "return":
+		return p.end(rapid.SampledFrom([]func(stepClaim) error{stepClaim.Release, stepClaim.Retry}).Draw(t, "how"), false)
+	case "done":
+		return p.end(stepClaim.Done, true)
 	}
-	require.Equal(t, put, out)
-	require.Zero(t, c.Len()+c.Stats().Held)
+	if rapid.Bool().Draw(t, "ShutDown") {
+		return func(*actor) { p.calm = false; p.ShutDown() }
+	}
+	o := shardq.DrainOptions{
+		Delayed: rapid.SampledFrom([]shardq.DelayedPolicy{shardq.DropDelayed, shardq.RunDelayed, shardq.AwaitDelayed}).Draw(t, "delayed"),
+		Retries: rapid.SampledFrom([]shardq.RetryPolicy{shardq.RefuseRetries, shardq.AcceptRetries}).Draw(t, "retries"),
+	}
+	return func(*actor) {
+		p.calm = false
+		dropped, _ := p.Drain(atOnce(), o)
+		for _, e := range dropped {
+			p.out += e.Value
+		}
+	}
+}
+
+func (p *stepPlayer) drawPut(t *rapid.T) func(*actor) {
+	if rapid.Bool().Draw(t, "plain") {
+		return p.putWith(coalesce.PutOptions{})
+	}
+	return p.putWith(coalesce.PutOptions{
+		Delay:    rapid.SampledFrom([]time.Duration{0, -1, time.Hour, longestStep}).Draw(t, "delay"),
+		Policy:   rapid.SampledFrom(modelPolicies).Draw(t, "policy"),
+		MaxWait:  rapid.SampledFrom([]time.Duration{0, time.Hour}).Draw(t, "MaxWait"),
+		Priority: rapid.SampledFrom([]int{0, 0, 7, -2}).Draw(t, "priority"),
+	})
+}
+
+func (p *stepPlayer) putWith(o coalesce.PutOptions) func(*actor) {
+	return func(*actor) {
+		p.lingers = p.lingers && o == coalesce.PutOptions{}
+		p.calm = p.calm && (o.Delay > 0 || o.Delay == 0 && p.linger > 0)
+		if p.PutWith("a", 1, o) == nil {
+			p.put++
+		}
+	}
+}
+
+func (p *stepPlayer) take(byKey bool) func(*actor) {
+	return func(a *actor) {
+		var claims [2]stepClaim
+		if a.claim != nil {
+			return
+		}
+		if n, _ := p.ClaimBatch(atOnce(), claims[:]); n > 0 {
+			p.calm = false
+			a.claim, a.byKey = &claims[0], byKey
+		}
+	}
+}
+
+// end ends the processing of an actor, if it is in one. With counts, its values
+// leave.
+func (p *stepPlayer) end(how func(stepClaim) error, counts bool) func(*actor) {
+	return func(a *actor) {
+		if a.claim == nil {
+			return
+		}
+		c, e := *a.claim, a.claim.Item
+		a.claim = nil
+		switch {
+		case counts && a.byKey:
+			p.out += e.Value
+			p.Done(e.Key)
+		case a.byKey:
+			if p.PutBack(e.Key, e.Value) != nil {
+				p.out += e.Value
+				p.Done(e.Key)
+			}
+		default:
+			if err := how(c); counts || errors.Is(err, shardq.ErrShutDown) {
+				p.out += e.Value
+			}
+		}
+	}
+}
+
+// checkRest checks that the queue has what the coalescer has, and takes it.
+func (p *stepPlayer) checkRest(t *rapid.T) {
+	s := p.Stats()
+	require.Equal(t, p.Len(), s.Held, "keys with values, and in the queue")
+	require.LessOrEqual(t, s.Values.Lingering, s.Delayed)
+	left := p.put - p.out
+	if p.readable {
+		value, _ := p.Peek("a")
+		require.Equal(t, left, value, "Peek")
+	}
+	if p.calm && left > 0 && (p.least == 0 || uint32(left) < p.least) {
+		require.Equal(t, 1, s.Delayed)
+		require.True(t, !p.lingers || s.Values.Lingering == 1)
+	}
+	p.clock.Step(longestStep)
+	p.clock.Step(time.Hour) // backoffs may follow a delay
+	synctest.Wait()
+	require.Zero(t, p.Stats().Delayed)
+	for left > 0 {
+		key, value, err := p.Take(atOnce())
+		require.NoError(t, err)
+		left -= value
+		p.Done(key)
+	}
+	require.Zero(t, left+p.Len()+p.Stats().Held)
+	p.ShutDown()
+	require.NoError(t, p.WaitIdle(context.Background()))
 }

@@ -562,23 +562,32 @@ func TestC77C78CallsBetweenTheStepsOfAnother(t *testing.T) {
 	}
 }
 
-// A Cancel whose hook panics has taken nothing.
+// A Cancel whose hook panics has taken nothing, also if that is the hook of what
+// it tells the queue for a Put beside it.
 func TestC78HookOfACancelPanics(t *testing.T) {
-	panics := true
-	c := newJoiner(1, func(o *coalesce.Options[string, string]) {
-		o.Queue.OnAdd = func(a stats.Add[string]) {
-			if a.Canceled && panics {
-				panics = false
-				panic(errOnPurpose)
+	for _, beside := range []bool{false, true} {
+		var c *coalesce.Coalescer[string, string]
+		calls := 0
+		c = newJoiner(1, func(o *coalesce.Options[string, string]) {
+			o.Queue.OnAdd = func(a stats.Add[string]) {
+				if calls++; calls == 2 && beside {
+					require.True(t, a.Canceled)
+					require.NoError(t, c.Put("a", "2"))
+				} else if calls == 2 || calls == 3 && beside {
+					panic(errOnPurpose)
+				}
 			}
+		})
+		require.NoError(t, c.Put("a", "1"))
+		require.Equal(t, errOnPurpose, recovered(func() { _, _ = c.Cancel("a") }))
+		if !beside {
+			takeValue(t, c, "a", "1")
+		} else {
+			takeValue(t, c, "a", "12")
 		}
-	})
-	require.NoError(t, c.Put("a", "1"))
-	require.Equal(t, errOnPurpose, recovered(func() { _, _ = c.Cancel("a") }))
-	require.NoError(t, c.Put("a", "2"))
-	takeValue(t, c, "a", "12")
-	c.Done("a")
-	requireNothing(t, c)
+		c.Done("a")
+		requireNothing(t, c)
+	}
 }
 
 // In steady state nothing is allocated.
