@@ -3,6 +3,8 @@ package worker
 import (
 	"slices"
 	"time"
+
+	"github.com/shardq/shardq/internal/foreach"
 )
 
 // noting returns a show that also notes when a handler begins and has ended.
@@ -15,8 +17,8 @@ func (w *worker[T]) noting(show func(items []T)) func(items []T) {
 	}
 }
 
-// note releases the claims of a handler that Run has abandoned. Without them,
-// what it has returned changes nothing.
+// note ends the claims of a handler that Run has abandoned. Without them, what
+// it has returned changes nothing.
 func (w *worker[T]) note(begins bool) {
 	w.mu.Lock()
 	_, mine := w.handling[w]
@@ -26,9 +28,20 @@ func (w *worker[T]) note(begins bool) {
 	}
 	w.mu.Unlock()
 	if !begins && !mine {
-		w.releaseAll(w.claim[:])
-		w.releaseAll(w.batch.claims)
+		w.endAbandoned(w.claim[:])
+		w.endAbandoned(w.batch.claims)
 	}
+}
+
+// endAbandoned ends the processing of items that Run's error has named. After a
+// drain, the error alone has them: a value that went back would be in two places.
+func (w *worker[T]) endAbandoned(claims []Claim[T]) {
+	if w.options.Drain == nil {
+		w.releaseAll(claims)
+		return
+	}
+	defer clear(claims)
+	foreach.Do(len(claims), func(i int) { _ = claims[i].Done() })
 }
 
 // abandon makes Run wait no longer for handlers. It still waits for workers
@@ -45,11 +58,29 @@ func (p *Pool[T]) abandonLocked() {
 	for w, began := range p.handling {
 		for _, claim := range slices.Concat(w.claim[:], w.batch.claims) {
 			if claim.owner != nil {
-				p.leftover = append(p.leftover, Failure[T]{
-					Queue: p.name, Item: claim.Item, Err: errAbandoned, Reason: ReasonAbandoned, Duration: time.Since(began),
-				})
+				p.abandoned = append(p.abandoned, abandoned[T]{claim, time.Since(began)})
 			}
 		}
 	}
 	clear(p.handling)
+}
+
+// An abandoned item is one whose handler still runs.
+type abandoned[T any] struct {
+	claim Claim[T]
+	took  time.Duration
+}
+
+func (p *Pool[T]) abandonedItems() (left []Failure[T]) {
+	p.mu.Lock()
+	all := p.abandoned
+	p.mu.Unlock()
+	for _, a := range all { // asks the owners, without the lock
+		attempt := Attempt[T]{Claim: a.claim}
+		left = append(left, Failure[T]{
+			Queue: p.name, Item: a.claim.Item, Err: errAbandoned, Reason: ReasonAbandoned, Duration: a.took,
+			Attempt: attempt.Number(), FirstFailure: attempt.FirstFailure(),
+		})
+	}
+	return left
 }

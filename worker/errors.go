@@ -132,7 +132,7 @@ const (
 	ReasonExhausted               // The last attempt by [Options].MaxAttempts or MaxElapsed failed.
 	ReasonShutDown                // A shutdown had begun, or a drain dropped the delayed item.
 	ReasonRefused                 // The [Owner] did not accept the item again.
-	ReasonAbandoned               // The item may run again: see [Options].AbandonAfter.
+	ReasonAbandoned               // Its handler still runs: see [Options].AbandonAfter.
 )
 
 var reasonNames = [...]string{"none", "permanent", "exhausted", "shutdown", "refused", "abandoned"}

@@ -61,7 +61,8 @@ type Options[T any] struct {
 
 	// MaxAttempts, if set, limits the attempts of an item, as the source counts.
 	// MaxElapsed, if set, makes that attempt the last that fails so long after
-	// the first did, by the clock of the queue. Both need a limiter that counts.
+	// the first did, by the clock of the queue, also while that was paused. Both
+	// need a limiter that counts.
 	MaxAttempts int
 	MaxElapsed  time.Duration
 
@@ -93,7 +94,9 @@ type Options[T any] struct {
 	// AbandonAfter, if set, is how much real time Run gives handlers after their
 	// contexts have ended, which a drain needs a DrainTimeout for. It then returns
 	// a [LeftoverError] that names the items of those that still run. Each stays in
-	// processing until its handler returns, and is ready then in any case.
+	// processing until its handler returns or ends its claim. If the handler
+	// returns, the item is ready again without Drain. With it, the item is Done,
+	// and LeftoverError alone has it.
 	AbandonAfter time.Duration
 
 	// Labels sets two pprof labels in the workers' goroutines and the handlers'

@@ -32,9 +32,10 @@ type Pool[T any] struct {
 	broken  error        // the source's error, which Run returns
 	// With AbandonAfter, handling says since when which handlers run, and overdue
 	// that Run waits for them no longer.
-	handling map[*worker[T]]time.Time
-	overdue  bool
-	leftover []Failure[T] // for the error of Run
+	handling  map[*worker[T]]time.Time
+	overdue   bool
+	leftover  []Failure[T]   // for the error of Run
+	abandoned []abandoned[T] // likewise
 
 	failing atomic.Bool // an attempt has failed since the last success
 
@@ -139,13 +140,14 @@ func (p *Pool[T]) Run(ctx context.Context) (err error) {
 
 // conclude adds to the error of the drain what else Run returns, or panics with.
 func (p *Pool[T]) conclude(err *error) (fault *PanicError) {
+	abandoned := p.abandonedItems()
 	p.mu.Lock() // abandoned workers go on
 	defer p.mu.Unlock()
 	if p.broken != nil {
 		*err = errors.Join(p.broken, *err)
 	}
-	if len(p.leftover) > 0 {
-		*err = errors.Join(*err, &LeftoverError[T]{p.name, p.leftover})
+	if left := slices.Concat(p.leftover, abandoned); len(left) > 0 {
+		*err = errors.Join(*err, &LeftoverError[T]{p.name, left})
 	}
 	if p.fault != nil {
 		p.fault.Run = *err
