@@ -201,6 +201,29 @@ func (o *queueClaims[T]) DoneClaim(item T, token worker.Token) error {
 	return claimError(q.shards.Core.End(q.tokens.Handle(token)))
 }
 
+// DoneAndTake takes nothing after user code: that is for the worker's next turn.
+func (o *queueClaims[T]) DoneAndTake(item T, h shard.Handle) (next T, priority int, at shard.Handle, ok bool, err error) {
+	q := o.queue()
+	if q.mayHaveFailed(item) {
+		return next, 0, at, false, q.forgetAndEnd(item, h)
+	}
+	next, priority, at, ended, ok := q.shards.EndTake(h)
+	return next, priority, at, ok, claimError(ended)
+}
+
+// doneAndNext ends a claim, and makes it that to the next item if it takes one.
+func (q *Queue[T]) doneAndNext(c *worker.Claim[T]) (more bool, err error) {
+	h := q.handleIn(c)
+	if h == (shard.Handle{}) {
+		return false, c.Done()
+	}
+	item, priority, at, more, err := q.claims().DoneAndTake(c.Item, h)
+	if more {
+		q.make(c, item, priority, at)
+	}
+	return more, err
+}
+
 func (q *Queue[T]) forgetAndEnd(item T, h shard.Handle) error {
 	only, ok := q.shards.Core.Seal(h)
 	if !ok {
@@ -350,20 +373,40 @@ func (r *queueReturn[T]) refuse() error {
 func (q *Queue[T]) Items(ctx context.Context) iter.Seq[T] {
 	q.mustBeMade()
 	return func(yield func(T) bool) {
+		l := loop[T]{q: q, body: yield}
 		for more := true; more; {
-			item, _, at, err := q.shards.Take(ctx)
-			if err != nil {
-				return
+			if !l.has {
+				var err error
+				if l.item, _, l.at, err = q.shards.Take(ctx); err != nil {
+					return
+				}
 			}
-			more = q.yield(item, at, yield)
+			more = l.turn(ctx)
 		}
 	}
 }
 
-// yield runs the body of the loop. It ends the processing by the handle,
-// because Done would call Hash, which may panic, and the item would stay in
-// processing.
-func (q *Queue[T]) yield(item T, at shard.Handle, body func(T) bool) (more bool) {
-	defer q.shards.DoneAt(item, at)
-	return body(item)
+type loop[T comparable] struct {
+	q    *Queue[T]
+	body func(T) bool
+	item T
+	at   shard.Handle
+	has  bool // the next item is there
+}
+
+// turn runs the body of the loop. It ends the processing by the handle, because
+// Done would call Hash, which may panic, and the item would stay in processing.
+func (l *loop[T]) turn(ctx context.Context) (more bool) {
+	defer func() {
+		item, ended := l.item, false
+		if l.has = false; more && ctx.Err() == nil {
+			l.item, _, l.at, ended, l.has = l.q.shards.EndTake(l.at)
+		} else {
+			ended = l.q.shards.Core.End(l.at)
+		}
+		if !ended {
+			l.q.shards.Misuse(item)
+		}
+	}()
+	return l.body(l.item)
 }

@@ -227,7 +227,14 @@ func (i inspection[T]) AddWith(item T, options AddOptions) error {
 	return nil
 }
 
-// KeepWaits, Ending, HandlerContext and OpenSlot are for workers.
+// NextOf, KeepWaits, Ending, HandlerContext and OpenSlot are for workers.
+func (i inspection[T]) NextOf(source any) func(*worker.Claim[T]) (bool, error) {
+	if source != any(i.queue) { // it may embed the queue, and take items in its own way
+		return nil
+	}
+	return i.queue.doneAndNext
+}
+
 func (i inspection[T]) KeepWaits()              { i.queue.shards.Core.KeepWaits() }
 func (i inspection[T]) Ending() context.Context { return i.queue.shards.Core.Ending() }
 

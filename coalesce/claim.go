@@ -75,6 +75,22 @@ func (o *owner[K, V]) DoneClaim(taken Entry[K, V], token worker.Token) error {
 	return o.c.engine.Owner.DoneClaim(taken.Key, token)
 }
 
+// doneAndNext ends a claim, and makes it that to the next value if it takes one.
+func (c *Coalescer[K, V]) doneAndNext(claim *worker.Claim[Entry[K, V]]) (more bool, err error) {
+	if claim.Owner() != worker.Owner[Entry[K, V]](c.owner) {
+		return false, claim.Done()
+	}
+	h, t := c.engine.Tokens.Handle(claim.Token()), taken[K, V]{}
+	c.landAt(claim.Item.Key, h)
+	t.key, t.priority, t.at, more, err = c.engine.Owner.DoneAndTake(claim.Item.Key, h)
+	if more {
+		if t.value, more = c.takeValue(&t); more {
+			c.make(claim, &t)
+		}
+	}
+	return more, err
+}
+
 func (o *owner[K, V]) ClaimFailures(taken Entry[K, V]) int { return o.c.queue.NumRequeues(taken.Key) }
 
 func (o *owner[K, V]) FailingSince(taken Entry[K, V]) (first, now time.Time) {

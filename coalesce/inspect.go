@@ -57,6 +57,13 @@ func (i inspection[K, V]) Operator() stats.Operator {
 	return operator[K, V]{i.Inspection.Operator(), i.coalescer}
 }
 
+func (i inspection[K, V]) NextOf(source any) func(*worker.Claim[Entry[K, V]]) (bool, error) {
+	if source != any(i.coalescer) {
+		return nil
+	}
+	return i.coalescer.doneAndNext
+}
+
 func (i inspection[K, V]) KeepWaits()              { i.coalescer.shards.Core.KeepWaits() }
 func (i inspection[K, V]) Ending() context.Context { return i.coalescer.shards.Core.Ending() }
 

@@ -84,7 +84,7 @@ func (s *Core) endSome(handles []Handle) (ignored uint64) {
 // DoneBatchAt is [Set.EndBatch] that counts and reports misuses.
 func (s *Set[T]) DoneBatchAt(items []T, handles []Handle) {
 	for _, i := range s.Core.EndBatch(handles) {
-		s.misuse(items[i])
+		s.Misuse(items[i])
 	}
 }
 

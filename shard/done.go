@@ -69,11 +69,12 @@ func (sh *shard) endClaimed(h Handle) (fx effects) {
 // DoneAt is [Set.End] that counts and reports a misuse, as [Set.Done] does.
 func (s *Set[T]) DoneAt(item T, h Handle) {
 	if !s.Core.End(h) {
-		s.misuse(item)
+		s.Misuse(item)
 	}
 }
 
-func (s *Set[T]) misuse(item T) {
+// Misuse counts and reports an end of a processing that had ended.
+func (s *Set[T]) Misuse(item T) {
 	s.Core.misused.Add(1)
 	s.report(stats.DoneWithoutGet, item)
 }

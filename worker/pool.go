@@ -17,6 +17,7 @@ import (
 // concurrent use. The handler and the hooks may call all of them but Run.
 type Pool[T any] struct {
 	source       Source[T]
+	next         func(claim *Claim[T]) (more bool, err error) // see worker.done, or nil
 	name         string
 	options      Options[T]
 	plain, timed bool        // what the options say of each attempt
@@ -69,8 +70,12 @@ func New[T any](source Source[T], options Options[T]) (*Pool[T], error) {
 	if waits, is := part[waitSource](source); is && options.showsAttempts() {
 		waits.KeepWaits()
 	}
+	var next func(*Claim[T]) (bool, error)
+	if n, is := part[nextSource[T]](source); is {
+		next = n.NextOf(source)
+	}
 	return &Pool[T]{
-		source: source, name: name, options: options, wanted: options.Workers, left: make(chan struct{}),
+		source: source, next: next, name: name, options: options, wanted: options.Workers, left: make(chan struct{}),
 		handling: map[*worker[T]]time.Time{},
 		over:     &timeIsOver{context.DeadlineExceeded},
 		plain:    options.Timeout == 0 && !options.showsAttempts() && !options.watches(),

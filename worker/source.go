@@ -56,8 +56,12 @@ type (
 	namedSource     interface{ Name() string }
 	endingSource    interface{ ShuttingDown() bool }
 	waitSource      interface{ KeepWaits() }
-	lingerSource    interface{ Ending() context.Context }
-	contextSource   interface {
+	// NextOf returns nil if the source is another one that embeds it.
+	nextSource[T any] interface {
+		NextOf(source any) (doneAndNext func(claim *Claim[T]) (more bool, err error))
+	}
+	lingerSource  interface{ Ending() context.Context }
+	contextSource interface {
 		HandlerContext(context.Context) context.Context
 	}
 	inspectedSource      interface{ Inspect() stats.Inspection }

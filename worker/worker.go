@@ -29,6 +29,7 @@ type worker[T any] struct {
 	// claims, which are processed first, or it says what is wrong with them.
 	due   error
 	claim [1]Claim[T] // of Handle: a field, because copying a claim costs some nanoseconds
+	more  bool        // the end of the last claim has made it the next one
 }
 
 func newWorker[T any](pool *Pool[T]) *worker[T] {
@@ -133,6 +134,11 @@ func (w *worker[T]) turn(ctx context.Context) error {
 	if w.options.HandleBatch != nil {
 		return w.turnOfBatch(ctx)
 	}
+	if w.more {
+		w.more = false
+		w.process(&w.claim[0])
+		return nil
+	}
 	n, err := w.take(ctx, w.claim[:])
 	if n > 0 {
 		w.process(&w.claim[0])
@@ -140,30 +146,59 @@ func (w *worker[T]) turn(ctx context.Context) error {
 	return err
 }
 
+// done ends a claim of Handle. A worker that stays asks the source for the next
+// item at once: one hold of a lock does both.
+func (w *worker[T]) done(claim *Claim[T]) {
+	if w.next == nil || w.due != nil || w.stays.Err() != nil || w.context.Err() != nil {
+		w.ended(claim.Done())
+		return
+	}
+	more, err := w.next(claim)
+	w.more = more
+	w.ended(err)
+}
+
 // process settles the item even if the handler ends the goroutine.
 func (w *worker[T]) process(claim *Claim[T]) {
 	w.setLabels()
 	result := outcome{err: ErrGoexit} // unless try returns
+	whole := false                    // nothing has panicked since
 	defer func() {
-		defer func() { *claim = Claim[T]{} }() // nothing refers to an item after its claim
+		defer func() {
+			if !w.more {
+				*claim = Claim[T]{} // nothing refers to an item after its claim
+			}
+		}()
 		switch {
 		case result.err != nil:
 			w.finish(*claim, result)
+		case !whole:
+			w.ended(claim.Done())
 		case w.reports || w.failing.Load():
 			w.succeed(claim)
 		default:
-			w.ended(claim.Done())
+			w.done(claim)
 		}
 	}()
-	defer w.handled()
+	defer func() {
+		w.handled()
+		whole = true
+	}()
 	w.reports = w.known.reporterOf(&claim.owner) != nil
 	w.watch.start(w.reports || w.timed)
 	result = w.try(claim.Item)
 }
 
 func (w *worker[T]) succeed(claim *Claim[T]) {
-	defer func() { w.ended(claim.Done()) }() // also if a reporter panics
+	reported := false
+	defer func() {
+		if !reported {
+			w.ended(claim.Done())
+		}
+	}()
 	w.reportSuccess(claim)
+	reported = true
+	w.done(claim)
 }
 
 // handled is called when the handler has ended, before claims end, because

@@ -44,6 +44,9 @@ type Owner[T comparable] interface {
 	worker.FailureTimer[T]
 	worker.Watcher
 	ReportSuccess(context.Context)
+	// DoneAndTake is DoneClaim, and takes the next item as [shard.Set.EndTake]
+	// does.
+	DoneAndTake(item T, h shard.Handle) (next T, priority int, at shard.Handle, ok bool, err error)
 }
 
 // Of returns the engine of a queue.

@@ -1,0 +1,76 @@
+package shard
+
+// EndTake is [Set.DoneAt] of the processing that h names, and then [Set.TryTake]
+// in the same hold of the shard's lock, where that hands out what a Get would:
+// an item of the shard whose turn it is. Otherwise it takes nothing, and the
+// caller takes as usual. So a worker takes the lock once for each item, and
+// contends half as often for a single shard.
+func (s *Set[T]) EndTake(h Handle) (item T, priority int, next Handle, ended, ok bool) {
+	if s.Core.config.Ages {
+		s.Core.refreshToEnd(h)
+	}
+	sh, e, priority, next, fx := s.Core.endTake(h)
+	if e == nil {
+		s.Core.after(fx)
+		return item, 0, next, fx&took != 0, false
+	}
+	item = *itemOf[T](e)
+	s.Core.unlockTaken(sh)
+	defer func() {
+		if !ok { // a hook has panicked
+			s.Core.Release(next, priority)
+		}
+	}()
+	s.Core.after(fx)
+	s.Core.setWatchdog()
+	return item, priority, next, fx&took != 0, true
+}
+
+// refreshToEnd ends a processing even if the clock panics.
+func (s *Core) refreshToEnd(h Handle) {
+	read := false
+	defer func() {
+		if !read {
+			s.endNow(h)
+		}
+	}()
+	s.refreshForWork()
+	read = true
+}
+
+// endTake keeps the shard of an entry that it has taken locked.
+func (s *Core) endTake(h Handle) (sh *shard, e *entry, priority int, next Handle, fx effects) {
+	sh = s.shard(int(h.shard))
+	sh.mu.Lock()
+	fx = sh.endClaimed(h)
+	if fx&took != 0 && s.cares.Load()&^caresForAges == 0 {
+		e, priority, next = s.takeOn(sh)
+	}
+	if e == nil {
+		sh.mu.Unlock()
+	}
+	return sh, e, priority, next, fx
+}
+
+// takeOn takes from a locked shard, if a consumer of this lane would do so, too.
+func (s *Core) takeOn(sh *shard) (e *entry, priority int, h Handle) {
+	var l *lane
+	if len(s.shards) > 1 {
+		if l = s.lane(); l.turn.Load() != uint32(sh.number) || s.priorityBitmap.Load() != nil {
+			return nil, 0, h
+		}
+	}
+	over := false
+	if s.config.grouped {
+		var end turnEnd
+		e, priority, h, end = sh.takeInTurn(0, false)
+		over = end == roundOver
+	} else if e, priority, h = sh.take(&sh.ready, false); e != nil {
+		sh.served++
+		over = sh.served%quantum == 0
+	}
+	if over && l != nil {
+		l.turn.Store((uint32(sh.number) + 1) % uint32(len(s.shards)))
+	}
+	return e, priority, h
+}
