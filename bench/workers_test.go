@@ -93,6 +93,7 @@ func must(err error) {
 func BenchmarkRun(b *testing.B) {
 	metrics := options{Metrics: true}
 	passing := worker.Middleware[string](func(next worker.Handler[string]) worker.Handler[string] { return next })
+	one := options{Shards: 1}
 	for _, workers := range []int{1, 8} {
 		for _, by := range []struct {
 			name  string
@@ -102,6 +103,8 @@ func BenchmarkRun(b *testing.B) {
 			{"loop", byLoop, options{}},
 			{"loop,Metrics", byLoop, metrics},
 			{"Run", byPool(worker.Options[string]{}), options{}},
+			{"loop,Shards=1", byLoop, one},
+			{"Run,Shards=1", byPool(worker.Options[string]{}), one},
 			{"Run,Metrics", byPool(worker.Options[string]{}), metrics},
 			{"Run,Attempts", byPool(worker.Options[string]{Attempts: true}), options{}},
 			{"Run,Use", byPool(worker.Options[string]{Use: []worker.Middleware[string]{passing}}), options{}},

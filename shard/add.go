@@ -19,9 +19,9 @@ func (s *Set[T]) Add(item T) {
 	} else {
 		sh = s.addressOf(item, &to)
 	}
-	sh.mu.Lock()
+	sh.lock()
 	fx := s.addItem(sh, item, &to, s.Core.request())
-	sh.mu.Unlock()
+	sh.unlock()
 	s.Core.after(fx)
 }
 
@@ -69,7 +69,7 @@ func (s *Set[T]) entryFor(sh *shard, item T, to *address) (id uint32, e *entry) 
 }
 
 func (sh *shard) panicAndUnlock() {
-	sh.mu.Unlock()
+	sh.unlock()
 	panic(errTooMany)
 }
 

@@ -114,9 +114,9 @@ func (s *Set[T]) FileTo(item T, a *Address, d Delay) {
 
 func (s *Set[T]) addTo(item T, a *Address, keepDelay bool) {
 	sh := s.Core.shard(int(a.shard))
-	sh.mu.Lock()
+	sh.lock()
 	fx := s.addMarked(sh, item, &a.to, request{cancelsDelay: true, keepsDelay: keepDelay})
-	sh.mu.Unlock()
+	sh.unlock()
 	s.Core.after(fx)
 }
 

@@ -52,13 +52,13 @@ func (s *Set[T]) addAdmitted(sh *shard, item T, to *address, d *Delay, a *admiss
 	}
 	r := s.Core.request()
 	r.priority = d.Priority
-	sh.mu.Lock()
+	sh.lock()
 	fx := effects(0)
 	if s.admits(sh, a, item, to) {
 		id, e := s.entryOf(sh, a, item, to)
 		fx = sh.add(id, e, r)
 	}
-	sh.mu.Unlock()
+	sh.unlock()
 	s.Core.publish(fx)
 	s.Core.watchWindow(a)
 }
@@ -187,14 +187,14 @@ func (s *Set[T]) AddContext(ctx context.Context, item T, d Delay) error {
 		// first, so that the next waiter does not wait for user code. Its old
 		// policy may have throttled the group.
 		s.Core.tag(&to.tag, to.group)
-		sh.mu.Lock()
+		sh.lock()
 		id, freed := s.find(sh, item, to.hash), false
 		if id != 0 {
 			sh.configureAdded(id, &to.tag)
 			of := sh.groupOf(id)
 			freed = sh.freeUnlessBlocked(of, sh.groups.at(of))
 		}
-		sh.mu.Unlock()
+		sh.unlock()
 		if freed {
 			s.Core.wake()
 		}

@@ -15,13 +15,13 @@ func (s *Set[T]) addSome(items []T, r request) {
 	defer func() { s.Core.publish(fx) }() // also if a shard has no room for another item
 	for p.next() {
 		sh := s.Core.shard(int(p.shard))
-		sh.mu.Lock()
+		sh.lock()
 		sh.prefetchSlots(&p)
 		for i, ok := p.take(); ok; i, ok = p.take() {
 			to := p.address(i)
 			fx |= s.addItem(sh, items[i], &to, r)
 		}
-		sh.mu.Unlock()
+		sh.unlock()
 	}
 }
 
@@ -65,7 +65,7 @@ func (s *Core) endSome(handles []Handle) (ignored uint64) {
 	for p.next() {
 		sh := s.shard(int(p.shard))
 		var here effects
-		sh.mu.Lock()
+		sh.lock()
 		sh.prefetchClaimed(&p, handles)
 		for i, ok := p.take(); ok; i, ok = p.take() {
 			fx := sh.endClaimed(handles[i])
@@ -73,7 +73,7 @@ func (s *Core) endSome(handles []Handle) (ignored uint64) {
 				ignored |= 1 << i
 			}
 		}
-		sh.mu.Unlock()
+		sh.unlock()
 		s.settle(here) // for each shard: the drain counts them
 		all |= here &^ reports
 	}
@@ -134,7 +134,7 @@ func (s *Core) takeHere(most int, put receiver, now uint64) (n int) {
 		}
 		n += sh.takeUpTo(min(most-n, quantum-int(sh.served%quantum)), put)
 		ends := sh.served%quantum == 0
-		sh.mu.Unlock()
+		sh.unlock()
 		if ends {
 			lane.turn.Store((uint32(sh.number) + 1) % uint32(len(s.shards)))
 		}
@@ -162,9 +162,9 @@ func (s *Core) takeOne(put receiver, now uint64) bool {
 
 func (s *Core) takeAll(sh *shard, most int, put receiver) (n int) {
 	for n < most {
-		sh.mu.Lock()
+		sh.lock()
 		got := sh.takeUpTo(min(most-n, batchSize), put)
-		sh.mu.Unlock()
+		sh.unlock()
 		if n += got; got < batchSize {
 			break
 		}
@@ -214,7 +214,7 @@ func (s *Set[T]) fileSome(items []T, delay Delay) {
 	alone := uint64(0)
 	for p.next() {
 		sh := s.Core.shard(int(p.shard))
-		sh.mu.Lock()
+		sh.lock()
 		files := sh.files(d)
 		for i, ok := p.take(); ok; i, ok = p.take() {
 			if !files {
@@ -225,7 +225,7 @@ func (s *Set[T]) fileSome(items []T, delay Delay) {
 			filed = min(filed, s.fileTimer(sh, items[i], &to, d.at, d.f, nil))
 			sh.noteFiled(d.at, d.f)
 		}
-		sh.mu.Unlock()
+		sh.unlock()
 	}
 	if s.Core.measures != nil && delay.Retry {
 		for range bits.OnesCount64(p.placed &^ alone) {

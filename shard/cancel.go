@@ -13,7 +13,7 @@ func (s *Set[T]) EndDelay(item T) (ended bool) {
 	s.Core.refresh()
 	sh, hash := s.locate(item)
 	fx := effects(0)
-	sh.mu.Lock()
+	sh.lock()
 	id := s.find(sh, item, hash)
 	if ended = id != 0 && sh.table.at(id).delayed() && !s.Core.closing.begun.Load(); ended {
 		before := sh.depth()
@@ -21,7 +21,7 @@ func (s *Set[T]) EndDelay(item T) (ended bool) {
 		sh.expireItem(id)
 		fx = sh.effectsOfExpiry(before)
 	}
-	sh.mu.Unlock()
+	sh.unlock()
 	s.Core.after(fx)
 	return ended
 }
@@ -42,8 +42,8 @@ func (s *Set[T]) cancelAndNotify(sh *shard, item T, hash uint32) (was stats.Canc
 }
 
 func (s *Set[T]) cancelIn(sh *shard, item T, hash uint32) (was stats.Canceled, fx effects) {
-	sh.mu.Lock()
-	defer sh.mu.Unlock()
+	sh.lock()
+	defer sh.unlock()
 	s.closeWindow(sh, item, hash)
 	id := s.find(sh, item, hash)
 	if id == 0 {

@@ -101,9 +101,9 @@ func (f filing) first() uint64 { return min(f.deadline, f.limit) }
 // addOverdue cancels an earlier delay: of several delays, one counts, once.
 func (s *Set[T]) addOverdue(sh *shard, item T, to *address, at reading, f filing, a *admission) (taken bool) {
 	s.Core.refresh()
-	sh.mu.Lock()
+	sh.lock()
 	if a != nil && !s.admits(sh, a, item, to) {
-		sh.mu.Unlock()
+		sh.unlock()
 		return false
 	}
 	if id := s.find(sh, item, to.hash); f.backoff && f.policy != KeepLatest && f.policy != KeepOld {
@@ -127,7 +127,7 @@ func (s *Set[T]) addOverdue(sh *shard, item T, to *address, at reading, f filing
 	if s.Core.measures != nil && f.delayed && (waits || fx&took != 0) {
 		sh.needMeasures().delay.Record(0, uint64(f.asked))
 	}
-	sh.mu.Unlock()
+	sh.unlock()
 	if waits && next < s.Core.driver.armed.Load() {
 		s.Core.driver.poke()
 	}
@@ -161,34 +161,34 @@ func (s *Set[T]) keepDelayed(sh *shard, item T, hash uint32, at reading, f filin
 func (s *Set[T]) delay(
 	sh *shard, item T, to *address, at reading, f filing, a *admission,
 ) (ok, refused bool) {
-	sh.mu.Lock()
+	sh.lock()
 	for s.Core.closing.refusing.Load() {
 		if a != nil && a.limited || !s.takesBack(sh, item, to.hash) {
 			sh.refuse(a)
-			sh.mu.Unlock()
+			sh.unlock()
 			return false, true
 		}
 		if !sh.sweeping() {
 			break
 		}
-		sh.mu.Unlock() // the sweep must not take what is filed now
+		sh.unlock() // the sweep must not take what is filed now
 		s.Core.sweepSome(sh)
-		sh.mu.Lock()
+		sh.lock()
 	}
 	if sh.wheel == nil {
 		sh.wheel = newWheel(at.now)
 	}
 	if f.first() <= sh.wheel.Now() {
-		sh.mu.Unlock()
+		sh.unlock()
 		return false, false
 	}
 	if a != nil && !s.admits(sh, a, item, to) {
-		sh.mu.Unlock()
+		sh.unlock()
 		return false, true
 	}
 	deadline := s.fileTimer(sh, item, to, at, f, a)
 	sh.noteFiled(at, f)
-	sh.mu.Unlock()
+	sh.unlock()
 	s.Core.driver.filed(deadline, at)
 	if a == nil {
 		s.Core.notify()
@@ -268,8 +268,8 @@ func (sh *shard) delayAdds(id uint32, e *entry, f *filing) {
 func (s *Set[T]) EndBackoff(item T) {
 	if s.Core.config.KeepBackoff {
 		sh, hash := s.locate(item)
-		sh.mu.Lock()
-		defer sh.mu.Unlock()
+		sh.lock()
+		defer sh.unlock()
 		sh.wheel.endBackoff(s.find(sh, item, hash))
 	}
 }
@@ -316,8 +316,8 @@ func (sh *shard) expireItem(id uint32) {
 const stepsPerHold = 128 // bounds how long expire holds a shard's lock
 
 func (s *Core) expire(sh *shard, at reading) effects {
-	sh.mu.Lock()
-	defer sh.mu.Unlock()
+	sh.lock()
+	defer sh.unlock()
 	if s.closing.begun.Load() {
 		sh.next.Store(never)
 		return 0
@@ -342,8 +342,8 @@ func (sh *shard) effectsOfExpiry(before int32) effects {
 }
 
 func (s *Core) rewind(sh *shard, now uint64) {
-	sh.mu.Lock()
-	defer sh.mu.Unlock()
+	sh.lock()
+	defer sh.unlock()
 	if sh.wheel != nil {
 		sh.wheel.Rewind(now)
 		sh.publishNext()

@@ -19,9 +19,9 @@ func (s *Set[T]) doneNow(sh *shard, item T, hash uint32) {
 }
 
 func (s *Set[T]) doneIn(sh *shard, item T, hash uint32) {
-	sh.mu.Lock()
+	sh.lock()
 	fx := s.endItem(sh, item, hash)
-	sh.mu.Unlock()
+	sh.unlock()
 	s.Core.after(fx)
 	if fx&took == 0 {
 		s.report(stats.DoneWithoutGet, item)
@@ -52,9 +52,9 @@ func (s *Core) End(h Handle) (ended bool) {
 
 func (s *Core) endNow(h Handle) (ended bool) {
 	sh := s.shard(int(h.shard))
-	sh.mu.Lock()
+	sh.lock()
 	fx := sh.endClaimed(h)
-	sh.mu.Unlock()
+	sh.unlock()
 	s.after(fx)
 	return fx&took != 0
 }

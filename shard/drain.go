@@ -237,10 +237,10 @@ func (s *Core) oweAll(begun *atomic.Bool, r effects, to *drain) {
 		return
 	}
 	for sh := range s.made() {
-		sh.mu.Lock()
+		sh.lock()
 		sh.owe(r, to)
 		due := sh.reportsDue()
-		sh.mu.Unlock()
+		sh.unlock()
 		s.settle(due)
 	}
 	to.settle()
@@ -259,7 +259,7 @@ func (s *Core) discardReady() {
 func (s *Core) discardSome(sh *shard) (more bool) {
 	var ids [stepsPerHold]uint32
 	n := 0
-	sh.mu.Lock()
+	sh.lock()
 	if sh.table != nil {
 		sh.walkReady(func(id uint32) (on bool) {
 			ids[n] = id
@@ -271,7 +271,7 @@ func (s *Core) discardSome(sh *shard) (more bool) {
 		sh.discard(id, sh.table.at(id))
 	}
 	due := sh.reportsDue()
-	sh.mu.Unlock()
+	sh.unlock()
 	s.settle(due)
 	s.notify()
 	return n == len(ids)

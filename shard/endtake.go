@@ -41,13 +41,13 @@ func (s *Core) refreshToEnd(h Handle) {
 // endTake keeps the shard of an entry that it has taken locked.
 func (s *Core) endTake(h Handle) (sh *shard, e *entry, priority int, next Handle, fx effects) {
 	sh = s.shard(int(h.shard))
-	sh.mu.Lock()
+	sh.lock()
 	fx = sh.endClaimed(h)
 	if fx&took != 0 && s.cares.Load()&^caresForAges == 0 {
 		e, priority, next = s.takeOn(sh)
 	}
 	if e == nil {
-		sh.mu.Unlock()
+		sh.unlock()
 	}
 	return sh, e, priority, next, fx
 }

@@ -209,8 +209,8 @@ func (sh *shard) regrouped() effects {
 }
 
 func (s *Core) endWaits(sh *shard, at reading) effects {
-	sh.mu.Lock()
-	defer sh.mu.Unlock()
+	sh.lock()
+	defer sh.unlock()
 	fx := effects(0)
 	for range stepsPerHold {
 		g := sh.groups

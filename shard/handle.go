@@ -163,8 +163,8 @@ func (s *Set[T]) TakeMore(dst []T, priorities []int, handles []Handle) (n int) {
 // Valid reports whether the processing that h names goes on.
 func (s *Core) Valid(h Handle) bool {
 	sh := s.shard(int(h.shard))
-	sh.mu.Lock()
-	defer sh.mu.Unlock()
+	sh.lock()
+	defer sh.unlock()
 	return sh.claimed(h) != nil
 }
 
@@ -172,8 +172,8 @@ func (s *Core) Valid(h Handle) bool {
 // call user code before ending it. It returns false if h names nothing.
 func (s *Core) Seal(h Handle) (only Handle, ok bool) {
 	sh := s.shard(int(h.shard))
-	sh.mu.Lock()
-	defer sh.mu.Unlock()
+	sh.lock()
+	defer sh.unlock()
 	e := sh.claimed(h)
 	if e == nil {
 		return h, false
@@ -189,8 +189,8 @@ func (s *Set[T]) HandleOf(item T) Handle {
 		s.Core.refreshForWork()
 	}
 	sh, hash := s.locate(item)
-	sh.mu.Lock()
-	defer sh.mu.Unlock()
+	sh.lock()
+	defer sh.unlock()
 	id, e := s.inProcessing(sh, item, hash)
 	if id == 0 {
 		return Handle{}

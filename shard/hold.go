@@ -23,8 +23,8 @@ func (s *Core) withLock(sh *shard, part func() (visited int, more bool)) (more b
 	if p != nil {
 		defer p.after()
 	}
-	sh.mu.Lock()
-	defer sh.mu.Unlock()
+	sh.lock()
+	defer sh.unlock()
 	if p != nil {
 		return p.hold(part)
 	}

@@ -53,8 +53,8 @@ func (s *Core) checkIdle(counts []uint64, also func() bool) (isIdle, again bool)
 
 // checkEmpty requests a report for the next time that the shard is empty.
 func (s *Core) checkEmpty(sh *shard) (isEmpty bool, count uint64) {
-	sh.mu.Lock()
-	defer sh.mu.Unlock()
+	sh.lock()
+	defer sh.unlock()
 	sh.owes |= owed(emptyNow)
 	return sh.isEmpty(), sh.count.added + sh.rare.canceled + sh.rare.dropped
 }

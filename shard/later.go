@@ -59,8 +59,8 @@ func (s *Core) recheckDrains() {
 }
 
 func (sh *shard) isStill(until uint64, shut bool) bool {
-	sh.mu.Lock()
-	defer sh.mu.Unlock()
+	sh.lock()
+	defer sh.unlock()
 	sh.owes |= owed(still)
 	return sh.processing() == 0 && (shut || !sh.servable() && sh.wheel.next() > until && !sh.groups.frees(until))
 }

@@ -61,7 +61,7 @@ type world interface{ mutexes() []locker }
 // mutexes returns the locks of all shards.
 func (s *Set[T]) mutexes() (all []locker) {
 	for i := range s.Core.shards {
-		all = append(all, &s.Core.shard(i).mu)
+		all = append(all, shardLock{s.Core.shard(i)})
 	}
 	return all
 }
@@ -518,3 +518,10 @@ func finish(s *Set[int]) (items []int) {
 		items = append(items, item)
 	}
 }
+
+// A shardLock is the lock of a shard as a sync.Locker that can be tried.
+type shardLock struct{ *shard }
+
+func (l shardLock) Lock()         { l.lock() }
+func (l shardLock) Unlock()       { l.unlock() }
+func (l shardLock) TryLock() bool { return l.tryLock() }

@@ -344,9 +344,9 @@ func TestLitmusReadyBits(t *testing.T) {
 func drainAll(s *Set[int]) {
 	for i := range s.Core.shards {
 		for sh := s.Core.shard(i); s.Core.lenOf(sh) > 0; {
-			sh.mu.Lock()
+			sh.lock()
 			_, _, h := sh.take(&sh.ready, false)
-			sh.mu.Unlock()
+			sh.unlock()
 			s.Core.End(h)
 		}
 	}

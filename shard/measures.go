@@ -160,9 +160,9 @@ func (s *Core) noteEndOfUpdates() {
 	}
 	now, end := s.presentAnyway(), inFlight{}
 	for sh := range s.made() {
-		sh.mu.Lock()
+		sh.lock()
 		together, longest := sh.inFlight(sh.seen(now))
-		sh.mu.Unlock()
+		sh.unlock()
 		end.together = stats.Sum(end.together, together)
 		end.longest = max(end.longest, longest)
 	}

@@ -50,12 +50,12 @@ func (s *Core) changeGroup(group string, make bool, change func(sh *shard, of ui
 	hash := s.hashOfGroup(group)
 	sh := s.shardAt(s.groupRoute(group))
 	freed := false
-	sh.mu.Lock()
+	sh.lock()
 	if of := sh.findGroup(group, hash, make); of != 0 {
 		freed = change(sh, of)
 	}
 	fx := sh.regrouped()
-	sh.mu.Unlock()
+	sh.unlock()
 	s.recheckDrains()
 	if s.publish(fx); freed || s.mayLeave() {
 		s.wake()

@@ -16,9 +16,9 @@ func (s *Set[T]) addAtPriority(item T, priority int) {
 	s.Core.refresh()
 	r := s.Core.request()
 	r.priority = priority
-	sh.mu.Lock()
+	sh.lock()
 	fx := s.addItem(sh, item, &to, r)
-	sh.mu.Unlock()
+	sh.unlock()
 	s.Core.after(fx)
 }
 

@@ -200,7 +200,7 @@ func (s *Core) lockAmong(set []atomic.Uint64, without uint64, start uint32) *sha
 		ready := s.readyWord(word) & (set[word].Load() ^ without) &^ from
 		for from = 0; ready != 0; ready &= ready - 1 {
 			sh := s.shard(word*64 + bits.TrailingZeros64(ready))
-			if sh.mu.TryLock() {
+			if sh.tryLock() {
 				return sh
 			}
 			if first == nil {
@@ -212,7 +212,7 @@ func (s *Core) lockAmong(set []atomic.Uint64, without uint64, start uint32) *sha
 		}
 	}
 	if first != nil {
-		first.mu.Lock()
+		first.lock()
 	}
 	return first
 }

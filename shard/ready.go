@@ -110,8 +110,8 @@ func (s *Core) anyReady() bool {
 }
 
 func (s *Core) servable(sh *shard) bool {
-	sh.mu.Lock()
-	defer sh.mu.Unlock()
+	sh.lock()
+	defer sh.unlock()
 	if sh.groups != nil {
 		return sh.groups.best.turn != 0
 	}

@@ -63,8 +63,8 @@ func (s *Core) sweep(w DelayedPolicy, dropped dropping) {
 }
 
 func (s *Core) beginSweep(sh *shard, w DelayedPolicy, dropped dropping) bool {
-	sh.mu.Lock()
-	defer sh.mu.Unlock()
+	sh.lock()
+	defer sh.unlock()
 	switch {
 	case sh.sweeping():
 		return false
@@ -89,8 +89,8 @@ func (s *Core) sweepSome(sh *shard) (more bool) {
 }
 
 func (s *Core) sweepOnce(sh *shard) (fx effects, more bool) {
-	sh.mu.Lock()
-	defer sh.mu.Unlock()
+	sh.lock()
+	defer sh.unlock()
 	if !sh.sweeping() {
 		return fx, false
 	}
@@ -108,8 +108,8 @@ func (s *Core) sweepOnce(sh *shard) (fx effects, more bool) {
 // priority, ends a delay of it, and reports whether the processing goes on.
 func (s *Core) Again(h Handle, priority int) (inProcessing bool) {
 	sh := s.shard(int(h.shard))
-	sh.mu.Lock()
-	defer sh.mu.Unlock()
+	sh.lock()
+	defer sh.unlock()
 	e := sh.claimed(h)
 	if e != nil {
 		sh.add(h.id, e, request{priority: priority, cancelsDelay: true})
@@ -120,8 +120,8 @@ func (s *Core) Again(h Handle, priority int) (inProcessing bool) {
 // NotAgain cancels the adds of an item in processing, and calls no user code.
 func (s *Core) NotAgain(h Handle) {
 	sh := s.shard(int(h.shard))
-	sh.mu.Lock()
-	defer sh.mu.Unlock()
+	sh.lock()
+	defer sh.unlock()
 	if e := sh.claimed(h); e != nil {
 		if e.delayed() {
 			sh.cancelDelay(h.id, e)
@@ -175,13 +175,13 @@ func (s *Core) Release(h Handle, priority int) (ended bool) {
 
 func (s *Core) releaseNow(h Handle, priority int) (ended bool) {
 	sh := s.shard(int(h.shard))
-	sh.mu.Lock()
+	sh.lock()
 	fx := effects(0)
 	if e := sh.claimed(h); e != nil {
 		sh.add(h.id, e, request{priority: priority})
 		fx = sh.finish(h.id, e, position{})
 	}
-	sh.mu.Unlock()
+	sh.unlock()
 	s.after(fx)
 	return fx&took != 0
 }
@@ -198,7 +198,7 @@ func (s *Core) retryAt(h Handle, d Deadline, priority int) (came Comeback) {
 			sh.rare.dropped++
 		}
 	}
-	sh.mu.Unlock()
+	sh.unlock()
 	if came == TakenBack && s.measures != nil {
 		s.countRetry()
 	}
@@ -249,7 +249,7 @@ func (s *Core) Postpone(h Handle, d Deadline, policy DelayPolicy) (inProcessing 
 		}
 		deadline = sh.fileAgain(h.id, e, d)
 	}
-	sh.mu.Unlock()
+	sh.unlock()
 	s.watchDeadline(deadline, d)
 	if deadline != never && s.measures != nil {
 		s.countRetry()
@@ -268,11 +268,11 @@ func (sh *shard) withDelay(id uint32, e *entry, d Deadline, policy DelayPolicy) 
 // lockSwept finishes a sweep first: it must not take what the caller files.
 func (s *Core) lockSwept(h Handle) *shard {
 	sh := s.shard(int(h.shard))
-	sh.mu.Lock()
+	sh.lock()
 	for s.TakesBack() && sh.sweeping() {
-		sh.mu.Unlock()
+		sh.unlock()
 		s.sweepSome(sh)
-		sh.mu.Lock()
+		sh.lock()
 	}
 	return sh
 }

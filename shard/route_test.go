@@ -39,11 +39,11 @@ func TestRouteHoldsNoLock(t *testing.T) {
 	s = newTestSet(t, Config[int]{Shards: 4, Route: func(item int) uint64 {
 		calls++
 		for i := range s.Core.shards {
-			if !s.Core.shard(i).mu.TryLock() {
+			if !s.Core.shard(i).tryLock() {
 				t.Errorf("call %d holds the lock of shard %d", calls, i)
 				continue
 			}
-			s.Core.shard(i).mu.Unlock()
+			s.Core.shard(i).unlock()
 		}
 		if panics {
 			panic("route")

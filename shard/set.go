@@ -7,7 +7,6 @@ import (
 	"math/bits"
 	"reflect"
 	"runtime"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -133,6 +132,7 @@ type Core struct {
 	watches      watches
 	notifies     bool                       // notify has something to do
 	shards       []atomic.Pointer[shard]    // made when they are first used: see shard
+	tokens       atomic.Pointer[[]token]    // for the parkers of each shard's lock: see lockWord
 	items        *itemType                  // of the tables of the shards
 	names        *itemType                  // of the names of groups
 	windows      atomic.Pointer[[]*windows] // of each shard, guarded by its lock, once an add asks for one
@@ -178,8 +178,8 @@ type cacheLine [64]byte
 // second those that operations only read, or few of them write. Lines move
 // between cores one by one, so fewer cost less. A test asserts the layout.
 type shard struct {
-	mu              sync.Mutex // guards all fields except next, number and set
-	ready           runQueue   // counts those in processing, too; unused with groups, which have their own
+	mu              lockWord // guards all fields except next, number and set
+	ready           runQueue // counts those in processing, too; unused with groups, which have their own
 	count           counters
 	served          uint16 // the items taken from the shard, modulo its range
 	fruitless, done uint8  // deduplicated adds since a hand-out, modulo its range; for done see countDone

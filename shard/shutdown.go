@@ -76,7 +76,7 @@ func (s *Core) close(dropped dropping) {
 // shard owes the drain a report if it has items ready or in processing.
 func (s *Core) closeShard(sh *shard, dropped dropping) {
 	for more := true; more; {
-		sh.mu.Lock()
+		sh.lock()
 		to := dropped
 		if to == nil && sh.owes&owed(noneDelayed|empty) != 0 {
 			to = s.above.abandoning()
@@ -94,7 +94,7 @@ func (s *Core) closeShard(sh *shard, dropped dropping) {
 			due |= effects(sh.owes) & empty // nothing can be added again: drained waits for the rest
 			sh.owes &^= owed(empty)
 		}
-		sh.mu.Unlock()
+		sh.unlock()
 		if to != nil {
 			to.keep() // before the report
 		}

@@ -28,7 +28,7 @@ func TestDropIsBounded(t *testing.T) {
 func TestAddInFlightAtShutDown(t *testing.T) {
 	s := newTestSet(t, Config[int]{Shards: 2})
 	sh := s.Core.shard(1)
-	sh.mu.Lock()
+	sh.lock()
 	down := make(chan struct{})
 	go func() { s.Core.ShutDown(); close(down) }()
 	eventually(t, "ShutDown does not begin", s.Core.ShuttingDown)
@@ -38,7 +38,7 @@ func TestAddInFlightAtShutDown(t *testing.T) {
 	if id, e := s.entryFor(sh, 7, &address{hash: uint32(s.hash(7))}); sh.add(id, e, request{})&wakes == 0 {
 		t.Error("the item is not ready")
 	}
-	sh.mu.Unlock()
+	sh.unlock()
 	s.Core.wake()
 	if shutdown := <-left; shutdown {
 		t.Error("the consumer left the item behind")

@@ -177,8 +177,8 @@ func (s *Set[T]) Crowded(item T) error {
 	}
 	var to address
 	sh := s.addressOf(item, &to)
-	sh.mu.Lock()
-	defer sh.mu.Unlock()
+	sh.lock()
+	defer sh.unlock()
 	if sh.table != nil && uint32(sh.table.live) >= s.Core.ids-reserve(s.Core.ids)-1 {
 		return errTooMany
 	}

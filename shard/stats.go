@@ -167,8 +167,8 @@ func (s *Core) Len() (n int) {
 }
 
 func (s *Core) lenOf(sh *shard) int {
-	sh.mu.Lock()
-	defer sh.mu.Unlock()
+	sh.lock()
+	defer sh.unlock()
 	return int(sh.depth())
 }
 
@@ -429,8 +429,8 @@ func (s *Set[T]) info(sh *shard, id uint32) stats.Item[T] {
 // Lookup describes an item, if the set holds it.
 func (s *Set[T]) Lookup(item T) (info stats.Item[T], ok bool) {
 	sh, hash := s.locate(item)
-	sh.mu.Lock()
-	defer sh.mu.Unlock()
+	sh.lock()
+	defer sh.unlock()
 	id := s.find(sh, item, hash)
 	if id == 0 {
 		return info, false

@@ -17,7 +17,7 @@ func (s *Set[T]) takeNow(now uint64) (item T, priority int, h Handle, ok bool) {
 	if s.Core.config.grouped {
 		s.Core.unlockGrouped(sh)
 	} else {
-		sh.mu.Unlock()
+		sh.unlock()
 	}
 	return item, priority, h, true
 }
@@ -30,9 +30,9 @@ func (s *Core) takeAndLock(now uint64) (sh *shard, e *entry, priority int, h Han
 	}
 	if len(s.shards) == 1 {
 		sh = s.shard(0)
-		sh.mu.Lock()
+		sh.lock()
 		if e, priority, h = sh.take(&sh.ready, false); e == nil {
-			sh.mu.Unlock()
+			sh.unlock()
 		}
 		return sh, e, priority, h
 	}
@@ -53,7 +53,7 @@ func (s *Core) takeAndLock(now uint64) (sh *shard, e *entry, priority int, h Han
 		if e, priority, h = sh.take(&sh.ready, passedOver); e != nil {
 			return sh, e, priority, h
 		}
-		sh.mu.Unlock()
+		sh.unlock()
 		// Another consumer emptied the shard before it was locked.
 	}
 }
@@ -62,7 +62,7 @@ func (s *Core) unlockTaken(sh *shard) {
 	if s.config.grouped {
 		s.unlockGrouped(sh)
 	} else {
-		sh.mu.Unlock()
+		sh.unlock()
 	}
 }
 
@@ -127,7 +127,7 @@ func (s *Core) lockReady(start uint32) *shard {
 	for range words + 1 {
 		for ; ready != 0; ready &= ready - 1 {
 			sh := s.shard(word*wordBits + bits.TrailingZeros64(ready))
-			if sh.mu.TryLock() {
+			if sh.tryLock() {
 				return sh
 			}
 			if first == nil {
@@ -141,7 +141,7 @@ func (s *Core) lockReady(start uint32) *shard {
 		ready = s.readyWord(word)
 	}
 	if first != nil {
-		first.mu.Lock()
+		first.lock()
 	}
 	return first
 }

@@ -13,7 +13,7 @@ func (s *Core) takeRoundRobin(now uint64) (sh *shard, e *entry, priority int, h 
 			return nil, nil, 0, Handle{}
 		}
 		if now == 0 && sh.groups != nil && sh.groups.rated {
-			sh.mu.Unlock() // the group got its first rate since the take began
+			sh.unlock() // the group got its first rate since the take began
 			now = s.readForRate()
 			continue
 		}
@@ -40,7 +40,7 @@ func (s *Core) takeRoundRobin(now uint64) (sh *shard, e *entry, priority int, h 
 
 func (s *Core) unlockGrouped(sh *shard) {
 	fx := sh.regrouped()
-	sh.mu.Unlock()
+	sh.unlock()
 	if fx != 0 {
 		s.driver.pokeKeeping()
 	}
@@ -48,7 +48,7 @@ func (s *Core) unlockGrouped(sh *shard) {
 
 func (s *Core) lockInTurn(lane *lane) *shard {
 	if len(s.shards) == 1 {
-		s.shard(0).mu.Lock()
+		s.shard(0).lock()
 		return s.shard(0)
 	}
 	return s.lockReady(lane.turn.Load())

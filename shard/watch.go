@@ -50,8 +50,8 @@ func (s *Core) Watch(h Handle, tell func(Change)) (stop func()) {
 // addWatch works in one hold of the lock, so that no change is missed.
 func (s *Core) addWatch(h Handle, w *watcher) (added, canceled bool) {
 	sh := s.shard(int(h.shard))
-	sh.mu.Lock()
-	defer sh.mu.Unlock()
+	sh.lock()
+	defer sh.unlock()
 	e := sh.claimed(h)
 	if e == nil {
 		return false, false
@@ -114,8 +114,8 @@ func (t *times) keepWait(s *slab, id uint32, ready uint64) {
 // Waited returns how long the item in processing was ready before, if it knows.
 func (s *Core) Waited(h Handle) (waited time.Duration, ok bool) {
 	sh := s.shard(int(h.shard))
-	sh.mu.Lock()
-	defer sh.mu.Unlock()
+	sh.lock()
+	defer sh.unlock()
 	if e := sh.claimed(h); e == nil || sh.table.times == nil || sh.table.times.waits == nil {
 		return 0, false
 	}
@@ -129,8 +129,8 @@ func (s *Core) Waited(h Handle) (waited time.Duration, ok bool) {
 // GroupAt returns the group of the item in processing, or "".
 func (s *Core) GroupAt(h Handle) string {
 	sh := s.shard(int(h.shard))
-	sh.mu.Lock()
-	defer sh.mu.Unlock()
+	sh.lock()
+	defer sh.unlock()
 	if sh.claimed(h) == nil || sh.groups == nil {
 		return ""
 	}
@@ -249,8 +249,8 @@ func (s *Core) findStuckIn(sh *shard, now uint64) (next uint64) {
 
 func (s *Core) stuckIn(sh *shard, now uint64) (next uint64) {
 	found := 0
-	sh.mu.Lock()
-	defer sh.mu.Unlock()
+	sh.lock()
+	defer sh.unlock()
 	if sh.table == nil {
 		return never
 	}
