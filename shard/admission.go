@@ -48,7 +48,7 @@ func (s *Set[T]) offer(sh *shard, item T, to *address, d *Delay, a *admission) e
 func (s *Set[T]) addAdmitted(sh *shard, item T, to *address, d *Delay, a *admission) {
 	s.Core.refresh()
 	if d.Window > 0 {
-		a.beginWindow(&s.Core.time, s.Core.driver.taken(s.Core.time.nanoseconds()), d.Window)
+		a.beginWindow(&s.Core.time, s.Core.driver.taken(s.Core.time.Nanoseconds()), d.Window)
 	}
 	r := s.Core.request()
 	r.priority = d.Priority

@@ -1,6 +1,10 @@
 package shard
 
-import "time"
+import (
+	"time"
+
+	"github.com/shardq/shardq/shard/internal/ticks"
+)
 
 // AddAfter adds item at the first tick at or after the end of the duration.
 func (s *Set[T]) AddAfter(item T, duration time.Duration) {
@@ -38,7 +42,7 @@ func (s *Set[T]) AddInWindow(item T, d Delay) error {
 
 // fileIn is AddWith. With an admission, call notify then.
 func (s *Set[T]) fileIn(sh *shard, item T, to *address, d Delay, a *admission) (taken bool) {
-	at := s.Core.driver.taken(s.Core.time.nanoseconds())
+	at := s.Core.driver.taken(s.Core.time.Nanoseconds())
 	f := s.Core.filing(d, at)
 	if d.Window > 0 {
 		a.beginWindow(&s.Core.time, at, d.Window)
@@ -52,7 +56,7 @@ func (s *Set[T]) fileIn(sh *shard, item T, to *address, d Delay, a *admission) (
 		}
 		// The wheel stands at or after the deadline. Usually the clock does too.
 		if f.delayed {
-			at = s.Core.driver.taken(s.Core.time.nanoseconds())
+			at = s.Core.driver.taken(s.Core.time.Nanoseconds())
 		}
 		if at.now >= f.first() {
 			return s.addOverdue(sh, item, to, at, f, a)
@@ -79,7 +83,7 @@ type filing struct {
 func (s *Core) filing(d Delay, at reading) filing {
 	t := &s.time
 	if d.Until > at.nanoseconds {
-		d.Duration = max(d.Duration, elapsed(at.nanoseconds, d.Until))
+		d.Duration = max(d.Duration, ticks.Elapsed(at.nanoseconds, d.Until))
 	}
 	f := filing{
 		deadline: at.now, limit: never, policy: d.Policy,
@@ -88,10 +92,10 @@ func (s *Core) filing(d Delay, at reading) filing {
 	}
 	f.late = d.Until != 0 && !f.delayed && d.Policy == KeepEarliest
 	if f.delayed {
-		f.deadline = t.after(at.nanoseconds, d.Duration)
+		f.deadline = t.After(at.nanoseconds, d.Duration)
 	}
 	if d.MaxWait > 0 {
-		f.limit = t.after(at.nanoseconds, d.MaxWait)
+		f.limit = t.After(at.nanoseconds, d.MaxWait)
 	}
 	return f
 }
@@ -237,7 +241,7 @@ func (sh *shard) fileTimerOf(id uint32, e *entry, at reading, f filing) (deadlin
 	}
 	e.setDelayed(true)
 	if e.phase() == idle {
-		sh.table.times.onDelay(id, at.now*sh.set.time.tick)
+		sh.table.times.onDelay(id, at.now*sh.set.time.Tick)
 	}
 	sh.setDelayedPriority(id, f.priority)
 	if f.deadline = min(f.deadline, sh.wheel.limit(id, f.limit)); f.backoff {

@@ -97,7 +97,7 @@ func (sh *shard) finish(id uint32, e *entry, p position) (fx effects) {
 		sh.push(id, e)
 		fx |= wakes
 	} else if e.delayed() {
-		sh.table.times.onDelay(id, sh.set.coarse.now.Load())
+		sh.table.times.onDelay(id, sh.set.coarse.Now.Load())
 	} else {
 		sh.forget(id, e, p)
 	}

@@ -192,21 +192,21 @@ func (d *driver) arm() (ok bool) {
 		}
 		return true
 	}
-	return d.armAt(next, d.set.time.nanoseconds())
+	return d.armAt(next, d.set.time.Nanoseconds())
 }
 
 func (d *driver) armAt(deadline, now uint64) (ok bool) {
-	left := d.set.time.left(now, deadline)
+	left := d.set.time.Left(now, deadline)
 	for tries := 0; left > 0 && tries < mostSettings; tries++ {
 		delay := left
 		if d.timer == nil {
-			d.timer = d.set.time.clock.AfterFunc(delay, weakCall(d))
+			d.timer = d.set.time.Clock.AfterFunc(delay, weakCall(d))
 		} else {
 			d.timer.Reset(delay)
 		}
 		// The timer is late by a step of the clock between its reading and this.
-		left = d.set.time.until(deadline)
-		if delay-left <= time.Duration(d.set.time.tick) {
+		left = d.set.time.Until(deadline)
+		if delay-left <= time.Duration(d.set.time.Tick) {
 			break
 		}
 	}
@@ -287,13 +287,13 @@ func (d *driver) drop() {
 
 func (d *driver) expireDue() {
 	for more := true; more; {
-		before := d.set.coarse.now.Load()
+		before := d.set.coarse.Now.Load()
 		at := d.readClock()
 		more = d.set.endWaitsDue(at)
 		if d.set.closing.begun.Load() {
 			continue // there are no delays any more
 		}
-		d.set.coarse.update(before, d.set.stampOf(at), at.now)
+		d.set.coarse.Update(before, d.set.stampOf(at), at.now)
 		if d.set.watchdog.next.Load() <= at.now {
 			d.set.findStuck(at.now)
 		}
@@ -311,7 +311,7 @@ func (s *Core) earliest() uint64 {
 	if s.closing.begun.Load() {
 		return waits
 	}
-	earliest := min(waits, s.coarse.deadline(), s.watchdog.next.Load())
+	earliest := min(waits, s.coarse.Deadline(), s.watchdog.next.Load())
 	for sh := range s.made() {
 		earliest = min(earliest, sh.next.Load())
 	}

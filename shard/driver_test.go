@@ -108,7 +108,7 @@ func TestCancelledTimerStops(t *testing.T) {
 	}
 	c.set.AddAfter(1, time.Second)
 	c.set.Add(1)
-	c.set.Core.rewind(c.set.Core.shard(0), c.set.Core.time.now()) // by an AddAfter that was overtaken
+	c.set.Core.rewind(c.set.Core.shard(0), c.set.Core.time.Now()) // by an AddAfter that was overtaken
 	c.set.Core.driver.poke()
 	if n := c.clock.Timers(); n > 0 {
 		t.Errorf("%d timers are set after the driver has looked", n)
@@ -276,7 +276,7 @@ func TestExpireIsBounded(t *testing.T) {
 	for item := range items {
 		s.AddAfter(item, time.Duration(1+item%70)*time.Millisecond)
 	}
-	later := reading{now: s.Core.time.now() + 100, number: 1}
+	later := reading{now: s.Core.time.Now() + 100, number: 1}
 	turns := 0
 	for ; s.Core.Stats().Delayed > 0; turns++ {
 		before := s.Core.Len()

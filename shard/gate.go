@@ -52,7 +52,7 @@ func (s *Core) readForTake() (now uint64) {
 	if s.cares.Load()&caresForGroupRates == 0 && s.gate.bucket.Load() == nil {
 		return 0
 	}
-	now = s.time.nanoseconds()
+	now = s.time.Nanoseconds()
 	s.gate.last.Store(now)
 	return now
 }
@@ -81,7 +81,7 @@ func (s *Core) enter(now uint64) (ok bool) {
 			if s.closeIfEmpty(b, now) {
 				return false
 			}
-		case b.full.CompareAndSwap(full, b.rate.spend(full, now, s.time.tick)):
+		case b.full.CompareAndSwap(full, b.rate.spend(full, now, s.time.Tick)):
 			s.closeIfEmpty(b, now)
 			return true
 		}
@@ -98,7 +98,7 @@ func (s *Core) closeIfEmpty(b *gateBucket, now uint64) bool {
 		if opens <= now || full == replaced {
 			return false
 		}
-		s.gate.opens.Store(s.time.tickAt(opens))
+		s.gate.opens.Store(s.time.TickAt(opens))
 		if b.full.Load() == full && s.gate.bucket.Load() == b {
 			return true
 		}
@@ -171,7 +171,7 @@ func (s *Core) Resume() {
 // SetRate panics if r has a fault.
 func (s *Core) SetRate(r stats.Rate) {
 	to := rateOf(r)
-	s.replaceRate(to, s.time.nanoseconds())
+	s.replaceRate(to, s.time.Nanoseconds())
 	s.endRateIfStopped()
 }
 

@@ -56,7 +56,7 @@ func (sh *shard) groupInfo(id uint32) stats.Group {
 		Shard:     int(sh.number),
 	}
 	if head := state.ready.fifo.head; head != 0 && sh.set.config.Ages {
-		row.Oldest = sh.set.time.moment(sh.table.times.of(head))
+		row.Oldest = sh.set.time.Moment(sh.table.times.of(head))
 	}
 	if row.Throttled {
 		row.Reason = state.reason()
@@ -64,21 +64,10 @@ func (sh *shard) groupInfo(id uint32) stats.Group {
 	if b := g.bucketOf(id, state); b != nil {
 		row.Rate = b.wanted.public()
 		if row.Paused = state.held&paused != 0; row.Paused && b.until != never {
-			row.PausedUntil = sh.set.time.moment(b.until)
+			row.PausedUntil = sh.set.time.Moment(b.until)
 		}
 	}
 	return row
-}
-
-// reason returns why a group is throttled, first what only a caller can end.
-func (g *group) reason() stats.Throttling {
-	switch {
-	case g.held&paused != 0:
-		return stats.ThrottledByPause
-	case g.held&noToken != 0:
-		return stats.ThrottledByRate
-	}
-	return stats.ThrottledByLimit
 }
 
 func (g *groups) inOrder() iter.Seq[uint32] {

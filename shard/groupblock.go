@@ -1,8 +1,6 @@
 package shard
 
 import (
-	"math"
-
 	"github.com/shardq/shardq/internal/chunked"
 	"github.com/shardq/shardq/stats"
 )
@@ -82,11 +80,11 @@ func (sh *shard) spend(id uint32, state *group, now uint64, fresh bool) (ok bool
 		return false
 	}
 	if g.latest = now; ok && b.rate.limits() {
-		b.full = b.rate.spend(b.full, now, sh.set.time.tick)
+		b.full = b.rate.spend(b.full, now, sh.set.time.Tick)
 	}
 	if opens := b.rate.opens(b.full); opens > now {
 		state.held |= noToken
-		sh.await(id, b, sh.set.time.tickAt(opens))
+		sh.await(id, b, sh.set.time.TickAt(opens))
 	}
 	return ok
 }
@@ -149,19 +147,12 @@ func (sh *shard) nextReview(state *group, b *groupBucket, now uint64) (tick uint
 	if at == 0 {
 		return never
 	}
-	return sh.set.time.tickAt(at)
+	return sh.set.time.TickAt(at)
 }
 
 // forgettable goes by the last reading of the clock.
 func (sh *shard) forgettable(state *group, b *groupBucket) bool {
 	return b == nil || state.held == 0 && b.full <= sh.groups.latest
-}
-
-func (t *timebase) tickAt(moment uint64) uint64 {
-	if moment == math.MaxUint64 {
-		return never
-	}
-	return t.after(moment, 0)
 }
 
 // await makes a group wait for a tick. Waiting groups form a heap by deadlines,

@@ -40,14 +40,14 @@ func (s *Core) mayLeave() bool {
 // out by a deadline. The clock is taken to run with real time, unless it has a
 // method Step. Each shard reports its next halt.
 func (s *Core) isStill(deadline time.Time) bool {
-	if s.time.steps {
+	if s.time.Steps {
 		return false
 	}
-	by := s.time.nanoseconds() + uint64(max(0, time.Until(deadline)))
+	by := s.time.Nanoseconds() + uint64(max(0, time.Until(deadline)))
 	shut := s.gate.shutUntil(by)
 	all := !shut || s.gate.entered.Load() == 0 // after the gate, and before what a take may change
 	for sh := range s.made() {
-		all = sh.isStill(by/s.time.tick, shut) && all
+		all = sh.isStill(by/s.time.Tick, shut) && all
 	}
 	return all
 }

@@ -169,8 +169,8 @@ const mostInspected = 1 << 16
 func (s *Core) TimeLeft() (h stats.Histogram) {
 	var sample stats.Sample
 	for sh := range s.made() {
-		now := s.time.nanoseconds()
-		delayed := s.inspectDeadlines(sh, func(tick uint64) { sample.Add(s.time.left(now, tick)) })
+		now := s.time.Nanoseconds()
+		delayed := s.inspectDeadlines(sh, func(tick uint64) { sample.Add(s.time.Left(now, tick)) })
 		sample.AddTo(&h, delayed)
 		sample.Reset()
 	}

@@ -80,7 +80,7 @@ func (t *dawdlingTimer) Reset(d time.Duration) bool {
 // unwatched returns what is wrong with the timer, if anything is.
 func (h *hourglass) unwatched() string {
 	first := h.Core.earliest()
-	left := h.Core.time.until(first)
+	left := h.Core.time.Until(first)
 	next, set := h.clock.Next()
 	switch {
 	case first == never:

@@ -3,10 +3,10 @@ package shard
 import (
 	"cmp"
 	"math"
-	"sync/atomic"
 	"time"
 
 	"github.com/shardq/shardq/internal/chunked"
+	"github.com/shardq/shardq/shard/internal/ticks"
 	"github.com/shardq/shardq/stats"
 )
 
@@ -32,7 +32,7 @@ func (sh *shard) needMeasures() *measures {
 	return sh.measures()
 }
 
-func (m *measures) onStart(id uint32, ready, now uint64, c *coarseClock) {
+func (m *measures) onStart(id uint32, ready, now uint64, c *ticks.Coarse) {
 	asked := ready
 	if m.marks > 0 {
 		asked = cmp.Or(m.unmark(id), ready)
@@ -42,7 +42,7 @@ func (m *measures) onStart(id uint32, ready, now uint64, c *coarseClock) {
 	m.countDown(c)
 }
 
-func (m *measures) onFinish(began, now uint64, wasDirty bool, c *coarseClock) {
+func (m *measures) onFinish(began, now uint64, wasDirty bool, c *ticks.Coarse) {
 	m.begins -= began
 	m.work.Record(began, now)
 	if wasDirty {
@@ -65,7 +65,7 @@ func (m *measures) onCancel(id uint32, what effect) {
 	m.unmark(id)
 }
 
-func (m *measures) countDown(c *coarseClock) {
+func (m *measures) countDown(c *ticks.Coarse) {
 	if m.untilReading--; m.untilReading <= 0 {
 		m.askForReading(c)
 	}
@@ -85,9 +85,9 @@ func (m *measures) unmark(id uint32) (at uint64) {
 // askForReading makes the next operation read the clock. The next count is odd,
 // so that readings follow Gets and Dones in turn: the time since the previous
 // reading counts for what ends with the reading.
-func (m *measures) askForReading(c *coarseClock) {
-	m.untilReading = int32(c.sampler.interval.Load() | 1)
-	c.invalidate()
+func (m *measures) askForReading(c *ticks.Coarse) {
+	m.untilReading = int32(c.Sampler.Interval.Load() | 1)
+	c.Invalidate()
 }
 
 func (sh *shard) dropMarks() {
@@ -174,13 +174,13 @@ type present struct{ now, before uint64 }
 
 // present reads the clock. No lock must be held.
 func (s *Core) present() present {
-	before := s.coarse.now.Load()
-	return present{s.time.nanoseconds(), before}
+	before := s.coarse.Now.Load()
+	return present{s.time.Nanoseconds(), before}
 }
 
 // presentAnyway lets a shutdown go on if the clock panics.
 func (s *Core) presentAnyway() (now present) {
-	now.now = s.coarse.now.Load()
+	now.now = s.coarse.Now.Load()
 	now.before = now.now
 	defer func() { _ = recover() }()
 	return s.present()
@@ -189,7 +189,7 @@ func (s *Core) presentAnyway() (now present) {
 // seen corrects a reading of the clock: an item handed out since has a later
 // stamp, and would reduce the time in flight of the others.
 func (sh *shard) seen(by present) uint64 {
-	if now := sh.set.coarse.now.Load(); now != by.before {
+	if now := sh.set.coarse.Now.Load(); now != by.before {
 		return max(by.now, now)
 	}
 	return by.now
@@ -199,7 +199,7 @@ func (s *Core) stampOf(at reading) uint64 {
 	if s.measures != nil {
 		return at.nanoseconds
 	}
-	return at.now * s.time.tick
+	return at.now * s.time.Tick
 }
 
 // times has the moments of a shard's items, from the coarse clock. It is nil if
@@ -207,7 +207,7 @@ func (s *Core) stampOf(at reading) uint64 {
 // and call another, so that they are inlined.
 type times struct {
 	since    cells[uint64] // when the entries came into their states
-	coarse   *coarseClock
+	coarse   *ticks.Coarse
 	measures *measures      // nil unless metrics are kept
 	waits    *cells[uint64] // when the items in processing had become ready, if waits are kept
 	inFlight fifo           // the entries in processing, the oldest first
@@ -230,7 +230,7 @@ func (t *times) onReady(id uint32) {
 	}
 }
 
-func (t *times) restart(id uint32) { t.onDelay(id, t.coarse.now.Load()) }
+func (t *times) restart(id uint32) { t.onDelay(id, t.coarse.Now.Load()) }
 
 func (t *times) onDelay(id uint32, since uint64) {
 	if t != nil {
@@ -245,11 +245,11 @@ func (t *times) onStart(s *slab, id uint32, e *entry) {
 }
 
 func (t *times) start(s *slab, id uint32, e *entry) {
-	now, since := t.coarse.now.Load(), t.since.At(id)
+	now, since := t.coarse.Now.Load(), t.since.At(id)
 	if t.measures != nil {
 		t.measures.onStart(id, *since, now, t.coarse)
 	}
-	if t.coarse.keepsWaits.Load() {
+	if t.coarse.KeepsWaits.Load() {
 		t.keepWait(s, id, *since)
 	}
 	*since = now
@@ -264,7 +264,7 @@ func (t *times) onDirty(id uint32) {
 
 func (t *times) mark(id uint32) {
 	if t.measures != nil {
-		t.measures.onDirty(id, t.coarse.now.Load())
+		t.measures.onDirty(id, t.coarse.Now.Load())
 	}
 }
 
@@ -277,7 +277,7 @@ func (t *times) onFinish(s *slab, id uint32, e *entry) {
 
 func (t *times) finish(s *slab, id uint32, e *entry) {
 	if t.measures != nil {
-		t.measures.onFinish(t.of(id), t.coarse.now.Load(), e.phase() == ready, t.coarse)
+		t.measures.onFinish(t.of(id), t.coarse.Now.Load(), e.phase() == ready, t.coarse)
 	}
 	if id == t.reported {
 		if t.reported = 0; id != t.inFlight.head {
@@ -291,69 +291,4 @@ func (t *times) onCancel(id uint32, what effect) {
 	if t != nil && t.measures != nil {
 		t.measures.onCancel(id, what)
 	}
-}
-
-// Metrics need a finer coarse clock. While operations are few, each reads the
-// clock. When they are many, they share a reading, until a shard has had some
-// number of Gets and Dones, which the sampler adapts, or the tick ends. Adds
-// share first: see refreshForWork.
-//
-// Both ends of a duration are equally old, so the mean of many durations is
-// right if they are long beside the cycle of an item. If not, the cycle counts
-// for the part that a reading ends. To time one item out of many exactly would
-// need a mark in its entry, and make the counts estimates.
-
-// A sampler need not change its words together: a reading more or less is fine.
-type sampler struct {
-	interval      atomic.Uint32 // Gets and Dones of a shard for each reading; 0 while readings are not shared
-	tick          atomic.Uint64 // in which readings are counted; alone and shared are allowed in one tick
-	readings      atomic.Uint32
-	alone, shared uint32
-}
-
-const (
-	mostAlone = 256 // readings in a millisecond, before they are shared
-	// mostShared: beyond it shared readings become rarer, and below a quarter
-	// more frequent. It is lower because every processor has to fetch each.
-	mostShared      = 64
-	longestInterval = 1024
-)
-
-func (s *sampler) init(nanoseconds uint64) {
-	inATick := func(perMillisecond float64) uint32 {
-		return uint32(min(max(1, perMillisecond*float64(nanoseconds)/1e6), 1<<30))
-	}
-	s.alone, s.shared = inATick(mostAlone), inATick(mostShared)
-}
-
-func (s *sampler) read(tick uint64) (interval uint32) {
-	before := s.interval.Load()
-	interval = s.adapt(tick, before)
-	s.readings.Add(1)
-	if interval != before {
-		s.interval.Store(interval)
-	}
-	return interval
-}
-
-func (s *sampler) adapt(tick uint64, interval uint32) uint32 {
-	if before := s.tick.Load(); before != tick {
-		s.tick.Store(tick)
-		switch n := s.readings.Swap(0); {
-		case before+1 != tick: // nothing happened for a tick, or the clock was set back
-			return 0
-		case n < s.shared/4:
-			return interval / 2
-		}
-		return interval
-	}
-	most := s.shared
-	if interval == 0 {
-		most = s.alone
-	}
-	if s.readings.Load() <= most {
-		return interval
-	}
-	s.readings.Store(0)
-	return min(max(1, 2*interval), longestInterval)
 }

@@ -20,7 +20,7 @@ func (s *Core) ResumeGroup(group string) { s.pauseGroup(group, 0) }
 
 func (s *Core) pauseGroup(group string, end uint64) {
 	s.mustHaveGroups()
-	now := s.time.nanoseconds()
+	now := s.time.Nanoseconds()
 	s.changeGroup(group, end > now, func(sh *shard, of uint32) (freed bool) {
 		state := sh.groups.at(of)
 		if state.hasBucket || end > now {
@@ -35,7 +35,7 @@ func (s *Core) RefreshGroup(group string) {
 	s.mustHaveGroups()
 	var to tag
 	s.tag(&to, group)
-	now := s.time.nanoseconds()
+	now := s.time.Nanoseconds()
 	s.changeGroup(group, false, func(sh *shard, of uint32) (freed bool) {
 		if to.weight > 0 {
 			sh.configure(of, sh.groups.at(of), &to)

@@ -22,8 +22,8 @@ func (d *Delay) files() bool { return d.Duration > 0 || d.Until != 0 || d.Policy
 // Moment returns a moment of the set's clock for a Delay. It is not 0. It goes by
 // the present reading: the wall clock may have been set since the set was made.
 func (s *Core) Moment(at time.Time) uint64 {
-	now := s.time.clock.Now()
-	left, moment := at.Sub(now), s.time.momentOf(now)
+	now := s.time.Clock.Now()
+	left, moment := at.Sub(now), s.time.MomentOf(now)
 	if left < 0 {
 		return max(1, moment-min(moment, uint64(-left)))
 	}

@@ -224,7 +224,7 @@ type Deadline struct {
 
 // DeadlineOf reads the clock for a delay that begins now.
 func (s *Core) DeadlineOf(d Delay) Deadline {
-	at := s.driver.taken(s.time.nanoseconds())
+	at := s.driver.taken(s.time.Nanoseconds())
 	return Deadline{at, s.filing(d, at)}
 }
 

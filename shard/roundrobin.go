@@ -1,6 +1,10 @@
 package shard
 
-import "sync/atomic"
+import (
+	"sync/atomic"
+
+	"github.com/shardq/shardq/stats"
+)
 
 // A roundRobin has the groups of a shard that have ready items and may be
 // served, in turns as long as their weights. A group with ready items is
@@ -106,6 +110,17 @@ func (g *groups) weigh(state *group, weight int32) {
 func (g *group) full() bool { return g.limit > 0 && g.ready.processing >= g.limit }
 
 func (g *group) blocked() bool { return g.held != 0 || g.full() }
+
+// reason returns why a group is throttled, first what only a caller can end.
+func (g *group) reason() stats.Throttling {
+	switch {
+	case g.held&paused != 0:
+		return stats.ThrottledByPause
+	case g.held&noToken != 0:
+		return stats.ThrottledByRate
+	}
+	return stats.ThrottledByLimit
+}
 
 func (sh *shard) throttleIfBlocked(id uint32, state *group) {
 	if state.phase == selectable && state.blocked() {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/shardq/shardq/clock"
 	"github.com/shardq/shardq/internal/itemlimit"
+	"github.com/shardq/shardq/shard/internal/ticks"
 	"github.com/shardq/shardq/stats"
 )
 
@@ -154,7 +155,7 @@ type Core struct {
 	emptying       atomic.Bool
 	idled          drain // a shard became empty that a WaitIdle has checked
 	stilled        drain // a shard came to a halt, or what can be handed out has changed
-	time           timebase
+	time           ticks.Base
 	driver         driver
 	watchdog       watchdog
 	measures       []*measures              // of each shard, once it is used; nil without metrics
@@ -165,7 +166,7 @@ type Core struct {
 	laneShift uint8 // leaves as many bits of a word as the number of a lane has
 
 	_      cacheLine
-	coarse coarseClock
+	coarse ticks.Coarse
 	parker parker
 	_      cacheLine
 }
@@ -224,7 +225,7 @@ func newCore(config settings, above above) (s *Core) {
 		lanes:     newLanes(runtime.GOMAXPROCS(0), config.Shards),
 		limit: itemlimit.New(int64(config.Capacity),
 			int64(config.HighWatermark), int64(config.LowWatermark), config.OnWatermark),
-		time:   newTimebase(config.Clock, config.Tick),
+		time:   ticks.New(config.Clock, config.Tick),
 		parker: parker{token: make(chan struct{}, 1)},
 		ids:    maxIDs,
 	}
@@ -233,7 +234,7 @@ func newCore(config settings, above above) (s *Core) {
 	s.initCares()
 	if config.Metrics {
 		s.measures = make([]*measures, config.Shards)
-		s.coarse.sampler.init(s.time.tick)
+		s.coarse.Sampler.Init(s.time.Tick)
 	}
 	for _, d := range []*drain{&s.drained, &s.delaysDone, &s.emptied, &s.idled, &s.stilled} {
 		d.init()
@@ -241,7 +242,7 @@ func newCore(config settings, above above) (s *Core) {
 	s.closing.ending, s.closing.end = context.WithCancel(context.Background())
 	s.watchdog.next.Store(never)
 	if config.hearsStuck {
-		s.watchdog.after = s.time.ticks(config.StuckAfter) + 1 // an item may be almost a tick younger than its stamp
+		s.watchdog.after = s.time.Ticks(config.StuckAfter) + 1 // an item may be almost a tick younger than its stamp
 	}
 	s.driver.init(s)
 	s.laneShift = uint8(64 - bits.TrailingZeros(uint(len(s.lanes))))

@@ -61,7 +61,7 @@ func (s *Core) close(dropped dropping) {
 		return
 	}
 	s.above.closeStuck()
-	s.coarse.live.Store(0)
+	s.coarse.Live.Store(0)
 	defer s.driver.stop() // last: it calls the clock, which may panic
 	for sh := range s.made() {
 		s.closeShard(sh, dropped)

@@ -184,3 +184,20 @@ func (s *Set[T]) Crowded(item T) error {
 	}
 	return nil
 }
+
+func (s *slab) piece(n int, visit func(id uint32)) (visited int, ok bool) {
+	id := uint32(n) * rowsPerHold
+	end, chunks := id+rowsPerHold, int32(len(s.spaces))
+	c := int32(id / s.chunkCells())
+	if c >= chunks {
+		return 0, false
+	}
+	for ; c < chunks && s.firstOf(c) < end; c++ {
+		last := min(end, s.firstOf(c)+uint32(s.spaces[c].used))
+		for id = max(id, s.firstOf(c)); id < last; id++ {
+			visit(id)
+			visited++
+		}
+	}
+	return visited, true
+}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/shardq/shardq/internal/topk"
+	"github.com/shardq/shardq/shard/internal/ticks"
 	"github.com/shardq/shardq/stats"
 )
 
@@ -76,10 +77,10 @@ func (s *Core) finish(st *tally) {
 		}
 	}
 	if st.Delayed > 0 && first != never {
-		st.NextDue = s.time.at(first)
+		st.NextDue = s.time.At(first)
 	}
 	if wait := s.earliestWait(); wait != never && st.Ready > 0 {
-		st.NextToken = s.time.at(wait)
+		st.NextToken = s.time.At(wait)
 	}
 }
 
@@ -144,7 +145,7 @@ func (sh *shard) age(id uint32, now uint64) time.Duration {
 	if id == 0 {
 		return 0
 	}
-	return elapsed(sh.table.times.of(id), now)
+	return ticks.Elapsed(sh.table.times.of(id), now)
 }
 
 // CountDiscard counts an item whose attempts were exhausted.
@@ -412,7 +413,7 @@ func (s *Set[T]) info(sh *shard, id uint32) stats.Item[T] {
 	e := sh.table.at(id)
 	i := stats.Item[T]{Item: *itemOf[T](e), State: e.phase().state(), Dirty: e.phase() == dirty, Shard: int(sh.number)}
 	if e.delayed() {
-		i.Deadline = sh.set.time.at(sh.due(id))
+		i.Deadline = sh.set.time.At(sh.due(id))
 	}
 	if sh.table.requested != nil {
 		i.Priority = sh.priorityOf(id, e)
@@ -421,7 +422,7 @@ func (s *Set[T]) info(sh *shard, id uint32) stats.Item[T] {
 		i.Group = sh.groups.nameOf(sh.groupOf(id))
 	}
 	if t := sh.table.times; t != nil {
-		i.Since = sh.set.time.moment(t.of(id))
+		i.Since = sh.set.time.Moment(t.of(id))
 	}
 	return i
 }

@@ -1,11 +1,63 @@
 package shard
 
 import (
+	"context"
 	"math"
 	"math/bits"
 	"sync/atomic"
 	"unsafe"
 )
+
+// Take is [Set.GetContext] with the item's priority and Handle.
+func (s *Set[T]) Take(ctx context.Context) (item T, priority int, h Handle, err error) {
+	if err := ctx.Err(); err != nil {
+		return item, 0, Handle{}, err
+	}
+	if item, priority, h, ok := s.TryTake(); ok {
+		return item, priority, h, nil
+	}
+	return s.awaitOne(ctx)
+}
+
+// awaitOne is apart, because its closure would keep what Take returns in memory.
+func (s *Set[T]) awaitOne(ctx context.Context) (item T, priority int, h Handle, err error) {
+	_, err = s.Core.awaitContext(ctx, 1, func(e *entry, its int, handle Handle) {
+		item, priority, h = *itemOf[T](e), its, handle
+	})
+	return item, priority, h, err
+}
+
+// TryTake is [Set.Take] without blocking.
+func (s *Set[T]) TryTake() (item T, priority int, h Handle, ok bool) {
+	if s.Core.cares.Load() != 0 {
+		return s.tryTakeWithCare()
+	}
+	return s.takeNow(0)
+}
+
+func (s *Set[T]) tryTakeWithCare() (item T, priority int, h Handle, ok bool) {
+	if s.Core.config.Ages {
+		s.Core.refreshForWork()
+	}
+	now := s.Core.readForTake()
+	if s.Core.cares.Load()&caresForGate != 0 {
+		return s.takeOneThroughGate(now)
+	}
+	if item, priority, h, ok = s.takeNow(now); ok {
+		s.Core.setWatchdog()
+	}
+	return item, priority, h, ok
+}
+
+func (s *Set[T]) takeOneThroughGate(now uint64) (item T, priority int, h Handle, ok bool) {
+	ok = s.Core.takeThroughGate(1, func(e *entry, its int, handle Handle) {
+		item, priority, h = *itemOf[T](e), its, handle
+	}, now) > 0
+	if ok {
+		s.Core.setWatchdog()
+	}
+	return item, priority, h, ok
+}
 
 // takeNow calls no user code. now is the time, if groups have rates.
 func (s *Set[T]) takeNow(now uint64) (item T, priority int, h Handle, ok bool) {

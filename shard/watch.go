@@ -101,7 +101,7 @@ func (t *table) wasCanceled(id uint32, e *entry) bool {
 func (s *Core) Changed(h Handle) (addedAgain, canceled bool) { return s.addWatch(h, nil) }
 
 // KeepWaits makes the set remember how long items were ready, if it keeps ages.
-func (s *Core) KeepWaits() { s.coarse.keepsWaits.Store(true) }
+func (s *Core) KeepWaits() { s.coarse.KeepsWaits.Store(true) }
 
 func (t *times) keepWait(s *slab, id uint32, ready uint64) {
 	if t.waits == nil {
@@ -123,7 +123,7 @@ func (s *Core) Waited(h Handle) (waited time.Duration, ok bool) {
 	if ready == nil || *ready == 0 {
 		return 0, false // handed out before waits were kept
 	}
-	return max(0, s.time.moment(sh.table.times.of(h.id)).Sub(s.time.moment(*ready))), true
+	return max(0, s.time.Moment(sh.table.times.of(h.id)).Sub(s.time.Moment(*ready))), true
 }
 
 // GroupAt returns the group of the item in processing, or "".
@@ -214,7 +214,7 @@ func (s *Core) watch() {
 	if w.next.Load() != never {
 		return
 	}
-	next := s.coarse.now.Load()/s.time.tick + w.after
+	next := s.coarse.Now.Load()/s.time.Tick + w.after
 	if w.next.CompareAndSwap(never, next) && next < s.driver.armed.Load() {
 		// The caller has items by now, and a panic of the clock would lose
 		// them. The next call that reaches the driver sets the timer instead.
@@ -260,7 +260,7 @@ func (s *Core) stuckIn(sh *shard, now uint64) (next uint64) {
 		id = sh.table.at(t.reported).next
 	}
 	for ; id != 0; id = sh.table.at(id).next {
-		since := min(t.of(id)/s.time.tick, now) // now is earlier if the clock was set back
+		since := min(t.of(id)/s.time.Tick, now) // now is earlier if the clock was set back
 		next = since + s.watchdog.after
 		if next > now || found == stepsPerHold {
 			return next

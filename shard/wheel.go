@@ -108,13 +108,13 @@ type reading struct {
 // readClock counts before it reads, so that later readings find the count.
 func (d *driver) readClock() reading {
 	count := uint16(d.readings.Add(1))
-	return d.reading(d.set.time.nanoseconds(), count)
+	return d.reading(d.set.time.Nanoseconds(), count)
 }
 
 func (d *driver) taken(now uint64) reading { return d.reading(now, d.count()) }
 
 func (d *driver) reading(now uint64, number uint16) reading {
-	return reading{now: now / d.set.time.tick, number: number, nanoseconds: now}
+	return reading{now: now / d.set.time.Tick, number: number, nanoseconds: now}
 }
 
 func (d *driver) count() uint16 { return uint16(d.readings.Load()) }

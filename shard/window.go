@@ -3,6 +3,8 @@ package shard
 import (
 	"errors"
 	"time"
+
+	"github.com/shardq/shardq/shard/internal/ticks"
 )
 
 // ErrNotAgain is the error of an add whose item was added within its window.
@@ -33,8 +35,8 @@ func (s *Core) needWindows() {
 	}
 }
 
-func (a *admission) beginWindow(t *timebase, at reading, window time.Duration) {
-	a.window, a.at, a.ends = window, at, t.after(at.nanoseconds, window)
+func (a *admission) beginWindow(t *ticks.Base, at reading, window time.Duration) {
+	a.window, a.at, a.ends = window, at, t.After(at.nanoseconds, window)
 }
 
 func (s *Set[T]) inWindow(sh *shard, a *admission, item T, hash uint32) bool {

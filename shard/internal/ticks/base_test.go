@@ -1,4 +1,4 @@
-package shard
+package ticks
 
 import (
 	"math"
@@ -12,6 +12,8 @@ import (
 )
 
 const year = 365 * 24 * time.Hour
+
+var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // settableClock is a clock without timers.
 type settableClock struct{ now time.Time }
@@ -43,13 +45,13 @@ func anyDelay() *rapid.Generator[time.Duration] {
 	)
 }
 
-// drawTimebase returns a timebase whose clock has moved away from the origin,
+// drawBase returns a Base whose clock has moved away from the origin,
 // and how far. It also returns the present, in nanoseconds after the start of
 // the axis.
-func drawTimebase(t *rapid.T) (b timebase, c *settableClock, offset time.Duration, present *big.Int) {
+func drawBase(t *rapid.T) (b Base, c *settableClock, offset time.Duration, present *big.Int) {
 	c = &settableClock{now: start}
-	b = newTimebase(c, anyTick().Draw(t, "tick"))
-	base := int64(b.nanoseconds())
+	b = New(c, anyTick().Draw(t, "tick"))
+	base := int64(b.Nanoseconds())
 	offset = anyOffset(base).Draw(t, "offset")
 	c.now = start.Add(offset)
 	return b, c, offset, new(big.Int).Add(big.NewInt(base), big.NewInt(int64(offset)))
@@ -58,12 +60,12 @@ func drawTimebase(t *rapid.T) (b timebase, c *settableClock, offset time.Duratio
 // TestDeadlineThenUntil: the timer for a delay is never set too short.
 func TestDeadlineThenUntil(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		b, _, _, _ := drawTimebase(t)
+		b, _, _, _ := drawBase(t)
 		d := anyDelay().Draw(t, "delay")
 		_, deadline := filingOf(b, d)
-		left := b.until(deadline)
-		if left < d || left-d >= time.Duration(b.tick) && left != math.MaxInt64 {
-			t.Fatalf("for a delay of %v, the timer is set to %v; the tick is %v", d, left, time.Duration(b.tick))
+		left := b.Until(deadline)
+		if left < d || left-d >= time.Duration(b.Tick) && left != math.MaxInt64 {
+			t.Fatalf("for a delay of %v, the timer is set to %v; the tick is %v", d, left, time.Duration(b.Tick))
 		}
 	})
 }
@@ -73,8 +75,8 @@ func TestDeadlineThenUntil(t *testing.T) {
 // back.
 func TestClockOutOfRange(t *testing.T) {
 	c := &settableClock{now: start}
-	b := newTimebase(c, time.Millisecond)
-	origin := b.now()
+	b := New(c, time.Millisecond)
+	origin := b.Now()
 	previous, end := uint64(0), math.MaxUint64/uint64(time.Millisecond) // more than the clock can show
 	for _, years := range []int{-1000, -290, -147, -146, -1, 0, 1, 146, 147, 290, 1000} {
 		c.now = start.AddDate(years, 0, 0)
@@ -90,8 +92,7 @@ func TestClockOutOfRange(t *testing.T) {
 }
 
 // filingOf returns the present tick, and that of a delay of d.
-func filingOf(b timebase, d time.Duration) (now, deadline uint64) {
-	start := b.nanoseconds()
-	at := reading{now: start / b.tick, nanoseconds: start}
-	return at.now, (&Core{time: b}).filing(Delay{Duration: d}, at).deadline
+func filingOf(b Base, d time.Duration) (now, deadline uint64) {
+	start := b.Nanoseconds()
+	return start / b.Tick, b.After(start, d)
 }

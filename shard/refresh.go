@@ -1,0 +1,54 @@
+package shard
+
+import "github.com/shardq/shardq/shard/internal/ticks"
+
+// never is a tick that the clock never reaches.
+const never = ticks.Never
+
+// refresh makes the coarse clock current before an operation that stamps. It
+// may read the clock and set its timer, so no lock may be held.
+func (s *Core) refresh() {
+	if s.config.Ages && s.coarse.Live.Load() == 0 {
+		s.readClock()
+	}
+}
+
+// refreshForWork is refresh before a Get or a Done. If these are few, each
+// reads, or the time since an earlier add would count for what follows.
+func (s *Core) refreshForWork() {
+	if s.config.Ages && (s.coarse.Live.Load() == 0 || s.coarse.Sampler.Interval.Load() == 1) {
+		s.readClock()
+	}
+}
+
+// readClock makes a reading, for one operation only if no driver ends it.
+func (s *Core) readClock() {
+	tick := s.storeReading()
+	if s.measures != nil && s.coarse.Sampler.Read(tick) == 0 {
+		return // the next operation reads for itself
+	}
+	s.coarse.Live.Store(tick)
+	if s.closing.begun.Load() { // load after storing: a shutdown stores after setting begun
+		s.coarse.Live.Store(0)
+		return
+	}
+	if s.coarse.Deadline() < s.driver.armed.Load() {
+		s.driver.poke()
+	}
+}
+
+// storeReading reads again if another reading was stored meanwhile, which this
+// would set back: a list in order would have younger items before older ones.
+func (s *Core) storeReading() (tick uint64) {
+	for {
+		before := s.coarse.Now.Load()
+		now := s.time.Nanoseconds()
+		tick = now / s.time.Tick
+		if s.measures == nil {
+			now = tick * s.time.Tick
+		}
+		if s.coarse.Now.CompareAndSwap(before, now) {
+			return tick
+		}
+	}
+}
