@@ -162,7 +162,6 @@ func (w *worker[T]) done(claim *Claim[T]) {
 func (w *worker[T]) process(claim *Claim[T]) {
 	w.setLabels()
 	result := outcome{err: ErrGoexit} // unless try returns
-	whole := false                    // nothing has panicked since
 	defer func() {
 		defer func() {
 			if !w.more {
@@ -172,18 +171,13 @@ func (w *worker[T]) process(claim *Claim[T]) {
 		switch {
 		case result.err != nil:
 			w.finish(*claim, result)
-		case !whole:
-			w.ended(claim.Done())
 		case w.reports || w.failing.Load():
 			w.succeed(claim)
 		default:
 			w.done(claim)
 		}
 	}()
-	defer func() {
-		w.handled()
-		whole = true
-	}()
+	defer w.handled()
 	w.reports = w.known.reporterOf(&claim.owner) != nil
 	w.watch.start(w.reports || w.timed)
 	result = w.try(claim.Item)

@@ -1,0 +1,109 @@
+package contract
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/coalesce"
+	"github.com/shardq/shardq/worker"
+)
+
+// A worker takes the next item when it ends a claim, but not if it was asked to
+// leave meanwhile.
+func TestC49LeavingWorkerTakesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q, goOn, running := newQueue[string](1), make(chan struct{}), atomic.Int32{}
+		s := startPool(t, q, worker.Options[string]{Workers: 2, Handle: func(context.Context, string) error {
+			running.Add(1)
+			defer running.Add(-1)
+			<-goOn
+			return nil
+		}})
+		q.AddBatch([]string{"a", "b", "c", "d"}, shardq.AddOptions{})
+		synctest.Wait()
+		require.EqualValues(t, 2, running.Load())
+		s.Resize(1)
+		goOn <- struct{}{}
+		goOn <- struct{}{}
+		synctest.Wait()
+		require.EqualValues(t, 1, running.Load())
+		close(goOn)
+		s.stop()
+		requireBecomesTrue(t, s.ended)
+	})
+}
+
+type countingQueue struct {
+	*shardq.Queue[string]
+	claimed int
+}
+
+func (q *countingQueue) ClaimBatch(ctx context.Context, dst []worker.Claim[string]) (n int, err error) {
+	n, err = q.Queue.ClaimBatch(ctx, dst)
+	q.claimed += n
+	return n, err
+}
+
+type countingCoalescer struct {
+	*coalesce.Coalescer[string, int]
+	claimed int
+}
+
+func (c *countingCoalescer) ClaimBatch(ctx context.Context, dst []worker.Claim[coalesce.Entry[string, int]]) (n int, err error) {
+	n, err = c.Coalescer.ClaimBatch(ctx, dst)
+	c.claimed += n
+	return n, err
+}
+
+func runAll[T any](t *testing.T, source worker.Source[T]) {
+	pool, err := worker.New(source, worker.Options[T]{Workers: 1, Handle: func(context.Context, T) error { return nil }})
+	require.NoError(t, err)
+	require.NoError(t, pool.Run(t.Context()))
+}
+
+// A source that embeds a queue or a Coalescer hands out each item itself.
+func TestC49SourceThatEmbedsAnother(t *testing.T) {
+	const items = 10
+	q := &countingQueue{Queue: newQueue[string](1)}
+	c := &countingCoalescer{Coalescer: coalesce.MustNew(coalesce.Options[string, int]{
+		Queue: shardq.Options[string]{Shards: 1}, Merge: func(a, b int) int { return a + b },
+	})}
+	for i := range items {
+		q.Add(fmt.Sprint(i))
+		require.NoError(t, c.Put(fmt.Sprint(i), 1))
+	}
+	q.ShutDown()
+	c.ShutDown()
+	runAll(t, q)
+	runAll(t, c)
+	require.Equal(t, [2]int{items, items}, [2]int{q.claimed, c.claimed})
+}
+
+// A grumbler is the owner of claims whose reports of success panic.
+type grumbler struct{ *shelf }
+
+func (g grumbler) CountsAttempts() bool                { return true }
+func (g grumbler) ReportAttempt(worker.Report[string]) { panic(errOnPurpose) }
+
+func (g grumbler) ClaimBatch(ctx context.Context, dst []worker.Claim[string]) (n int, err error) {
+	n, err = g.shelf.ClaimBatch(ctx, dst)
+	for i, c := range dst[:n] {
+		dst[i] = worker.NewClaim(c.Item, c.Priority, worker.Owner[string](g), c.Token())
+	}
+	return n, err
+}
+
+// A claim ends, too, if the report of the success panics.
+func TestC51ReportOfASuccessPanics(t *testing.T) {
+	shelf := newShelf("a")
+	pool, err := worker.New(grumbler{shelf}, worker.Options[string]{Workers: 1, Handle: func(context.Context, string) error { return nil }})
+	require.NoError(t, err)
+	require.Panics(t, func() { _ = pool.Run(t.Context()) })
+	require.Empty(t, shelf.taken)
+}
