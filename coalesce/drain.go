@@ -75,12 +75,12 @@ func (c *Coalescer[K, V]) takeDelayed(keys []K) (dropped []Entry[K, V]) {
 	for _, key := range keys {
 		s := c.stripeOf(key)
 		s.mu.Lock()
-		if l := s.lines[key]; l != nil && l.key == queued { // a value was put or given back meanwhile
+		if l := s.lines[key]; l.isAtRest() && l.key == queued { // a value was put or given back meanwhile
 			s.mu.Unlock()
 			c.queue.Cancel(key) // may panic
 			s.mu.Lock()
 		}
-		if l := s.lines[key]; !l.isEmpty() && !l.first.taking {
+		if l := s.lines[key]; l.isAtRest() {
 			dropped = c.takeLineLocked(dropped, s, key, l)
 		}
 		s.mu.Unlock()
@@ -137,7 +137,7 @@ func (c *Coalescer[K, V]) takeLeft() (all []Entry[K, V]) {
 		s := &c.stripes.all[i]
 		s.mu.Lock()
 		for key, l := range s.lines {
-			if !l.isEmpty() && !l.isMerging() && !l.first.taking {
+			if l.isAtRest() {
 				all = c.takeLineLocked(all, s, key, l)
 			}
 		}

@@ -151,13 +151,18 @@ func (l *line[V]) length() (n int) {
 	return n
 }
 
-func (l *line[V]) isMerging() bool {
+// isAtRest reports whether the line has values, and no call is about to merge,
+// take or return one.
+func (l *line[V]) isAtRest() bool {
+	if l.isEmpty() || l.first.taking {
+		return false
+	}
 	for s := l.first; s != nil; s = s.next {
 		if s.merging {
-			return true
+			return false
 		}
 	}
-	return false
+	return true
 }
 
 // The methods that end in Locked are called with the lock of the stripe, and
