@@ -75,9 +75,9 @@ func (c *Coalescer[K, V]) takeDelayed(keys []K) (dropped []Entry[K, V]) {
 	for _, key := range keys {
 		s := c.stripeOf(key)
 		s.mu.Lock()
-		if l := s.lines[key]; l.isAtRest() && l.key == queued { // a value was put or given back meanwhile
+		if l := s.lines[key]; l.isAtRest() && l.key == queued { // a Put or a return beside the drop has said so
 			s.mu.Unlock()
-			c.queue.Cancel(key) // may panic
+			c.queue.Cancel(key) // before the values leave, because a hook may panic
 			s.mu.Lock()
 		}
 		if l := s.lines[key]; l.isAtRest() {

@@ -5,13 +5,12 @@ import (
 	"time"
 )
 
-// Can anything be handed out before something happens outside: an add, a Done, a
-// Resume, another rate? A consumer asks, after a shutdown, whether to leave, and
-// a drain with a deadline whether to end. Neither waits for what is paused, but
-// consumers do until ShutDown is called: a drain that is awaited elsewhere may
-// have no deadline. A consumer asks for all time to come. What is in processing
-// is no reason to stay: its Done wakes who parks. So the counts of the throttled
-// groups and of the paused ones of them answer it, without the shards' locks.
+// Two callers ask whether anything can be handed out before something happens
+// outside, such as an add, a Done or a Resume: a consumer after a shutdown, to
+// leave, and a drain with a deadline, to end. Both ask the gate. A consumer has no
+// deadline and asks at each park, so it reads two counts and locks no shard. It
+// waits for paused items until ShutDown is called, and leaves beside items in
+// processing (C10). A drain asks each shard, and waits for no paused item.
 
 // mayLeave reports whether a consumer that finds nothing ready may leave: a
 // shutdown is complete, and nothing is to be handed out later. Otherwise the
@@ -20,9 +19,9 @@ import (
 // The race to lose: all throttled groups are paused; a consumer reads their
 // count; one is freed; the consumer reads the count of paused groups, when as
 // many others are paused, and leaves beside a ready item. It cannot happen,
-// because each change of either count changes the word
-// that await reads before and after. A group is counted as throttled before it
-// is counted as paused, and the reverse when it is freed.
+// because each change of either count changes the word that await reads before
+// and after. A group is counted as throttled before it is counted as paused, and
+// the reverse when it is freed.
 func (s *Core) mayLeave() bool {
 	if !s.closing.complete.Load() {
 		return false
