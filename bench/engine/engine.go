@@ -17,7 +17,7 @@ import (
 // claims, with claims in batches, and the heap design.
 func All() []workload.Engine {
 	shards := shard.DefaultShards()
-	return []workload.Engine{Shardq(shards), Shardq(1), claims("claims", shards, 1), claims("batches", shards, 64), HeapQueue()}
+	return []workload.Engine{Shardq(shards), Shardq(1), claims("claims", shards, 1), claims("batches", shards, 64), Pool(shards), Pool(1), HeapQueue()}
 }
 
 // Shardq returns the engine of shardq's queues with a number of shards.
@@ -27,6 +27,21 @@ func Shardq(shards int) workload.Engine {
 
 func newQueue(shards int) *shardq.Queue[string] {
 	return shardq.MustNew(shardq.Options[string]{Shards: shards})
+}
+
+// Pool returns the engine of a worker.Pool, which ends an item and takes the next one
+// at once.
+func Pool(shards int) workload.Engine {
+	return workload.Engine{Name: "pool", Shards: shards, Works: true, New: func() workload.Queue { return pool{newQueue(shards)} }}
+}
+
+type pool struct{ *shardq.Queue[string] }
+
+func (p pool) Work(workers int, handle func(key string)) {
+	_ = p.Run(context.Background(), workers, func(_ context.Context, key string) error {
+		handle(key)
+		return nil
+	})
 }
 
 func HeapQueue() workload.Engine {

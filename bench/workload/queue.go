@@ -26,6 +26,11 @@ type Taker interface {
 	Taker() func(dst []string) (n int)
 }
 
+// A Worker hands keys to a handler in goroutines of its own, until it is shut down.
+type Worker interface {
+	Work(workers int, handle func(key string))
+}
+
 type BatchAdder interface{ AddAll(keys []string) }
 
 // An Engine makes queues of one kind.
@@ -33,6 +38,7 @@ type Engine struct {
 	Name    string // in reports, such as shardq or client-go
 	Shards  int    // of its queues, or 1 if it has none
 	MaxKeys int    // of a slow engine, or 0 for no limit
+	Works   bool   // its queues are Workers, which is for traffic alone
 	New     func() Queue
 }
 

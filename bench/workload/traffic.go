@@ -108,6 +108,10 @@ func newRun(q Queue, load Load) *run {
 }
 
 func (r *run) consume(batch int, pass func(done []string)) Traffic {
+	if w, ok := r.queue.(Worker); ok {
+		r.workers.Go(func() { w.Work(r.load.Consumers, r.handler(batch, pass)) })
+		return r.result()
+	}
 	for range r.load.Consumers {
 		r.workers.Go(func() {
 			take, done, full := takerOf(r.queue), make([]string, batch), 0
@@ -124,6 +128,30 @@ func (r *run) consume(batch int, pass func(done []string)) Traffic {
 			}
 		})
 	}
+	return r.result()
+}
+
+// handler returns what workers call. They have no names, so the keys that are done
+// are in stripes. Its locks cost the engine some nanoseconds.
+func (r *run) handler(batch int, pass func(done []string)) func(key string) {
+	var stripes [16]struct {
+		mu   sync.Mutex
+		done []string
+		_    [96]byte
+	}
+	return func(key string) {
+		s := &stripes[key[len(key)-1]%16]
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.done = append(s.done, key); len(s.done) == batch {
+			pass(s.done)
+			r.count(batch)
+			s.done = s.done[:0]
+		}
+	}
+}
+
+func (r *run) result() Traffic {
 	<-r.finished
 	r.queue.ShutDown()
 	r.workers.Wait()
