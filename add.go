@@ -182,8 +182,8 @@ func (q *Queue[T]) backoff(item T) time.Duration {
 	if q.unfailed.Load() {
 		q.unfailed.Store(false)
 	}
-	if q.firsts.kept.Load() > 0 && q.limiter.NumRequeues(item) == 0 {
-		q.firsts.forget(item) // the limiter has forgotten it by itself
+	if q.firsts.Any() && q.limiter.NumRequeues(item) == 0 {
+		q.firsts.Forget(item) // the limiter has forgotten it by itself
 	}
 	delay := q.limiter.When(item)
 	q.shards.Core.CountBackoff()
@@ -195,8 +195,8 @@ func (q *Queue[T]) backoff(item T) time.Duration {
 // of the item in spite of [Options].KeepBackoff.
 func (q *Queue[T]) Forget(item T) {
 	q.set().EndBackoff(item)
-	if q.firsts.kept.Load() > 0 {
-		q.firsts.forget(item)
+	if q.firsts.Any() {
+		q.firsts.Forget(item)
 	}
 	q.limiter.Forget(item)
 }

@@ -258,9 +258,7 @@ func (o *queueClaims[T]) ClaimFailures(item T) int { return o.limiter.NumRequeue
 
 // FailingSince may return what counts no more: the pool asks the limiter first.
 func (o *queueClaims[T]) FailingSince(item T) (first, now time.Time) {
-	if at, known := o.firsts.at.Load(item); known {
-		first = at.(time.Time)
-	}
+	first, _ = o.firsts.Of(item)
 	return first, o.clock.Now()
 }
 
@@ -326,7 +324,7 @@ func (q *Queue[T]) returnDelay(item T, how worker.Return) time.Duration {
 	case worker.ReturnRetry:
 		delay := q.backoff(item)
 		if !how.FirstFailure.IsZero() {
-			q.keepFirst(item, how.FirstFailure)
+			q.firsts.Keep(item, how.FirstFailure, func(item any) bool { return q.limiter.NumRequeues(item.(T)) > 0 })
 		}
 		return delay
 	case worker.ReturnRequeue:

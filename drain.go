@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
+	"sort"
 
 	"github.com/shardq/shardq/shard"
 	"github.com/shardq/shardq/stats"
@@ -168,7 +168,7 @@ func newDrainError[T comparable](queue string, cause error, list func() []stats.
 		e.left[next[row.State]] = row
 		next[row.State]++
 	}
-	slices.SortStableFunc(e.left[:e.Processing], func(a, b stats.Item[T]) int { return a.Since.Compare(b.Since) })
+	sort.SliceStable(e.left[:e.Processing], func(i, j int) bool { return e.left[i].Since.Before(e.left[j].Since) })
 	return e
 }
 

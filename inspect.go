@@ -111,14 +111,14 @@ var _ = []any{(*Queue[uint64])(nil), func(l *itemlimit.Limiter) { l.Notify() }}
 // It makes a Queue an [Inspector].
 func (q *Queue[T]) Inspect() stats.Inspection {
 	q.mustBeMade()
-	return inspection[T]{q}
+	return &inspection[T]{q}
 }
 
 type inspection[T comparable] struct{ queue *Queue[T] }
 
-func (i inspection[T]) Configuration() stats.Configuration { return i.queue.configuration }
+func (i *inspection[T]) Configuration() stats.Configuration { return i.queue.configuration }
 
-func (i inspection[T]) Snapshot(limit int) Snapshot[any] {
+func (i *inspection[T]) Snapshot(limit int) Snapshot[any] {
 	s := i.queue.Snapshot(limit)
 	return Snapshot[any]{
 		Time: s.Time, Stats: s.Stats,
@@ -135,7 +135,7 @@ func anys[Row interface{ Any() Any }, Any any](rows []Row) []Any {
 	return all
 }
 
-func (i inspection[T]) All(state stats.State) iter.Seq[stats.Item[any]] {
+func (i *inspection[T]) All(state stats.State) iter.Seq[stats.Item[any]] {
 	return func(yield func(stats.Item[any]) bool) {
 		var workers map[T]int
 		if state == stats.Processing {
@@ -150,7 +150,7 @@ func (i inspection[T]) All(state stats.State) iter.Seq[stats.Item[any]] {
 	}
 }
 
-func (i inspection[T]) Lookup(item any) (found stats.Item[any], ok bool) {
+func (i *inspection[T]) Lookup(item any) (found stats.Item[any], ok bool) {
 	typed, ok := item.(T)
 	if !ok {
 		return found, false
@@ -162,12 +162,12 @@ func (i inspection[T]) Lookup(item any) (found stats.Item[any], ok bool) {
 	return info.Any(), ok
 }
 
-func (i inspection[T]) RecentFailures(limit int) (failed, discarded []stats.Failure[any]) {
+func (i *inspection[T]) RecentFailures(limit int) (failed, discarded []stats.Failure[any]) {
 	failedItems, discardedItems := i.queue.RecentFailures(limit)
 	return anys(failedItems), anys(discardedItems)
 }
 
-func (i inspection[T]) MostRetried(limit int) (items []limiter.Failed[any]) {
+func (i *inspection[T]) MostRetried(limit int) (items []limiter.Failed[any]) {
 	census, ok := i.queue.limiter.(limiter.Census[T])
 	if !ok || limit <= 0 {
 		return nil
@@ -178,33 +178,41 @@ func (i inspection[T]) MostRetried(limit int) (items []limiter.Failed[any]) {
 	return items
 }
 
-func (i inspection[T]) GroupAttempts(limit int) []stats.GroupAttempts {
+func (i *inspection[T]) GroupAttempts(limit int) []stats.GroupAttempts {
 	if i.queue.outcomes.attempts == nil {
 		return nil
 	}
 	return i.queue.outcomes.attempts.Groups(limit)
 }
 
-func (i inspection[T]) TimeLeft() stats.Histogram { return i.queue.shards.Core.TimeLeft() }
+func (i *inspection[T]) TimeLeft() stats.Histogram { return i.queue.shards.Core.TimeLeft() }
 
-func (i inspection[T]) Operator() stats.Operator { return operator[T]{i.queue} }
+func (i *inspection[T]) Operator() stats.Operator { return &operator[T]{i.queue} }
 
-type operator[T comparable] struct{ *Queue[T] }
+// An operator embeds nothing, because the compiler would make wrappers of all
+// methods of a Queue for each type.
+type operator[T comparable] struct{ queue *Queue[T] }
 
-func (o operator[T]) RetryNow(item any) bool {
+func (o *operator[T]) RetryNow(item any) bool {
 	typed, ok := item.(T)
-	return ok && o.shards.EndDelay(typed)
+	return ok && o.queue.shards.EndDelay(typed)
 }
 
-func (o operator[T]) Cancel(item any) (was Canceled) {
+func (o *operator[T]) Cancel(item any) (was Canceled) {
 	if typed, ok := item.(T); ok {
-		was = o.Queue.Cancel(typed)
+		was = o.queue.Cancel(typed)
 	}
 	return was
 }
 
+func (o *operator[T]) Pause()  { o.queue.Pause() }
+func (o *operator[T]) Resume() { o.queue.Resume() }
+
+func (o *operator[T]) PauseGroup(group string, until time.Time) { o.queue.PauseGroup(group, until) }
+func (o *operator[T]) ResumeGroup(group string)                 { o.queue.ResumeGroup(group) }
+
 // Engine is for [engine.Of].
-func (i inspection[T]) Engine() engine.Engine[T] {
+func (i *inspection[T]) Engine() engine.Engine[T] {
 	q := i.queue
 	return engine.Engine[T]{
 		Shards: q.shards, Tokens: q.tokens, Owner: q.claims(), ReturnDelay: q.returnDelay,
@@ -215,7 +223,7 @@ func (i inspection[T]) Engine() engine.Engine[T] {
 
 // AddWith is [Queue.AddWith]. It returns [ErrNotAgain] if a window refuses the
 // add. An add without a window returns nil, also after a shutdown.
-func (i inspection[T]) AddWith(item T, options AddOptions) error {
+func (i *inspection[T]) AddWith(item T, options AddOptions) error {
 	delay, ok := i.queue.delayOf(item, options)
 	switch {
 	case !ok:
@@ -228,21 +236,21 @@ func (i inspection[T]) AddWith(item T, options AddOptions) error {
 }
 
 // NextOf, KeepWaits, Ending, HandlerContext and OpenSlot are for workers.
-func (i inspection[T]) NextOf(source any) func(*worker.Claim[T]) (bool, error) {
+func (i *inspection[T]) NextOf(source any) func(*worker.Claim[T]) (bool, error) {
 	if source != any(i.queue) { // it may embed the queue, and take items in its own way
 		return nil
 	}
 	return i.queue.doneAndNext
 }
 
-func (i inspection[T]) KeepWaits()              { i.queue.shards.Core.KeepWaits() }
-func (i inspection[T]) Ending() context.Context { return i.queue.shards.Core.Ending() }
+func (i *inspection[T]) KeepWaits()              { i.queue.shards.Core.KeepWaits() }
+func (i *inspection[T]) Ending() context.Context { return i.queue.shards.Core.Ending() }
 
-func (i inspection[T]) HandlerContext(c context.Context) context.Context {
+func (i *inspection[T]) HandlerContext(c context.Context) context.Context {
 	return i.queue.shards.Core.HandlerContext(c)
 }
 
-func (i inspection[T]) OpenSlot() (number int, show func(items []T), closeSlot func()) {
+func (i *inspection[T]) OpenSlot() (number int, show func(items []T), closeSlot func()) {
 	s := i.queue.slots.add()
 	if i.queue.configuration.Metrics {
 		show = s.show

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/shardq/shardq/clock"
+	"github.com/shardq/shardq/internal/stableroute"
 	"github.com/shardq/shardq/limiter"
 	"github.com/shardq/shardq/shard"
 	"github.com/shardq/shardq/stats"
@@ -193,12 +194,28 @@ const (
 
 func (o Options[T]) engine(log *eventLog) shard.Config[T] {
 	return shard.Config[T]{
-		Shards: o.Shards, Clock: o.Clock, Tick: o.Tick, Capacity: o.Capacity,
-		HighWatermark: o.Watermarks.High, LowWatermark: o.Watermarks.Low, OnWatermark: o.watermarkHook(log),
-		Route: o.route(), StableRouting: o.StableRouting,
-		Group: o.Group, GroupPolicy: o.GroupPolicy, Rate: o.Rate, LowPriorityInterval: o.LowPriorityInterval,
-		KeepBackoff: o.KeepBackoff, OnAdd: o.OnAdd, OnMisuse: o.misuseHook(log), StuckAfter: o.StuckAfter, OnStuck: o.stuckHook(log),
-		Ages: o.keepsAges(), Metrics: o.Metrics,
+		Settings: shard.Settings{
+			Shards:              o.Shards,
+			Clock:               o.Clock,
+			Tick:                o.Tick,
+			Capacity:            o.Capacity,
+			HighWatermark:       o.Watermarks.High,
+			LowWatermark:        o.Watermarks.Low,
+			OnWatermark:         o.watermarkHook(log),
+			StableRouting:       o.StableRouting,
+			GroupPolicy:         o.GroupPolicy,
+			Rate:                o.Rate,
+			LowPriorityInterval: o.LowPriorityInterval,
+			KeepBackoff:         o.KeepBackoff,
+			StuckAfter:          o.StuckAfter,
+			Ages:                o.keepsAges(),
+			Metrics:             o.Metrics,
+		},
+		Route:    o.route(),
+		Group:    o.Group,
+		OnAdd:    o.OnAdd,
+		OnMisuse: o.misuseHook(log),
+		OnStuck:  o.stuckHook(log),
 	}
 }
 
@@ -221,7 +238,7 @@ func (o Options[T]) route() func(item T) uint64 {
 	if !o.StableRouting || o.Group != nil {
 		return o.Hash
 	}
-	route, _ := shard.StableRoute[T]() // validated
+	route, _ := stableroute.Of[T]() // validated
 	return route
 }
 
@@ -283,7 +300,7 @@ func (o Options[T]) validate() error {
 	}
 	m, rate, unroutable := o.Watermarks, o.Rate.Validate(), error(nil)
 	if o.StableRouting && o.Group == nil {
-		_, unroutable = shard.StableRoute[T]()
+		_, unroutable = stableroute.Of[T]()
 	}
 	fault(o.Shards < 0 || o.Shards > MaxShards, "Shards is %d: want 0 (the default) to %d", o.Shards, MaxShards)
 	fault(o.Tick < 0, "Tick is %v: want 0 (the default) or more", o.Tick)

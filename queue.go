@@ -82,7 +82,7 @@ type Queue[T comparable] struct {
 	endLogged     atomic.Bool
 	values        func() *stats.Values // of a coalescer, or else nil
 	outcomes      outcomes[T]
-	firsts        firstFailures
+	firsts        attempts.Firsts
 }
 
 // New returns a queue, or an error that lists every fault of the options. It
@@ -97,7 +97,7 @@ func New[T comparable](options Options[T]) (*Queue[T], error) {
 	log := options.newEventLog()
 	q := &Queue[T]{
 		name: options.Name, shards: shard.New(options.engine(log)), limiter: options.RateLimiter, clock: options.Clock,
-		ownLimiter: own, configuration: options.configuration(), log: log,
+		ownLimiter: own, configuration: options.configuration(), log: log, firsts: attempts.NewFirsts(),
 	}
 	q.tokens = engine.Tokens{First: uint64(max(0, q.configuration.Created.UnixNano())), Shards: options.Shards}
 	q.unfailed.Store(true)

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/shardq/shardq/internal/attempts"
@@ -115,34 +114,6 @@ type outcomes[T comparable] struct {
 	// They allocate nothing before the first.
 	failed, discarded recent.Ring[stats.Failure[T]]
 	outage            outage
-}
-
-// firstFailures are the times of the first failures of items, for pools that
-// ask. They count while the limiter knows the item.
-type firstFailures struct {
-	at         sync.Map     // time.Time by item
-	kept, most atomic.Int64 // entries, and how many there may be before a sweep
-}
-
-// keepFirst also drops what the limiter has forgotten by itself, so that there
-// are at most about twice as many entries as histories.
-func (q *Queue[T]) keepFirst(item T, at time.Time) {
-	f := &q.firsts
-	if _, known := f.at.Swap(item, at); known || f.kept.Add(1) <= f.most.Load() {
-		return
-	}
-	for key := range f.at.Range {
-		if q.limiter.NumRequeues(key.(T)) == 0 {
-			f.forget(key)
-		}
-	}
-	f.most.Store(2*f.kept.Load() + 64)
-}
-
-func (f *firstFailures) forget(item any) {
-	if _, known := f.at.LoadAndDelete(item); known {
-		f.kept.Add(-1)
-	}
 }
 
 const (

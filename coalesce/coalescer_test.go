@@ -109,9 +109,9 @@ func TestSmallFunctionsAreInlined(t *testing.T) {
 	run("build", "-o", program, "./testdata/inline")
 	symbols := run("tool", "nm", program)
 	has := func(function string) bool { return strings.Contains(symbols, "shardq/"+function+"\n") }
-	require.True(t, has("shard.(*segment).remove"), "too large to be inlined")
+	require.True(t, has("shard/internal/items.(*segment).remove"), "too large to be inlined")
 	for _, small := range []string{
-		"shard.(*segment).pack", "shard.(*index).segmentOf", "shard.(*Retries).Taken",
+		"shard/internal/items.(*index).segmentOf", "shard.(*Retries).Taken",
 		"internal/chunked.CellsOf", "internal/itemlimit.(*Limiter).Notify",
 	} {
 		require.False(t, has(small), small)

@@ -3,6 +3,7 @@ package shard
 import (
 	"runtime"
 
+	"github.com/shardq/shardq/shard/internal/items"
 	"github.com/shardq/shardq/stats"
 )
 
@@ -32,7 +33,7 @@ type request struct {
 	expired      bool // the add is the end of a delay
 }
 
-func (s *Core) request() request { return request{cancelsDelay: s.rules.CancelDelayOnAdd} }
+func (s *Core) request() request { return request{cancelsDelay: s.config.Rules.CancelDelayOnAdd} }
 
 func (s *Set[T]) addItem(sh *shard, item T, to *address, r request) effects {
 	// Read under the lock: a shutdown sets the flag and then takes every lock
@@ -47,25 +48,22 @@ func (s *Set[T]) addItem(sh *shard, item T, to *address, r request) effects {
 }
 
 // entryFor unlocks the shard and panics if it has no id for a new item.
-func (s *Set[T]) entryFor(sh *shard, item T, to *address) (id uint32, e *entry) {
+func (s *Set[T]) entryFor(sh *shard, item T, to *address) (id uint32, e *items.Entry) {
 	sh.needTable()
-	id, p := find(sh.table, to.hash, item)
+	id, p := items.Find(&sh.table.Table, to.hash, item)
 	if id == 0 {
-		if sh.table.roomy == 0 && !sh.hasID() {
+		if sh.table.IsFull() && !sh.hasID() {
 			sh.panicAndUnlock()
 		}
 		if sh.set.limit != nil {
 			sh.set.limit.ForceAcquire(1)
 		}
-		if id, e = insert(sh.table, p, item); sh.set.config.grouped {
-			sh.joinGroup(id, &to.tag)
-		}
+		id, e = items.Insert(&sh.table.Table, p, item)
+		sh.join(id, to)
 		return id, e
 	}
-	if sh.groups != nil {
-		sh.configureAdded(id, &to.tag)
-	}
-	return id, sh.table.at(id)
+	sh.configure(id, to)
+	return id, sh.table.At(id)
 }
 
 func (sh *shard) panicAndUnlock() {
@@ -80,27 +78,26 @@ func (sh *shard) needTable() {
 }
 
 func (sh *shard) makeTable() {
-	sh.table = newTable(sh.set.items)
-	sh.table.expected = sh.peak
+	sh.table = &contents{Table: items.NewTable(sh.set.items)}
+	sh.table.Expected = sh.peak
 	if sh.set.config.Ages {
 		sh.table.times = sh.newTimes()
-		sh.table.addColumn(&sh.table.times.since)
+		sh.table.AddColumn(&sh.table.times.since)
 	}
 	if sh.set.tracksAdds() {
-		sh.table.needRequested() // so that each add calls requestPriority
+		sh.table.NeedRequested() // so that each add calls requestPriority
 	}
-	if sh.set.rules.KeepPlaces {
-		sh.table.places = &places{}
-		sh.table.addColumn(&sh.table.places.of)
+	if sh.set.config.Rules.KeepPlaces {
+		sh.table.NeedPlaces()
 	}
 }
 
-func (sh *shard) add(id uint32, e *entry, r request) effects {
+func (sh *shard) add(id uint32, e *items.Entry, r request) effects {
 	hasPlace := false
-	if e.delayed() {
+	if e.Delayed() {
 		backsOff := sh.wheel.backsOff(id)
 		switch {
-		case backsOff && e.phase() != ready:
+		case backsOff && e.Phase() != items.Ready:
 			sh.wheel.serve(id)
 			sh.joinBackoff(id, r.priority)
 			return took
@@ -113,15 +110,15 @@ func (sh *shard) add(id uint32, e *entry, r request) effects {
 			r.priority = max(r.priority, sh.cancelDelay(id, e))
 		}
 	}
-	if r.priority != 0 || sh.table.requested != nil {
+	if r.priority != 0 || sh.table.Requested != nil {
 		sh.requestPriority(id, e, r, hasPlace)
 	}
-	switch e.step(added) {
-	case enqueue:
+	switch e.Step(items.Added) {
+	case items.Enqueue:
 		sh.count.added++
 		sh.push(id, e)
 		return took | wakes
-	case mark:
+	case items.Mark:
 		sh.count.added++
 		sh.table.times.onDirty(id)
 		return took | sh.noteChange(id, e, AddedAgain)
@@ -143,7 +140,7 @@ func (sh *shard) deduplicated() effects {
 }
 
 func (s *Core) yield() {
-	if s.parker.wokenPending() {
+	if s.parker.WokenPending() {
 		runtime.Gosched()
 	}
 }
@@ -160,9 +157,9 @@ func newAddHook[T comparable](hook func(stats.Add[T])) *addHook[T] {
 	return &addHook[T]{hook: hook}
 }
 
-func (u hooks[T]) keepAdd(e *entry, a stats.Add[struct{}]) {
+func (u hooks[T]) keepAdd(e *items.Entry, a stats.Add[struct{}]) {
 	u.set.adds.keep(stats.Add[T]{
-		Item: *itemOf[T](e), Priority: a.Priority, Before: a.Before, Expired: a.Expired, Raised: a.Raised, Canceled: a.Canceled,
+		Item: *items.Of[T](e), Priority: a.Priority, Before: a.Before, Expired: a.Expired, Raised: a.Raised, Canceled: a.Canceled,
 	})
 }
 
@@ -172,11 +169,11 @@ func (u hooks[T]) sendAdds() {
 	}
 }
 
-func (s *Core) tracksAdds() bool { return s.rules.KeepPlaces || s.config.hearsAdds }
+func (s *Core) tracksAdds() bool { return s.config.Rules.KeepPlaces || s.config.hearsAdds }
 
-func (sh *shard) leftLine(id uint32, e *entry) {
+func (sh *shard) leftLine(id uint32, e *items.Entry) {
 	if sh.set.config.hearsAdds {
-		sh.set.above.keepAdd(e, stats.Add[struct{}]{Priority: sh.table.requested.run(id), Canceled: true})
+		sh.set.above.keepAdd(e, stats.Add[struct{}]{Priority: sh.table.Requested.Run(id), Canceled: true})
 	}
 }
 

@@ -7,21 +7,18 @@ import (
 	"sync/atomic"
 
 	"github.com/cespare/xxhash/v2"
+
+	"github.com/shardq/shardq/shard/internal/line"
 	"github.com/shardq/shardq/stats"
 )
+
+// MaxGroupWeight is the greatest weight of a group.
+const MaxGroupWeight = line.MaxGroupWeight
 
 type address struct {
 	hash uint32
 	mark uint8 // of the processing in which an add has found the item, or 0
-	tag
-}
-
-// A tag is the group of an item, and its policy unless weight is 0.
-type tag struct {
-	group         string
-	groupHash     uint32
-	weight, limit int32
-	rate          rate
+	line.Tag
 }
 
 func (s *Core) initGroups() {
@@ -41,12 +38,12 @@ func (s *Set[T]) addressOf(item T, to *address) (sh *shard) {
 		return sh
 	}
 	to.hash = uint32(maphash.Comparable(s.Core.seed, item))
-	return s.Core.shardAt(s.Core.tag(&to.tag, s.user.Group(item)))
+	return s.Core.shardAt(s.Core.tag(&to.Tag, s.user.Group(item)))
 }
 
-func (s *Core) tag(to *tag, group string) (route uint64) {
+func (s *Core) tag(to *line.Tag, group string) (route uint64) {
 	hash := maphash.String(s.seed, group)
-	to.group, to.groupHash = group, uint32(hash)
+	to.Group, to.Hash = group, uint32(hash)
 	if s.config.GroupPolicy != nil {
 		s.ask(to)
 	}
@@ -56,19 +53,19 @@ func (s *Core) tag(to *tag, group string) (route uint64) {
 	return hash
 }
 
-func (s *Core) ask(to *tag) {
-	p := s.config.GroupPolicy(to.group)
-	to.weight = int32(min(max(1, p.Weight), MaxGroupWeight))
-	to.limit = int32(min(max(0, p.Limit), math.MaxInt32))
-	to.rate = rate{}
+func (s *Core) ask(to *line.Tag) {
+	p := s.config.GroupPolicy(to.Group)
+	to.Weight = int32(min(max(1, p.Weight), MaxGroupWeight))
+	to.Limit = int32(min(max(0, p.Limit), math.MaxInt32))
+	to.Rate = line.Rate{}
 	if p.Rate == (stats.Rate{}) {
 		return // as most, and each add asks
 	}
 	if err := p.Rate.Validate(); err != nil {
-		panic(fmt.Errorf("shardq: Options.GroupPolicy of %q: %w", to.group, err))
+		panic(fmt.Errorf("shardq: Options.GroupPolicy of %q: %w", to.Group, err))
 	}
-	if to.rate = rateOf(p.Rate); to.rate.limits() && s.cares.Load()&caresForGroupRates == 0 {
-		s.cares.Or(caresForGroupRates)
+	if to.Rate = line.RateOf(p.Rate); to.Rate.Limits() && s.gate.cares.Load()&caresForGroupRates == 0 {
+		s.gate.cares.Or(caresForGroupRates)
 	}
 }
 
@@ -127,7 +124,7 @@ func (s *Set[T]) addMarked(sh *shard, item T, to *address, r request) effects {
 	fx := s.addItem(sh, item, to, r)
 	if fx&wakes == 0 {
 		if id := s.find(sh, item, to.hash); id != 0 {
-			to.mark = sh.table.at(id).mark()
+			to.mark = markOfEntry(sh.table.At(id))
 		}
 	}
 	return fx

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/shardq/shardq/internal/itemlimit"
+	"github.com/shardq/shardq/shard/internal/items"
 )
 
 // A nil admission, that of most adds, refuses nothing.
@@ -101,36 +102,32 @@ func (sh *shard) release(a *admission) {
 
 func (s *Set[T]) reserve(sh *shard, a *admission, item T, to *address) {
 	sh.needTable()
-	id, p := find(sh.table, to.hash, item)
+	id, p := items.Find(&sh.table.Table, to.hash, item)
 	switch {
 	case id != 0:
 		sh.release(a) // another add has acquired it
-		if sh.groups != nil {
-			sh.configureAdded(id, &to.tag)
-		}
+		sh.configure(id, to)
 		a.id = id
 		return
-	case sh.table.roomy == 0 && !sh.hasID():
+	case sh.table.IsFull() && !sh.hasID():
 		sh.refuseFor(a, errTooMany)
 		return
 	case !a.acquired && !sh.set.limit.TryAcquire(1):
 		sh.refuseFor(a, ErrFull)
 		return
 	}
-	a.id, _ = insert(sh.table, p, item)
-	if sh.set.config.grouped {
-		sh.joinGroup(a.id, &to.tag)
-	}
+	a.id, _ = items.Insert(&sh.table.Table, p, item)
+	sh.join(a.id, to)
 }
 
-func (s *Set[T]) entryOf(sh *shard, a *admission, item T, to *address) (id uint32, e *entry) {
+func (s *Set[T]) entryOf(sh *shard, a *admission, item T, to *address) (id uint32, e *items.Entry) {
 	if a == nil {
 		return s.entryFor(sh, item, to)
 	}
 	if id = a.id; id == 0 {
 		id, e = s.entryFor(sh, item, to)
 	} else {
-		e = sh.table.at(id)
+		e = sh.table.At(id)
 	}
 	s.openWindow(sh, a, item, to.hash)
 	return id, e
@@ -186,20 +183,24 @@ func (s *Set[T]) AddContext(ctx context.Context, item T, d Delay) error {
 		// The group's policy may have changed during the wait. The item was added
 		// first, so that the next waiter does not wait for user code. Its old
 		// policy may have throttled the group.
-		s.Core.tag(&to.tag, to.group)
-		sh.lock()
-		id, freed := s.find(sh, item, to.hash), false
-		if id != 0 {
-			sh.configureAdded(id, &to.tag)
-			of := sh.groupOf(id)
-			freed = sh.freeUnlessBlocked(of, sh.groups.at(of))
-		}
-		sh.unlock()
-		if freed {
-			s.Core.wake()
-		}
+		s.Core.tag(&to.Tag, to.Group)
+		s.configureNow(sh, item, &to)
 	}
 	return err
+}
+
+func (s *Set[T]) configureNow(sh *shard, item T, to *address) {
+	sh.lock()
+	id, freed := s.find(sh, item, to.hash), false
+	if id != 0 {
+		sh.line.Configure(id, &to.Tag)
+		freed = sh.line.Reconsider(id)
+		sh.show()
+	}
+	sh.unlock()
+	if freed {
+		s.Core.wake()
+	}
 }
 
 // offerAcquired offers an item whose weight is granted, and lets the limiter

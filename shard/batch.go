@@ -1,6 +1,11 @@
 package shard
 
-import "math/bits"
+import (
+	"math/bits"
+
+	"github.com/shardq/shardq/shard/internal/items"
+	"github.com/shardq/shardq/shard/internal/line"
+)
 
 const batchSize = 64 // bounds how long one call holds a shard's lock
 
@@ -28,7 +33,7 @@ func (s *Set[T]) addSome(items []T, r request) {
 func (s *Set[T]) partitionAdds(p *partition, items []T) {
 	p.prefetched = s.prefetch(items)
 	if s.Core.config.grouped {
-		p.tags = new([batchSize]tag)
+		p.tags = new([batchSize]line.Tag)
 	}
 	for i, item := range items {
 		if s.mayDiffer && s.Reject(item) {
@@ -89,7 +94,7 @@ func (s *Set[T]) DoneBatchAt(items []T, handles []Handle) {
 }
 
 // A receiver gets what a take hands out, under the lock of its shard.
-type receiver func(e *entry, priority int, h Handle)
+type receiver func(e *items.Entry, priority int, h Handle)
 
 // buffers has room for items. priorities and handles may be nil.
 type buffers[T comparable] struct {
@@ -99,8 +104,8 @@ type buffers[T comparable] struct {
 	n          int
 }
 
-func (b *buffers[T]) put(e *entry, priority int, handle Handle) {
-	b.items[b.n] = *itemOf[T](e)
+func (b *buffers[T]) put(e *items.Entry, priority int, handle Handle) {
+	b.items[b.n] = *items.Of[T](e)
 	if b.priorities != nil {
 		b.priorities[b.n] = priority
 	}
@@ -116,36 +121,20 @@ func (s *Core) takeSome(most int, put receiver) (n int) {
 	return s.takeHere(most, put, s.readForTake())
 }
 
+// takeHere takes one item after the other. Several of a plain line are taken in
+// one hold, as far as its turn goes.
 func (s *Core) takeHere(most int, put receiver, now uint64) (n int) {
-	if s.cares.Load()&caresForGate != 0 {
+	if s.gate.cares.Load()&caresForGate != 0 {
 		return s.takeThroughGate(most, put, now)
 	}
-	if s.priorityBitmap.Load() != nil || s.config.grouped {
-		return s.takeOneByOne(most, put, now)
-	}
-	if len(s.shards) == 1 {
-		return s.takeAll(s.shard(0), most, put)
-	}
-	lane := s.lane()
 	for n < most {
-		sh := s.lockReady(lane.turn.Load())
-		if sh == nil {
+		sh, e, priority, h := s.takeAndLock(now)
+		if e == nil {
 			break
 		}
-		n += sh.takeUpTo(min(most-n, quantum-int(sh.served%quantum)), put)
-		ends := sh.served%quantum == 0
-		sh.unlock()
-		if ends {
-			lane.turn.Store((uint32(sh.number) + 1) % uint32(len(s.shards)))
-		}
-	}
-	return n
-}
-
-// takeOneByOne is for priorities or groups, which every take has to compare.
-func (s *Core) takeOneByOne(most int, put receiver, now uint64) (n int) {
-	for n < most && s.takeOne(put, now) {
-		n++
+		put(e, priority, h)
+		n += 1 + sh.takeMore(min(most-n, batchSize)-1, put)
+		s.unlockTaken(sh)
 	}
 	return n
 }
@@ -160,27 +149,16 @@ func (s *Core) takeOne(put receiver, now uint64) bool {
 	return true
 }
 
-func (s *Core) takeAll(sh *shard, most int, put receiver) (n int) {
-	for n < most {
-		sh.lock()
-		got := sh.takeUpTo(min(most-n, batchSize), put)
-		sh.unlock()
-		if n += got; got < batchSize {
-			break
-		}
-	}
-	return n
-}
-
-func (sh *shard) takeUpTo(most int, put receiver) (n int) {
-	for ; n < most; n++ {
-		e, priority, h := sh.take(&sh.ready, false)
+func (sh *shard) takeMore(most int, put receiver) (n int) {
+	lane := sh.set.laneIfMany()
+	for sh.line.IsPlain() && n < most && (lane == nil || sh.served%quantum != 0) {
+		e, priority, h, _ := sh.take(lane, false, 0, false)
 		if e == nil {
 			break
 		}
 		put(e, priority, h)
+		n++
 	}
-	sh.served += uint16(n)
 	return n
 }
 

@@ -13,7 +13,7 @@ func stringKey(i int) string { return fmt.Sprintf("namespace-%04d/pod-%011d", i%
 func BenchmarkCycle(b *testing.B) {
 	for _, shards := range []int{1, 16} {
 		b.Run(fmt.Sprintf("shards=%d", shards), func(b *testing.B) {
-			s := newTestSet(b, Config[string]{Shards: shards})
+			s := newTestSet(b, Config[string]{Settings: Settings{Shards: shards}})
 			keys := make([]string, 1024)
 			for i := range keys {
 				keys[i] = stringKey(i)
@@ -26,7 +26,7 @@ func BenchmarkCycle(b *testing.B) {
 			}
 		})
 		b.Run(fmt.Sprintf("shards=%d/claims", shards), func(b *testing.B) {
-			s := newTestSet(b, Config[string]{Shards: shards})
+			s := newTestSet(b, Config[string]{Settings: Settings{Shards: shards}})
 			keys := make([]string, 1024)
 			for i := range keys {
 				keys[i] = stringKey(i)

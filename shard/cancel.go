@@ -1,6 +1,9 @@
 package shard
 
-import "github.com/shardq/shardq/stats"
+import (
+	"github.com/shardq/shardq/shard/internal/items"
+	"github.com/shardq/shardq/stats"
+)
 
 // Cancel cancels all adds of item that no processing has begun for.
 func (s *Set[T]) Cancel(item T) (was stats.Canceled) {
@@ -15,8 +18,8 @@ func (s *Set[T]) EndDelay(item T) (ended bool) {
 	fx := effects(0)
 	sh.lock()
 	id := s.find(sh, item, hash)
-	if ended = id != 0 && sh.table.at(id).delayed() && !s.Core.closing.begun.Load(); ended {
-		before := sh.depth()
+	if ended = id != 0 && sh.table.At(id).Delayed() && !s.Core.closing.begun.Load(); ended {
+		before := sh.line.Depth()
 		sh.wheel.Cancel(id)
 		sh.expireItem(id)
 		fx = sh.effectsOfExpiry(before)
@@ -34,7 +37,7 @@ func (s *Set[T]) CancelTo(item T, a Address) (was stats.Canceled) {
 func (s *Set[T]) cancelAndNotify(sh *shard, item T, hash uint32) (was stats.Canceled) {
 	was, fx := s.cancelIn(sh, item, hash)
 	// Consumers may wait, after a shutdown, for this throttled item alone.
-	if (s.Core.config.grouped || s.Core.gate.used.Load()) && was.Ready && s.Core.mayLeave() {
+	if was.Ready && s.Core.mayLeave() {
 		fx |= wakes
 	}
 	s.Core.after(fx)
@@ -49,16 +52,16 @@ func (s *Set[T]) cancelIn(sh *shard, item T, hash uint32) (was stats.Canceled, f
 	if id == 0 {
 		return was, fx
 	}
-	e := sh.table.at(id)
-	if e.delayed() {
+	e := sh.table.At(id)
+	if e.Delayed() {
 		sh.cancelDelay(id, e)
 		was.Delayed = true
 	}
-	if e.inFlight() {
+	if e.InFlight() {
 		fx = sh.noteCancel(id, e)
 	}
-	what := e.step(canceled)
-	was.Ready, was.Dirty = what == withdraw, what == unmark
+	what := e.Step(items.Canceled)
+	was.Ready, was.Dirty = what == items.Withdraw, what == items.Unmark
 	if was.Ready || was.Dirty {
 		sh.leftLine(id, e)
 		sh.table.times.onCancel(id, what)
@@ -69,8 +72,8 @@ func (s *Set[T]) cancelIn(sh *shard, item T, hash uint32) (was stats.Canceled, f
 	if was.Any() {
 		sh.rare.canceled++
 	}
-	if e.phase() == idle {
-		sh.forget(id, e, position{})
+	if e.Phase() == items.Idle {
+		sh.forget(id, e, items.Position{})
 	}
 	return was, fx | sh.reportsDue()
 }

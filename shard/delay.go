@@ -3,6 +3,7 @@ package shard
 import (
 	"time"
 
+	"github.com/shardq/shardq/shard/internal/items"
 	"github.com/shardq/shardq/shard/internal/ticks"
 )
 
@@ -115,7 +116,7 @@ func (s *Set[T]) addOverdue(sh *shard, item T, to *address, at reading, f filing
 	}
 	next, waits := s.keepDelayed(sh, item, to.hash, at, f)
 	fx := effects(0)
-	switch r := (request{priority: f.priority, cancelsDelay: !f.late || s.Core.rules.CancelDelayOnAdd}); {
+	switch r := (request{priority: f.priority, cancelsDelay: !f.late || s.Core.config.Rules.CancelDelayOnAdd}); {
 	case waits && a != nil:
 		s.openWindow(sh, a, item, to.hash)
 	case waits:
@@ -146,7 +147,7 @@ func (s *Set[T]) addOverdue(sh *shard, item T, to *address, at reading, f filing
 // keepDelayed's next may be another item's if the wheel was set back.
 func (s *Set[T]) keepDelayed(sh *shard, item T, hash uint32, at reading, f filing) (next uint64, waits bool) {
 	id := s.find(sh, item, hash)
-	if id == 0 || !sh.table.at(id).delayed() || sh.wheel.backsOff(id) && !f.backoff || f.policy != KeepOld && f.policy != KeepLatest ||
+	if id == 0 || !sh.table.At(id).Delayed() || sh.wheel.backsOff(id) && !f.backoff || f.policy != KeepOld && f.policy != KeepLatest ||
 		f.limit <= at.now || sh.set.closing.refusing.Load() && !s.takesBack(sh, item, hash) {
 		return 0, false
 	}
@@ -210,28 +211,28 @@ func (sh *shard) noteFiled(at reading, f filing) {
 func (s *Set[T]) fileTimer(sh *shard, item T, to *address, at reading, f filing, a *admission) (deadline uint64) {
 	sh.prefetchTimer(to.hash)
 	id, e := s.entryOf(sh, a, item, to)
-	to.mark = e.mark()
+	to.mark = markOfEntry(e)
 	return sh.fileTimerOf(id, e, at, f)
 }
 
 // fileTimerOf returns never if a run to come serves the delay.
-func (sh *shard) fileTimerOf(id uint32, e *entry, at reading, f filing) (deadline uint64) {
+func (sh *shard) fileTimerOf(id uint32, e *items.Entry, at reading, f filing) (deadline uint64) {
 	switch backsOff := sh.wheel.backsOff(id); {
 	case f.backoff:
 		sh.delayAdds(id, e, &f)
-		if f.deadline, f.limit = f.first(), never; e.delayed() && !backsOff {
+		if f.deadline, f.limit = f.first(), never; e.Delayed() && !backsOff {
 			f.priority = max(f.priority, sh.cancelDelay(id, e))
 		}
 	case backsOff:
 		sh.joinBackoff(id, f.priority)
 		return never
 	}
-	if p := e.phase(); (p == ready || p == dirty) && (f.unlessReady || sh.set.rules.DropDelayIfReady) {
+	if p := e.Phase(); (p == items.Ready || p == items.Dirty) && (f.unlessReady || sh.set.config.Rules.DropDelayIfReady) {
 		sh.raisePriority(id, e, f.priority)
 		sh.count.deduplicated++
 		return never
 	}
-	if e.delayed() {
+	if e.Delayed() {
 		if f.serves {
 			sh.wheel.serve(id)
 		}
@@ -239,8 +240,8 @@ func (sh *shard) fileTimerOf(id uint32, e *entry, at reading, f filing) (deadlin
 		filed, _ := sh.wheel.Deadline(id)
 		return sh.reschedule(id, filed, f.policy.choose(filed, f.deadline), f.limit)
 	}
-	e.setDelayed(true)
-	if e.phase() == idle {
+	e.SetDelayed(true)
+	if e.Phase() == items.Idle {
 		sh.table.times.onDelay(id, at.now*sh.set.time.Tick)
 	}
 	sh.setDelayedPriority(id, f.priority)
@@ -262,8 +263,8 @@ func (sh *shard) joinBackoff(id uint32, priority int) {
 
 // delayAdds lets the run at the end of a delay serve adds made during the
 // processing.
-func (sh *shard) delayAdds(id uint32, e *entry, f *filing) {
-	if e.phase() == dirty {
+func (sh *shard) delayAdds(id uint32, e *items.Entry, f *filing) {
+	if e.Phase() == items.Dirty {
 		f.serves, f.priority = f.backoff, max(f.priority, sh.unmark(id, e))
 	}
 }
@@ -295,24 +296,24 @@ func (sh *shard) schedule(id uint32, deadline uint64) uint64 {
 }
 
 // cancelDelay is clearDelay with a timer, for which the driver may still wake.
-func (sh *shard) cancelDelay(id uint32, e *entry) (priority int) {
+func (sh *shard) cancelDelay(id uint32, e *items.Entry) (priority int) {
 	sh.wheel.Cancel(id)
 	return sh.clearDelay(id, e)
 }
 
 // clearDelay ends the delay of an item whose timer is no longer filed.
-func (sh *shard) clearDelay(id uint32, e *entry) (priority int) {
-	e.setDelayed(false)
+func (sh *shard) clearDelay(id uint32, e *items.Entry) (priority int) {
+	e.SetDelayed(false)
 	sh.wheel.unlimit(id)
-	if w := sh.table.requested; w != nil {
-		priority = w.delayed(id)
-		w.setDelayed(id, 0)
+	if w := sh.table.Requested; w != nil {
+		priority = w.Delayed(id)
+		w.SetDelayed(id, 0)
 	}
 	return priority
 }
 
 func (sh *shard) expireItem(id uint32) {
-	e := sh.table.at(id)
+	e := sh.table.At(id)
 	sh.rare.expired++
 	sh.add(id, e, request{priority: sh.clearDelay(id, e), expired: true})
 }
@@ -331,7 +332,7 @@ func (s *Core) expire(sh *shard, at reading) effects {
 		sh.publishNext()
 		return 0
 	}
-	before := sh.depth()
+	before := sh.line.Depth()
 	sh.wheel.Advance(sh.wheel.safe(at), stepsPerHold, sh.expireItem)
 	sh.publishNext()
 	return sh.effectsOfExpiry(before)
@@ -339,7 +340,7 @@ func (s *Core) expire(sh *shard, at reading) effects {
 
 func (sh *shard) effectsOfExpiry(before int32) effects {
 	fx := sh.reportsDue()
-	if sh.depth() > before {
+	if sh.line.Depth() > before {
 		fx |= wakes
 	}
 	return fx

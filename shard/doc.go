@@ -11,12 +11,12 @@
 // # Locks
 //
 // A shard's mutex guards every field of the shard, except where the field says
-// otherwise. Methods of shard, and of the types that a shard consists of, run
-// with it held. Methods of Set take it, and are called without it. A method
-// named lock… returns a shard with its mutex held, and one that ends in
-// AndUnlock releases it. The few methods of Set that a shard calls take no
-// lock: they read fixed fields, or write atomics, which are all that shards
-// share.
+// otherwise. Methods of shard, and of the types that a shard consists of, run with
+// it held. Methods of Set and of Core, which has what touches no item, take it, and
+// are called without it. A method named lock… returns a shard with its mutex held,
+// and one that ends in AndUnlock releases it. The few methods of Core that a shard
+// calls take no lock: they read fixed fields, or write atomics, which are all that
+// shards share.
 //
 // All mutexes are leaves: while one is held, nothing is called that could block
 // or run user code.

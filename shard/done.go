@@ -1,6 +1,9 @@
 package shard
 
-import "github.com/shardq/shardq/stats"
+import (
+	"github.com/shardq/shardq/shard/internal/items"
+	"github.com/shardq/shardq/stats"
+)
 
 // Done ends the processing of item, or counts and reports a misuse.
 func (s *Set[T]) Done(item T) {
@@ -30,13 +33,13 @@ func (s *Set[T]) doneIn(sh *shard, item T, hash uint32) {
 
 func (s *Set[T]) endItem(sh *shard, item T, hash uint32) effects {
 	if sh.table != nil {
-		if id, p := find(sh.table, hash, item); id != 0 {
-			if e := sh.table.at(id); e.inFlight() {
+		if id, p := items.Find(&sh.table.Table, hash, item); id != 0 {
+			if e := sh.table.At(id); e.InFlight() {
 				return sh.finish(id, e, p)
 			}
 		}
 	}
-	sh.set.misused.Add(1)
+	sh.set.faults.misused.Add(1)
 	return 0
 }
 
@@ -61,7 +64,7 @@ func (s *Core) endNow(h Handle) (ended bool) {
 
 func (sh *shard) endClaimed(h Handle) (fx effects) {
 	if e := sh.claimed(h); e != nil {
-		fx = sh.finish(h.id, e, position{})
+		fx = sh.finish(h.id, e, items.Position{})
 	}
 	return fx
 }
@@ -75,33 +78,32 @@ func (s *Set[T]) DoneAt(item T, h Handle) {
 
 // Misuse counts and reports an end of a processing that had ended.
 func (s *Set[T]) Misuse(item T) {
-	s.Core.misused.Add(1)
+	s.Core.faults.misused.Add(1)
 	s.report(stats.DoneWithoutGet, item)
 }
 
 // finish ends a processing. The position of the entry's slot may be zero.
-func (sh *shard) finish(id uint32, e *entry, p position) (fx effects) {
-	if e.phase() == dirty && sh.set.closing.discarding.Load() {
+func (sh *shard) finish(id uint32, e *items.Entry, p items.Position) (fx effects) {
+	if e.Phase() == items.Dirty && sh.set.closing.discarding.Load() {
 		sh.discard(id, e)
 	}
-	outcome := e.step(finished)
+	outcome := e.Step(items.Finished)
 	fx = took
 	sh.countDone()
-	sh.table.times.onFinish(&sh.table.slab, id, e)
-	if sh.groups == nil {
-		sh.ready.processing--
-	} else if sh.endInGroup(id) {
+	sh.table.times.onFinish(&sh.table.Table, id, e)
+	if sh.line.Finish(id) {
 		fx |= wakes
+		sh.show()
 	}
-	if outcome == enqueue {
+	if outcome == items.Enqueue {
 		sh.push(id, e)
 		fx |= wakes
-	} else if e.delayed() {
+	} else if e.Delayed() {
 		sh.table.times.onDelay(id, sh.set.coarse.Now.Load())
 	} else {
 		sh.forget(id, e, p)
 	}
-	if sh.owes != 0 || sh.groups != nil && sh.groups.filed {
+	if sh.owes != 0 {
 		fx |= sh.reportsDue()
 	}
 	return fx
@@ -116,14 +118,14 @@ func (sh *shard) countDone() {
 
 func (s *Set[T]) find(sh *shard, item T, hash uint32) (id uint32) {
 	if sh.table != nil {
-		id, _ = find(sh.table, hash, item)
+		id, _ = items.Find(&sh.table.Table, hash, item)
 	}
 	return id
 }
 
-func (s *Set[T]) inProcessing(sh *shard, item T, hash uint32) (id uint32, e *entry) {
+func (s *Set[T]) inProcessing(sh *shard, item T, hash uint32) (id uint32, e *items.Entry) {
 	if id = s.find(sh, item, hash); id != 0 {
-		if e = sh.table.at(id); e.inFlight() {
+		if e = sh.table.At(id); e.InFlight() {
 			return id, e
 		}
 	}
@@ -131,27 +133,13 @@ func (s *Set[T]) inProcessing(sh *shard, item T, hash uint32) (id uint32, e *ent
 }
 
 // forget removes an idle entry. Nothing refers to its item afterwards.
-func (sh *shard) forget(id uint32, e *entry, p position) {
+func (sh *shard) forget(id uint32, e *items.Entry, p items.Position) {
 	if sh.set.limit != nil {
 		sh.set.limit.Release(1)
 	}
-	if sh.groups != nil {
-		sh.leaveGroup(id)
+	if sh.line.Leave(&sh.table.Table, id) {
+		sh.show()
 	}
-	sh.table.remove(id, e, p)
+	sh.table.Remove(id, e, p)
 	sh.releaseIfDue()
-}
-
-func (sh *shard) releaseIfDue() {
-	g := sh.groups
-	empty := sh.table.live == 0 && (g == nil || g.names.live == 0)
-	if empty && (sh.table.hadEnough() || g != nil && g.names.hadEnough()) {
-		sh.peak = sh.table.giveBack()
-		sh.table, sh.wheel, sh.groups = nil, nil, nil
-		sh.dropMarks()
-		sh.dropLevels()
-	} else if sh.ready.levels != nil && sh.table.live == 0 && sh.levelsDueForRelease() {
-		sh.table.dropRequested()
-		sh.dropLevels()
-	}
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+
+	"github.com/shardq/shardq/shard/internal/items"
 )
 
 // A drain waits until all shards have reached a state that they do not leave
@@ -14,6 +16,23 @@ type drain struct {
 	owing   atomic.Int32                  // reports, and one until all shards were inspected
 	done    chan struct{}                 // closed when owing reaches 0
 	current atomic.Pointer[chan struct{}] // closed and replaced by each ShutDown
+}
+
+// drains are what a set's callers wait for.
+type drains struct {
+	drained        drain
+	delaysDone     drain // no item is delayed, once a Drain has asked for that
+	awaitingDelays atomic.Bool
+	emptied        drain // the set is empty, once a Drain that accepts retries has asked
+	emptying       atomic.Bool
+	idled          drain // a shard became empty that a WaitIdle has checked
+	stilled        drain // a shard came to a halt, or what can be handed out has changed
+}
+
+func (d *drains) init() {
+	for _, one := range []*drain{&d.drained, &d.delaysDone, &d.emptied, &d.idled, &d.stilled} {
+		one.init()
+	}
 }
 
 func (d *drain) init() {
@@ -42,7 +61,7 @@ var errStill = fmt.Errorf("nothing that is left can be handed out before the dea
 func (s *Core) awaitDrain(ctx context.Context, d *drain, released <-chan struct{}) (cause error) {
 	deadline, limited := ctx.Deadline()
 	for {
-		changed := s.stilled.released() // before the check, so that no later change is missed
+		changed := s.drains.stilled.released() // before the check, so that no later change is missed
 		if limited && s.isStill(deadline) {
 			cause = errStill
 			break
@@ -62,14 +81,11 @@ func (s *Core) awaitDrain(ctx context.Context, d *drain, released <-chan struct{
 	return cmp.Or(ctx.Err(), cause, ErrShutDown)
 }
 
-func (sh *shard) quiet() bool   { return sh.depth() == 0 && sh.processing() == 0 }
-func (sh *shard) isEmpty() bool { return sh.table == nil || sh.table.live == 0 }
+func (sh *shard) quiet() bool   { return sh.line.Depth() == 0 && sh.line.Processing() == 0 }
+func (sh *shard) isEmpty() bool { return sh.table == nil || sh.table.Live == 0 }
 
 // reportsDue must be passed to settle once the lock is released.
 func (sh *shard) reportsDue() (due effects) {
-	if sh.owes == 0 {
-		return sh.regrouped()
-	}
 	if sh.quiet() {
 		due |= quiet
 	}
@@ -82,9 +98,9 @@ func (sh *shard) reportsDue() (due effects) {
 	if sh.mayBeStill() {
 		due |= still
 	}
-	due &= effects(sh.owes)
+	due = (due | files) & effects(sh.owes)
 	sh.owes &^= owed(due)
-	return due | sh.regrouped()
+	return due
 }
 
 func (sh *shard) owe(r effects, to *drain) {
@@ -96,19 +112,19 @@ func (sh *shard) owe(r effects, to *drain) {
 
 func (s *Core) settle(due effects) {
 	if due&noneDelayed != 0 {
-		s.delaysDone.settle()
+		s.drains.delaysDone.settle()
 	}
 	if due&empty != 0 {
-		s.emptied.settle()
+		s.drains.emptied.settle()
 	}
 	if due&quiet != 0 {
-		s.drained.settle()
+		s.drains.drained.settle()
 	}
 	if due&emptyNow != 0 {
-		s.idled.release()
+		s.drains.idled.release()
 	}
 	if due&still != 0 {
-		s.stilled.release()
+		s.drains.stilled.release()
 	}
 	if due&files != 0 {
 		s.driver.pokeKeeping()
@@ -134,7 +150,7 @@ type Draining struct {
 }
 
 // Released returns a channel that the next ShutDown closes.
-func (s *Core) Released() <-chan struct{} { return s.drained.released() }
+func (s *Core) Released() <-chan struct{} { return s.drains.drained.released() }
 
 // DrainUntil ends adds, blocks until nothing is delayed, ready or in
 // processing, and shuts down. It appends to dropped what it drops, and what a
@@ -146,13 +162,13 @@ func (s *Set[T]) DrainUntil(ctx context.Context, d Draining, released <-chan str
 	switch {
 	case d.Retries && s.Core.TakesBack():
 		s.sweepInto(d.Delayed, dropped)
-		part = &s.Core.emptied
-		s.Core.oweAll(&s.Core.emptying, empty, part)
+		part = &s.Core.drains.emptied
+		s.Core.oweAll(&s.Core.drains.emptying, empty, part)
 	case d.Delayed == RunDelayed:
 		s.Core.runDelayed()
 	case d.Delayed == AwaitDelayed:
-		part = &s.Core.delaysDone
-		s.Core.oweAll(&s.Core.awaitingDelays, noneDelayed, part)
+		part = &s.Core.drains.delaysDone
+		s.Core.oweAll(&s.Core.drains.awaitingDelays, noneDelayed, part)
 	}
 	if part != nil {
 		cause := s.Core.awaitDrain(ctx, part, released)
@@ -165,7 +181,7 @@ func (s *Set[T]) DrainUntil(ctx context.Context, d Draining, released <-chan str
 		}
 	}
 	s.Core.close(&droppedItems[T]{to: func(items []T) { *dropped = append(*dropped, items...) }})
-	if cause := s.Core.awaitDrain(ctx, &s.Core.drained, released); cause != nil {
+	if cause := s.Core.awaitDrain(ctx, &s.Core.drains.drained, released); cause != nil {
 		return cause
 	}
 	*dropped = append(*dropped, s.unreturned.take()...)
@@ -186,7 +202,7 @@ type droppedItems[T comparable] struct {
 	to    func(items []T)
 }
 
-func (d *droppedItems[T]) drop(e *entry) { d.items = append(d.items, *itemOf[T](e)) }
+func (d *droppedItems[T]) drop(e *items.Entry) { d.items = append(d.items, *items.Of[T](e)) }
 
 func (d *droppedItems[T]) keep() {
 	if items := d.items; len(items) > 0 {
@@ -261,14 +277,14 @@ func (s *Core) discardSome(sh *shard) (more bool) {
 	n := 0
 	sh.lock()
 	if sh.table != nil {
-		sh.walkReady(func(id uint32) (on bool) {
+		sh.line.Walk(&sh.table.Table, func(id uint32) (on bool) {
 			ids[n] = id
 			n++
 			return n < len(ids)
 		})
 	}
 	for _, id := range ids[:n] {
-		sh.discard(id, sh.table.at(id))
+		sh.discard(id, sh.table.At(id))
 	}
 	due := sh.reportsDue()
 	sh.unlock()
@@ -277,13 +293,13 @@ func (s *Core) discardSome(sh *shard) (more bool) {
 	return n == len(ids)
 }
 
-func (sh *shard) discard(id uint32, e *entry) {
-	what := e.step(canceled)
+func (sh *shard) discard(id uint32, e *items.Entry) {
+	what := e.Step(items.Canceled)
 	sh.leftLine(id, e)
 	sh.table.times.onCancel(id, what)
 	sh.rare.dropped++
-	if what == withdraw {
+	if what == items.Withdraw {
 		sh.pull(id, e)
-		sh.forget(id, e, position{})
+		sh.forget(id, e, items.Position{})
 	}
 }

@@ -9,10 +9,10 @@ import (
 )
 
 // newMeddled returns a set of a few shards with a meddling clock.
-func newMeddled(t failer) (*Set[int], *meddlingClock) {
+func newMeddled(t tester) (*Set[int], *meddlingClock) {
 	t.Helper()
 	c := newMeddlingClock()
-	return newTestSet(t, Config[int]{Shards: 3, Clock: c}), c
+	return newTestSet(t, Config[int]{Settings: Settings{Shards: 3, Clock: c}}), c
 }
 
 // expectReady checks that nothing is delayed, and that exactly the wanted items
@@ -97,7 +97,7 @@ func TestDriverSetsOneTimer(t *testing.T) {
 // TestCancelledTimerStops: when nothing is delayed any more, no timer is left
 // after the driver's next reading.
 func TestCancelledTimerStops(t *testing.T) {
-	c := newCheckedSet(t, Config[int]{Rules: Rules{CancelDelayOnAdd: true}})
+	c := newCheckedSet(t, Config[int]{Settings: Settings{Rules: Rules{CancelDelayOnAdd: true}}})
 	c.set.AddAfter(1, time.Second)
 	c.set.Add(1)
 	c.check()
@@ -255,7 +255,7 @@ func TestShutDownWhileExpiring(t *testing.T) {
 func TestExpireInTurns(t *testing.T) {
 	const items = 10 * stepsPerHold
 	c := newMeddlingClock()
-	s := newTestSet(t, Config[int]{Clock: c})
+	s := newTestSet(t, Config[int]{Settings: Settings{Clock: c}})
 	for item := range items {
 		s.AddAfter(item, time.Millisecond)
 	}

@@ -16,7 +16,7 @@ import (
 func TestAddAfterWhileTheDriverReads(t *testing.T) {
 	n := min(rounds(t, 20_000), 4_000)
 	fake := clock.NewFake(start)
-	s := newTestSet(t, Config[int]{Shards: MaxShards, Clock: fake})
+	s := newTestSet(t, Config[int]{Settings: Settings{Shards: MaxShards, Clock: fake}})
 	first, last := itemIn(s, 0), itemIn(s, MaxShards-1)
 	var begun, added atomic.Int64
 	var over atomic.Bool

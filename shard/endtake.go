@@ -1,5 +1,9 @@
 package shard
 
+import (
+	"github.com/shardq/shardq/shard/internal/items"
+)
+
 // EndTake is [Set.DoneAt] of the processing that h names, and then [Set.TryTake]
 // in the same hold of the shard's lock, where that hands out what a Get would:
 // an item of the shard whose turn it is. Otherwise it takes nothing, and the
@@ -14,7 +18,7 @@ func (s *Set[T]) EndTake(h Handle) (item T, priority int, next Handle, ended, ok
 		s.Core.after(fx)
 		return item, 0, next, fx&took != 0, false
 	}
-	item = *itemOf[T](e)
+	item = *items.Of[T](e)
 	s.Core.unlockTaken(sh)
 	defer func() {
 		if !ok { // a hook has panicked
@@ -39,11 +43,11 @@ func (s *Core) refreshToEnd(h Handle) {
 }
 
 // endTake keeps the shard of an entry that it has taken locked.
-func (s *Core) endTake(h Handle) (sh *shard, e *entry, priority int, next Handle, fx effects) {
+func (s *Core) endTake(h Handle) (sh *shard, e *items.Entry, priority int, next Handle, fx effects) {
 	sh = s.shard(int(h.shard))
 	sh.lock()
 	fx = sh.endClaimed(h)
-	if fx&took != 0 && s.cares.Load()&^caresForAges == 0 {
+	if fx&took != 0 && s.gate.cares.Load()&^caresForAges == 0 {
 		e, priority, next = s.takeOn(sh)
 	}
 	if e == nil {
@@ -53,24 +57,11 @@ func (s *Core) endTake(h Handle) (sh *shard, e *entry, priority int, next Handle
 }
 
 // takeOn takes from a locked shard, if a consumer of this lane would do so, too.
-func (s *Core) takeOn(sh *shard) (e *entry, priority int, h Handle) {
-	var l *lane
-	if len(s.shards) > 1 {
-		if l = s.lane(); l.turn.Load() != uint32(sh.number) || s.priorityBitmap.Load() != nil {
-			return nil, 0, h
-		}
+func (s *Core) takeOn(sh *shard) (e *items.Entry, priority int, h Handle) {
+	lane := s.laneIfMany()
+	if lane != nil && (lane.turn.Load() != uint32(sh.number) || s.priorities.Load() != nil) {
+		return nil, 0, h
 	}
-	over := false
-	if s.config.grouped {
-		var end turnEnd
-		e, priority, h, end = sh.takeInTurn(0, false)
-		over = end == roundOver
-	} else if e, priority, h = sh.take(&sh.ready, false); e != nil {
-		sh.served++
-		over = sh.served%quantum == 0
-	}
-	if over && l != nil {
-		l.turn.Store((uint32(sh.number) + 1) % uint32(len(s.shards)))
-	}
+	e, priority, h, _ = sh.take(lane, false, 0, false)
 	return e, priority, h
 }

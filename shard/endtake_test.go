@@ -19,7 +19,7 @@ func TestEndTakeIsEndAndTake(t *testing.T) {
 		h              Handle
 	}
 	rapid.Check(t, func(t *rapid.T) {
-		config := Config[int]{Ages: rapid.Bool().Draw(t, "Ages"), LowPriorityInterval: 3}
+		config := Config[int]{Settings: Settings{Ages: rapid.Bool().Draw(t, "Ages"), LowPriorityInterval: 3}}
 		if rapid.Bool().Draw(t, "grouped") {
 			config.Group = func(item int) string { return string(rune('a' + item%3)) }
 			limit := rapid.IntRange(0, 2).Draw(t, "limit")
@@ -74,10 +74,14 @@ func TestEndTakeIsEndAndTake(t *testing.T) {
 // A hook that panics after EndTake has ended a processing leaves no item in
 // processing. A handle that is too late takes nothing.
 func TestEndTakeWhoseHookPanics(t *testing.T) {
-	s := newTestSet(t, Config[int]{HighWatermark: 2, LowWatermark: 1, OnWatermark: func(high bool) {
-		if !high {
-			panic("on purpose")
-		}
+	s := newTestSet(t, Config[int]{Settings: Settings{
+		HighWatermark: 2,
+		LowWatermark:  1,
+		OnWatermark: func(high bool) {
+			if !high {
+				panic("on purpose")
+			}
+		},
 	}})
 	s.Add(1)
 	s.Add(2)
@@ -86,4 +90,35 @@ func TestEndTakeWhoseHookPanics(t *testing.T) {
 	require.Equal(t, [2]int{1, 0}, [2]int{s.Core.Stats().Ready, s.Core.Stats().Processing})
 	_, _, _, ended, ok := s.EndTake(h)
 	require.False(t, ended || ok)
+}
+
+// EndTake leaves the shard at the end of its turn, and to a higher priority in
+// another shard.
+func TestEndTakeStaysInTurn(t *testing.T) {
+	keepStack(t)
+	s := newTestSet(t, Config[int]{Settings: Settings{Shards: 2}, Route: parity})
+	for item := range 8 * quantum {
+		s.Add(item)
+	}
+	item, _, h, _ := s.TryTake()
+	in := 1
+	for ok := true; ok; in++ {
+		var next int
+		if next, _, h, _, ok = s.EndTake(h); ok {
+			require.Equal(t, item%2, next%2)
+		}
+	}
+	require.LessOrEqual(t, in, quantum+1)
+
+	for first := range 2 { // in one of the shards, it is this consumer's turn
+		s = newTestSet(t, Config[int]{Settings: Settings{Shards: 2}, Route: parity})
+		s.Add(first)
+		s.Add(first + 2)
+		_, _, h, _ = s.TryTake()
+		s.AddWith(first+1, Delay{Priority: 5})
+		_, _, _, ended, ok := s.EndTake(h)
+		require.True(t, ended && !ok)
+		item, priority, _, _ := s.TryTake()
+		require.Equal(t, [2]int{first + 1, 5}, [2]int{item, priority})
+	}
 }

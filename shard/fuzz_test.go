@@ -30,48 +30,6 @@ func (s *script) byte() byte {
 // mostOperations are enough to combine them all, and quick.
 const mostOperations = 100
 
-// FuzzTable reads its input as a hashing and a list of operations, and runs
-// them on the table and the model.
-func FuzzTable(f *testing.F) {
-	f.Fuzz(func(t *testing.T, input []byte) {
-		s := script(input)
-		c := newCheckedTable(t, hashings[int(s.byte())%len(hashings)])
-		for range mostOperations {
-			if len(s) == 0 {
-				break
-			}
-			tableOperation(c, &s)
-			c.check()
-		}
-	})
-}
-
-func tableOperation(c *checkedTable, s *script) {
-	switch s.byte() % 8 {
-	case 0, 1:
-		c.add(uint32(s.byte()))
-	case 2, 3:
-		c.remove(uint32(s.byte()))
-	case 4:
-		c.find(uint32(s.byte()))
-	case 5: // a burst comes
-		for first, n := 20*uint32(s.byte()), 4*uint32(s.byte()); n > 0; n-- {
-			c.add(first + n)
-		}
-	case 6: // a burst goes
-		for first, n := 20*uint32(s.byte()), 4*uint32(s.byte()); n > 0; n-- {
-			c.remove(first + n)
-		}
-	case 7: // all but some go
-		kept := uint32(s.byte())
-		for _, item := range c.items() {
-			if kept == 0 || item%kept != 0 {
-				c.remove(item)
-			}
-		}
-	}
-}
-
 // FuzzSet reads its input as a configuration and a list of calls, and makes
 // them on a set.
 func FuzzSet(f *testing.F) {
@@ -85,15 +43,17 @@ func TestRandomScripts(t *testing.T) {
 	})
 }
 
-func runScript(t failer, input []byte) {
+func runScript(t tester, input []byte) {
 	s := script(input)
 	flags := s.byte()
 	config := Config[int]{
-		Shards:  1 + int(flags&3),
-		Rules:   Rules{CancelDelayOnAdd: flags&4 != 0, KeepPlaces: flags&64 != 0, PrioritiesBeforeTurns: flags&64 != 0},
-		Tick:    []time.Duration{time.Millisecond, 7 * time.Millisecond, time.Second, 1}[flags>>3&3],
-		Ages:    flags&32 != 0,
-		Metrics: flags&32 != 0,
+		Settings: Settings{
+			Shards:  1 + int(flags&3),
+			Rules:   Rules{CancelDelayOnAdd: flags&4 != 0, KeepPlaces: flags&64 != 0, PrioritiesBeforeTurns: flags&64 != 0},
+			Tick:    []time.Duration{time.Millisecond, 7 * time.Millisecond, time.Second, 1}[flags>>3&3],
+			Ages:    flags&32 != 0,
+			Metrics: flags&32 != 0,
+		},
 	}
 	if flags&128 != 0 {
 		policies := s.byte()
@@ -120,15 +80,15 @@ func runScript(t failer, input []byte) {
 // A checkedSet is a set whose redundant data must agree after each call. What
 // the calls do is compared with a model in test/contract.
 type checkedSet struct {
-	failer
+	tester
 	set        *Set[int]
 	clock      *clock.Fake
 	processing map[int]bool
 	done       uint64
 }
 
-func newCheckedSet(t failer, config Config[int]) *checkedSet {
-	c := &checkedSet{failer: t, clock: clock.NewFake(start), processing: map[int]bool{}}
+func newCheckedSet(t tester, config Config[int]) *checkedSet {
+	c := &checkedSet{tester: t, clock: clock.NewFake(start), processing: map[int]bool{}}
 	config.Clock = c.clock
 	c.set = newTestSet(t, config)
 	return c

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/shardq/shardq/shard/internal/line"
 	"github.com/shardq/shardq/stats"
 )
 
@@ -26,11 +27,12 @@ type gate struct {
 	opens    atomic.Uint64              // the tick of the next token, or never while there is one
 	last     atomic.Uint64              // the last reading by a take, for takes that must not read
 	entered  atomic.Int32               // takes that may have spent a token for what they have yet to take
+	cares    atomic.Uint32              // what takes have to do beside taking
 	changing sync.Mutex                 // held while the rate or the pause is changed; a leaf
 }
 
 type gateBucket struct {
-	rate rate
+	rate line.Rate
 	// full is replaced once another bucket, whose address is stored at once, has
 	// taken over the tokens. Who reads replaced tries again.
 	full atomic.Uint64
@@ -49,7 +51,7 @@ const (
 )
 
 func (s *Core) readForTake() (now uint64) {
-	if s.cares.Load()&caresForGroupRates == 0 && s.gate.bucket.Load() == nil {
+	if s.gate.cares.Load()&caresForGroupRates == 0 && s.gate.bucket.Load() == nil {
 		return 0
 	}
 	now = s.time.Nanoseconds()
@@ -77,11 +79,11 @@ func (s *Core) enter(now uint64) (ok bool) {
 		switch {
 		case full == replaced:
 			runtime.Gosched()
-		case b.rate.opens(full) > now:
+		case b.rate.Opens(full) > now:
 			if s.closeIfEmpty(b, now) {
 				return false
 			}
-		case b.full.CompareAndSwap(full, b.rate.spend(full, now, s.time.Tick)):
+		case b.full.CompareAndSwap(full, b.rate.Spend(full, now, s.time.Tick)):
 			s.closeIfEmpty(b, now)
 			return true
 		}
@@ -94,7 +96,7 @@ func (s *Core) enter(now uint64) (ok bool) {
 func (s *Core) closeIfEmpty(b *gateBucket, now uint64) bool {
 	for {
 		full := b.full.Load()
-		opens := b.rate.opens(full)
+		opens := b.rate.Opens(full)
 		if opens <= now || full == replaced {
 			return false
 		}
@@ -111,7 +113,7 @@ func (s *Core) giveBack() {
 		full := b.full.Load()
 		if full == replaced {
 			runtime.Gosched()
-		} else if b.full.CompareAndSwap(full, full-min(full, b.rate.interval)) {
+		} else if b.full.CompareAndSwap(full, b.rate.GiveBack(full)) {
 			s.reopen()
 			return
 		}
@@ -170,7 +172,7 @@ func (s *Core) Resume() {
 
 // SetRate panics if r has a fault.
 func (s *Core) SetRate(r stats.Rate) {
-	to := rateOf(r)
+	to := line.RateOf(r)
 	s.replaceRate(to, s.time.Nanoseconds())
 	s.endRateIfStopped()
 }
@@ -180,11 +182,11 @@ func (s *Core) SetRate(r stats.Rate) {
 // did. SetRate must not wait for a shutdown, whose hooks may call it.
 func (s *Core) endRateIfStopped() {
 	if s.driver.ownership.Load() == timerStopped && s.gate.bucket.Load() != nil {
-		s.replaceRate(rate{}, 0)
+		s.replaceRate(line.Rate{}, 0)
 	}
 }
 
-func (s *Core) replaceRate(to rate, now uint64) {
+func (s *Core) replaceRate(to line.Rate, now uint64) {
 	s.changeGate(func() {
 		s.gate.setRate(to, now)
 		s.gate.opens.Store(never)
@@ -194,15 +196,15 @@ func (s *Core) replaceRate(to rate, now uint64) {
 }
 
 // setRate counts the tokens when nobody can take any from the old bucket.
-func (g *gate) setRate(to rate, now uint64) {
+func (g *gate) setRate(to line.Rate, now uint64) {
 	var next *gateBucket
-	if to.limits() {
+	if to.Limits() {
 		next = &gateBucket{rate: to}
 	}
 	if b := g.bucket.Load(); b != nil {
 		full := b.full.Swap(replaced)
 		if next != nil {
-			next.full.Store(b.rate.convert(full, now, to))
+			next.full.Store(b.rate.Convert(full, now, to))
 		}
 	}
 	g.bucket.Store(next)
@@ -218,17 +220,17 @@ func (s *Core) changeGate(change func()) {
 func (s *Core) noteGate() {
 	if s.gate.paused.Load() || s.gate.bucket.Load() != nil {
 		s.gate.used.Store(true)
-		s.cares.Or(caresForGate)
+		s.gate.cares.Or(caresForGate)
 	} else {
-		s.cares.And(^uint32(caresForGate))
+		s.gate.cares.And(^uint32(caresForGate))
 	}
 }
 
 func (s *Core) initCares() {
 	s.gate.opens.Store(never)
 	if s.config.Ages {
-		s.cares.Or(caresForAges)
+		s.gate.cares.Or(caresForAges)
 	}
-	s.gate.setRate(rateOf(s.config.Rate), 0)
+	s.gate.setRate(line.RateOf(s.config.Rate), 0)
 	s.noteGate()
 }

@@ -21,7 +21,7 @@ func changeRateBesideTakes(t *testing.T) {
 	t.Helper()
 	const tokens, consumers = 1000, 8
 	rates := [2]stats.Rate{{PerSecond: 1.0 / 3600, Burst: tokens}, {PerSecond: 1.0 / 7200, Burst: tokens}}
-	s := newTestSet(t, Config[int]{Clock: clock.NewFake(start), Rate: rates[0]})
+	s := newTestSet(t, Config[int]{Settings: Settings{Clock: clock.NewFake(start), Rate: rates[0]}})
 	for item := range 2 * tokens {
 		s.Add(item)
 	}

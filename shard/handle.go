@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/shardq/shardq/internal/sentinel"
+	"github.com/shardq/shardq/shard/internal/items"
 )
 
 // A Handle names one processing of an item, which it can end without calling
@@ -35,56 +36,29 @@ func HandleAt(place, fence uint64) Handle {
 
 const sealed = 1
 
-func (sh *shard) handle(id uint32, e *entry) Handle {
-	return Handle{fence: sh.table.fenceOf(id, e), id: id, shard: sh.number}
+func (sh *shard) handle(id uint32, e *items.Entry) Handle {
+	return Handle{fence: sh.table.FenceOf(id, e), id: id, shard: sh.number}
 }
 
-// mark is 0 unless the item is in processing.
-func (e *entry) mark() uint8 {
-	if e.inFlight() {
-		return markOf(e.fence)
+// markOfEntry is 0 unless the item is in processing.
+func markOfEntry(e *items.Entry) uint8 {
+	if e.InFlight() {
+		return markOf(e.Fence)
 	}
 	return 0
 }
 
 func (sh *shard) fence() uint64 { return 2 * sh.count.added }
 
-type fences struct {
-	upper    cells[uint32] // the upper halves of fences, 0 until two billion adds
-	canceled cells[uint32] // fences, marked as sealed, of items canceled meanwhile
-}
-
-func (t *table) needFences() {
-	if t.fences == nil {
-		t.fences = &fences{}
-		t.addColumn(&t.fences.upper)
-		t.addColumn(&t.fences.canceled)
-	}
-}
-
-func (t *table) setUpperFence(id, upper uint32) {
-	t.needFences()
-	*t.fences.upper.Extend(id) = upper
-}
-
-func (t *table) fenceOf(id uint32, e *entry) uint64 {
-	if t.fences != nil {
-		if upper := t.fences.upper.Lookup(id); upper != nil {
-			return uint64(*upper)<<32 | uint64(e.fence)
-		}
-	}
-	return uint64(e.fence)
-}
-
-func (sh *shard) claimed(h Handle) *entry {
+func (sh *shard) claimed(h Handle) *items.Entry {
 	if sh.table == nil {
 		return nil
 	}
-	e := (*entry)(sh.table.cells.Lookup(h.id))
-	if e == nil || !e.inFlight() || e.fence != uint32(h.fence) {
+	e := sh.table.Lookup(h.id)
+	if e == nil || !e.InFlight() || e.Fence != uint32(h.fence) {
 		return nil
 	}
-	if (sh.table.fences != nil || h.fence > math.MaxUint32) && sh.table.fenceOf(h.id, e) != h.fence {
+	if (sh.table.HasFences() || h.fence > math.MaxUint32) && sh.table.FenceOf(h.id, e) != h.fence {
 		return nil
 	}
 	return e
@@ -103,7 +77,7 @@ func (s *Set[T]) TakeBatch(ctx context.Context, dst []T, priorities []int, handl
 	return s.Core.awaitContext(ctx, len(dst), b.put)
 }
 
-// TakeMore follows another take. It neither blocks nor calls user code.
+// TakeMore follows another take. It does not block, and calls no user code but the clock.
 func (s *Set[T]) TakeMore(dst []T, priorities []int, handles []Handle) (n int) {
 	b := buffers[T]{items: dst, priorities: priorities, handles: handles}
 	return s.Core.takeHere(len(dst), b.put, s.Core.gate.last.Load())
@@ -127,7 +101,7 @@ func (s *Core) Seal(h Handle) (only Handle, ok bool) {
 	if e == nil {
 		return h, false
 	}
-	e.fence |= sealed
+	e.Fence |= sealed
 	h.fence |= sealed
 	return h, true
 }

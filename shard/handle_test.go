@@ -13,8 +13,8 @@ import (
 // entry has gone to another item. Fences rise.
 func TestEndedHandleNamesNothing(t *testing.T) {
 	for name, config := range map[string]Config[int]{
-		"plain": {Shards: 1}, "shards": {Shards: 8}, "ages": {Shards: 1, Ages: true}, "metrics": {Shards: 2, Ages: true, Metrics: true},
-		"groups": {Shards: 2, Group: func(int) string { return "g" }, GroupPolicy: limited(1)},
+		"plain": {Settings: Settings{Shards: 1}}, "shards": {Settings: Settings{Shards: 8}}, "ages": {Settings: Settings{Shards: 1, Ages: true}}, "metrics": {Settings: Settings{Shards: 2, Ages: true, Metrics: true}},
+		"groups": {Settings: Settings{Shards: 2, GroupPolicy: limited(1)}, Group: func(int) string { return "g" }},
 	} {
 		for _, upper := range []uint64{0, 1<<31 - 2, 1 << 40} {
 			t.Run(fmt.Sprint(name, upper), func(t *testing.T) {
@@ -88,7 +88,7 @@ func TestEndedHandleNamesNothing(t *testing.T) {
 // to the shard apart have the same lower half. The earlier Handle does not name
 // the later processing.
 func TestC60UpperHalfOfTheFence(t *testing.T) {
-	s := newTestSet(t, Config[int]{Shards: 1})
+	s := newTestSet(t, Config[int]{Settings: Settings{Shards: 1}})
 	var ended []Handle
 	for range 3 {
 		s.Add(1)

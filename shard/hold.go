@@ -1,6 +1,10 @@
 package shard
 
-import "runtime"
+import (
+	"runtime"
+
+	"github.com/shardq/shardq/shard/internal/items"
+)
 
 // rowsPerHold limits what an inspection visits in one hold of a shard's lock,
 // because adds wait meanwhile. What does not fit is read in pieces, by ids:
@@ -43,13 +47,13 @@ func (s *Core) inPieces(sh *shard, part func(n int) (visited int, more bool), be
 	}
 }
 
-func (s *Core) eachEntry(sh *shard, visit func(id uint32, e *entry), between func() (on bool)) {
+func (s *Core) eachEntry(sh *shard, visit func(id uint32, e *items.Entry), between func() (on bool)) {
 	s.inPieces(sh, func(n int) (visited int, more bool) {
 		if sh.table == nil {
 			return 0, false
 		}
-		return sh.table.piece(n, func(id uint32) {
-			if e := sh.table.at(id); !e.free() {
+		return sh.table.Piece(n, rowsPerHold, func(id uint32) {
+			if e := sh.table.At(id); !e.Free() {
 				visit(id, e)
 			}
 		})

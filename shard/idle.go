@@ -13,7 +13,7 @@ import (
 func (s *Core) WaitIdle(ctx context.Context, also func() bool) error {
 	counts := make([]uint64, len(s.shards)) // 0 for shards that do not exist
 	for {
-		changed := s.idled.released() // before the check, so that no later report is missed
+		changed := s.drains.idled.released() // before the check, so that no later report is missed
 		isIdle, again := s.checkIdle(counts, also)
 		switch {
 		case isIdle:

@@ -13,9 +13,9 @@ const fewIDs = 1024
 
 // fullSet returns a set whose one shard holds as many items as it can, from 0
 // on.
-func fullSet(t failer, config Config[int]) *Set[int] {
+func fullSet(t tester, config Config[int]) *Set[int] {
 	s := newTestSet(t, config)
-	s.Core.ids = fewIDs
+	s.Core.ids.most = fewIDs
 	for item := range fewIDs - 1 {
 		s.Add(item)
 	}
@@ -37,8 +37,8 @@ func refusal(add func() error) (err error) {
 func TestC40FullShard(t *testing.T) {
 	configs := map[string]Config[int]{
 		"plain":    {},
-		"capacity": {Capacity: 10 * fewIDs},
-		"measured": {Ages: true, Metrics: true},
+		"capacity": {Settings: Settings{Capacity: 10 * fewIDs}},
+		"measured": {Settings: Settings{Ages: true, Metrics: true}},
 		"groups":   {Group: func(item int) string { return fmt.Sprint(item) }},
 	}
 	for name, config := range configs {

@@ -80,7 +80,7 @@ func TestC43HoldsAreBounded(t *testing.T) {
 				} {
 					name := fmt.Sprintf("groups=%d/priorities=%d/ages=%v/%s", groups, priorities, ages, contents)
 					t.Run(name, func(t *testing.T) {
-						config := Config[int]{Ages: ages, GroupPolicy: limited(items)}
+						config := Config[int]{Settings: Settings{Ages: ages, GroupPolicy: limited(items)}}
 						if groups > 0 {
 							config.Group = func(item int) string { return fmt.Sprint(item % groups) }
 						}
@@ -111,7 +111,7 @@ func itemsOfRows[T comparable](rows []stats.Item[T]) []T { return itemsIn(slices
 func TestC43ItemsInOrderOfPlaces(t *testing.T) {
 	for _, items := range []int{rowsPerHold / 2, 10 * rowsPerHold} {
 		t.Run(fmt.Sprint(items), func(t *testing.T) {
-			s := largeSet(t, Config[int]{Ages: true, Rules: Rules{KeepPlaces: true}}, items, items, 0, 0)
+			s := largeSet(t, Config[int]{Settings: Settings{Ages: true, Rules: Rules{KeepPlaces: true}}}, items, items, 0, 0)
 			held := make([]int, items/2)
 			for i := range held {
 				held[i], _ = s.Get()
@@ -140,7 +140,7 @@ func TestC43InspectionsBesideChanges(t *testing.T) {
 	const each = 6 * rowsPerHold // in each state, that stay; the others are odd
 	for _, groups := range []int{0, 20} {
 		for _, ages := range []bool{false, true} {
-			config := Config[int]{Ages: ages}
+			config := Config[int]{Settings: Settings{Ages: ages}}
 			if groups > 0 {
 				config.Group = func(item int) string { return fmt.Sprint(item * 31 % groups) }
 			}

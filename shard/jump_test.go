@@ -36,7 +36,7 @@ func (t jumpingTimer) Reset(d time.Duration) bool {
 // it, for what is due and for itself.
 func TestC27JumpOfAClockWhoseTimersDoNot(t *testing.T) {
 	c := &jumpingClock{now: start}
-	s := newTestSet(t, Config[int]{Shards: 2, Clock: c})
+	s := newTestSet(t, Config[int]{Settings: Settings{Shards: 2, Clock: c}})
 	s.AddAfter(1, 3*time.Second)
 	s.AddAfter(2, 3*time.Minute)
 	require.Equal(t, 3*time.Second, c.left)

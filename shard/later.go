@@ -1,7 +1,6 @@
 package shard
 
 import (
-	"slices"
 	"time"
 )
 
@@ -31,7 +30,7 @@ func (s *Core) mayLeave() bool {
 		return true
 	}
 	_, count := s.throttled.read()
-	free := count != 0 && !(leaving && uint32(s.pausedGroups.Load()) == count)
+	free := count != 0 && !(leaving && uint32(s.throttled.paused.Load()) == count)
 	return !free && !(s.gate.used.Load() && s.anyReady())
 }
 
@@ -45,28 +44,31 @@ func (s *Core) isStill(deadline time.Time) bool {
 	by := s.time.Nanoseconds() + uint64(max(0, time.Until(deadline)))
 	shut := s.gate.shutUntil(by)
 	all := !shut || s.gate.entered.Load() == 0 // after the gate, and before what a take may change
+	left := false                              // or the last report is under way
 	for sh := range s.made() {
-		all = sh.isStill(by/s.time.Tick, shut) && all
+		still, empty := sh.isStill(by/s.time.Tick, shut)
+		all, left = still && all, left || !empty
 	}
-	return all
+	return all && left
 }
 
 func (s *Core) recheckDrains() {
 	if s.closing.refusing.Load() {
-		s.stilled.release()
+		s.drains.stilled.release()
 	}
 }
 
-func (sh *shard) isStill(until uint64, shut bool) bool {
+func (sh *shard) isStill(until uint64, shut bool) (is, empty bool) {
 	sh.lock()
 	defer sh.unlock()
 	sh.owes |= owed(still)
-	return sh.processing() == 0 && (shut || !sh.servable() && sh.wheel.next() > until && !sh.groups.frees(until))
+	is = sh.line.Processing() == 0 && (shut || !sh.line.CanTake() && sh.wheel.next() > until && !sh.line.Frees(until))
+	return is, sh.isEmpty()
 }
 
 // mayBeStill is asked at the end of each hold of a shard that owes a report.
 func (sh *shard) mayBeStill() bool {
-	return sh.processing() == 0 && (!sh.servable() || sh.set.gate.used.Load())
+	return sh.line.Processing() == 0 && (!sh.line.CanTake() || sh.set.gate.used.Load())
 }
 
 // shutUntil reports whether the gate lets nothing pass until a moment.
@@ -79,19 +81,5 @@ func (g *gate) shutUntil(moment uint64) bool {
 		return false
 	}
 	full := b.full.Load()
-	return full != replaced && b.rate.opens(full) > moment
-}
-
-// servable reports whether an item is ready, and in no throttled group.
-func (sh *shard) servable() bool {
-	return sh.groups == nil && !sh.ready.isEmpty() || sh.groups != nil && sh.groups.best.turn != 0
-}
-
-// frees reports whether a throttled group is freed by a tick. If many groups
-// wait, one that is due by then is enough, also one without ready items.
-func (g *groups) frees(until uint64) bool {
-	return g != nil && len(g.waiting) > 0 && g.waiter(1).deadline <= until &&
-		(len(g.waiting) > rowsPerHold || slices.ContainsFunc(g.waiting, func(id uint32) bool {
-			return g.at(id).phase == throttled && g.buckets.At(id).deadline <= until
-		}))
+	return full != replaced && b.rate.Opens(full) > moment
 }

@@ -14,8 +14,6 @@ import (
 	"github.com/shardq/shardq/clock"
 )
 
-type objectKey struct{ Namespace, Name string }
-
 // TestShardFillsCacheLines: the locks of two shards must not share a line. On
 // 64-bit platforms a shard fills whole lines. On 32-bit platforms it is smaller
 // and not padded, so the end of one shard shares a line with the beginning of
@@ -31,37 +29,10 @@ func TestShardFillsCacheLines(t *testing.T) {
 		return
 	}
 	require.Zero(t, size%line)
-	require.Zero(t, unsafe.Sizeof(table{})%line)
-	// The allocator puts a header of 8 bytes before an array of 512 to 32 Ki
-	// bytes that has pointers in it. The last 8 bytes of a shard are then on
-	// the first line of the next. Therefore what every call writes is on one
-	// line with a header and without. What it only reads begins there.
-	require.LessOrEqual(t, unsafe.Offsetof(sh.set)+pointer, size-8)
-	require.LessOrEqual(t, unsafe.Offsetof(sh.owes)+unsafe.Sizeof(sh.owes), line-8)
-	require.LessOrEqual(t, unsafe.Offsetof(sh.table)+pointer, line)
-}
-
-// TestEntrySizes: what an item costs. The documentation has the sizes on 64-bit
-// platforms.
-func TestEntrySizes(t *testing.T) {
-	for _, test := range []struct {
-		name               string
-		got                uintptr
-		want, wantOn32Bits uintptr
-	}{
-		{"cell[string]", unsafe.Sizeof(cell[string]{}), 32, 24},
-		{"cell[uint64]", unsafe.Sizeof(cell[uint64]{}), 24, 24},
-		{"cell[request]", unsafe.Sizeof(cell[objectKey]{}), 48, 32},
-		{"slot", unsafe.Sizeof(slot(0)), 4, 4},
-	} {
-		want := test.want
-		if bits.UintSize == 32 {
-			want = test.wantOn32Bits
-		}
-		if test.got != want {
-			t.Errorf("%s takes %d bytes, not %d", test.name, test.got, want)
-		}
-	}
+	require.Zero(t, unsafe.Sizeof(contents{})%line)
+	// What every call writes is on the first line, what it only reads on the second.
+	require.LessOrEqual(t, unsafe.Offsetof(sh.peak)+unsafe.Sizeof(sh.peak), line)
+	require.LessOrEqual(t, line, unsafe.Offsetof(sh.table))
 }
 
 // TestHotWordsHaveLinesOfTheirOwn: what every Get writes, and what every Add
@@ -70,7 +41,7 @@ func TestHotWordsHaveLinesOfTheirOwn(t *testing.T) {
 	const line = unsafe.Sizeof(cacheLine{})
 	var s Set[string]
 	coarse, parker := unsafe.Offsetof(s.Core.coarse), unsafe.Offsetof(s.Core.parker)
-	if before := unsafe.Offsetof(s.Core.laneShift) + unsafe.Sizeof(s.Core.laneShift); coarse-before < line {
+	if before := unsafe.Offsetof(s.Core.lanes) + unsafe.Sizeof(s.Core.lanes); coarse-before < line {
 		t.Errorf("the coarse clock is %d bytes after what does not change", coarse-before)
 	}
 	if gap := parker - coarse; gap < line {
@@ -78,9 +49,6 @@ func TestHotWordsHaveLinesOfTheirOwn(t *testing.T) {
 	}
 	if size := unsafe.Sizeof(lane{}); size != line {
 		t.Errorf("a lane takes %d bytes", size)
-	}
-	if size := unsafe.Sizeof(readyRow{}); size != line {
-		t.Errorf("a row of ready bits takes %d bytes", size)
 	}
 	if after := unsafe.Sizeof(s) - parker - unsafe.Sizeof(s.Core.parker); after < line {
 		t.Errorf("the parker is %d bytes from the end", after)
@@ -92,7 +60,7 @@ func TestNewSetIsSmall(t *testing.T) {
 	const most = 8 << 10
 	for _, shards := range []int{1, 8, 32, defaultShards(128)} {
 		t.Run(fmt.Sprintf("shards=%d", shards), func(t *testing.T) {
-			config := Config[string]{Shards: shards, Clock: clock.Real(), Tick: time.Millisecond}
+			config := Config[string]{Settings: Settings{Shards: shards, Clock: clock.Real(), Tick: time.Millisecond}}
 			if n := allocated(func() { newSink = New(config) }); n > most {
 				t.Errorf("a new set of %d shards allocates %d bytes, more than %d", shards, n, most)
 			}
@@ -124,7 +92,7 @@ func allocated(f func()) uint64 {
 func TestNewSetStartsNothing(t *testing.T) {
 	fake := clock.NewFake(start)
 	before := runtime.NumGoroutine()
-	s := newTestSet(t, Config[string]{Shards: 16, Clock: fake})
+	s := newTestSet(t, Config[string]{Settings: Settings{Shards: 16, Clock: fake}})
 	s.Add("a")
 	item, _ := s.Get()
 	s.Done(item)

@@ -5,8 +5,9 @@ import (
 	"iter"
 	"math"
 	"math/rand/v2"
-	"slices"
+	"sort"
 
+	"github.com/shardq/shardq/shard/internal/items"
 	"github.com/shardq/shardq/stats"
 )
 
@@ -41,7 +42,7 @@ func (s *Set[T]) listIn(sh *shard, state stats.State) (l listing[T]) {
 	switch {
 	case state != stats.Ready:
 		l.rows = firstOf(l.rows, len(l.rows))
-	case more && s.Core.rules.KeepPlaces:
+	case more && s.Core.config.Rules.KeepPlaces:
 		l.order = l.byPlace()
 	case more:
 		l.order = l.inLine()
@@ -66,9 +67,9 @@ func (l *listing[T]) sweep(s *Set[T], sh *shard, state stats.State, there int) {
 	known := make(map[T]struct{}, there)
 	var rows []stats.Item[T]
 	var links []link
-	sh.set.eachEntry(sh, func(id uint32, e *entry) {
-		if e.phase().state() == state {
-			rows, links = append(rows, s.info(sh, id)), append(links, link{id, e.next, sh.table.placeOf(id)})
+	sh.set.eachEntry(sh, func(id uint32, e *items.Entry) {
+		if stateOf(e.Phase()) == state {
+			rows, links = append(rows, s.info(sh, id)), append(links, link{id, e.Next, sh.table.PlaceOf(id)})
 		}
 	}, func() (on bool) {
 		for i := range rows {
@@ -86,10 +87,11 @@ func (l *listing[T]) byPlace() (order []int32) {
 	for i := range l.rows {
 		order = append(order, int32(i))
 	}
-	slices.SortFunc(order, func(i, j int32) int {
+	sort.Slice(order, func(x, y int) bool {
+		i, j := order[x], order[y]
 		a, b := &l.rows[i], &l.rows[j]
 		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(b.Priority, a.Priority),
-			cmp.Compare(l.links[i].place, l.links[j].place))
+			cmp.Compare(l.links[i].place, l.links[j].place)) < 0
 	})
 	return order
 }
@@ -110,9 +112,9 @@ func (l *listing[T]) inLine() (order []int32) {
 			heads = append(heads, int32(i))
 		}
 	}
-	slices.SortStableFunc(heads, func(i, j int32) int { // by the first items of the lines
-		a, b := &l.rows[i], &l.rows[j]
-		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(b.Priority, a.Priority), a.Since.Compare(b.Since))
+	sort.SliceStable(heads, func(x, y int) bool { // by the first items of the lines
+		a, b := &l.rows[heads[x]], &l.rows[heads[y]]
+		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(b.Priority, a.Priority), a.Since.Compare(b.Since)) < 0
 	})
 	for i := range l.rows { // links of different times may form a circle
 		heads = append(heads, int32(i))
@@ -154,7 +156,7 @@ func (l *listing[T]) behind() []int32 {
 func (s *Set[T]) Left() (rows []stats.Item[T]) {
 	var some []stats.Item[T]
 	for sh := range s.Core.made() {
-		s.Core.eachEntry(sh, func(id uint32, _ *entry) { some = append(some, s.info(sh, id)) }, func() (on bool) {
+		s.Core.eachEntry(sh, func(id uint32, _ *items.Entry) { some = append(some, s.info(sh, id)) }, func() (on bool) {
 			rows = append(rows, some...) // with no lock held, because it may copy all rows
 			some = some[:0]
 			return true

@@ -21,9 +21,9 @@ type claimed struct {
 
 // claimedWorlds returns worlds, with groups and without, in which item 1 was
 // handed out with the Handle h, and since has run.
-func claimedWorlds(t failer, shards int, since func(w *claimed)) func(round int) *claimed {
+func claimedWorlds(t tester, shards int, since func(w *claimed)) func(round int) *claimed {
 	return func(round int) *claimed {
-		config := Config[int]{Shards: shards, Clock: clock.NewFake(start)}
+		config := Config[int]{Settings: Settings{Shards: shards, Clock: clock.NewFake(start)}}
 		if round%4 > 1 {
 			config.Group, config.GroupPolicy = func(int) string { return "g" }, limited(2)
 		}
@@ -74,7 +74,7 @@ var everyEnd = by(0, "End", "batch", "Retry", "Release", "Seal")
 
 // whereOf returns an outcome: which ends succeeded, and in which states the
 // items are.
-func whereOf(t failer) func(w *claimed, _ int) string {
+func whereOf(t tester) func(w *claimed, _ int) string {
 	return func(w *claimed, _ int) string {
 		checkSet(t, w.Set)
 		st := w.Core.Stats()
@@ -83,7 +83,7 @@ func whereOf(t failer) func(w *claimed, _ int) string {
 }
 
 // handOutOf returns an outcome: what takeNext took, and whether that goes on.
-func handOutOf(t failer) func(w *claimed, _ int) string {
+func handOutOf(t tester) func(w *claimed, _ int) string {
 	where := whereOf(t)
 	return func(w *claimed, _ int) string {
 		taken := "nothing taken; "

@@ -24,7 +24,7 @@ type desk struct {
 	told     chan int
 }
 
-func newDesk(t failer, round int, config Config[int]) *desk {
+func newDesk(t tester, round int, config Config[int]) *desk {
 	d := &desk{clock: clock.NewFake(start), told: make(chan int, 10)}
 	config.Shards, config.Route, config.Clock = 1+round%2, parity, d.clock
 	if config.StuckAfter > 0 {
@@ -36,7 +36,7 @@ func newDesk(t failer, round int, config Config[int]) *desk {
 }
 
 // desks returns worlds in which first has run.
-func desks(t failer, config Config[int], first func(d *desk)) func(round int) *desk {
+func desks(t tester, config Config[int], first func(d *desk)) func(round int) *desk {
 	return func(round int) *desk {
 		d := newDesk(t, round, config)
 		first(d)
@@ -174,7 +174,7 @@ func TestLitmusDrainsAgainstEachOther(t *testing.T) {
 func TestLitmusWatchdog(t *testing.T) {
 	litmus[*desk]{
 		rounds: 50_000,
-		world: desks(t, Config[int]{Tick: time.Second, StuckAfter: 10 * time.Second}, func(d *desk) {
+		world: desks(t, Config[int]{Settings: Settings{Tick: time.Second, StuckAfter: 10 * time.Second}}, func(d *desk) {
 			d.Add(1)
 			d.Add(2)
 			d.Get()

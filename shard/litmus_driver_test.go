@@ -20,7 +20,7 @@ type hourglass struct {
 
 // lastingHourglass returns the world of all rounds. If dawdles is true, its
 // clock is a dawdlingClock.
-func lastingHourglass(t failer, config Config[int], dawdles bool, begin func(h *hourglass)) func(round int) *hourglass {
+func lastingHourglass(t tester, config Config[int], dawdles bool, begin func(h *hourglass)) func(round int) *hourglass {
 	var h *hourglass
 	return func(int) *hourglass {
 		if h == nil {
@@ -142,7 +142,7 @@ func litmusDriverRests(t *testing.T, filed, d time.Duration) {
 	}
 	litmus[*hourglass]{
 		rounds: 50_000,
-		world: lastingHourglass(t, Config[int]{Shards: 2, Route: parity}, true, func(h *hourglass) {
+		world: lastingHourglass(t, Config[int]{Settings: Settings{Shards: 2}, Route: parity}, true, func(h *hourglass) {
 			if filed > 0 {
 				h.AddAfter(1, filed)
 			}
@@ -169,14 +169,14 @@ func TestLitmusDriverReads(t *testing.T) {
 	round := uint32(0)
 	litmus[*hourglass]{
 		rounds: 50_000,
-		world: lastingHourglass(t, Config[int]{Shards: MaxShards, Route: parity}, false, func(h *hourglass) {
+		world: lastingHourglass(t, Config[int]{Settings: Settings{Shards: MaxShards}, Route: parity}, false, func(h *hourglass) {
 			h.Core.driver.armed.Store(1)
 			round++
 		}),
 		actors: []func(h *hourglass){
 			func(h *hourglass) { h.Core.driver.poke() },
 			func(h *hourglass) {
-				for range mix(round) % (4 * MaxShards) { // while the driver goes on
+				for range scatter(round) % (4 * MaxShards) { // while the driver goes on
 					loop()
 				}
 				h.AddAfter(2, 3*time.Millisecond)
@@ -196,7 +196,7 @@ func TestLitmusPanicAgainstAddAfter(t *testing.T) {
 	world := func(int) *hourglass {
 		c := newMeddlingClock()
 		c.at(beforeAfterFunc, 1, func() { loop(); panic("clock") })
-		return &hourglass{Set: newTestSet(t, Config[int]{Shards: 2, Route: parity, Clock: c}), clock: c.Fake}
+		return &hourglass{Set: newTestSet(t, Config[int]{Settings: Settings{Shards: 2, Clock: c}, Route: parity}), clock: c.Fake}
 	}
 	litmus[*hourglass]{
 		rounds: 50_000,
@@ -217,7 +217,7 @@ func TestLitmusPanicAgainstAddAfter(t *testing.T) {
 func TestLitmusDelayEndsAgainstGet(t *testing.T) {
 	litmus[*hourglass]{
 		rounds: 50_000,
-		world:  lastingHourglass(t, Config[int]{Shards: 2}, false, func(h *hourglass) { h.AddAfter(1, time.Millisecond) }),
+		world:  lastingHourglass(t, Config[int]{Settings: Settings{Shards: 2}}, false, func(h *hourglass) { h.AddAfter(1, time.Millisecond) }),
 		actors: []func(h *hourglass){
 			func(h *hourglass) { h.clock.Step(time.Millisecond) },
 			func(h *hourglass) { h.Get() },

@@ -61,16 +61,16 @@ func TestLitmusPauseAgainstPark(t *testing.T) {
 	group := func(int) string { return "group" }
 	for _, shards := range []int{1, 4} {
 		t.Run(fmt.Sprintf("shards=%d/queue", shards), func(t *testing.T) {
-			litmusBarred(t, Config[int]{Shards: shards},
+			litmusBarred(t, Config[int]{Settings: Settings{Shards: shards}},
 				func(h *hourglass) { h.Core.Pause() }, func(h *hourglass) { h.Core.Resume() })
 		})
 		t.Run(fmt.Sprintf("shards=%d/group", shards), func(t *testing.T) {
-			litmusBarred(t, Config[int]{Shards: shards, Group: group},
+			litmusBarred(t, Config[int]{Settings: Settings{Shards: shards}, Group: group},
 				func(h *hourglass) { h.Core.PauseGroup("group", time.Time{}) },
 				func(h *hourglass) { h.Core.ResumeGroup("group") })
 		})
 		t.Run(fmt.Sprintf("shards=%d/until", shards), func(t *testing.T) {
-			litmusBarred(t, Config[int]{Shards: shards, Group: group},
+			litmusBarred(t, Config[int]{Settings: Settings{Shards: shards}, Group: group},
 				func(h *hourglass) { h.Core.PauseGroup("group", h.clock.Now().Add(time.Second)) },
 				func(h *hourglass) { h.clock.Step(time.Second) })
 		})
@@ -88,17 +88,20 @@ func TestLitmusGateAgainstPark(t *testing.T) {
 	step := func(h *hourglass) { h.clock.Step(time.Second) }
 	for _, shards := range []int{1, 4} {
 		t.Run(fmt.Sprintf("shards=%d/queue", shards), func(t *testing.T) {
-			litmusBarred(t, Config[int]{Shards: shards, Rate: rate}, spend, step)
+			litmusBarred(t, Config[int]{Settings: Settings{Shards: shards, Rate: rate}}, spend, step)
 		})
 		t.Run(fmt.Sprintf("shards=%d/change", shards), func(t *testing.T) {
-			litmusBarred(t, Config[int]{Shards: shards},
+			litmusBarred(t, Config[int]{Settings: Settings{Shards: shards}},
 				func(h *hourglass) { h.Core.SetRate(rate); spend(h) },
 				func(h *hourglass) { h.Core.SetRate(stats.Rate{}) })
 		})
 		t.Run(fmt.Sprintf("shards=%d/group", shards), func(t *testing.T) {
 			litmusBarred(t, Config[int]{
-				Shards: shards, Group: func(int) string { return "group" },
-				GroupPolicy: func(string) stats.GroupPolicy { return stats.GroupPolicy{Rate: rate} },
+				Settings: Settings{
+					Shards:      shards,
+					GroupPolicy: func(string) stats.GroupPolicy { return stats.GroupPolicy{Rate: rate} },
+				},
+				Group: func(int) string { return "group" },
 			}, spend, step)
 		})
 	}

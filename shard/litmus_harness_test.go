@@ -465,11 +465,11 @@ func soon(happened func() bool) bool {
 // logarithmic scale. Now and then it yields, because there may be only one
 // processor. It does the same for the same seed.
 func hesitate(seed uint32) {
-	dice := mix(seed)
+	dice := scatter(seed)
 	if dice>>16%8 == 0 {
 		runtime.Gosched()
 	}
-	for range mix(dice) % (1 << (dice % 11)) {
+	for range scatter(dice) % (1 << (dice % 11)) {
 		loop()
 	}
 }
@@ -493,7 +493,7 @@ func permutations(n int) (orders [][]int) {
 // lasting returns the world of all rounds: one set, which keeps the caches warm
 // and the windows narrow, or the next one when that was shut down. It is made
 // in the bubble.
-func lasting(t failer, config Config[int]) func(round int) *Set[int] {
+func lasting(t tester, config Config[int]) func(round int) *Set[int] {
 	var s *Set[int]
 	return func(int) *Set[int] {
 		if s == nil || s.Core.ShuttingDown() {

@@ -6,7 +6,7 @@ import (
 )
 
 // phaseOf describes what the set knows of item 1, after all.
-func phaseOf(t failer, s *Set[int]) string {
+func phaseOf(t tester, s *Set[int]) string {
 	checkSet(t, s)
 	st := s.Core.Stats()
 	return fmt.Sprintf("%d ready, %d processing, %d misused", st.Ready, st.Processing, st.Misused)
@@ -25,7 +25,7 @@ func (i itemTest) run(t *testing.T) {
 	litmus[*Set[int]]{
 		rounds: 50_000,
 		world: func(round int) *Set[int] {
-			s := newTestSet(t, Config[int]{Shards: 1 + round%2})
+			s := newTestSet(t, Config[int]{Settings: Settings{Shards: 1 + round%2}})
 			i.begin(s)
 			return s
 		},

@@ -84,7 +84,7 @@ func TestLitmusPark(t *testing.T) {
 }
 
 func litmusPark(t *testing.T, shards, producers, consumers int) {
-	set := lasting(t, Config[int]{Shards: shards})
+	set := lasting(t, Config[int]{Settings: Settings{Shards: shards}})
 	actors := []func(v *volley){}
 	for number := range producers {
 		actors = append(actors, func(v *volley) { v.produce(number) })
@@ -142,7 +142,7 @@ func newWaitingRoom(s *Set[int], round, parked int) *waitingRoom {
 // have parked.
 func when(happen func(w *waitingRoom)) func(w *waitingRoom) {
 	return func(w *waitingRoom) {
-		soon(func() bool { return w.Core.parker.parked.Load() >= w.full })
+		soon(func() bool { return w.Core.parker.Parked() >= int(w.full) })
 		happen(w)
 		if w.hasty {
 			w.cancel()
@@ -182,7 +182,7 @@ func TestLitmusCancel(t *testing.T) {
 }
 
 func litmusCancel(t *testing.T, shards int) {
-	set := lasting(t, Config[int]{Shards: shards})
+	set := lasting(t, Config[int]{Settings: Settings{Shards: shards}})
 	litmus[*waitingRoom]{
 		rounds: 50_000,
 		world:  func(round int) *waitingRoom { return newWaitingRoom(set(round), round, 2) },
@@ -220,7 +220,7 @@ func litmusCancel(t *testing.T, shards int) {
 // TestLitmusCancelAgainstAdd: an item comes while the only parked consumer
 // gives up. The consumer has the item, or leaves it to the next (C35).
 func TestLitmusCancelAgainstAdd(t *testing.T) {
-	set := lasting(t, Config[int]{Shards: 2})
+	set := lasting(t, Config[int]{Settings: Settings{Shards: 2}})
 	litmus[*waitingRoom]{
 		rounds: 50_000,
 		world:  func(round int) *waitingRoom { return newWaitingRoom(set(round), round, 1) },
@@ -245,7 +245,7 @@ func TestLitmusCancelAgainstAdd(t *testing.T) {
 // gives up. The consumer has the batch, or as much as it found, or leaves it to
 // the next (C37).
 func TestLitmusBatchCancelAgainstAdd(t *testing.T) {
-	set := lasting(t, Config[int]{Shards: 2, Route: parity})
+	set := lasting(t, Config[int]{Settings: Settings{Shards: 2}, Route: parity})
 	litmus[*waitingRoom]{
 		rounds: 50_000,
 		world:  func(round int) *waitingRoom { return newWaitingRoom(set(round), round, 1) },
@@ -271,12 +271,8 @@ func TestLitmusBatchCancelAgainstAdd(t *testing.T) {
 // rouse wakes consumers that are parked beside an item, or in a set that is
 // shut down. If the token got lost, it makes another.
 func rouse(s *Set[int]) {
-	for n := 0; n < 1000 && s.Core.parker.parked.Load() > 0; n++ {
-		s.Core.parker.searching.Store(true)
-		select {
-		case s.Core.parker.token <- struct{}{}:
-		default:
-		}
+	for n := 0; n < 1000 && s.Core.parker.Parked() > 0; n++ {
+		s.Core.passOn()
 		runtime.Gosched()
 	}
 }
@@ -291,7 +287,7 @@ func TestLitmusGetAgainstShutDown(t *testing.T) {
 	}
 	litmus[*Set[int]]{
 		rounds:  50_000,
-		world:   func(round int) *Set[int] { return newTestSet(t, Config[int]{Shards: 1 + round%2}) },
+		world:   func(round int) *Set[int] { return newTestSet(t, Config[int]{Settings: Settings{Shards: 1 + round%2}}) },
 		actors:  []func(s *Set[int]){func(s *Set[int]) { s.Core.ShutDown() }, get, get},
 		outcome: func(s *Set[int], asleep int) string { return fmt.Sprintf("%d blocked", asleep) },
 		after:   rouse,
@@ -304,16 +300,16 @@ func TestLitmusGetAgainstShutDown(t *testing.T) {
 // bitsOf returns which shards have their ready bits set, and which should.
 func bitsOf(s *Set[int]) (are, should string) {
 	for i := range s.Core.shards {
-		are += fmt.Sprint(s.Core.readyWord(i/wordBits) >> (i % wordBits) & 1)
-		should += fmt.Sprint(min(s.Core.shard(i).ready.fifo.length, 1))
+		are += fmt.Sprint(s.Core.ready.IsMarked(uint16(i)))
+		should += fmt.Sprint(s.Core.shard(i).line.Depth() > 0)
 	}
 	return are, should
 }
 
 // TestLitmusReadyBits: the last item of a shard is taken while one comes to the
-// same shard, and one to another. Bits and items agree (readybits.go).
+// same shard, and one to another. Bits and items agree (package wake).
 func TestLitmusReadyBits(t *testing.T) {
-	set := lasting(t, Config[int]{Shards: 2, Route: parity})
+	set := lasting(t, Config[int]{Settings: Settings{Shards: 2}, Route: parity})
 	litmus[*Set[int]]{
 		rounds: 100_000,
 		world: func(round int) *Set[int] {
@@ -332,10 +328,10 @@ func TestLitmusReadyBits(t *testing.T) {
 		},
 		after: func(s *Set[int]) { drainAll(s) },
 		outcomes: verdicts{
-			"bits 00, items 00": certain,
-			"bits 01, items 01": certain,
-			"bits 10, items 10": certain,
-			"bits 11, items 11": certain,
+			"bits falsefalse, items falsefalse": certain,
+			"bits falsetrue, items falsetrue":   certain,
+			"bits truefalse, items truefalse":   certain,
+			"bits truetrue, items truetrue":     certain,
 		},
 	}.run(t)
 }
@@ -345,7 +341,7 @@ func drainAll(s *Set[int]) {
 	for i := range s.Core.shards {
 		for sh := s.Core.shard(i); s.Core.lenOf(sh) > 0; {
 			sh.lock()
-			_, _, h := sh.take(&sh.ready, false)
+			_, _, h, _ := sh.take(s.Core.laneIfMany(), false, 0, false)
 			sh.unlock()
 			s.Core.End(h)
 		}

@@ -18,7 +18,7 @@ type house struct {
 	told   []string
 }
 
-func newHouse(t failer, round int, config Config[int]) *house {
+func newHouse(t tester, round int, config Config[int]) *house {
 	h := &house{}
 	config.Shards, config.Route = 1+round%2, parity
 	if config.OnWatermark != nil {
@@ -34,8 +34,8 @@ func newHouse(t failer, round int, config Config[int]) *house {
 // mutexes includes the lock of the waiters.
 func (h *house) mutexes() []locker { return append(h.Set.mutexes(), h.Core.limit.Mutex()) }
 
-func fullHouse(t failer) func(round int) *house {
-	return func(round int) *house { return newHouse(t, round, Config[int]{Capacity: 1}) }
+func fullHouse(t tester) func(round int) *house {
+	return func(round int) *house { return newHouse(t, round, Config[int]{Settings: Settings{Capacity: 1}}) }
 }
 
 func (h *house) ask(ctx context.Context, item int) { h.errs[item] = h.AddContext(ctx, item, Delay{}) }
@@ -161,7 +161,7 @@ func TestLitmusWatermarks(t *testing.T) {
 	litmus[*house]{
 		rounds: 50_000,
 		world: func(round int) *house {
-			return newHouse(t, round, Config[int]{HighWatermark: 1, LowWatermark: 0, OnWatermark: func(bool) {}})
+			return newHouse(t, round, Config[int]{Settings: Settings{HighWatermark: 1, LowWatermark: 0, OnWatermark: func(bool) {}}})
 		},
 		actors: []func(h *house){
 			func(h *house) { h.Done(0) },

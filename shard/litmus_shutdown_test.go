@@ -19,14 +19,14 @@ type closingDay struct {
 	early                     bool
 }
 
-func newClosingDay(t failer, shards int) *closingDay {
+func newClosingDay(t tester, shards int) *closingDay {
 	fake := clock.NewFake(start)
-	return &closingDay{Set: newTestSet(t, Config[int]{Shards: shards, Clock: fake, Route: parity}), clock: fake}
+	return &closingDay{Set: newTestSet(t, Config[int]{Settings: Settings{Shards: shards, Clock: fake}, Route: parity}), clock: fake}
 }
 
 // holding returns a world in which items are in processing. Every other has one
 // shard.
-func holding(t failer, items ...int) func(round int) *closingDay {
+func holding(t tester, items ...int) func(round int) *closingDay {
 	return func(round int) *closingDay {
 		d := newClosingDay(t, 1+round%2)
 		for _, item := range items {
@@ -178,7 +178,7 @@ func TestLitmusSecondDoneAgainstDrain(t *testing.T) {
 		world:  holding(t, 1),
 		actors: []func(d *closingDay){done, done, (*closingDay).drain},
 		outcome: func(d *closingDay, _ int) string {
-			return fmt.Sprintf("%s, %d misused, %d owed", d.told(), d.Core.Stats().Misused, d.Core.drained.owing.Load())
+			return fmt.Sprintf("%s, %d misused, %d owed", d.told(), d.Core.Stats().Misused, d.Core.drains.drained.owing.Load())
 		},
 		after: func(d *closingDay) { d.Core.ShutDown() },
 		outcomes: verdicts{

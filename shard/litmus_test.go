@@ -49,9 +49,12 @@ func eventually(t *testing.T, what string, happened func() bool) {
 // pause spends a little time, differently in each round, so that two goroutines
 // meet at other places.
 func pause(round, longest int) {
-	for range mix(uint32(round)) % uint32(longest) {
+	for range scatter(uint32(round)) % uint32(longest) {
 		spin.Add(1)
 	}
 }
 
 var spin atomic.Uint32
+
+// scatter returns a number that looks random, the same for the same x.
+func scatter(x uint32) uint32 { return uint32(uint64(x+1) * 0x9e3779b97f4a7c15 >> 32) }

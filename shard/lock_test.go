@@ -16,7 +16,7 @@ import (
 func TestLockExcludesAndForgetsNobody(t *testing.T) {
 	for _, goroutines := range []int{2, 3, 8, 64} {
 		t.Run(fmt.Sprint(goroutines), func(t *testing.T) {
-			sh := newTestSet(t, Config[int]{Shards: 1}).Core.shard(0)
+			sh := newTestSet(t, Config[int]{Settings: Settings{Shards: 1}}).Core.shard(0)
 			holds, inside := 0, atomic.Int32{}
 			var done sync.WaitGroup
 			each := testscale.N(200_000) / goroutines

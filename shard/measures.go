@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/shardq/shardq/internal/chunked"
+	"github.com/shardq/shardq/shard/internal/items"
 	"github.com/shardq/shardq/shard/internal/ticks"
 	"github.com/shardq/shardq/stats"
 )
@@ -58,8 +59,8 @@ func (m *measures) onDirty(id uint32, now uint64) {
 }
 
 // onCancel: a ready item may have been dirty before.
-func (m *measures) onCancel(id uint32, what effect) {
-	if what == unmark {
+func (m *measures) onCancel(id uint32, what items.Effect) {
+	if what == items.Unmark {
 		m.dirty--
 	}
 	m.unmark(id)
@@ -118,9 +119,9 @@ func (s *Core) CountBackoff() {
 
 func (s *Core) newMetrics() *stats.Metrics {
 	m := &stats.Metrics{}
-	for i := range s.lanes {
-		m.Retries += s.lanes[i].retries.Load()
-		m.Backoffs += s.lanes[i].backoffs.Load()
+	for i := range s.lanes.all {
+		m.Retries += s.lanes.all[i].retries.Load()
+		m.Backoffs += s.lanes.all[i].backoffs.Load()
 	}
 	return m
 }
@@ -140,12 +141,12 @@ func (sh *shard) addMeasuresTo(metrics *stats.Metrics, now uint64) {
 }
 
 func (sh *shard) inFlight(now uint64) (together, longest time.Duration) {
-	if sh.processing() == 0 {
+	if sh.line.Processing() == 0 {
 		return 0, 0
 	}
-	together = time.Duration(uint64(sh.processing())*now - sh.measures().begins)
-	longest = sh.age(sh.table.times.inFlight.head, now)
-	if together < 0 && float64(sh.processing())*float64(longest) >= math.MaxInt64 {
+	together = time.Duration(uint64(sh.line.Processing())*now - sh.measures().begins)
+	longest = sh.age(sh.table.times.inFlight.Head, now)
+	if together < 0 && float64(sh.line.Processing())*float64(longest) >= math.MaxInt64 {
 		together = math.MaxInt64 // a million items in some hours
 	}
 	return max(longest, together), longest // together may be negative if the clock was set back
@@ -206,12 +207,12 @@ func (s *Core) stampOf(at reading) uint64 {
 // the queue keeps no ages. Methods on the path of every item only test for nil
 // and call another, so that they are inlined.
 type times struct {
-	since    cells[uint64] // when the entries came into their states
+	since    items.Column[uint64] // when the entries came into their states
 	coarse   *ticks.Coarse
-	measures *measures      // nil unless metrics are kept
-	waits    *cells[uint64] // when the items in processing had become ready, if waits are kept
-	inFlight fifo           // the entries in processing, the oldest first
-	reported uint32         // the last entry that the watchdog has found, or 0
+	measures *measures             // nil unless metrics are kept
+	waits    *items.Column[uint64] // when the items in processing had become ready, if waits are kept
+	inFlight items.List            // the entries in processing, the oldest first
+	reported uint32                // the last entry that the watchdog has found, or 0
 }
 
 func (sh *shard) newTimes() *times {
@@ -238,13 +239,13 @@ func (t *times) onDelay(id uint32, since uint64) {
 	}
 }
 
-func (t *times) onStart(s *slab, id uint32, e *entry) {
+func (t *times) onStart(s *items.Table, id uint32, e *items.Entry) {
 	if t != nil {
 		t.start(s, id, e)
 	}
 }
 
-func (t *times) start(s *slab, id uint32, e *entry) {
+func (t *times) start(s *items.Table, id uint32, e *items.Entry) {
 	now, since := t.coarse.Now.Load(), t.since.At(id)
 	if t.measures != nil {
 		t.measures.onStart(id, *since, now, t.coarse)
@@ -253,7 +254,7 @@ func (t *times) start(s *slab, id uint32, e *entry) {
 		t.keepWait(s, id, *since)
 	}
 	*since = now
-	s.join(&t.inFlight, id, e)
+	s.Join(&t.inFlight, id, e)
 }
 
 func (t *times) onDirty(id uint32) {
@@ -269,25 +270,25 @@ func (t *times) mark(id uint32) {
 }
 
 // onFinish is called before the item joins another list.
-func (t *times) onFinish(s *slab, id uint32, e *entry) {
+func (t *times) onFinish(s *items.Table, id uint32, e *items.Entry) {
 	if t != nil {
 		t.finish(s, id, e)
 	}
 }
 
-func (t *times) finish(s *slab, id uint32, e *entry) {
+func (t *times) finish(s *items.Table, id uint32, e *items.Entry) {
 	if t.measures != nil {
-		t.measures.onFinish(t.of(id), t.coarse.Now.Load(), e.phase() == ready, t.coarse)
+		t.measures.onFinish(t.of(id), t.coarse.Now.Load(), e.Phase() == items.Ready, t.coarse)
 	}
 	if id == t.reported {
-		if t.reported = 0; id != t.inFlight.head {
-			t.reported = e.previous()
+		if t.reported = 0; id != t.inFlight.Head {
+			t.reported = e.Previous()
 		}
 	}
-	s.unlink(&t.inFlight, id, e)
+	s.Unlink(&t.inFlight, id, e)
 }
 
-func (t *times) onCancel(id uint32, what effect) {
+func (t *times) onCancel(id uint32, what items.Effect) {
 	if t != nil && t.measures != nil {
 		t.measures.onCancel(id, what)
 	}

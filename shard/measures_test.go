@@ -5,10 +5,11 @@ import (
 	"time"
 
 	"github.com/shardq/shardq/clock"
+	"github.com/shardq/shardq/shard/internal/items"
 )
 
 // checkMeasures checks that the measures of a shard agree with its entries.
-func checkMeasures(t failer, sh *shard) {
+func checkMeasures(t tester, sh *shard) {
 	t.Helper()
 	if sh.set.measures == nil {
 		return
@@ -17,20 +18,20 @@ func checkMeasures(t failer, sh *shard) {
 	if m == nil {
 		return // nothing was ever added
 	}
-	for id := range idsOf(t, sh) {
-		e := sh.table.at(id)
+	for _, id := range idsOf(t, sh) {
+		e := sh.table.At(id)
 		cell := m.marked.Lookup(id)
 		marked := cell != nil && *cell != 0
 		if marked {
 			marks++
 		}
-		switch phase := e.phase(); {
-		case phase == dirty && !marked, (phase == processing || phase == idle) && marked:
+		switch phase := e.Phase(); {
+		case phase == items.Dirty && !marked, (phase == items.Processing || phase == items.Idle) && marked:
 			t.Fatalf("shard %d: entry %d in phase %d has a mark: %v", sh.number, id, phase, marked)
-		case phase == dirty || phase == processing:
+		case phase == items.Dirty || phase == items.Processing:
 			begins += sh.table.times.of(id)
 		}
-		if e.phase() == dirty {
+		if e.Phase() == items.Dirty {
 			dirties++
 		}
 	}
@@ -49,7 +50,7 @@ type measuredSet struct {
 
 func newMeasuredSet(t *testing.T) measuredSet {
 	fake := clock.NewFake(start)
-	return measuredSet{t, newTestSet(t, Config[string]{Clock: fake, Ages: true, Metrics: true}), fake}
+	return measuredSet{t, newTestSet(t, Config[string]{Settings: Settings{Clock: fake, Ages: true, Metrics: true}}), fake}
 }
 
 func (s measuredSet) get(want string) {
@@ -96,7 +97,7 @@ func TestC33BeginsAddUp(t *testing.T) {
 func TestC34WithoutMetricsNothingIsKept(t *testing.T) {
 	fake := clock.NewFake(start)
 	for _, ages := range []bool{false, true} {
-		s := newTestSet(t, Config[string]{Shards: 4, Clock: fake, Ages: ages})
+		s := newTestSet(t, Config[string]{Settings: Settings{Shards: 4, Clock: fake, Ages: ages}})
 		s.Add("a")
 		s.AddAfter("b", time.Hour)
 		s.Core.CountBackoff()
@@ -108,8 +109,8 @@ func TestC34WithoutMetricsNothingIsKept(t *testing.T) {
 		if s.Core.measures != nil || s.Core.Stats().Metrics != nil || s.Core.inFlightAtEnd.Load() != nil {
 			t.Errorf("with ages %v: measures %v", ages, s.Core.measures)
 		}
-		for i := range s.Core.lanes {
-			if s.Core.lanes[i].retries.Load()+s.Core.lanes[i].backoffs.Load() > 0 {
+		for i := range s.Core.lanes.all {
+			if s.Core.lanes.all[i].retries.Load()+s.Core.lanes.all[i].backoffs.Load() > 0 {
 				t.Error("retries were counted")
 			}
 		}

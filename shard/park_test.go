@@ -5,22 +5,12 @@ import (
 	"testing/synctest"
 )
 
-// checkParker compares the parker of a set that no goroutine is using.
-func checkParker(t *testing.T, s *Set[int], parked int32, searching bool) {
-	t.Helper()
-	synctest.Wait()
-	if s.Core.parker.parked.Load() != parked || s.Core.parker.searching.Load() != searching || (len(s.Core.parker.token) == 1) != searching {
-		t.Fatalf("%d parked, searching %v, %d tokens, want %d and %v",
-			s.Core.parker.parked.Load(), s.Core.parker.searching.Load(), len(s.Core.parker.token), parked, searching)
-	}
-}
-
 // parkingSets runs a test with one shard, which has no ready bit, and with
 // several.
 func parkingSets(t *testing.T, test func(t *testing.T, s *Set[int])) {
 	for _, shards := range []int{1, 4, 100} {
 		synctest.Test(t, func(t *testing.T) {
-			test(t, newTestSet(t, Config[int]{Shards: shards}))
+			test(t, newTestSet(t, Config[int]{Settings: Settings{Shards: shards}}))
 		})
 	}
 }
@@ -45,10 +35,18 @@ func TestPassOn(t *testing.T) {
 					s.Add(7)
 				}
 				s.Core.closing.complete.Store(test.shut)
-				s.Core.parker.parked.Store(test.parked)
-				s.Core.parker.searching.Store(true)
+				p := &s.Core.parker
+				p.Announce() // as one that is woken, and searches
+				p.Wake()
+				p.Block(nil)
+				p.Withdraw()
+				for range test.parked {
+					p.Announce()
+				}
 				s.Core.passOn()
-				checkParker(t, s, test.parked, test.out)
+				if out := p.WokenPending(); out != test.out {
+					t.Fatalf("the token was passed on: %v", out)
+				}
 			})
 		})
 	}

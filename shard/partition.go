@@ -5,6 +5,8 @@ import (
 	"math/bits"
 	"reflect"
 	"unsafe"
+
+	"github.com/shardq/shardq/shard/internal/line"
 )
 
 // A partition sorts places in a batch into buckets by shards, in order.
@@ -15,8 +17,8 @@ type partition struct {
 	placed     uint64 // has a bit for each place that was ever put into a bucket
 	prefetched byte   // keeps the compiler from removing prefetches
 	buckets    [64]bucket
-	hashes     [batchSize]uint32 // by place, like the fields below; behind is the next place of a bucket
-	tags       *[batchSize]tag   // nil without groups, or where nothing is added
+	hashes     [batchSize]uint32    // by place, like the fields below; behind is the next place of a bucket
+	tags       *[batchSize]line.Tag // nil without groups, or where nothing is added
 	shards     [batchSize]uint16
 	behind     [batchSize]uint8
 }
@@ -48,7 +50,7 @@ func (p *partition) address(place int) address {
 	if p.tags == nil {
 		return address{hash: p.hashes[place]}
 	}
-	return address{hash: p.hashes[place], tag: p.tags[place]}
+	return address{hash: p.hashes[place], Tag: p.tags[place]}
 }
 
 func (p *partition) put(b *bucket, place uint8) {
@@ -128,7 +130,7 @@ func (sh *shard) prefetchSlots(p *partition) {
 	}
 	sum := uint32(0)
 	for place := p.current.first; place != 0; place = p.behind[place-1] {
-		sum += sh.table.first(p.hashes[place-1])
+		sum += sh.table.First(p.hashes[place-1])
 	}
 	p.prefetched += byte(sum)
 }
@@ -137,7 +139,7 @@ func (sh *shard) prefetchClaimed(p *partition, handles []Handle) {
 	sum := uint32(0)
 	for place := p.current.first; place != 0; place = p.behind[place-1] {
 		if e := sh.claimed(handles[place-1]); e != nil {
-			sum += sh.table.first(e.hash)
+			sum += sh.table.First(e.Hash)
 		}
 	}
 	p.prefetched += byte(sum)
@@ -146,6 +148,6 @@ func (sh *shard) prefetchClaimed(p *partition, handles []Handle) {
 // prefetchTimer lets the processor fetch a timer and its entry at once.
 func (sh *shard) prefetchTimer(hash uint32) {
 	if sh.table != nil {
-		sh.wheel.prefetched, _ = sh.wheel.Deadline(sh.table.first(hash))
+		sh.wheel.prefetched, _ = sh.wheel.Deadline(sh.table.First(hash))
 	}
 }

@@ -3,6 +3,8 @@ package shard
 import (
 	"math"
 	"time"
+
+	"github.com/shardq/shardq/shard/internal/line"
 )
 
 // PauseGroup holds the items of a group back until a moment, or until
@@ -21,40 +23,31 @@ func (s *Core) ResumeGroup(group string) { s.pauseGroup(group, 0) }
 func (s *Core) pauseGroup(group string, end uint64) {
 	s.mustHaveGroups()
 	now := s.time.Nanoseconds()
-	s.changeGroup(group, end > now, func(sh *shard, of uint32) (freed bool) {
-		state := sh.groups.at(of)
-		if state.hasBucket || end > now {
-			sh.groups.needBucket(of, state).until = end
-		}
-		return sh.review(of, now)
-	})
+	s.changeGroup(group, end > now, func(l *line.Line, of uint32) (freed bool) { return l.Pause(of, end, now) })
 }
 
 // RefreshGroup asks the user again for the policy of a group.
 func (s *Core) RefreshGroup(group string) {
 	s.mustHaveGroups()
-	var to tag
+	var to line.Tag
 	s.tag(&to, group)
 	now := s.time.Nanoseconds()
-	s.changeGroup(group, false, func(sh *shard, of uint32) (freed bool) {
-		if to.weight > 0 {
-			sh.configure(of, sh.groups.at(of), &to)
-		}
-		return sh.review(of, now)
-	})
+	s.changeGroup(group, false, func(l *line.Line, of uint32) (freed bool) { return l.Reconfigure(of, &to, now) })
 }
 
 // changeGroup also wakes a consumer if consumers may leave, because the last
 // group that they waited for may be paused now. make adds an unknown group.
-func (s *Core) changeGroup(group string, make bool, change func(sh *shard, of uint32) (freed bool)) {
+func (s *Core) changeGroup(group string, make bool, change func(l *line.Line, of uint32) (freed bool)) {
 	hash := s.hashOfGroup(group)
 	sh := s.shardAt(s.groupRoute(group))
 	freed := false
 	sh.lock()
 	if of := sh.findGroup(group, hash, make); of != 0 {
-		freed = change(sh, of)
+		freed = change(&sh.line, of)
+		sh.show()
+		sh.releaseIfDue()
 	}
-	fx := sh.regrouped()
+	fx := sh.reportsDue()
 	sh.unlock()
 	s.recheckDrains()
 	if s.publish(fx); freed || s.mayLeave() {
@@ -63,19 +56,11 @@ func (s *Core) changeGroup(group string, make bool, change func(sh *shard, of ui
 }
 
 func (sh *shard) findGroup(name string, hash uint32, make bool) (of uint32) {
-	if sh.groups == nil && !make {
+	if sh.table == nil && !make {
 		return 0
 	}
 	sh.needTable()
-	sh.needGroups()
-	of, p := find(sh.groups.names, hash, name)
-	if of == 0 && make {
-		var state *group
-		of, state = sh.newGroup(name, p)
-		state.weight = 0 // until its first item
-		sh.groups.vacant++
-	}
-	return of
+	return sh.line.Find(&sh.set.lines, &sh.table.Table, name, hash, make)
 }
 
 func (s *Core) mustHaveGroups() {

@@ -13,7 +13,7 @@ import (
 // served by the run after the delay, or go first.
 func TestPostpone(t *testing.T) {
 	for _, config := range []Config[int]{
-		{}, {Ages: true, Metrics: true}, {Group: func(int) string { return "g" }, Ages: true},
+		{}, {Settings: Settings{Ages: true, Metrics: true}}, {Settings: Settings{Ages: true}, Group: func(int) string { return "g" }},
 	} {
 		for _, dirty := range []bool{false, true} {
 			for _, policy := range []DelayPolicy{KeepLatest, KeepEarliest} {
@@ -63,7 +63,7 @@ func TestPostponeOfADelayedItem(t *testing.T) {
 		{KeepNew, 9, 2, 2}, {KeepNew, 2, 9, 9},
 	} {
 		fake := clock.NewFake(start)
-		s := newTestSet(t, Config[int]{Shards: 1, Clock: fake})
+		s := newTestSet(t, Config[int]{Settings: Settings{Shards: 1, Clock: fake}})
 		s.Add(1)
 		s.Get()
 		s.AddWith(1, Delay{Duration: time.Duration(test.before) * time.Second, MaxWait: time.Hour})
@@ -95,7 +95,7 @@ func TestPostponeKeepsPriorities(t *testing.T) {
 		for _, closing := range []bool{false, true} {
 			for _, priorities := range [][2]int{{3, 7}, {7, 3}, {-2, 0}, {0, -2}} {
 				fake := clock.NewFake(start)
-				s := newTestSet(t, Config[int]{Clock: fake})
+				s := newTestSet(t, Config[int]{Settings: Settings{Clock: fake}})
 				s.Add(1)
 				s.Get()
 				at := s.HandleOf(1)

@@ -1,9 +1,7 @@
 package shard
 
 import (
-	"slices"
-
-	"github.com/shardq/shardq/internal/chunked"
+	"github.com/shardq/shardq/shard/internal/items"
 	"github.com/shardq/shardq/stats"
 )
 
@@ -23,142 +21,81 @@ func (s *Set[T]) addAtPriority(item T, priority int) {
 }
 
 // requestPriority notes the priority of an add, of which the greatest counts.
-func (sh *shard) requestPriority(id uint32, e *entry, r request, hasPlace bool) {
-	if (r.priority != 0 || sh.table.places != nil) && sh.queueOf(id).levels == nil {
-		sh.needLevels(id)
+func (sh *shard) requestPriority(id uint32, e *items.Entry, r request, hasPlace bool) {
+	if r.priority != 0 || sh.table.Places != nil {
+		sh.line.NeedLevels(&sh.set.lines, &sh.table.Table, id)
 	}
-	w := sh.table.requested
-	if e.phase() == idle || e.phase() == processing {
-		w.setRun(id, r.priority)
+	w := sh.table.Requested
+	if e.Phase() == items.Idle || e.Phase() == items.Processing {
+		w.SetRun(id, r.priority)
 		if !hasPlace {
-			sh.table.places.renew(id)
+			sh.table.Places.Renew(id)
 		}
 		if sh.set.config.hearsAdds {
 			sh.set.above.keepAdd(e, stats.Add[struct{}]{Priority: r.priority, Expired: r.expired})
 		}
 		return
 	}
-	before := w.run(id)
+	before := w.Run(id)
 	if r.priority <= before {
 		return
 	}
-	if e.phase() == dirty {
-		w.setRun(id, r.priority)
-		sh.table.places.renew(id)
+	if e.Phase() == items.Dirty {
+		w.SetRun(id, r.priority)
+		sh.table.Places.Renew(id)
 	} else {
-		sh.raise(id, e, r.priority)
+		sh.line.Raise(&sh.table.Table, id, e, r.priority)
+		sh.show()
 	}
 	if sh.set.config.hearsAdds {
 		sh.set.above.keepAdd(e, stats.Add[struct{}]{Priority: r.priority, Raised: true, Before: before})
 	}
 }
 
-func (sh *shard) raise(id uint32, e *entry, priority int) {
-	q := sh.queueOf(id)
-	q.raise(sh.table, id, e, priority)
-	if sh.groups == nil {
-		sh.publishPriority(q.levels, false)
-	} else {
-		sh.followPriority(id)
-	}
-}
-
-func (sh *shard) raisePriority(id uint32, e *entry, priority int) {
-	if priority != 0 || sh.table.requested != nil {
+func (sh *shard) raisePriority(id uint32, e *items.Entry, priority int) {
+	if priority != 0 || sh.table.Requested != nil {
 		sh.requestPriority(id, e, request{priority: priority}, true)
 	}
 }
 
-type requested struct {
-	runs   cells[int]
-	delays chunked.Array[int]
-}
-
-func (t *table) needRequested() {
-	if t.requested == nil {
-		t.requested = &requested{}
-		t.addColumn(&t.requested.runs)
-	}
-}
-
-func (t *table) dropRequested() {
-	if t.requested != nil {
-		t.columns = slices.DeleteFunc(t.columns, func(c column) bool { return c == &t.requested.runs })
-		t.requested = nil
-	}
-}
-
-func (r *requested) run(id uint32) int {
-	if r == nil {
+func (sh *shard) priorityOf(id uint32, e *items.Entry) int {
+	switch e.Phase() {
+	case items.Idle:
+		return sh.table.Requested.Delayed(id)
+	case items.Processing:
 		return 0
 	}
-	if cell := r.runs.Lookup(id); cell != nil {
-		return *cell
-	}
-	return 0
-}
-
-func (r *requested) setRun(id uint32, priority int) {
-	if cell := r.runs.Lookup(id); cell != nil {
-		*cell = priority
-	} else if priority != 0 {
-		*r.runs.Extend(id) = priority
-	}
-}
-
-func (r *requested) delayed(id uint32) int {
-	if cell := r.delays.Lookup(id); cell != nil {
-		return *cell
-	}
-	return 0
-}
-
-func (r *requested) setDelayed(id uint32, priority int) {
-	switch before := r.delayed(id); {
-	case before == 0 && priority != 0:
-		*r.delays.Hold(id) = priority
-	case before != 0:
-		*r.delays.At(id) = priority
-		if priority == 0 {
-			r.delays.Release(id)
-		}
-	}
-}
-
-func (sh *shard) priorityOf(id uint32, e *entry) int {
-	switch e.phase() {
-	case idle:
-		return sh.table.requested.delayed(id)
-	case processing:
-		return 0
-	}
-	return sh.table.requested.run(id)
+	return sh.table.Requested.Run(id)
 }
 
 // requestedFor returns nil while all priorities are 0.
-func (sh *shard) requestedFor(id uint32, priority int) *requested {
-	if priority != 0 && sh.queueOf(id).levels == nil {
-		sh.needLevels(id)
+func (sh *shard) requestedFor(id uint32, priority int) *items.Requested {
+	if priority != 0 {
+		sh.line.NeedLevels(&sh.set.lines, &sh.table.Table, id)
 	}
-	return sh.table.requested
+	return sh.table.Requested
 }
 
 func (sh *shard) raiseDelayedPriority(id uint32, priority int) {
-	if r := sh.requestedFor(id, priority); r != nil && priority > r.delayed(id) {
-		r.setDelayed(id, priority)
+	if r := sh.requestedFor(id, priority); r != nil && priority > r.Delayed(id) {
+		r.SetDelayed(id, priority)
 		sh.renewDelayed(id)
 	}
 }
 
 func (sh *shard) setDelayedPriority(id uint32, priority int) {
 	if r := sh.requestedFor(id, priority); r != nil {
-		r.setDelayed(id, priority)
+		r.SetDelayed(id, priority)
 		sh.renewDelayed(id)
 	}
 }
 
 func (sh *shard) renewDelayed(id uint32) {
-	if p := sh.table.at(id).phase(); p == idle || p == processing {
-		sh.table.places.renew(id)
+	if p := sh.table.At(id).Phase(); p == items.Idle || p == items.Processing {
+		sh.table.Places.Renew(id)
 	}
+}
+
+func (sh *shard) keepsPlace(id uint32, priority int) bool {
+	return sh.table.Places != nil && priority <= sh.table.Requested.Delayed(id)
 }

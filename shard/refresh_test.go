@@ -12,7 +12,7 @@ import (
 // reads again.
 func TestStampsWhenOperationsStop(t *testing.T) {
 	fake := clock.NewFake(start)
-	s := newTestSet(t, Config[int]{Clock: fake, Ages: true, Metrics: true})
+	s := newTestSet(t, Config[int]{Settings: Settings{Clock: fake, Ages: true, Metrics: true}})
 	for item := range 2560 { // ten times what a sampler lets read alone
 		s.Add(item)
 	}

@@ -1,6 +1,10 @@
 package shard
 
-import "sync/atomic"
+import (
+	"sync/atomic"
+
+	"github.com/shardq/shardq/shard/internal/items"
+)
 
 // A Drain may accept retries: adds of items in processing. Other adds are
 // dropped, so that an empty shard stays empty, and the shutdown is completed
@@ -94,7 +98,7 @@ func (s *Core) sweepOnce(sh *shard) (fx effects, more bool) {
 	if !sh.sweeping() {
 		return fx, false
 	}
-	before := sh.depth()
+	before := sh.line.Depth()
 	if sh.wheel.sweep() {
 		sh.wheel = nil // it is empty, and stands at the end of time
 		sh.next.Store(never)
@@ -123,18 +127,18 @@ func (s *Core) NotAgain(h Handle) {
 	sh.lock()
 	defer sh.unlock()
 	if e := sh.claimed(h); e != nil {
-		if e.delayed() {
+		if e.Delayed() {
 			sh.cancelDelay(h.id, e)
 		}
 		sh.unmark(h.id, e)
 	}
 }
 
-func (sh *shard) unmark(id uint32, e *entry) (priority int) {
-	if e.step(canceled) == unmark {
-		priority = sh.table.requested.run(id)
+func (sh *shard) unmark(id uint32, e *items.Entry) (priority int) {
+	if e.Step(items.Canceled) == items.Unmark {
+		priority = sh.table.Requested.Run(id)
 		sh.leftLine(id, e)
-		sh.table.times.onCancel(id, unmark)
+		sh.table.times.onCancel(id, items.Unmark)
 	}
 	return priority
 }
@@ -179,7 +183,7 @@ func (s *Core) releaseNow(h Handle, priority int) (ended bool) {
 	fx := effects(0)
 	if e := sh.claimed(h); e != nil {
 		sh.add(h.id, e, request{priority: priority})
-		fx = sh.finish(h.id, e, position{})
+		fx = sh.finish(h.id, e, items.Position{})
 	}
 	sh.unlock()
 	s.after(fx)
@@ -193,7 +197,7 @@ func (s *Core) retryAt(h Handle, d Deadline, priority int) (came Comeback) {
 		came = Refused
 		if s.TakesBack() {
 			came, filed = TakenBack, sh.addAgain(h.id, e, d, priority)
-			fx = sh.finish(h.id, e, position{})
+			fx = sh.finish(h.id, e, items.Position{})
 		} else {
 			sh.rare.dropped++
 		}
@@ -208,11 +212,11 @@ func (s *Core) retryAt(h Handle, d Deadline, priority int) (came Comeback) {
 	return came
 }
 
-func (sh *shard) addAgain(id uint32, e *entry, d Deadline, priority int) (deadline uint64) {
+func (sh *shard) addAgain(id uint32, e *items.Entry, d Deadline, priority int) (deadline uint64) {
 	if d.f.delayed {
 		return sh.fileAgain(id, e, d)
 	}
-	sh.add(id, e, request{priority: priority, cancelsDelay: sh.set.rules.CancelDelayOnAdd})
+	sh.add(id, e, request{priority: priority, cancelsDelay: sh.set.config.Rules.CancelDelayOnAdd})
 	return never
 }
 
@@ -240,11 +244,11 @@ func (s *Core) Postpone(h Handle, d Deadline, policy DelayPolicy) (inProcessing 
 	case e == nil:
 	case !s.TakesBack():
 		sh.add(h.id, e, request{priority: d.f.priority})
-	case addsGoFirst && e.phase() == dirty:
+	case addsGoFirst && e.Phase() == items.Dirty:
 		sh.raisePriority(h.id, e, d.f.priority)
 	default:
 		sh.delayAdds(h.id, e, &d.f)
-		if !addsGoFirst && e.delayed() {
+		if !addsGoFirst && e.Delayed() {
 			d = sh.withDelay(h.id, e, d, policy)
 		}
 		deadline = sh.fileAgain(h.id, e, d)
@@ -258,7 +262,7 @@ func (s *Core) Postpone(h Handle, d Deadline, policy DelayPolicy) (inProcessing 
 	return e != nil
 }
 
-func (sh *shard) withDelay(id uint32, e *entry, d Deadline, policy DelayPolicy) Deadline {
+func (sh *shard) withDelay(id uint32, e *items.Entry, d Deadline, policy DelayPolicy) Deadline {
 	filed, _ := sh.wheel.Deadline(id)
 	d.f.deadline = policy.choose(filed, d.f.deadline)
 	d.f.priority = max(d.f.priority, sh.cancelDelay(id, e))
@@ -283,7 +287,7 @@ func (s *Core) watchDeadline(deadline uint64, d Deadline) {
 	}
 }
 
-func (sh *shard) fileAgain(id uint32, e *entry, d Deadline) (deadline uint64) {
+func (sh *shard) fileAgain(id uint32, e *items.Entry, d Deadline) (deadline uint64) {
 	if sh.wheel == nil {
 		sh.wheel = newWheel(d.at.now)
 	}

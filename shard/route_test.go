@@ -3,11 +3,13 @@ package shard
 import (
 	"fmt"
 	"testing"
+
+	"github.com/cespare/xxhash/v2"
 )
 
 // TestRouteDecides: items of one route share a shard, whatever their hash.
 func TestRouteDecides(t *testing.T) {
-	s := newTestSet(t, Config[int]{Shards: 64, Route: func(item int) uint64 { return uint64(item % 3) }})
+	s := newTestSet(t, Config[int]{Settings: Settings{Shards: 64}, Route: func(item int) uint64 { return uint64(item % 3) }})
 	for item := range 300 {
 		if s.shardOf(item) != s.shardOf(item%3) {
 			t.Errorf("items %d and %d are not in one shard", item, item%3)
@@ -17,9 +19,9 @@ func TestRouteDecides(t *testing.T) {
 
 // TestRouteIsStable: two queues route alike, though their seeds differ.
 func TestRouteIsStable(t *testing.T) {
-	route := stable[string](t)
-	a := newTestSet(t, Config[string]{Shards: 4096, Route: route})
-	b := newTestSet(t, Config[string]{Shards: 4096, Route: route})
+	route := xxhash.Sum64String
+	a := newTestSet(t, Config[string]{Settings: Settings{Shards: 4096}, Route: route})
+	b := newTestSet(t, Config[string]{Settings: Settings{Shards: 4096}, Route: route})
 	for i := range 1000 {
 		item := fmt.Sprint(i)
 		if a.shardOf(item).number != b.shardOf(item).number {
@@ -36,20 +38,23 @@ func TestRouteIsStable(t *testing.T) {
 func TestRouteHoldsNoLock(t *testing.T) {
 	calls, panics := 0, false
 	var s *Set[int]
-	s = newTestSet(t, Config[int]{Shards: 4, Route: func(item int) uint64 {
-		calls++
-		for i := range s.Core.shards {
-			if !s.Core.shard(i).tryLock() {
-				t.Errorf("call %d holds the lock of shard %d", calls, i)
-				continue
+	s = newTestSet(t, Config[int]{Settings: Settings{
+		Shards: 4,
+	},
+		Route: func(item int) uint64 {
+			calls++
+			for i := range s.Core.shards {
+				if !s.Core.shard(i).tryLock() {
+					t.Errorf("call %d holds the lock of shard %d", calls, i)
+					continue
+				}
+				s.Core.shard(i).unlock()
 			}
-			s.Core.shard(i).unlock()
-		}
-		if panics {
-			panic("route")
-		}
-		return uint64(item)
-	}})
+			if panics {
+				panic("route")
+			}
+			return uint64(item)
+		}})
 	use := func() { s.Add(1); s.Get(); s.AddAfter(2, 5); s.Done(1) }
 	use()
 	if calls != 3 {

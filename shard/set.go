@@ -12,32 +12,42 @@ import (
 
 	"github.com/shardq/shardq/clock"
 	"github.com/shardq/shardq/internal/itemlimit"
+	"github.com/shardq/shardq/shard/internal/items"
+	"github.com/shardq/shardq/shard/internal/line"
 	"github.com/shardq/shardq/shard/internal/ticks"
+	"github.com/shardq/shardq/shard/internal/wake"
 	"github.com/shardq/shardq/stats"
 )
 
 // Config configures a [Set]. Package shardq documents and validates the fields.
 type Config[T comparable] struct {
+	Settings
+	Route    func(item T) uint64 // nil: the seeded hash
+	Group    func(item T) string // replaces Route
+	OnAdd    func(stats.Add[T])
+	OnStuck  func(stats.Item[T])
+	OnMisuse func(kind stats.MisuseKind, item T)
+}
+
+// Settings are the part of a Config that touches no item.
+type Settings struct {
 	Shards              int
 	Clock               clock.Clock
 	Tick                time.Duration
-	Route               func(item T) uint64 // nil: the seeded hash
-	Group               func(item T) string // replaces Route
 	GroupPolicy         func(group string) stats.GroupPolicy
 	StableRouting       bool // of groups
 	Rate                stats.Rate
 	LowPriorityInterval int
-	OnAdd               func(stats.Add[T])
 	// Metrics and OnStuck require Ages.
 	Ages, Metrics               bool
 	StuckAfter                  time.Duration
-	OnStuck                     func(stats.Item[T])
 	Capacity                    int
 	HighWatermark, LowWatermark int
 	OnWatermark                 func(high bool)
-	OnMisuse                    func(kind stats.MisuseKind, item T)
 	KeepBackoff                 bool
 	Rules                       Rules
+
+	grouped, hearsAdds, hearsStuck bool // whether the Config has the functions
 }
 
 // Rules are how a set may differ from client-go's queue.
@@ -50,42 +60,12 @@ type Rules struct {
 	PrioritiesBeforeTurns bool // groups take turns within the highest ready priority
 }
 
-// settings are the part of a Config that touches no item.
-type settings struct {
-	Shards                      int
-	Clock                       clock.Clock
-	Tick                        time.Duration
-	grouped                     bool
-	GroupPolicy                 func(group string) stats.GroupPolicy
-	StableRouting               bool
-	Rate                        stats.Rate
-	LowPriorityInterval         int
-	hearsAdds, hearsStuck       bool
-	Ages, Metrics, KeepBackoff  bool
-	StuckAfter                  time.Duration
-	Capacity                    int
-	HighWatermark, LowWatermark int
-	OnWatermark                 func(high bool)
-	rules                       Rules
-}
-
-func settingsOf[T comparable](c Config[T]) settings {
-	return settings{
-		Shards: c.Shards, Clock: c.Clock, Tick: c.Tick, grouped: c.Group != nil, GroupPolicy: c.GroupPolicy,
-		StableRouting: c.StableRouting, Rate: c.Rate, LowPriorityInterval: c.LowPriorityInterval,
-		hearsAdds: c.OnAdd != nil, hearsStuck: c.OnStuck != nil,
-		Ages: c.Ages, Metrics: c.Metrics, KeepBackoff: c.KeepBackoff, StuckAfter: c.StuckAfter,
-		Capacity: c.Capacity, HighWatermark: c.HighWatermark, LowWatermark: c.LowWatermark, OnWatermark: c.OnWatermark,
-		rules: c.Rules,
-	}
-}
-
 // hooks carries the events of a Core up to its Set.
 type hooks[T comparable] struct{ set *Set[T] }
 
 // above gets the events of a Core that touch items.
 type above interface {
-	keepAdd(e *entry, a stats.Add[struct{}])
+	keepAdd(e *items.Entry, a stats.Add[struct{}])
 	keepStuck(sh *shard, id uint32)
 	closeStuck()
 	hasReports() bool
@@ -97,12 +77,15 @@ type above interface {
 // A dropping gets the entries of delayed items that an end drops, and hands their
 // items on in keep, with no lock held.
 type dropping interface {
-	drop(e *entry)
+	drop(e *items.Entry)
 	keep()
 }
 
 // SetRules replaces the rules. It must be called before the set is used.
-func (s *Core) SetRules(r Rules) { s.rules = r }
+func (s *Core) SetRules(r Rules) {
+	s.config.Rules = r
+	s.initLines()
+}
 
 // A Set is a work queue made of shards, safe for concurrent use.
 type Set[T comparable] struct {
@@ -120,54 +103,42 @@ type Set[T comparable] struct {
 // again for each type of items in each program. It is no embedded field, because
 // the compiler would make wrappers of all its methods for each type.
 type Core struct {
-	config       settings
-	above        above
-	rules        Rules
-	seed         maphash.Seed
-	throttled    throttleCount // see roundRobin; pausedGroups are the paused ones of them: see mayLeave
-	pausedGroups atomic.Int32
-	waits        []atomic.Uint64 // when each shard has to review a group, or never; nil without groups
-	cares        atomic.Uint32   // what takes have to do beside taking: see gate
-	gate         gate
-	strings      []uintptr // the offsets of the strings within an item: see prefetch
-	watches      watches
-	notifies     bool                       // notify has something to do
-	shards       []atomic.Pointer[shard]    // made when they are first used: see shard
-	tokens       atomic.Pointer[[]token]    // for the parkers of each shard's lock: see lockWord
-	items        *itemType                  // of the tables of the shards
-	names        *itemType                  // of the names of groups
-	windows      atomic.Pointer[[]*windows] // of each shard, guarded by its lock, once an add asks for one
-	readyRows    []readyRow
+	config    Settings
+	above     above
+	seed      maphash.Seed
+	throttled throttleCount
+	waits     []atomic.Uint64 // when each shard has to review a group, or never; nil without groups
+	gate      gate
+	strings   []uintptr // the offsets of the strings within an item: see prefetch
+	watches   watches
+	notifies  bool                    // notify has something to do
+	shards    []atomic.Pointer[shard] // made when they are first used: see shard
+	tokens    atomic.Pointer[[]token] // for the parkers of each shard's lock: see lockWord
+	items     *items.Type             // of the tables of the shards
+	lines     line.Config
+	windows   atomic.Pointer[[]*windows] // of each shard, guarded by its lock, once an add asks for one
+	ready     wake.Ready
 
-	rejected, misused, discarded atomic.Uint64
-	priorityBitmap               atomic.Pointer[priorityBitmap] // nil while all priorities are 0, and for one shard
+	faults     faults
+	priorities atomic.Pointer[wake.Priorities] // nil while all priorities are 0, and for one shard
 
-	ids     uint32 // the number of ids in a shard: maxIDs, or less in tests
-	crowded atomic.Bool
+	ids idLimit
 
 	limit *itemlimit.Limiter // nil without a capacity and a watermark
 
-	closing        closing
-	drained        drain
-	delaysDone     drain // no item is delayed, once a Drain has asked for that
-	awaitingDelays atomic.Bool
-	emptied        drain // the set is empty, once a Drain that accepts retries has asked
-	emptying       atomic.Bool
-	idled          drain // a shard became empty that a WaitIdle has checked
-	stilled        drain // a shard came to a halt, or what can be handed out has changed
-	time           ticks.Base
-	driver         driver
-	watchdog       watchdog
-	measures       []*measures              // of each shard, once it is used; nil without metrics
-	inFlightAtEnd  atomic.Pointer[inFlight] // what Metrics report once a shutdown has begun
-	probe          *probe                   // sees the holds of inspections, in tests
-
-	lanes     []lane
-	laneShift uint8 // leaves as many bits of a word as the number of a lane has
+	closing       closing
+	drains        drains
+	time          ticks.Base
+	driver        driver
+	watchdog      watchdog
+	measures      []*measures              // of each shard, once it is used; nil without metrics
+	inFlightAtEnd atomic.Pointer[inFlight] // what Metrics report once a shutdown has begun
+	probe         *probe                   // sees the holds of inspections, in tests
+	lanes         lanes
 
 	_      cacheLine
 	coarse ticks.Coarse
-	parker parker
+	parker wake.Parker
 	_      cacheLine
 }
 
@@ -179,22 +150,28 @@ type cacheLine [64]byte
 // second those that operations only read, or few of them write. Lines move
 // between cores one by one, so fewer cost less. A test asserts the layout.
 type shard struct {
-	mu              lockWord // guards all fields except next, number and set
-	ready           runQueue // counts those in processing, too; unused with groups, which have their own
+	mu              lockWord  // guards all fields except next, number and set
+	line            line.Line // the order of the ready items; counts those in processing, too
 	count           counters
-	served          uint16 // the items taken from the shard, modulo its range
-	fruitless, done uint8  // deduplicated adds since a hand-out, modulo its range; for done see countDone
-	number          uint16 // this and set do not change
-	owes            owed   // the reports that the shard owes to drains
-	peak            uint8  // how large the table has been: see index
-	table           *table // nil if there are no entries and its storage was given back
-	wheel           *wheel // the timers by the ids of entries, or nil until there is one
+	served          uint16    // the items taken from the shard, modulo its range
+	fruitless, done uint8     // deduplicated adds since a hand-out, modulo its range; for done see countDone
+	number          uint16    // this and set do not change
+	owes            owed      // the reports that the shard owes: see effects
+	peak            uint8     // how large the table has been
+	table           *contents // nil if there are no entries and its storage was given back
+	wheel           *wheel    // the timers by the ids of entries, or nil until there is one
 
-	next   atomic.Uint64 // when the wheel has to be advanced, or never; written under mu, read without
-	set    *Core
-	groups *groups // nil until there is one
+	next atomic.Uint64 // when the wheel has to be advanced, or never; written under mu, read without
+	set  *Core
 
 	rare rareCounters // last, because it is rarely used: see the test of the layout
+}
+
+// contents are the entries of a shard, and their times, which are nil if the
+// queue keeps no ages.
+type contents struct {
+	times *times
+	items.Table
 }
 
 // New returns a Set. It starts no goroutine and sets no timer.
@@ -208,44 +185,41 @@ func New[T comparable](config Config[T]) *Set[T] {
 	if config.Group != nil {
 		s.route = func(item T) uint64 { return s.Core.groupRoute(config.Group(item)) }
 	}
-	s.Core = newCore(settingsOf(config), hooks[T]{s})
-	s.Core.items, s.Core.strings = itemTypeOf[T](), appendStrings(nil, reflect.TypeFor[T](), 0)
+	config.grouped, config.hearsAdds, config.hearsStuck = config.Group != nil, config.OnAdd != nil, config.OnStuck != nil
+	s.Core = newCore(config.Settings, hooks[T]{s})
+	s.Core.items, s.Core.strings = items.TypeOf[T](), appendStrings(nil, reflect.TypeFor[T](), 0)
 	return s
 }
 
-func newCore(config settings, above above) (s *Core) {
+func newCore(config Settings, above above) (s *Core) {
 	s = &Core{
-		config:    config,
-		rules:     config.rules,
-		above:     above,
-		seed:      maphash.MakeSeed(),
-		shards:    make([]atomic.Pointer[shard], config.Shards),
-		names:     itemTypeOf[string](),
-		readyRows: make([]readyRow, (config.Shards+rowBits-1)/rowBits),
-		lanes:     newLanes(runtime.GOMAXPROCS(0), config.Shards),
+		config: config,
+		above:  above,
+		seed:   maphash.MakeSeed(),
+		shards: make([]atomic.Pointer[shard], config.Shards),
+		ready:  wake.NewReady(config.Shards),
+		lanes:  newLanes(runtime.GOMAXPROCS(0), config.Shards),
 		limit: itemlimit.New(int64(config.Capacity),
 			int64(config.HighWatermark), int64(config.LowWatermark), config.OnWatermark),
-		time:   ticks.New(config.Clock, config.Tick),
-		parker: parker{token: make(chan struct{}, 1)},
-		ids:    maxIDs,
+		time: ticks.New(config.Clock, config.Tick),
+		ids:  idLimit{most: items.MaxIDs},
 	}
 	s.notifies = s.limit != nil || config.hearsAdds
 	s.initGroups()
+	s.initLines()
 	s.initCares()
 	if config.Metrics {
 		s.measures = make([]*measures, config.Shards)
 		s.coarse.Sampler.Init(s.time.Tick)
 	}
-	for _, d := range []*drain{&s.drained, &s.delaysDone, &s.emptied, &s.idled, &s.stilled} {
-		d.init()
-	}
+	s.drains.init()
 	s.closing.ending, s.closing.end = context.WithCancel(context.Background())
 	s.watchdog.next.Store(never)
 	if config.hearsStuck {
 		s.watchdog.after = s.time.Ticks(config.StuckAfter) + 1 // an item may be almost a tick younger than its stamp
 	}
 	s.driver.init(s)
-	s.laneShift = uint8(64 - bits.TrailingZeros(uint(len(s.lanes))))
+	s.parker.Init()
 	return s
 }
 

@@ -13,14 +13,14 @@ func TestTurnsBound(t *testing.T) {
 	for _, shards := range []int{1, 2, 3, 16, 64, 65, 100, 130} {
 		t.Run(fmt.Sprintf("shards=%d", shards), func(t *testing.T) {
 			keepStack(t)
-			s := newTestSet(t, Config[int]{Shards: shards})
+			s := newTestSet(t, Config[int]{Settings: Settings{Shards: shards}})
 			type added struct{ place, gets int }
 			ready := map[int]added{}
 			gets, next := 0, 0
 			add := func() {
 				s.Add(next)
 				sh := s.shardOf(next)
-				ready[next] = added{int(sh.ready.fifo.length), gets}
+				ready[next] = added{int(sh.line.Depth()), gets}
 				next++
 			}
 			for range 5 * shards {
@@ -75,8 +75,8 @@ func lateness(place, shards, lanes int) int {
 // another if its stack was moved.
 func lanesUsed[T comparable](s *Set[T]) int {
 	used := 0
-	for i := range s.Core.lanes {
-		if s.Core.lanes[i].turn.Load() != uint32(i*len(s.Core.shards)/len(s.Core.lanes)) {
+	for i := range s.Core.lanes.all {
+		if s.Core.lanes.all[i].turn.Load() != uint32(i*len(s.Core.shards)/len(s.Core.lanes.all)) {
 			used++
 		}
 	}
@@ -85,7 +85,7 @@ func lanesUsed[T comparable](s *Set[T]) int {
 
 // TestSteadyCycleAllocatesNothing: Add, Get, Done, and a delay that expires.
 func TestSteadyCycleAllocatesNothing(t *testing.T) {
-	c := newCheckedSet(t, Config[int]{Shards: 4})
+	c := newCheckedSet(t, Config[int]{Settings: Settings{Shards: 4}})
 	for item := range 300 {
 		c.set.Add(item)
 	}

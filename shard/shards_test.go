@@ -13,7 +13,7 @@ import (
 func TestShardIsMadeOnce(t *testing.T) {
 	const rounds, adders = 5000, 4
 	for range rounds {
-		s := newTestSet(t, Config[int]{Shards: 2})
+		s := newTestSet(t, Config[int]{Settings: Settings{Shards: 2}})
 		addAtOnce(s, adders, func() {}).Wait()
 		require.Equal(t, adders, s.Core.Len())
 	}

@@ -3,6 +3,8 @@ package shard
 import (
 	"context"
 	"sync/atomic"
+
+	"github.com/shardq/shardq/shard/internal/items"
 )
 
 // closing has the steps of a shutdown, on which adds, delays and Gets depend.
@@ -25,20 +27,20 @@ type closing struct {
 
 // ShutDown drops delayed items and later adds.
 func (s *Core) ShutDown() {
-	defer s.drained.release()
+	defer s.drains.drained.release()
 	s.closing.leaving.Store(true)
 	s.close(nil)
 	s.wake() // a consumer may wait for what is paused
-	if s.rules.DiscardOnShutDown {
+	if s.config.Rules.DiscardOnShutDown {
 		s.discardReady()
 	}
 }
 
 // ShutDownWithDrain also waits until no item is ready or in processing.
 func (s *Core) ShutDownWithDrain() {
-	released := s.drained.released()
+	released := s.drains.drained.released()
 	s.close(nil)
-	_ = s.awaitDrain(context.Background(), &s.drained, released)
+	_ = s.awaitDrain(context.Background(), &s.drains.drained, released)
 }
 
 // ShuttingDown reports whether a shutdown has begun.
@@ -67,7 +69,7 @@ func (s *Core) close(dropped dropping) {
 		s.closeShard(sh, dropped)
 	}
 	s.closing.complete.Store(true)
-	s.drained.settle()
+	s.drains.drained.settle()
 	s.wake()
 	s.notify() // also of the delays that a Drain has ended
 }
@@ -81,13 +83,13 @@ func (s *Core) closeShard(sh *shard, dropped dropping) {
 		if to == nil && sh.owes&owed(noneDelayed|empty) != 0 {
 			to = s.above.abandoning()
 		}
-		more = !sh.dropDelayed(func(e *entry) {
+		more = !sh.dropDelayed(func(e *items.Entry) {
 			if to != nil {
 				to.drop(e)
 			}
 		})
 		if !more && !sh.quiet() {
-			sh.owe(quiet, &s.drained)
+			sh.owe(quiet, &s.drains.drained)
 		}
 		due := sh.reportsDue()
 		if !more {
@@ -102,11 +104,11 @@ func (s *Core) closeShard(sh *shard, dropped dropping) {
 	}
 }
 
-func (sh *shard) dropDelayed(dropped func(e *entry)) (all bool) {
+func (sh *shard) dropDelayed(dropped func(e *items.Entry)) (all bool) {
 	sh.next.Store(never)
 	sh.dropWindows()
 	return sh.wheel == nil || sh.wheel.Advance(never, stepsPerHold, func(id uint32) {
-		e := sh.table.at(id)
+		e := sh.table.At(id)
 		if sh.wheel.serves(id) { // adds that were taken in before
 			sh.add(id, e, request{priority: sh.clearDelay(id, e)})
 			return
@@ -118,10 +120,10 @@ func (sh *shard) dropDelayed(dropped func(e *entry)) (all bool) {
 
 // drop ends a delay whose timer is no longer filed.
 func (sh *shard) drop(id uint32) {
-	e := sh.table.at(id)
+	e := sh.table.At(id)
 	sh.clearDelay(id, e)
 	sh.rare.dropped++
-	if e.phase() == idle {
-		sh.forget(id, e, position{})
+	if e.Phase() == items.Idle {
+		sh.forget(id, e, items.Position{})
 	}
 }

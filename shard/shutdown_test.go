@@ -3,17 +3,19 @@ package shard
 import (
 	"testing"
 	"time"
+
+	"github.com/shardq/shardq/shard/internal/items"
 )
 
 // TestDropIsBounded checks one turn after the other.
 func TestDropIsBounded(t *testing.T) {
-	const items = 10 * stepsPerHold
+	const delayed = 10 * stepsPerHold
 	s := newTestSet(t, Config[int]{})
-	for item := range items {
+	for item := range delayed {
 		s.AddAfter(item, time.Duration(1+item%70)*time.Millisecond)
 	}
-	for all, before := false, items; !all; {
-		all = s.Core.shard(0).dropDelayed(func(*entry) {})
+	for all, before := false, delayed; !all; {
+		all = s.Core.shard(0).dropDelayed(func(*items.Entry) {})
 		left := s.Core.Stats().Delayed
 		if before-left > stepsPerHold || all != (left == 0) {
 			t.Fatalf("a turn dropped %d items, left %d, and says that it was the last: %v", before-left, left, all)
@@ -26,7 +28,7 @@ func TestDropIsBounded(t *testing.T) {
 // its shard's lock while the queue is shut down. A consumer that comes
 // meanwhile must not leave without the item (C2, C10).
 func TestAddInFlightAtShutDown(t *testing.T) {
-	s := newTestSet(t, Config[int]{Shards: 2})
+	s := newTestSet(t, Config[int]{Settings: Settings{Shards: 2}})
 	sh := s.Core.shard(1)
 	sh.lock()
 	down := make(chan struct{})
@@ -34,7 +36,7 @@ func TestAddInFlightAtShutDown(t *testing.T) {
 	eventually(t, "ShutDown does not begin", s.Core.ShuttingDown)
 	left := make(chan bool, 1)
 	go func() { _, shutdown := s.Get(); left <- shutdown }()
-	eventually(t, "the consumer does not park", func() bool { return s.Core.parker.parked.Load() > 0 || len(left) > 0 })
+	eventually(t, "the consumer does not park", func() bool { return s.Core.parker.Parked() > 0 || len(left) > 0 })
 	if id, e := s.entryFor(sh, 7, &address{hash: uint32(s.hash(7))}); sh.add(id, e, request{})&wakes == 0 {
 		t.Error("the item is not ready")
 	}

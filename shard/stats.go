@@ -4,13 +4,19 @@ import (
 	"cmp"
 	"math"
 	"math/bits"
-	"slices"
+	"sort"
+	"sync/atomic"
 	"time"
 
 	"github.com/shardq/shardq/internal/topk"
+	"github.com/shardq/shardq/shard/internal/items"
 	"github.com/shardq/shardq/shard/internal/ticks"
+	"github.com/shardq/shardq/shard/internal/wake"
 	"github.com/shardq/shardq/stats"
 )
+
+// faults count what no shard has.
+type faults struct{ rejected, misused, discarded atomic.Uint64 }
 
 type counters struct {
 	added, deduplicated uint64
@@ -40,20 +46,20 @@ func (s *Core) newStats() (st tally, now present) {
 	_, held := s.throttled.read()
 	st.Stats = stats.Stats{
 		Shards:       len(s.shards),
-		Rejected:     s.rejected.Load(),
-		Misused:      s.misused.Load(),
+		Rejected:     s.faults.rejected.Load(),
+		Misused:      s.faults.misused.Load(),
 		OverCapacity: s.limit.Exceeded(),
-		Discarded:    s.discarded.Load(),
+		Discarded:    s.faults.discarded.Load(),
 		Throttled:    int(held),
 		Capacity:     s.config.Capacity,
 		Paused:       s.gate.paused.Load(),
 		Closed:       s.gate.closed(),
-		Parked:       int(s.parker.parked.Load()),
+		Parked:       s.parker.Parked(),
 		ShuttingDown: s.ShuttingDown(),
 		PerShard:     make([]stats.Shard, len(s.shards)),
 	}
 	if b := s.gate.bucket.Load(); b != nil {
-		st.Rate = b.rate.public()
+		st.Rate = b.rate.Public()
 	}
 	if s.config.Ages {
 		now = s.present()
@@ -93,11 +99,10 @@ func (sh *shard) addStatsTo(st *tally, read present) (asked int) {
 	st.Held += info.Held
 	st.Delayed += info.Delayed
 	asked += sh.addDepthsTo(&st.depths)
-	if sh.groups != nil {
-		st.Groups += int(sh.groups.names.live - sh.groups.vacant)
-		st.ThrottledByRate += int(sh.groups.throttledBy[stats.ThrottledByRate])
-		st.ThrottledByPause += int(sh.groups.throttledBy[stats.ThrottledByPause])
-	}
+	groups, byRate, byPause := sh.line.Counts()
+	st.Groups += groups
+	st.ThrottledByRate += byRate
+	st.ThrottledByPause += byPause
 	st.Added += sh.count.added
 	st.Deduplicated += sh.count.deduplicated
 	st.Expired += sh.rare.expired
@@ -111,17 +116,17 @@ func (sh *shard) addStatsTo(st *tally, read present) (asked int) {
 }
 
 func (sh *shard) shardInfo(now uint64) (info stats.Shard, asked int) {
-	info = stats.Shard{Ready: int(sh.depth()), Processing: int(sh.processing()), Added: sh.count.added}
+	info = stats.Shard{Ready: int(sh.line.Depth()), Processing: int(sh.line.Processing()), Added: sh.count.added}
 	if sh.wheel != nil {
 		info.Delayed = sh.wheel.Len()
 	}
 	if sh.table == nil {
 		return info, 0
 	}
-	info.Held = int(sh.table.live)
+	info.Held = int(sh.table.Live)
 	if sh.set.config.Ages {
 		info.OldestReady, asked = sh.oldestReady(now)
-		info.OldestProcessing = sh.age(sh.table.times.inFlight.head, now)
+		info.OldestProcessing = sh.age(sh.table.times.inFlight.Head, now)
 	}
 	return info, asked
 }
@@ -129,11 +134,8 @@ func (sh *shard) shardInfo(now uint64) (info stats.Shard, asked int) {
 const mostGroupsAsked = 64
 
 func (sh *shard) oldestReady(now uint64) (oldest time.Duration, asked int) {
-	if sh.groups == nil {
-		return sh.age(sh.ready.fifo.head, now), 1
-	}
-	for id := range sh.groups.inOrder() {
-		oldest = max(oldest, sh.age(sh.groups.at(id).ready.fifo.head, now))
+	for head := range sh.line.Heads() {
+		oldest = max(oldest, sh.age(head, now))
 		if asked++; asked == mostGroupsAsked {
 			break
 		}
@@ -149,19 +151,19 @@ func (sh *shard) age(id uint32, now uint64) time.Duration {
 }
 
 // CountDiscard counts an item whose attempts were exhausted.
-func (s *Core) CountDiscard() { s.discarded.Add(1) }
+func (s *Core) CountDiscard() { s.faults.discarded.Add(1) }
 
 // Len returns the number of ready items. It locks only shards that have some.
 func (s *Core) Len() (n int) {
-	if len(s.shards) == 1 || s.config.grouped { // the ready bits leave out throttled groups
+	if _, throttled := s.throttled.read(); len(s.shards) == 1 || throttled > 0 { // the ready bits leave out throttled groups
 		for sh := range s.made() {
 			n += s.lenOf(sh)
 		}
 		return n
 	}
-	for word := range s.readyWords() {
-		for ready := s.readyWord(word); ready != 0; ready &= ready - 1 {
-			n += s.lenOf(s.shard(word*wordBits + bits.TrailingZeros64(ready)))
+	for word := range s.ready.Words() {
+		for ready := s.ready.Word(word); ready != 0; ready &= ready - 1 {
+			n += s.lenOf(s.shard(word*wake.WordBits + bits.TrailingZeros64(ready)))
 		}
 	}
 	return n
@@ -170,7 +172,7 @@ func (s *Core) Len() (n int) {
 func (s *Core) lenOf(sh *shard) int {
 	sh.lock()
 	defer sh.unlock()
-	return int(sh.depth())
+	return int(sh.line.Depth())
 }
 
 const states = 3
@@ -234,11 +236,12 @@ func (l *inspection[T]) inspectShard(s *Set[T], sh *shard) {
 }
 
 func firstOf[T comparable](rows []stats.Item[T], limit int) []stats.Item[T] {
-	slices.SortStableFunc(rows, func(a, b stats.Item[T]) int {
+	sort.SliceStable(rows, func(i, j int) bool { // package slices would be compiled for each type
+		a, b := &rows[i], &rows[j]
 		if a.State == stats.Delayed {
-			return a.Deadline.Compare(b.Deadline)
+			return a.Deadline.Before(b.Deadline)
 		}
-		return a.Since.Compare(b.Since)
+		return a.Since.Before(b.Since)
 	})
 	clear(rows[min(limit, len(rows)):])
 	return rows[:min(limit, len(rows))]
@@ -261,17 +264,17 @@ func (s *Set[T]) first(sh *shard, rows *[]stats.Item[T], state stats.State, limi
 	}
 	switch state {
 	case stats.Ready:
-		if sh.groups != nil {
+		if !sh.line.OneQueue() {
 			most, limit = rowsPerHold, there
 		}
-		if sh.groups == nil || there <= rowsPerHold {
-			sh.walkReady(visit)
+		if sh.line.OneQueue() || there <= rowsPerHold {
+			sh.line.Walk(&sh.table.Table, visit)
 		}
 	case stats.Processing:
 		if !sh.set.config.Ages {
 			return s.firstProcessing(sh, rows, min(limit, there))
 		}
-		sh.table.walk(&sh.table.times.inFlight, visit)
+		sh.table.Walk(&sh.table.times.inFlight, visit)
 	case stats.Delayed:
 		return s.firstDelayed(sh, rows, limit)
 	}
@@ -283,18 +286,18 @@ func (sh *shard) there(state stats.State) int {
 	case sh.table == nil:
 		return 0
 	case state == stats.Ready:
-		return int(sh.depth())
+		return int(sh.line.Depth())
 	case state == stats.Processing:
-		return int(sh.processing())
+		return int(sh.line.Processing())
 	case state == stats.Delayed:
-		return int(sh.table.live - sh.depth() - sh.processing())
+		return int(sh.table.Live - sh.line.Depth() - sh.line.Processing())
 	}
 	return 0
 }
 
 func (s *Set[T]) firstProcessing(sh *shard, rows *[]stats.Item[T], want int) (visited int, all bool) {
-	visited, _ = sh.table.piece(0, func(id uint32) {
-		if want > 0 && sh.table.at(id).phase().state() == stats.Processing {
+	visited, _ = sh.table.Piece(0, rowsPerHold, func(id uint32) {
+		if want > 0 && stateOf(sh.table.At(id).Phase()) == stats.Processing {
 			want--
 			*rows = append(*rows, s.info(sh, id))
 		}
@@ -306,7 +309,7 @@ func (s *Set[T]) firstProcessing(sh *shard, rows *[]stats.Item[T], want int) (vi
 func (s *Set[T]) firstDelayed(sh *shard, rows *[]stats.Item[T], limit int) (visited int, all bool) {
 	ids, all := sh.wheel.EarliestWithin(rowsPerHold, limit, func(id uint32) bool {
 		visited++
-		return sh.table.at(id).phase() == idle
+		return sh.table.At(id).Phase() == items.Idle
 	})
 	for _, id := range ids {
 		*rows = append(*rows, s.info(sh, id))
@@ -341,8 +344,8 @@ func newSearch[T comparable](of []stats.State, limit int, begin *rows[T]) *searc
 }
 
 func (r *search[T]) run(s *Set[T], sh *shard) {
-	s.Core.eachEntry(sh, func(id uint32, e *entry) {
-		state := e.phase().state()
+	s.Core.eachEntry(sh, func(id uint32, e *items.Entry) {
+		state := stateOf(e.Phase())
 		kept := r.kept[state]
 		if kept == nil {
 			return
@@ -410,17 +413,15 @@ func (s *search[T]) values(state stats.State) (rows []stats.Item[T]) {
 }
 
 func (s *Set[T]) info(sh *shard, id uint32) stats.Item[T] {
-	e := sh.table.at(id)
-	i := stats.Item[T]{Item: *itemOf[T](e), State: e.phase().state(), Dirty: e.phase() == dirty, Shard: int(sh.number)}
-	if e.delayed() {
+	e := sh.table.At(id)
+	i := stats.Item[T]{Item: *items.Of[T](e), State: stateOf(e.Phase()), Dirty: e.Phase() == items.Dirty, Shard: int(sh.number)}
+	if e.Delayed() {
 		i.Deadline = sh.set.time.At(sh.due(id))
 	}
-	if sh.table.requested != nil {
+	if sh.table.Requested != nil {
 		i.Priority = sh.priorityOf(id, e)
 	}
-	if sh.groups != nil {
-		i.Group = sh.groups.nameOf(sh.groupOf(id))
-	}
+	i.Group = sh.line.Group(id)
 	if t := sh.table.times; t != nil {
 		i.Since = sh.set.time.Moment(t.of(id))
 	}
@@ -439,20 +440,8 @@ func (s *Set[T]) Lookup(item T) (info stats.Item[T], ok bool) {
 	return s.info(sh, id), true
 }
 
-func (p phase) state() stats.State {
+func stateOf(p items.Phase) stats.State {
 	return [...]stats.State{stats.Delayed, stats.Ready, stats.Processing, stats.Processing}[p] // as the constants
-}
-
-func (sh *shard) walkReady(visit func(id uint32) bool) {
-	if sh.groups == nil {
-		sh.ready.walk(sh.table, visit)
-		return
-	}
-	for id := range sh.groups.inOrder() {
-		if !sh.groups.at(id).ready.walk(sh.table, visit) {
-			return
-		}
-	}
 }
 
 func (sh *shard) due(id uint32) uint64 {

@@ -6,6 +6,9 @@ import (
 	"math/bits"
 	"sync/atomic"
 	"unsafe"
+
+	"github.com/shardq/shardq/shard/internal/items"
+	"github.com/shardq/shardq/shard/internal/line"
 )
 
 // Take is [Set.GetContext] with the item's priority and Handle.
@@ -21,15 +24,15 @@ func (s *Set[T]) Take(ctx context.Context) (item T, priority int, h Handle, err 
 
 // awaitOne is apart, because its closure would keep what Take returns in memory.
 func (s *Set[T]) awaitOne(ctx context.Context) (item T, priority int, h Handle, err error) {
-	_, err = s.Core.awaitContext(ctx, 1, func(e *entry, its int, handle Handle) {
-		item, priority, h = *itemOf[T](e), its, handle
+	_, err = s.Core.awaitContext(ctx, 1, func(e *items.Entry, its int, handle Handle) {
+		item, priority, h = *items.Of[T](e), its, handle
 	})
 	return item, priority, h, err
 }
 
 // TryTake is [Set.Take] without blocking.
 func (s *Set[T]) TryTake() (item T, priority int, h Handle, ok bool) {
-	if s.Core.cares.Load() != 0 {
+	if s.Core.gate.cares.Load() != 0 {
 		return s.tryTakeWithCare()
 	}
 	return s.takeNow(0)
@@ -40,7 +43,7 @@ func (s *Set[T]) tryTakeWithCare() (item T, priority int, h Handle, ok bool) {
 		s.Core.refreshForWork()
 	}
 	now := s.Core.readForTake()
-	if s.Core.cares.Load()&caresForGate != 0 {
+	if s.Core.gate.cares.Load()&caresForGate != 0 {
 		return s.takeOneThroughGate(now)
 	}
 	if item, priority, h, ok = s.takeNow(now); ok {
@@ -50,8 +53,8 @@ func (s *Set[T]) tryTakeWithCare() (item T, priority int, h Handle, ok bool) {
 }
 
 func (s *Set[T]) takeOneThroughGate(now uint64) (item T, priority int, h Handle, ok bool) {
-	ok = s.Core.takeThroughGate(1, func(e *entry, its int, handle Handle) {
-		item, priority, h = *itemOf[T](e), its, handle
+	ok = s.Core.takeThroughGate(1, func(e *items.Entry, its int, handle Handle) {
+		item, priority, h = *items.Of[T](e), its, handle
 	}, now) > 0
 	if ok {
 		s.Core.setWatchdog()
@@ -59,39 +62,31 @@ func (s *Set[T]) takeOneThroughGate(now uint64) (item T, priority int, h Handle,
 	return item, priority, h, ok
 }
 
-// takeNow calls no user code. now is the time, if groups have rates.
+// takeNow calls no user code but the clock. now is the time, if groups have rates.
 func (s *Set[T]) takeNow(now uint64) (item T, priority int, h Handle, ok bool) {
 	sh, e, priority, h := s.Core.takeAndLock(now)
 	if e == nil {
 		return item, 0, h, false
 	}
-	item = *itemOf[T](e)
-	if s.Core.config.grouped {
-		s.Core.unlockGrouped(sh)
-	} else {
+	item = *items.Of[T](e)
+	if sh.owes == 0 { // as unlockTaken, but without the call
 		sh.unlock()
+	} else {
+		s.Core.unlockTaken(sh)
 	}
 	return item, priority, h, true
 }
 
 // takeAndLock keeps the shard of an entry that it has taken locked, so that its
 // item can be read.
-func (s *Core) takeAndLock(now uint64) (sh *shard, e *entry, priority int, h Handle) {
-	if s.config.grouped {
-		return s.takeRoundRobin(now)
-	}
-	if len(s.shards) == 1 {
-		sh = s.shard(0)
-		sh.lock()
-		if e, priority, h = sh.take(&sh.ready, false); e == nil {
-			sh.unlock()
-		}
-		return sh, e, priority, h
-	}
-	lane, p := s.lane(), s.priorityBitmap.Load()
+func (s *Core) takeAndLock(now uint64) (sh *shard, e *items.Entry, priority int, h Handle) {
+	lane, fresh := s.laneIfMany(), false // whether the clock was read since a group had no token
 	for {
 		passedOver := false
-		if p == nil {
+		if p := s.priorities.Load(); lane == nil {
+			sh = s.shard(0)
+			sh.lock()
+		} else if p == nil {
 			sh = s.lockReady(lane.turn.Load())
 		} else {
 			sh, passedOver = s.lockByPriority(p, lane)
@@ -99,46 +94,83 @@ func (s *Core) takeAndLock(now uint64) (sh *shard, e *entry, priority int, h Han
 		if sh == nil {
 			return nil, nil, 0, Handle{}
 		}
-		if sh.served++; sh.served%quantum == 0 {
-			lane.turn.Store((uint32(sh.number) + 1) % uint32(len(s.shards)))
+		if now == 0 && sh.line.NeedsTime() {
+			sh.unlock() // the line got its first rate since the take began
+			now = s.readForRate()
+			continue
 		}
-		if e, priority, h = sh.take(&sh.ready, passedOver); e != nil {
+		var out line.Outcome
+		if e, priority, h, out = sh.take(lane, passedOver, now, fresh); e != nil {
 			return sh, e, priority, h
 		}
-		sh.unlock()
-		// Another consumer emptied the shard before it was locked.
+		s.unlockTaken(sh)
+		switch {
+		case out == line.NoToken && !fresh:
+			now, fresh = s.readForRate(), true
+		case out == line.NoToken:
+			fresh = false
+		case lane == nil:
+			return nil, nil, 0, Handle{}
+		}
+		// Or another consumer emptied the shard before it was locked.
 	}
 }
 
+// unlockTaken spares the caller, which has items, a panic of the clock.
 func (s *Core) unlockTaken(sh *shard) {
-	if s.config.grouped {
-		s.unlockGrouped(sh)
-	} else {
-		sh.unlock()
+	due := effects(0)
+	if sh.owes != 0 {
+		due = sh.reportsDue()
+	}
+	sh.unlock()
+	if due != 0 {
+		s.settle(due)
 	}
 }
 
-func (sh *shard) take(q *runQueue, passedOver bool) (e *entry, priority int, h Handle) {
-	if q.isEmpty() {
-		return nil, 0, h
-	}
+func (sh *shard) take(lane *lane, passedOver bool, now uint64, fresh bool) (e *items.Entry, priority int, h Handle, out line.Outcome) {
 	var id uint32
-	if sh.groups != nil || q.levels != nil {
-		id, e, priority = q.take(sh.table, passedOver)
-		sh.pulled(q, id, q.isEmpty())
-	} else if id, e = q.pop(sh.table); q.isEmpty() { // by hand, as in push
-		sh.set.markEmpty(sh.number)
+	if !sh.line.IsPlain() {
+		id, e, priority, out = sh.line.Take(&sh.table.Table, passedOver, now, fresh)
+		if sh.show(); e == nil {
+			return nil, 0, h, out
+		}
+	} else if sh.line.IsEmpty() {
+		return nil, 0, h, line.Nothing
+	} else {
+		id, e = sh.line.Pop(&sh.table.Table)
+		if out = line.Took; sh.line.IsEmpty() {
+			sh.set.ready.Clear(sh.number)
+		}
 	}
-	q.processing++
+	sh.countTake(lane, out)
+	return e, priority, sh.start(id, e), out
+}
+
+// countTake moves the lane on after the shard's turn: a round of the groups, or
+// quantum items.
+func (sh *shard) countTake(lane *lane, out line.Outcome) {
+	if lane == nil {
+		return // there is one shard
+	}
+	if out == line.Took {
+		sh.served++
+	}
+	if out == line.TurnOver || out == line.Took && sh.served%quantum == 0 {
+		lane.turn.Store((uint32(sh.number) + 1) % uint32(len(sh.set.shards)))
+	}
+}
+
+func (sh *shard) start(id uint32, e *items.Entry) Handle {
 	sh.fruitless = 0
 	fence := sh.fence()
-	e.step(taken)
-	e.fence = uint32(fence)
+	e.Step(items.Taken)
+	e.Fence = uint32(fence)
 	if fence > math.MaxUint32 {
-		sh.table.setUpperFence(id, uint32(fence>>32))
+		sh.table.SetUpperFence(id, uint32(fence>>32))
 	}
-	sh.table.times.onStart(&sh.table.slab, id, e)
-	return e, priority, Handle{fence, id, sh.number}
+	sh.table.times.onStart(&sh.table.Table, id, e)
+	return Handle{fence, id, sh.number}
 }
 
 // quantum is the number of items of a shard's turn. Staying keeps its cache
@@ -154,13 +186,26 @@ type lane struct {
 	_                 [32]byte
 }
 
-// newLanes returns at most sixteen lanes, because each takes memory.
-func newLanes(processors, shards int) []lane {
+// lanes are at most sixteen, because each takes memory.
+type lanes struct {
+	all   []lane
+	shift uint8 // leaves as many bits of a word as the number of a lane has
+}
+
+func newLanes(processors, shards int) lanes {
 	all := make([]lane, ceilPowerOfTwo(min(max(processors, 4), 16)))
 	for i := range all {
 		all[i].turn.Store(uint32(i * shards / len(all)))
 	}
-	return all
+	return lanes{all, uint8(64 - bits.TrailingZeros(uint(len(all))))}
+}
+
+// laneIfMany is nil for a single shard, through which there is one path.
+func (s *Core) laneIfMany() *lane {
+	if len(s.shards) == 1 {
+		return nil
+	}
+	return s.lane()
 }
 
 // lane chooses by the address of the goroutine's stack: a worker that calls Get
@@ -168,32 +213,5 @@ func newLanes(processors, shards int) []lane {
 func (s *Core) lane() *lane {
 	var here byte
 	address := uint64(uintptr(unsafe.Pointer(&here))) >> 11 // the smallest stack is 2 KiB
-	return &s.lanes[address*0x9e3779b97f4a7c15>>s.laneShift]
-}
-
-// lockReady prefers a ready shard that nobody locked, or waits for the first.
-func (s *Core) lockReady(start uint32) *shard {
-	var first *shard
-	word, words := int(start/wordBits), s.readyWords()
-	ready := s.readyWord(word) &^ (1<<(start%wordBits) - 1)
-	for range words + 1 {
-		for ; ready != 0; ready &= ready - 1 {
-			sh := s.shard(word*wordBits + bits.TrailingZeros64(ready))
-			if sh.tryLock() {
-				return sh
-			}
-			if first == nil {
-				first = sh
-			}
-		}
-		word++
-		if word == words {
-			word = 0
-		}
-		ready = s.readyWord(word)
-	}
-	if first != nil {
-		first.lock()
-	}
-	return first
+	return &s.lanes.all[address*0x9e3779b97f4a7c15>>s.lanes.shift]
 }

@@ -36,7 +36,7 @@ func bucketOf(d time.Duration) time.Duration {
 // whatever else the item does.
 func TestTimeLeft(t *testing.T) {
 	fake := clock.NewFake(start)
-	s := newTestSet(t, Config[int]{Shards: 4, Clock: fake})
+	s := newTestSet(t, Config[int]{Settings: Settings{Shards: 4, Clock: fake}})
 	require.Empty(t, left(t, s))
 	s.Add(100)
 	require.Empty(t, left(t, s), "nothing has a delay")

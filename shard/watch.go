@@ -4,6 +4,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/shardq/shardq/shard/internal/items"
 )
 
 // A Change is what can happen to an item in processing.
@@ -17,7 +19,8 @@ const (
 // watches keep changes under the lock of a shard, and report them after it.
 type watches struct {
 	used    atomic.Bool // there ever was a watch; a set without one reads only this
-	byPlace sync.Map    // of *watcher
+	mu      sync.Mutex  // of byPlace; a leaf, also under a shard's lock
+	byPlace map[uint64]*watcher
 	changes outbox[change]
 }
 
@@ -44,7 +47,7 @@ func (s *Core) Watch(h Handle, tell func(Change)) (stop func()) {
 	if added {
 		tell(AddedAgain)
 	}
-	return func() { s.watches.byPlace.CompareAndDelete(h.Place(), w) } // a later one stays
+	return func() { s.watches.remove(h.Place(), w) }
 }
 
 // addWatch works in one hold of the lock, so that no change is missed.
@@ -57,23 +60,44 @@ func (s *Core) addWatch(h Handle, w *watcher) (added, canceled bool) {
 		return false, false
 	}
 	if w != nil {
-		s.watches.byPlace.Store(h.Place(), w)
+		s.watches.put(h.Place(), w)
 	}
-	return e.phase() == dirty, sh.table.wasCanceled(h.id, e)
+	return e.Phase() == items.Dirty, sh.table.WasCanceled(h.id, e.Fence|sealed)
 }
 
 // keep may meet a watch of an earlier processing, ended by another consumer.
 func (w *watches) keep(place, fence uint64, what Change) effects {
-	if one, ok := w.byPlace.Load(place); ok && one.(*watcher).fence == fence {
-		w.changes.keep(change{one.(*watcher), what})
-		return tells
+	w.mu.Lock()
+	one := w.byPlace[place]
+	w.mu.Unlock()
+	if one == nil || one.fence != fence {
+		return 0
 	}
-	return 0
+	w.changes.keep(change{one, what})
+	return tells
+}
+
+func (w *watches) put(place uint64, one *watcher) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.byPlace == nil {
+		w.byPlace = map[uint64]*watcher{}
+	}
+	w.byPlace[place] = one
+}
+
+// remove leaves a later watch.
+func (w *watches) remove(place uint64, one *watcher) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.byPlace[place] == one {
+		delete(w.byPlace, place)
+	}
 }
 
 func (w *watches) send() { w.changes.send(func(c change) { c.watch.tell(c.what) }) }
 
-func (sh *shard) noteChange(id uint32, e *entry, what Change) effects {
+func (sh *shard) noteChange(id uint32, e *items.Entry, what Change) effects {
 	if !sh.set.watches.used.Load() {
 		return 0
 	}
@@ -81,20 +105,9 @@ func (sh *shard) noteChange(id uint32, e *entry, what Change) effects {
 	return sh.set.watches.keep(h.Place(), h.fence&^sealed, what)
 }
 
-func (sh *shard) noteCancel(id uint32, e *entry) effects {
-	t := sh.table
-	t.needFences()
-	*t.fences.canceled.Extend(id) = e.fence | sealed
+func (sh *shard) noteCancel(id uint32, e *items.Entry) effects {
+	sh.table.NoteCancel(id, e.Fence|sealed)
 	return sh.noteChange(id, e, CanceledInFlight)
-}
-
-// wasCanceled may meet the cell of an earlier processing, with another fence.
-func (t *table) wasCanceled(id uint32, e *entry) bool {
-	if t.fences == nil {
-		return false
-	}
-	cell := t.fences.canceled.Lookup(id)
-	return cell != nil && *cell == e.fence|sealed
 }
 
 // Changed reports what has happened since the hand-out.
@@ -103,10 +116,10 @@ func (s *Core) Changed(h Handle) (addedAgain, canceled bool) { return s.addWatch
 // KeepWaits makes the set remember how long items were ready, if it keeps ages.
 func (s *Core) KeepWaits() { s.coarse.KeepsWaits.Store(true) }
 
-func (t *times) keepWait(s *slab, id uint32, ready uint64) {
+func (t *times) keepWait(s *items.Table, id uint32, ready uint64) {
 	if t.waits == nil {
-		t.waits = &cells[uint64]{}
-		s.addColumn(t.waits)
+		t.waits = &items.Column[uint64]{}
+		s.AddColumn(t.waits)
 	}
 	*t.waits.Extend(id) = ready
 }
@@ -131,10 +144,10 @@ func (s *Core) GroupAt(h Handle) string {
 	sh := s.shard(int(h.shard))
 	sh.lock()
 	defer sh.unlock()
-	if sh.claimed(h) == nil || sh.groups == nil {
+	if sh.claimed(h) == nil {
 		return ""
 	}
-	return sh.groups.nameOf(sh.groupOf(h.id))
+	return sh.line.Group(h.id)
 }
 
 // An outbox keeps calls of a hook under a shard's lock, to be made in their
@@ -255,11 +268,11 @@ func (s *Core) stuckIn(sh *shard, now uint64) (next uint64) {
 		return never
 	}
 	t := sh.table.times
-	id := t.inFlight.head
+	id := t.inFlight.Head
 	if t.reported != 0 {
-		id = sh.table.at(t.reported).next
+		id = sh.table.At(t.reported).Next
 	}
-	for ; id != 0; id = sh.table.at(id).next {
+	for ; id != 0; id = sh.table.At(id).Next {
 		since := min(t.of(id)/s.time.Tick, now) // now is earlier if the clock was set back
 		next = since + s.watchdog.after
 		if next > now || found == stepsPerHold {

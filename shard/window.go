@@ -4,6 +4,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/shardq/shardq/shard/internal/items"
 	"github.com/shardq/shardq/shard/internal/ticks"
 )
 
@@ -14,7 +15,7 @@ var ErrNotAgain = errors.New("shardq: item was added within its window")
 // idle, so they are apart from the entries, and need no capacity. The shard's
 // lock guards them. The driver forgets them when they end.
 type windows struct {
-	items *table
+	items items.Table
 	ends  *wheel // by the ids of the items
 }
 
@@ -44,7 +45,7 @@ func (s *Set[T]) inWindow(sh *shard, a *admission, item T, hash uint32) bool {
 	if w == nil || a.window <= 0 {
 		return false
 	}
-	id, _ := find(w.items, hash, item)
+	id, _ := items.Find(&w.items, hash, item)
 	ends, _ := w.ends.Deadline(id) // 0 if there is none
 	return ends > a.at.now
 }
@@ -54,9 +55,9 @@ func (s *Set[T]) openWindow(sh *shard, a *admission, item T, hash uint32) {
 		return
 	}
 	w := sh.needWindows(a)
-	id, p := find(w.items, hash, item)
+	id, p := items.Find(&w.items, hash, item)
 	if id == 0 {
-		id, _ = insert(w.items, p, item)
+		id, _ = items.Insert(&w.items, p, item)
 	}
 	sh.open(w, id, a)
 }
@@ -64,7 +65,7 @@ func (s *Set[T]) openWindow(sh *shard, a *admission, item T, hash uint32) {
 func (sh *shard) needWindows(a *admission) *windows {
 	w := sh.windows()
 	if w == nil {
-		w = &windows{items: newTable(sh.set.items), ends: newWheel(a.at.now)}
+		w = &windows{items: items.NewTable(sh.set.items), ends: newWheel(a.at.now)}
 		sh.setWindows(w)
 	}
 	return w
@@ -90,7 +91,7 @@ func (s *Set[T]) closeWindow(sh *shard, item T, hash uint32) {
 	if w == nil {
 		return
 	}
-	if id, _ := find(w.items, hash, item); id != 0 {
+	if id, _ := items.Find(&w.items, hash, item); id != 0 {
 		w.ends.Cancel(id)
 		w.forget(id)
 		sh.dropEmptyWindows(w)
@@ -111,9 +112,9 @@ func (sh *shard) dropWindows() {
 }
 
 func (sh *shard) dropEmptyWindows(w *windows) {
-	if w.items.live == 0 {
+	if w.items.Live == 0 {
 		sh.setWindows(nil)
 	}
 }
 
-func (w *windows) forget(id uint32) { w.items.remove(id, w.items.at(id), position{}) }
+func (w *windows) forget(id uint32) { w.items.Remove(id, w.items.At(id), items.Position{}) }

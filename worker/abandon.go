@@ -20,13 +20,13 @@ func (w *worker[T]) noting(show func(items []T)) func(items []T) {
 // note ends the claims of a handler that Run has abandoned. Without them, what
 // it has returned changes nothing.
 func (w *worker[T]) note(begins bool) {
-	w.mu.Lock()
-	_, mine := w.handling[w]
-	if delete(w.handling, w); begins {
-		w.handling[w] = time.Now()
-		w.reportLeftLocked()
+	w.pool.mu.Lock()
+	_, mine := w.pool.handling[w]
+	if delete(w.pool.handling, w); begins {
+		w.pool.handling[w] = time.Now()
+		w.pool.reportLeftLocked()
 	}
-	w.mu.Unlock()
+	w.pool.mu.Unlock()
 	if !begins && !mine {
 		w.endAbandoned(w.claim[:])
 		w.endAbandoned(w.batch.claims)
@@ -36,7 +36,7 @@ func (w *worker[T]) note(begins bool) {
 // endAbandoned ends the processing of items that Run's error has named. After a
 // drain, the error alone has them: a value that went back would be in two places.
 func (w *worker[T]) endAbandoned(claims []Claim[T]) {
-	if w.options.Drain == nil {
+	if w.pool.options.Drain == nil {
 		w.releaseAll(claims)
 		return
 	}

@@ -85,27 +85,27 @@ func (c *attemptContext[T]) Value(key any) any {
 }
 
 func (w *worker[T]) handle(item T) error {
-	if w.plain {
-		return w.options.Handle(w.labeled, item)
+	if w.pool.plain {
+		return w.pool.options.Handle(w.labeled, item)
 	}
 	ctx := w.labeled
-	if w.options.showsAttempts() {
-		ctx = &attemptContext[T]{ctx, Attempt[T]{w.claim[0], w.name}}
+	if w.pool.options.showsAttempts() {
+		ctx = &attemptContext[T]{ctx, Attempt[T]{w.claim[0], w.pool.name}}
 	}
-	if w.options.watches() {
+	if w.pool.options.watches() {
 		return w.handleWatched(ctx, func(ctx context.Context) error { return w.handleInTime(ctx, item) })
 	}
 	return w.handleInTime(ctx, item)
 }
 
 func (w *worker[T]) handleInTime(ctx context.Context, item T) error {
-	if w.options.Timeout == 0 {
-		return w.options.Handle(ctx, item)
+	if w.pool.options.Timeout == 0 {
+		return w.pool.options.Handle(ctx, item)
 	}
-	ctx, release := context.WithTimeoutCause(ctx, w.options.Timeout, w.over)
+	ctx, release := context.WithTimeoutCause(ctx, w.pool.options.Timeout, w.pool.over)
 	defer release()
-	err := w.options.Handle(ctx, item)
-	w.late = err != nil && context.Cause(ctx) == error(w.over)
+	err := w.pool.options.Handle(ctx, item)
+	w.late = err != nil && context.Cause(ctx) == error(w.pool.over)
 	return err
 }
 
@@ -169,12 +169,12 @@ func (w *worker[T]) handleWatched(ctx context.Context, handle func(context.Conte
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer watcher.WatchClaim(claim.token, func(cause error) {
-		if w.options.cancels(cause) {
+		if w.pool.options.cancels(cause) {
 			cancel(cause)
 		}
 	})()
 	err := handle(ctx)
-	if cause := context.Cause(ctx); w.options.cancels(cause) && isEndOf(ctx, err) {
+	if cause := context.Cause(ctx); w.pool.options.cancels(cause) && isEndOf(ctx, err) {
 		return interruption{cause}
 	}
 	return err

@@ -30,7 +30,7 @@ func (b *batch[T]) keepOpen(i int) {
 func (w *worker[T]) turnOfBatch(ctx context.Context) error {
 	b := &w.batch
 	if b.claims == nil {
-		size := w.options.BatchSize
+		size := w.pool.options.BatchSize
 		b.claims, b.lent, b.outcomes = make([]Claim[T], size), make([]T, size), make([]outcome, size)
 	}
 	n, err := w.take(ctx, b.claims)
@@ -57,13 +57,13 @@ func (w *worker[T]) processBatch(n int) {
 	defer w.settleBatch(n)
 	defer w.handled()
 	w.reports = w.wantsReports(claims)
-	w.watch.start(w.reports || w.timed)
+	w.watch.start(w.reports || w.pool.timed)
 	w.tryBatch(items, outcomes)
 }
 
 // settleBatch leaves the claims open of the items that do not run again.
 func (w *worker[T]) settleBatch(n int) {
-	if w.batch.clean && !w.reports && !w.failing.Load() {
+	if w.batch.clean && !w.reports && !w.pool.failing.Load() {
 		w.batch.open = n
 		return
 	}
@@ -78,7 +78,7 @@ func (w *worker[T]) settleInBatch(i int) {
 				w.batch.keepOpen(i)
 			}
 		}()
-		w.settle(a)
+		w.pool.settle(a)
 		return
 	}
 	defer w.batch.keepOpen(i) // also if the reporter panics
@@ -91,13 +91,13 @@ func (w *worker[T]) endBatch(claims []Claim[T]) {
 	all := len(claims) == 0 || claims[0].owner == nil // Run has abandoned the handler
 	defer func() {                                    // also if DoneClaims does not return
 		if !all {
-			foreach.Do(len(claims), func(i int) { w.ended(claims[i].Done()) })
+			foreach.Do(len(claims), func(i int) { w.pool.ended(claims[i].Done()) })
 		}
 	}()
-	if source, is := w.source.(batchSource[T]); is && !all {
+	if source, is := w.pool.source.(batchSource[T]); is && !all {
 		err := source.DoneClaims(claims)
 		all = err == nil
-		w.ended(err)
+		w.pool.ended(err)
 	}
 }
 
@@ -119,13 +119,13 @@ func (w *worker[T]) tryBatch(items []T, outcomes []outcome) {
 }
 
 func (w *worker[T]) handleBatch(items []T) []error {
-	if w.options.Timeout == 0 {
-		return w.options.HandleBatch(w.labeled, items)
+	if w.pool.options.Timeout == 0 {
+		return w.pool.options.HandleBatch(w.labeled, items)
 	}
-	ctx, release := context.WithTimeoutCause(w.labeled, w.options.Timeout, w.over)
+	ctx, release := context.WithTimeoutCause(w.labeled, w.pool.options.Timeout, w.pool.over)
 	defer release()
-	errs := w.options.HandleBatch(ctx, items)
-	w.late = errs != nil && context.Cause(ctx) == error(w.over)
+	errs := w.pool.options.HandleBatch(ctx, items)
+	w.late = errs != nil && context.Cause(ctx) == error(w.pool.over)
 	return errs
 }
 
@@ -140,7 +140,7 @@ func (w *worker[T]) readErrors(errs []error, outcomes []outcome) {
 		for i, err := range errs {
 			outcomes[i] = outcome{}
 			if err != nil {
-				outcomes[i] = outcomeOf(w.context, err, w.late)
+				outcomes[i] = outcomeOf(w.pool.context, err, w.late)
 			}
 		}
 	}
@@ -159,10 +159,10 @@ func (w *worker[T]) take(ctx context.Context, dst []Claim[T]) (n int, err error)
 	}
 	// ctx is derived from the pool's context, and ends shortly after it. What
 	// was claimed in between would get a handler whose context has ended.
-	if err := w.context.Err(); err != nil {
+	if err := w.pool.context.Err(); err != nil {
 		return 0, err
 	}
-	n, err = w.source.ClaimBatch(ctx, dst)
+	n, err = w.pool.source.ClaimBatch(ctx, dst)
 	switch {
 	case n < 0 || n > len(dst):
 		return 0, w.refuse(dst, err, fmt.Errorf(
@@ -206,12 +206,12 @@ func (w *worker[T]) refuse(claims []Claim[T], err, fault error) error {
 
 // linger fills the rest of a batch of n claims until Options.Linger has passed.
 func (w *worker[T]) linger(ctx context.Context, claims []Claim[T], n int) int {
-	if w.options.Linger == 0 || n == 0 || n == len(claims) || w.due != nil {
+	if w.pool.options.Linger == 0 || n == 0 || n == len(claims) || w.due != nil {
 		return n
 	}
-	ctx, stop := context.WithTimeout(ctx, w.options.Linger)
+	ctx, stop := context.WithTimeout(ctx, w.pool.options.Linger)
 	defer stop()
-	defer context.AfterFunc(w.lingers, stop)()
+	defer context.AfterFunc(w.pool.lingers, stop)()
 	returned := false
 	defer func() {
 		if !returned { // the source has panicked, or ended the goroutine
@@ -229,7 +229,7 @@ func (w *worker[T]) linger(ctx context.Context, claims []Claim[T], n int) int {
 		}
 	}
 	returned = true
-	if w.context.Err() != nil { // a handler could do nothing with them
+	if w.pool.context.Err() != nil { // a handler could do nothing with them
 		w.releaseAll(claims[:n])
 		return 0
 	}

@@ -69,8 +69,8 @@ func (w *worker[T]) reportSuccess(claim *Claim[T]) {
 			reporter.ReportAttempt(Report[T]{claim.Item, stats.Succeeded, w.watch.took, w.number})
 		}
 	}
-	if w.failing.Load() {
-		w.succeeded(claim)
+	if w.pool.failing.Load() {
+		w.pool.succeeded(claim)
 	}
 }
 

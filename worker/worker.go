@@ -10,7 +10,7 @@ import (
 // A worker runs in one goroutine, or in several one after the other: if user
 // code calls runtime.Goexit, another goroutine continues.
 type worker[T any] struct {
-	*Pool[T]
+	pool    *Pool[T]
 	labeled context.Context // the handlers' context, with the worker's pprof label
 	stays   context.Context // ends when the worker must leave, or all must
 	leave   context.CancelFunc
@@ -33,7 +33,7 @@ type worker[T any] struct {
 }
 
 func newWorker[T any](pool *Pool[T]) *worker[T] {
-	w := &worker[T]{Pool: pool, labeled: context.WithValue(pool.context, poolKey{}, pool.context), number: pool.started}
+	w := &worker[T]{pool: pool, labeled: context.WithValue(pool.context, poolKey{}, pool.context), number: pool.started}
 	w.stays, w.leave = context.WithCancel(pool.context)
 	return w
 }
@@ -46,14 +46,14 @@ func (w *worker[T]) openSlot() {
 	}
 	w.slotted = true
 	defer func() {
-		if w.options.AbandonAfter > 0 {
+		if w.pool.options.AbandonAfter > 0 {
 			w.show = w.noting(w.show)
 		}
-		if w.options.Labels {
+		if w.pool.options.Labels {
 			w.labeled = pprof.WithLabels(w.labeled, pprof.Labels("worker", strconv.Itoa(w.number)))
 		}
 	}()
-	if slots, is := part[Slots[T]](w.source); is {
+	if slots, is := part[Slots[T]](w.pool.source); is {
 		w.number, w.show, w.closeSlot = slots.OpenSlot()
 	}
 }
@@ -63,14 +63,14 @@ func (w *worker[T]) live() {
 	defer func() {
 		switch r := recover(); {
 		case r != nil:
-			w.fail(panicError(r), nil)
+			w.pool.fail(panicError(r), nil)
 		case !returned:
 			go w.live() // runtime.Goexit ends this goroutine
 			return
 		}
 		w.leave()
-		defer w.hasLeft(w, shutDown) // whatever closeSlot does
-		defer w.catch()
+		defer w.pool.hasLeft(w, shutDown) // whatever closeSlot does
+		defer w.pool.catch()
 		if w.closeSlot != nil {
 			w.closeSlot()
 		}
@@ -83,7 +83,7 @@ func (w *worker[T]) live() {
 
 // setLabels labels the goroutine again: a handler may have changed its labels.
 func (w *worker[T]) setLabels() {
-	if w.options.Labels {
+	if w.pool.options.Labels {
 		pprof.SetGoroutineLabels(w.labeled)
 	}
 }
@@ -94,17 +94,17 @@ func (w *worker[T]) work() (shutDown bool) {
 	for {
 		err := w.turn(w.stays)
 		if err != nil && w.mustStay(err) {
-			err = w.turn(w.context)
+			err = w.turn(w.pool.context)
 		}
 		switch {
 		case err == nil:
 			continue
 		case w.due != nil:
-			w.fail(nil, w.due)
+			w.pool.fail(nil, w.due)
 		case errors.Is(err, ErrShutDown):
 			return true
 		case !w.isEnd(err):
-			w.fail(nil, err)
+			w.pool.fail(nil, err)
 		}
 		return false
 	}
@@ -116,14 +116,14 @@ func (w *worker[T]) work() (shutDown bool) {
 // it left now, a drain would wait for that item forever. Before a shutdown, the
 // workers that stay take the item.
 func (w *worker[T]) mustStay(err error) bool {
-	source, is := w.source.(endingSource)
+	source, is := w.pool.source.(endingSource)
 	return is && w.isEnd(err) && !errors.Is(err, ErrShutDown) && source.ShuttingDown()
 }
 
 // isEnd reports whether an error of the source says that the worker's context
 // has ended. A source may fail in another way at that time.
 func (w *worker[T]) isEnd(err error) bool {
-	return isEndOf(w.stays, err) || isEndOf(w.context, err)
+	return isEndOf(w.stays, err) || isEndOf(w.pool.context, err)
 }
 
 func isEndOf(ctx context.Context, err error) bool {
@@ -131,7 +131,7 @@ func isEndOf(ctx context.Context, err error) bool {
 }
 
 func (w *worker[T]) turn(ctx context.Context) error {
-	if w.options.HandleBatch != nil {
+	if w.pool.options.HandleBatch != nil {
 		return w.turnOfBatch(ctx)
 	}
 	if w.more {
@@ -149,13 +149,13 @@ func (w *worker[T]) turn(ctx context.Context) error {
 // done ends a claim of Handle. A worker that stays asks the source for the next
 // item at once: one hold of a lock does both.
 func (w *worker[T]) done(claim *Claim[T]) {
-	if w.next == nil || w.due != nil || w.stays.Err() != nil || w.context.Err() != nil {
-		w.ended(claim.Done())
+	if w.pool.next == nil || w.due != nil || w.stays.Err() != nil || w.pool.context.Err() != nil {
+		w.pool.ended(claim.Done())
 		return
 	}
-	more, err := w.next(claim)
+	more, err := w.pool.next(claim)
 	w.more = more
-	w.ended(err)
+	w.pool.ended(err)
 }
 
 // process settles the item even if the handler ends the goroutine.
@@ -171,7 +171,7 @@ func (w *worker[T]) process(claim *Claim[T]) {
 		switch {
 		case result.err != nil:
 			w.finish(*claim, result)
-		case w.reports || w.failing.Load():
+		case w.reports || w.pool.failing.Load():
 			w.succeed(claim)
 		default:
 			w.done(claim)
@@ -179,7 +179,7 @@ func (w *worker[T]) process(claim *Claim[T]) {
 	}()
 	defer w.handled()
 	w.reports = w.known.reporterOf(&claim.owner) != nil
-	w.watch.start(w.reports || w.timed)
+	w.watch.start(w.reports || w.pool.timed)
 	result = w.try(claim.Item)
 }
 
@@ -187,7 +187,7 @@ func (w *worker[T]) succeed(claim *Claim[T]) {
 	reported := false
 	defer func() {
 		if !reported {
-			w.ended(claim.Done())
+			w.pool.ended(claim.Done())
 		}
 	}()
 	w.reportSuccess(claim)
@@ -217,7 +217,7 @@ func (w *worker[T]) try(item T) (result outcome) {
 		w.show(w.shown[:])
 	}
 	if err := w.handle(item); err != nil {
-		result = outcomeOf(w.context, err, w.late)
+		result = outcomeOf(w.pool.context, err, w.late)
 	}
 	returned = true
 	return result
@@ -228,10 +228,10 @@ func (w *worker[T]) finish(claim Claim[T], result outcome) {
 	a := w.attempt(claim, result)
 	defer func() {
 		if !a.settled {
-			w.ended(a.claim.Done())
+			w.pool.ended(a.claim.Done())
 		}
 	}()
-	w.settle(a)
+	w.pool.settle(a)
 }
 
 func (w *worker[T]) attempt(claim Claim[T], result outcome) *attempt[T] {

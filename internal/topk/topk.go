@@ -2,9 +2,8 @@
 package topk
 
 import (
-	"cmp"
 	"container/heap"
-	"slices"
+	"sort"
 )
 
 // A Selection keeps the first of the values that are added, in the order of a
@@ -12,29 +11,39 @@ import (
 // values of a long sequence cost one comparison. It is not safe for concurrent
 // use.
 type Selection[T any] struct {
-	n       int
 	compare func(a, b T) int
-	heap    []placed[T]
-	seen    int
+	values  []T // by slots
+	order   order
 }
 
-type placed[T any] struct {
+// An order has what needs no values, and so is compiled once: the slots of the
+// values, the last one first, as a heap.
+type order struct {
+	n       int
+	seen    int
+	heap    []placed
+	compare func(i, j int) int // the values in two slots
+}
+
+type placed struct {
 	place int // orders values that compare equal
-	value T
+	slot  int
 }
 
 // New returns a Selection of at most n values, in the order of compare.
 func New[T any](n int, compare func(a, b T) int) *Selection[T] {
-	return &Selection[T]{n: max(n, 0), compare: compare}
+	s := &Selection[T]{compare: compare}
+	s.order = order{n: max(n, 0), compare: func(i, j int) int { return compare(s.values[i], s.values[j]) }}
+	return s
 }
 
 // Wants reports whether Add would keep the value.
 func (s *Selection[T]) Wants(value T) bool {
-	return !s.Full() || s.n > 0 && s.compare(value, s.heap[0].value) < 0
+	return !s.Full() || s.order.n > 0 && s.compare(value, s.values[s.order.heap[0].slot]) < 0
 }
 
 // Full reports whether the Selection has as many values as it keeps.
-func (s *Selection[T]) Full() bool { return len(s.heap) == s.n }
+func (s *Selection[T]) Full() bool { return len(s.values) == s.order.n }
 
 // Add adds a value. If the Selection was full, it drops and returns a value. Of
 // values that compare equal, it keeps those that were added first.
@@ -42,40 +51,64 @@ func (s *Selection[T]) Add(value T) (out T, dropped bool) {
 	if !s.Wants(value) {
 		return value, true
 	}
-	s.seen++
-	added := placed[T]{s.seen, value}
 	if !s.Full() {
-		s.heap = append(s.heap, added)
-		heap.Fix(s, len(s.heap)-1)
+		s.values = append(s.values, value)
+		s.order.add(len(s.values) - 1)
 		return out, false
 	}
-	out, s.heap[0] = s.heap[0].value, added
-	heap.Fix(s, 0)
+	last := &s.values[s.order.heap[0].slot]
+	out, *last = *last, value
+	s.order.replaced()
 	return out, true
 }
 
-func (s *Selection[T]) order(a, b *placed[T]) int {
-	return cmp.Or(s.compare(a.value, b.value), cmp.Compare(a.place, b.place))
+// Values returns the kept values in order, and empties the Selection.
+func (s *Selection[T]) Values() []T {
+	values := make([]T, len(s.values))
+	for i, slot := range s.order.slots() {
+		values[i] = s.values[slot]
+	}
+	s.values = nil
+	return values
+}
+
+func (o *order) add(slot int) {
+	o.seen++
+	o.heap = append(o.heap, placed{o.seen, slot})
+	heap.Fix(o, len(o.heap)-1)
+}
+
+// replaced follows a new value in the first slot of the heap.
+func (o *order) replaced() {
+	o.seen++
+	o.heap[0].place = o.seen
+	heap.Fix(o, 0)
+}
+
+// slots returns the slots in order, and empties the heap.
+func (o *order) slots() []int {
+	sort.Sort(sort.Reverse(o))
+	slots := make([]int, len(o.heap))
+	for i := range o.heap {
+		slots[i] = o.heap[i].slot
+	}
+	o.heap = nil
+	return slots
 }
 
 // Less, Swap, Push, Pop and Len implement heap.Interface.
-func (s *Selection[T]) Less(i, j int) bool { return s.order(&s.heap[i], &s.heap[j]) > 0 }
-
-func (s *Selection[T]) Swap(i, j int) { s.heap[i], s.heap[j] = s.heap[j], s.heap[i] }
-
-func (s *Selection[T]) Push(any) { panic("topk: use Add") } // it would allocate
-
-func (s *Selection[T]) Pop() any { panic("topk: use Values") }
-
-func (s *Selection[T]) Len() int { return len(s.heap) }
-
-// Values returns the kept values in order, and empties the Selection.
-func (s *Selection[T]) Values() []T {
-	slices.SortFunc(s.heap, func(a, b placed[T]) int { return s.order(&a, &b) })
-	values := make([]T, len(s.heap))
-	for i := range s.heap {
-		values[i] = s.heap[i].value
+func (o *order) Less(i, j int) bool {
+	a, b := o.heap[i], o.heap[j]
+	if c := o.compare(a.slot, b.slot); c != 0 {
+		return c > 0
 	}
-	s.heap = nil
-	return values
+	return a.place > b.place
 }
+
+func (o *order) Swap(i, j int) { o.heap[i], o.heap[j] = o.heap[j], o.heap[i] }
+
+func (o *order) Push(any) { panic("topk: use add") } // it would allocate
+
+func (o *order) Pop() any { panic("topk: use slots") }
+
+func (o *order) Len() int { return len(o.heap) }

@@ -36,8 +36,8 @@ func TestSelection(t *testing.T) {
 				dropped = append(dropped, out)
 			}
 			require.Equal(t, wanted, !drops || out != row{key, i})
-			require.Equal(t, min(i+1, max(n, 0)), s.Len())
-			require.Equal(t, s.Len() == max(n, 0), s.Full())
+			require.Len(t, s.values, min(i+1, max(n, 0)))
+			require.Equal(t, len(s.values) == max(n, 0), s.Full())
 		}
 		slices.SortStableFunc(all, byKey)
 		kept := min(max(n, 0), len(all))

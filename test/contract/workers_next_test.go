@@ -17,26 +17,32 @@ import (
 // A worker takes the next item when it ends a claim, but not if it was asked to
 // leave meanwhile.
 func TestC49LeavingWorkerTakesNothing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		q, goOn, running := newQueue[string](1), make(chan struct{}), atomic.Int32{}
-		s := startPool(t, q, worker.Options[string]{Workers: 2, Handle: func(context.Context, string) error {
-			running.Add(1)
-			defer running.Add(-1)
-			<-goOn
-			return nil
-		}})
-		q.AddBatch([]string{"a", "b", "c", "d"}, shardq.AddOptions{})
-		synctest.Wait()
-		require.EqualValues(t, 2, running.Load())
-		s.Resize(1)
-		goOn <- struct{}{}
-		goOn <- struct{}{}
-		synctest.Wait()
-		require.EqualValues(t, 1, running.Load())
-		close(goOn)
-		s.stop()
-		requireBecomesTrue(t, s.ended)
-	})
+	synctest.Test(t, leave)
+}
+
+func leave(t *testing.T) {
+	q, goOn, running := newQueue[string](1), make(chan struct{}), atomic.Int32{}
+	handle := func(context.Context, string) error {
+		running.Add(1)
+		defer running.Add(-1)
+		<-goOn
+		return nil
+	}
+	s := startPool(t, q, worker.Options[string]{Workers: 2, Handle: handle})
+	q.AddBatch([]string{"a", "b", "c", "d", "e"}, shardq.AddOptions{})
+	synctest.Wait()
+	require.EqualValues(t, 2, running.Load())
+	goOn <- struct{}{}
+	synctest.Wait()
+	require.EqualValues(t, 2, running.Load(), "it goes on with the next")
+	s.Resize(1)
+	goOn <- struct{}{}
+	goOn <- struct{}{}
+	synctest.Wait()
+	require.EqualValues(t, 1, running.Load())
+	close(goOn)
+	s.stop()
+	requireBecomesTrue(t, s.ended)
 }
 
 type countingQueue struct {

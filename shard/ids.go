@@ -1,0 +1,47 @@
+package shard
+
+import (
+	"fmt"
+	"sync/atomic"
+
+	"github.com/shardq/shardq/shard/internal/items"
+)
+
+// An idLimit bounds the ids of a shard.
+type idLimit struct {
+	most    uint32 // items.MaxIDs, or less in tests
+	crowded atomic.Bool
+}
+
+// MaxItems is the greatest number of items that a shard holds, in any state.
+const MaxItems = items.MaxIDs - 1
+
+var errTooMany = fmt.Errorf("%w: its shard holds %d items", ErrFull, MaxItems)
+
+// hasID is called when the slab is about to open a chunk.
+func (sh *shard) hasID() bool {
+	ids := sh.set.ids.most
+	if sh.table.NextChunkEnds() > ids-reserve(ids) {
+		sh.set.ids.crowded.Store(true)
+	}
+	return !sh.table.Exhausted(ids)
+}
+
+// reserve is more than there are goroutines between Crowded and their add.
+func reserve(ids uint32) uint32 { return ids >> 9 }
+
+// Crowded returns an error if an add of another item to the item's shard may be
+// refused for want of ids. It may call the user's functions.
+func (s *Set[T]) Crowded(item T) error {
+	if !s.Core.ids.crowded.Load() {
+		return nil
+	}
+	var to address
+	sh := s.addressOf(item, &to)
+	sh.lock()
+	defer sh.unlock()
+	if sh.table != nil && uint32(sh.table.Live) >= s.Core.ids.most-reserve(s.Core.ids.most)-1 {
+		return errTooMany
+	}
+	return nil
+}

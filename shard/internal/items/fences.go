@@ -1,0 +1,45 @@
+package items
+
+type fences struct {
+	upper    Column[uint32] // the upper halves of fences, 0 until two billion adds
+	Canceled Column[uint32] // fences, marked as sealed, of items canceled meanwhile
+}
+
+func (t *Table) HasFences() bool { return t.fences != nil }
+
+func (t *Table) needFences() {
+	if t.fences == nil {
+		t.fences = &fences{}
+		t.AddColumn(&t.fences.upper)
+		t.AddColumn(&t.fences.Canceled)
+	}
+}
+
+func (t *Table) SetUpperFence(id, upper uint32) {
+	t.needFences()
+	*t.fences.upper.Extend(id) = upper
+}
+
+func (t *Table) FenceOf(id uint32, e *Entry) uint64 {
+	if t.fences != nil {
+		if upper := t.fences.upper.Lookup(id); upper != nil {
+			return uint64(*upper)<<32 | uint64(e.Fence)
+		}
+	}
+	return uint64(e.Fence)
+}
+
+// NoteCancel remembers that an entry with that fence was canceled.
+func (t *Table) NoteCancel(id, fence uint32) {
+	t.needFences()
+	*t.fences.Canceled.Extend(id) = fence
+}
+
+// WasCanceled may meet the cell of an earlier processing, with another fence.
+func (t *Table) WasCanceled(id, fence uint32) bool {
+	if t.fences == nil {
+		return false
+	}
+	cell := t.fences.Canceled.Lookup(id)
+	return cell != nil && *cell == fence
+}

@@ -1,0 +1,286 @@
+package items
+
+import (
+	"math/bits"
+	"sync"
+)
+
+const (
+	smallestSegment = 8
+	// largestSegment bounds the pause of growing and shrinking: at most this
+	// many slots move at once, beside the directory.
+	largestSegment = 1024
+	deepest        = 32 - 10 // bounds the directory; beyond it segments grow
+)
+
+// An index finds ids by hashes: extendible hashing (R. Fagin et al., TODS
+// 1979). A directory, indexed by the top bits, points to segments: small
+// open-addressing tables, indexed by the low bits. A full segment splits, so
+// that growth moves a bounded number of slots under the lock.
+type index struct {
+	directory []*segment
+	depth     uint8 // the top bits that index the directory
+	// peak is 1 more than the depth of segments that joined, or 0. Expected is
+	// that of the shard's last index. Up to it the index grows in larger steps.
+	peak, Expected uint8
+	atDepth        int32 // the segments that use all depth bits; at 0 the directory can halve
+}
+
+type segment struct {
+	slots  []slot // a power of two, at most three quarters full, so that a probe ends
+	live   int32
+	depth  uint8 // the top bits that all hashes of this segment share
+	idBits uint8 // the bits of a slot that are the id
+}
+
+// A slot has an id in its low bits, and low bits of the hash in the others. 0
+// is empty. A probe reads an entry only if those bits are equal. If they
+// suffice to compute where a probe begins, a removal reads no entry.
+type slot uint32
+
+// fewestIDBits leaves sixteen bits of the hash in a slot, up to 64 Ki ids.
+const fewestIDBits = 16
+
+type hashOf func(id uint32) uint32
+
+// noSegment is that of every new index, and never written to.
+var noSegment = segment{slots: make([]slot, 1), idBits: fewestIDBits}
+
+var noDirectory = []*segment{&noSegment}
+
+func newIndex() index { return index{directory: noDirectory, atDepth: 1} }
+
+var spareSlots sync.Pool // of *[largestSegment]slot, all empty
+
+func newSlots(size int) []slot {
+	if size == largestSegment {
+		if spare, ok := spareSlots.Get().(*[largestSegment]slot); ok {
+			return spare[:]
+		}
+	}
+	return make([]slot, size)
+}
+
+func (s *segment) giveBack() {
+	if len(s.slots) == largestSegment {
+		clear(s.slots)
+		spareSlots.Put((*[largestSegment]slot)(s.slots))
+		s.slots = nil
+	}
+}
+
+func (x *index) segmentOf(hash uint32) *segment {
+	return x.directory[x.prefix(hash)]
+}
+
+func (x *index) prefix(hash uint32) uint32 {
+	return uint32(uint64(hash) >> (32 - x.depth))
+}
+
+// insert files id under hash, under which the item must not be filed.
+func (x *index) insert(hash, id uint32, of hashOf) {
+	s := x.segmentOf(hash)
+	for s.full() {
+		x.grow(s, hash, of)
+		s = x.segmentOf(hash)
+	}
+	if !s.fits(id) {
+		s.widen(uint8(bits.Len32(id)))
+	}
+	s.put(s.pack(hash, id), hash)
+}
+
+func (s *segment) full() bool { return (int(s.live)+1)*4 > len(s.slots)*3 }
+
+func (s *segment) fits(id uint32) bool { return id>>(s.idBits&31) == 0 }
+
+func (s *segment) pack(hash, id uint32) slot { return slot(hash<<(s.idBits&31) | id) }
+
+func (s *segment) id(o slot) uint32 { return uint32(o) & (1<<(s.idBits&31) - 1) }
+
+func (s *segment) widen(idBits uint8) {
+	wide := segment{idBits: (idBits + 1) / 2 * 2}
+	for i, o := range s.slots {
+		if o != 0 {
+			s.slots[i] = wide.pack(uint32(o)>>s.idBits, s.id(o))
+		}
+	}
+	s.idBits = wide.idBits
+}
+
+func (s *segment) tells(size int) bool { return size <= 1<<(32-s.idBits) }
+
+func (s *segment) low(o slot, size int, of hashOf) uint32 {
+	if s.tells(size) {
+		return uint32(o) >> s.idBits
+	}
+	return of(s.id(o))
+}
+
+func (s *segment) put(added slot, hash uint32) {
+	mask := uint32(len(s.slots) - 1)
+	i := hash & mask
+	for s.slots[i&mask] != 0 {
+		i++
+	}
+	s.slots[i&mask] = added
+	s.live++
+}
+
+func (s *segment) locate(id, hash uint32) (position uint32) {
+	mask := uint32(len(s.slots) - 1)
+	i := hash & mask
+	for s.id(s.slots[i&mask]) != id {
+		i++
+	}
+	return i & mask
+}
+
+// remove moves later slots of the same run back, so that no look-up meets a
+// gap. of may be nil if the slots tell where probes begin.
+func (s *segment) remove(position uint32, of hashOf) {
+	mask := uint32(len(s.slots) - 1)
+	gap := position
+	for i := (gap + 1) & mask; s.slots[i] != 0; i = (i + 1) & mask {
+		home := s.low(s.slots[i], len(s.slots), of) & mask
+		if (i-home)&mask >= (i-gap)&mask { // its home is not between gap and i
+			s.slots[gap] = s.slots[i]
+			gap = i
+		}
+	}
+	s.slots[gap] = 0
+	s.live--
+}
+
+func (s *segment) sparse() bool { return int(s.live) < len(s.slots)/8 && s.depth > 0 }
+
+func (x *index) grow(s *segment, hash uint32, of hashOf) {
+	switch {
+	case s == &noSegment:
+		x.directory = []*segment{{slots: make([]slot, smallestSegment), idBits: fewestIDBits}}
+	case len(s.slots) < largestSegment && x.expects() > 0:
+		s.resize(largestSegment, of)
+	case len(s.slots) < largestSegment || s.depth >= deepest:
+		s.resize(2*len(s.slots), of)
+	default:
+		x.split(s, hash, of)
+	}
+}
+
+func (x *index) expects() uint8 { return max(x.peak, x.Expected) }
+
+// mostSplits: with three bits, new segments would be sparse, and join again.
+const mostSplits = 2
+
+func (x *index) splits(s *segment) uint8 {
+	expected := min(max(x.expects(), 1)-1, deepest)
+	return min(max(expected, s.depth+1)-s.depth, mostSplits)
+}
+
+func (s *segment) resize(size int, of hashOf) {
+	old := segment{slots: s.slots}
+	s.slots, s.live = newSlots(size), 0
+	for _, o := range old.slots {
+		if o != 0 {
+			s.put(o, s.low(o, size, of))
+		}
+	}
+	old.giveBack()
+}
+
+func (x *index) split(s *segment, hash uint32, of hashOf) {
+	by := x.splits(s)
+	depth := s.depth + by
+	for x.depth < depth {
+		x.doubleDirectory()
+	}
+	var parts [1 << mostSplits]*segment
+	first, count := x.span(hash, s.depth)
+	count >>= by
+	for i := range uint32(1) << by {
+		parts[i] = &segment{slots: newSlots(largestSegment), depth: depth, idBits: s.idBits}
+		x.point(first+i*count, count, parts[i])
+	}
+	for _, o := range s.slots {
+		if o != 0 {
+			hash := of(s.id(o))
+			parts[hash>>(32-depth)&(1<<by-1)].put(o, hash)
+		}
+	}
+	if depth == x.depth {
+		x.atDepth += 1 << by
+	}
+	s.giveBack()
+}
+
+func (x *index) span(hash uint32, depth uint8) (first, count uint32) {
+	count = 1 << (x.depth - depth)
+	return x.prefix(hash) &^ (count - 1), count
+}
+
+func (x *index) point(first, count uint32, to *segment) {
+	for i := range count {
+		x.directory[first+i] = to
+	}
+}
+
+func (x *index) doubleDirectory() {
+	doubled := make([]*segment, 2*len(x.directory))
+	for i, s := range x.directory {
+		doubled[2*i], doubled[2*i+1] = s, s
+	}
+	x.directory = doubled
+	x.depth++
+	x.atDepth = 0
+}
+
+// shrink joins a segment with the one that it would have split from.
+func (x *index) shrink(s *segment, hash uint32, of hashOf) {
+	first, count := x.span(hash, s.depth)
+	buddy := x.directory[first^count]
+	if buddy.depth != s.depth || int(s.live+buddy.live) > largestSegment/4 {
+		return
+	}
+	x.peak = max(x.peak, s.depth+1)
+	if s.depth == x.depth {
+		x.atDepth -= 2
+	}
+	into, from := s, buddy
+	if into.live < from.live {
+		into, from = from, into
+	}
+	if len(into.slots) > largestSegment {
+		into.resize(largestSegment, of)
+	}
+	if into.idBits < from.idBits {
+		into.widen(from.idBits)
+	}
+	for _, o := range from.slots {
+		if o != 0 {
+			id := from.id(o)
+			hash := of(id)
+			into.put(into.pack(hash, id), hash)
+		}
+	}
+	from.giveBack()
+	into.depth--
+	x.point(min(first, first^count), 2*count, into)
+	for x.atDepth == 0 && x.depth > 0 {
+		x.halveDirectory()
+	}
+}
+
+func (x *index) halveDirectory() {
+	halved := make([]*segment, len(x.directory)/2)
+	x.depth--
+	for i := range halved {
+		halved[i] = x.directory[2*i]
+	}
+	x.directory = halved
+	x.atDepth = 0
+	for _, s := range halved {
+		if s.depth == x.depth {
+			x.atDepth++
+		}
+	}
+}

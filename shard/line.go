@@ -1,0 +1,112 @@
+package shard
+
+import (
+	"github.com/shardq/shardq/shard/internal/items"
+	"github.com/shardq/shardq/shard/internal/line"
+)
+
+// What a shard asks of its line, and tells others of it.
+
+func (s *Core) initLines() {
+	r := &s.config.Rules
+	s.lines = line.Config{
+		Grouped: s.config.grouped, Names: items.TypeOf[string](), Tick: s.time.Tick,
+		Ranked:              s.config.LowPriorityInterval > 0 || r.KeepPlaces,
+		LowPriorityInterval: uint32(s.config.LowPriorityInterval), PrioritiesBeforeTurns: r.PrioritiesBeforeTurns,
+		KeepsLevels: s.tracksAdds(),
+	}
+	if !s.config.grouped && len(s.shards) > 1 {
+		s.lines.LowPriorityInterval = 0 // consumers count for all shards: see lockByPriority
+	}
+}
+
+func (sh *shard) push(id uint32, e *items.Entry) {
+	sh.table.times.onReady(id)
+	if !sh.line.IsPlain() {
+		sh.line.Push(&sh.table.Table, id, e)
+		sh.show()
+		return
+	}
+	if sh.line.IsEmpty() {
+		sh.set.ready.Mark(sh.number)
+	}
+	sh.line.Append(&sh.table.Table, id, e)
+}
+
+func (sh *shard) pull(id uint32, e *items.Entry) {
+	sh.line.Pull(&sh.table.Table, id, e)
+	sh.show()
+}
+
+// show publishes what has changed in a line that is not plain.
+func (sh *shard) show() {
+	if sh.line.HasChanged() {
+		sh.showLine()
+	}
+}
+
+// showLine sets the ready bit first, or clears it last. So a consumer that finds all
+// bits clear, and counts no throttled group, has missed nothing.
+func (sh *shard) showLine() {
+	sh.line.See()
+	s, canTake := sh.set, sh.line.CanTake()
+	marked := s.ready.IsMarked(sh.number)
+	if canTake && !marked {
+		s.ready.Mark(sh.number)
+	}
+	if sh.line.GroupsChanged() {
+		sh.showGroups()
+	}
+	if marked && !canTake {
+		s.ready.Clear(sh.number)
+	}
+	if priority, ok := sh.line.Serves(); ok && len(s.shards) > 1 {
+		s.showPriority(sh.number, priority, canTake && !marked)
+	}
+}
+
+// showGroups makes the shard owe the driver a poke, once the lock is released, if
+// a wait ends before the driver wakes.
+func (sh *shard) showGroups() {
+	c := sh.line.Changes()
+	if c.Count != 0 {
+		sh.set.throttled.add(c)
+	}
+	if !c.Wait {
+		return
+	}
+	next := sh.line.FirstWait()
+	sh.set.waits[sh.number].Store(next)
+	if next < sh.set.driver.armed.Load() {
+		sh.owes |= owed(files)
+	}
+}
+
+// join gives a new entry its group, and configure gives the group of another its
+// policy, if there are groups.
+func (sh *shard) join(id uint32, to *address) {
+	if sh.set.lines.Grouped {
+		sh.line.Join(&sh.set.lines, &sh.table.Table, id, &to.Tag)
+		sh.show()
+	}
+}
+
+func (sh *shard) configure(id uint32, to *address) {
+	if sh.line.Configure(id, &to.Tag) {
+		sh.show()
+	}
+}
+
+// releaseIfDue gives memory back that an empty shard does not need.
+func (sh *shard) releaseIfDue() {
+	switch {
+	case sh.table.Live != 0:
+	case sh.line.IsForgotten() && (sh.table.HadEnough() || sh.line.HadEnough()):
+		sh.peak = sh.table.GiveBack()
+		sh.table, sh.wheel, sh.line = nil, nil, line.Line{}
+		sh.dropMarks()
+		sh.set.hidePriority(sh.number)
+	case sh.line.ReleaseLevels(&sh.set.lines, &sh.table.Table):
+		sh.set.hidePriority(sh.number)
+	}
+}
