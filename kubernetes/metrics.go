@@ -3,11 +3,13 @@ package kubernetes
 import (
 	"errors"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/shardq/shardq/internal/series"
@@ -18,7 +20,9 @@ import (
 type DepthMetric = instruments.DepthMetric
 
 // Metrics returns the provider of the workqueue_* metrics on
-// controller-runtime's registry. It panics if that has others by these names.
+// controller-runtime's registry: it writes to controller-runtime's collectors. If that
+// has others by these names, or with other labels, the provider logs that once, and
+// writes to metrics named shardq_workqueue_* instead.
 var Metrics = sync.OnceValue(func() workqueue.MetricsProvider { return newProvider(metrics.Registry) })
 
 type provider struct {
@@ -28,42 +32,111 @@ type provider struct {
 }
 
 func newProvider(r prometheus.Registerer) *provider {
-	labels := []string{"name", "controller"}
-	opts := func(name string) prometheus.Opts {
-		help := series.Helps[metrics.WorkQueueSubsystem+"_"+name][1]
-		return prometheus.Opts{Subsystem: metrics.WorkQueueSubsystem, Name: name, Help: help}
+	p, err := collectorsOf(r, metrics.WorkQueueSubsystem)
+	if err == nil {
+		return p
 	}
-	gauge := func(name string, more ...string) *prometheus.GaugeVec {
-		return registered(r, prometheus.NewGaugeVec(prometheus.GaugeOpts(opts(name)), append(labels[:2:2], more...)))
+	const own = "shardq_" + metrics.WorkQueueSubsystem
+	log.Log.WithName("shardq").Error(err, "the workqueue metrics of these queues have other names", "prefix", own)
+	if p, err = collectorsOf(r, own); err != nil { // a queue never stops a manager for its metrics
+		p, _ = collectorsOf(prometheus.NewRegistry(), own)
 	}
-	counter := func(name string) *prometheus.CounterVec {
-		return registered(r, prometheus.NewCounterVec(prometheus.CounterOpts(opts(name)), labels))
-	}
-	histogram := func(name string) *prometheus.HistogramVec {
-		return registered(r, prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Subsystem: metrics.WorkQueueSubsystem, Name: name, Help: opts(name).Help,
-			Buckets:                         prometheus.ExponentialBuckets(10e-9, 10, 12),
-			NativeHistogramBucketFactor:     1.1,
-			NativeHistogramMaxBucketNumber:  100,
-			NativeHistogramMinResetDuration: time.Hour,
-		}, labels))
-	}
-	// A metric is found again by its name, its labels and its help.
-	return &provider{
-		depth: gauge(metrics.DepthKey, "priority"), unfinished: gauge(metrics.UnfinishedWorkKey),
-		longest: gauge(metrics.LongestRunningProcessorKey),
-		adds:    counter(metrics.AddsKey), retries: counter(metrics.RetriesKey),
-		latency: histogram(metrics.QueueLatencyKey), workDuration: histogram(metrics.WorkDurationKey),
-	}
+	return p
 }
 
-func registered[C prometheus.Collector](r prometheus.Registerer, c C) C {
-	err := r.Register(c)
+// collectorsOf returns the registered collectors, or registers its own.
+func collectorsOf(r prometheus.Registerer, subsystem string) (*provider, error) {
+	c := collectors{to: r, subsystem: subsystem, helps: helpsOf(r)}
+	p := &provider{
+		depth: c.gauge(metrics.DepthKey, "priority"), unfinished: c.gauge(metrics.UnfinishedWorkKey),
+		longest: c.gauge(metrics.LongestRunningProcessorKey),
+		adds:    c.counter(metrics.AddsKey), retries: c.counter(metrics.RetriesKey),
+		latency: c.histogram(metrics.QueueLatencyKey), workDuration: c.histogram(metrics.WorkDurationKey),
+	}
+	return p, errors.Join(c.faults...)
+}
+
+// helpsOf returns the texts of the registered metrics. A collector is found again by
+// its name, its labels and its text, and controller-runtime changes its texts.
+func helpsOf(r prometheus.Registerer) map[string]string {
+	helps := map[string]string{}
+	registered, ok := r.(prometheus.Collector)
+	if !ok {
+		return helps
+	}
+	descs := make(chan *prometheus.Desc)
+	go func() {
+		defer close(descs)
+		registered.Describe(descs)
+	}()
+	for d := range descs {
+		text, _ := strings.CutPrefix(d.String(), "Desc{fqName: ")
+		name, rest, err := cutQuoted(text)
+		if err != nil {
+			continue
+		}
+		rest, _ = strings.CutPrefix(rest, ", help: ")
+		if help, _, err := cutQuoted(rest); err == nil {
+			helps[name] = help
+		}
+	}
+	return helps
+}
+
+func cutQuoted(text string) (value, rest string, err error) {
+	quoted, err := strconv.QuotedPrefix(text)
+	if err != nil {
+		return "", text, err
+	}
+	value, err = strconv.Unquote(quoted)
+	return value, text[len(quoted):], err
+}
+
+type collectors struct {
+	to        prometheus.Registerer
+	subsystem string
+	helps     map[string]string
+	faults    []error
+}
+
+func (c *collectors) opts(name string) prometheus.Opts {
+	full := prometheus.BuildFQName("", c.subsystem, name)
+	help, known := c.helps[full]
+	if !known {
+		help = series.Helps[metrics.WorkQueueSubsystem+"_"+name][1]
+	}
+	return prometheus.Opts{Subsystem: c.subsystem, Name: name, Help: help}
+}
+
+func (c *collectors) gauge(name string, more ...string) *prometheus.GaugeVec {
+	return registered(c, prometheus.NewGaugeVec(prometheus.GaugeOpts(c.opts(name)), append(labels(), more...)))
+}
+
+func (c *collectors) counter(name string) *prometheus.CounterVec {
+	return registered(c, prometheus.NewCounterVec(prometheus.CounterOpts(c.opts(name)), labels()))
+}
+
+func (c *collectors) histogram(name string) *prometheus.HistogramVec {
+	return registered(c, prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Subsystem: c.subsystem, Name: name, Help: c.opts(name).Help,
+		Buckets:                         prometheus.ExponentialBuckets(10e-9, 10, 12),
+		NativeHistogramBucketFactor:     1.1,
+		NativeHistogramMaxBucketNumber:  100,
+		NativeHistogramMinResetDuration: time.Hour,
+	}, labels()))
+}
+
+func labels() []string { return []string{"name", "controller"} }
+
+func registered[C prometheus.Collector](to *collectors, c C) C {
+	err := to.to.Register(c)
 	if already, ok := errors.AsType[prometheus.AlreadyRegisteredError](err); ok {
-		return already.ExistingCollector.(C)
+		if existing, ok := already.ExistingCollector.(C); ok {
+			return existing
+		}
 	}
 	if err != nil {
-		panic("kubernetes: " + err.Error())
+		to.faults = append(to.faults, err)
 	}
 	return c
 }
@@ -111,6 +184,8 @@ type depthByPriority struct {
 
 func (d *depthByPriority) Inc(priority int) { d.gauge(priority).Inc() }
 func (d *depthByPriority) Dec(priority int) { d.gauge(priority).Dec() }
+
+func (d *depthByPriority) Add(priority, by int) { d.gauge(priority).Add(float64(by)) }
 
 // To search the GaugeVec each time would cost more than the rest of an add.
 func (d *depthByPriority) gauge(priority int) prometheus.Gauge {

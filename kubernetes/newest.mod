@@ -6,7 +6,6 @@ replace github.com/shardq/shardq => ../
 
 require (
 	github.com/prometheus/client_golang v1.25.0
-	github.com/puzpuzpuz/xsync/v3 v3.5.1
 	github.com/shardq/shardq v0.0.0-00010101000000-000000000000
 	github.com/stretchr/testify v1.12.1
 	k8s.io/apimachinery v0.37.2
@@ -49,6 +48,7 @@ require (
 	github.com/prometheus/client_model v0.6.3 // indirect
 	github.com/prometheus/common v0.72.0 // indirect
 	github.com/prometheus/procfs v0.22.0 // indirect
+	github.com/puzpuzpuz/xsync/v3 v3.5.1 // indirect
 	github.com/x448/float16 v0.8.4 // indirect
 	go.yaml.in/yaml/v2 v2.4.4 // indirect
 	go.yaml.in/yaml/v3 v3.0.5 // indirect

@@ -2,6 +2,7 @@ package kubernetes
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"k8s.io/client-go/util/workqueue"
@@ -22,8 +23,13 @@ type Options[T comparable] struct {
 	Queue shardq.Options[T]
 	// MetricsProvider gets client-go's seven metrics, and the depth of each
 	// priority if it has the method NewDepthMetricWithPriority. If nil, it is
-	// [Metrics].
+	// [Metrics], and in busy times the metrics lag by up to half a second.
 	MetricsProvider workqueue.MetricsProvider
+	// NoPriorities makes NewQueue return a queue without priorities, as controllers with
+	// UsePriorityQueue: false have: items in the order of their adds, the depth with
+	// priority="", and a ShutDown that hands out what is ready. A controller does not
+	// tell NewQueue what UsePriorityQueue is.
+	NoPriorities bool
 	// Claims, if not nil, tell the reconciler about the item that it has.
 	Claims *Claims[T]
 	// DrainFor makes ShutDown let the workers go on with ready items, for at
@@ -34,8 +40,9 @@ type Options[T comparable] struct {
 	DrainFor time.Duration
 }
 
-// NewQueue returns a function for NewQueue in the Options of a controller. It
-// makes a [Queue], and panics if the options have a fault.
+// NewQueue returns a function for NewQueue in the Options of a controller. It makes a
+// [Queue], or with NoPriorities one that is no PriorityQueue, and panics if the options
+// have a fault.
 func NewQueue[T comparable](options Options[T]) func(
 	name string, limiter workqueue.TypedRateLimiter[T],
 ) workqueue.TypedRateLimitingInterface[T] {
@@ -45,12 +52,42 @@ func NewQueue[T comparable](options Options[T]) func(
 		if limiter != nil {
 			options.Queue.RateLimiter = limiter
 		}
-		q, err := New(options)
+		made, err := newQueue[T](options)
 		if err != nil {
 			panic(err)
 		}
-		return q
+		return made
 	}
+}
+
+func newQueue[T comparable](options Options[T]) (workqueue.TypedRateLimitingInterface[T], error) {
+	if !options.NoPriorities {
+		return New(options)
+	}
+	if options.DrainFor > 0 {
+		return nil, errors.New("kubernetes: Options.DrainFor is set: want none with NoPriorities, whose ShutDown hands out what is ready")
+	}
+	made, endClaims, err := open(options)
+	if err != nil {
+		return nil, err
+	}
+	return &plain[T]{made, endClaims}, nil
+}
+
+// A plain queue has the methods of client-go's.
+type plain[T comparable] struct {
+	*queue.Queue[T]
+	endClaims context.CancelFunc
+}
+
+func (q *plain[T]) ShutDown() {
+	q.Queue.ShutDown()
+	closed(q.Queue, q.endClaims)
+}
+
+func (q *plain[T]) ShutDownWithDrain() {
+	q.Queue.ShutDownWithDrain()
+	closed(q.Queue, q.endClaims)
 }
 
 // A Queue is a [priorityqueue.PriorityQueue]. It must be made by [New] or by
@@ -67,28 +104,48 @@ var _ priorityqueue.PriorityQueue[reconcile.Request] = (*Queue[reconcile.Request
 // New returns a queue, or an error that lists the faults of the options.
 // [Handler] keeps and shows the queue until ShutDown.
 func New[T comparable](options Options[T]) (*Queue[T], error) {
-	all := queue.Options[T]{Queue: options.Queue, Priority: true}
-	if name := options.Queue.Name; name != "" {
-		provider := options.MetricsProvider
-		if provider == nil {
-			provider = Metrics()
-		}
-		all.Observer = queue.NewMeter[T](instruments.Of(name, provider, true), options.Queue.Clock)
-		all.Ticker = clock.RealClock{}.NewTicker(500 * time.Millisecond) // as controller-runtime
+	if options.NoPriorities {
+		return nil, errors.New("kubernetes: Options.NoPriorities is set: want NewQueue, because a Queue has priorities")
 	}
-	made, err := queue.New(all)
+	made, endClaims, err := open(options)
 	if err != nil {
 		return nil, err
 	}
-	q := &Queue[T]{Queue: made, drainFor: options.DrainFor}
+	return &Queue[T]{Queue: made, drainFor: options.DrainFor, endClaims: endClaims}, nil
+}
+
+func open[T comparable](options Options[T]) (made *queue.Queue[T], endClaims context.CancelFunc, err error) {
+	all := queue.Options[T]{Queue: options.Queue, Priority: !options.NoPriorities, CountEveryDelay: options.NoPriorities}
+	if options.NoPriorities && all.Queue.Shards == 0 {
+		all.Queue.Shards = 1
+	}
+	if name := options.Queue.Name; name != "" {
+		provider := options.MetricsProvider
+		if all.Scraped = provider == nil; all.Scraped {
+			provider = Metrics()
+		}
+		to := instruments.Of(name, provider, !options.NoPriorities)
+		all.Instruments = &to
+		all.Ticker = clock.RealClock{}.NewTicker(500 * time.Millisecond) // as controller-runtime
+	}
+	if made, err = queue.New(all); err != nil {
+		return nil, nil, err
+	}
 	if options.Claims != nil {
-		if q.endClaims, err = options.Claims.serve(made.Underlying(), options.DrainFor > 0); err != nil {
+		if endClaims, err = options.Claims.serve(made.Underlying(), options.DrainFor > 0); err != nil {
 			made.ShutDown()
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	pages.set(made.Underlying(), true)
-	return q, nil
+	return made, endClaims, nil
+}
+
+func closed[T comparable](q *queue.Queue[T], endClaims context.CancelFunc) {
+	if endClaims != nil {
+		endClaims()
+	}
+	pages.set(q.Underlying(), false)
 }
 
 // AddWithOpts adds items. After a shutdown has begun, it does nothing.
@@ -104,18 +161,16 @@ func (q *Queue[T]) AddWithOpts(o priorityqueue.AddOpts, items ...T) {
 func (q *Queue[T]) Len() int { return q.Depth() }
 
 // ShutDown ends the queue. Ready items are discarded, at once or after
-// [Options].DrainFor, for which it blocks, or until nothing is left.
+// [Options].DrainFor, for which it blocks, or until nothing is left. It does not block
+// if no worker has ever called Get, as in a replica that never led.
 func (q *Queue[T]) ShutDown() {
-	if q.drainFor > 0 {
+	if q.drainFor > 0 && q.Asked() {
 		ctx, cancel := context.WithTimeout(context.Background(), q.drainFor)
 		defer cancel()
 		_, _ = q.Underlying().Drain(ctx, shardq.DrainOptions{})
 	}
 	q.Queue.ShutDown()
-	if q.endClaims != nil {
-		q.endClaims()
-	}
-	pages.set(q.Underlying(), false)
+	closed(q.Queue, q.endClaims)
 }
 
 // ShutDownWithDrain is ShutDown, as in controller-runtime.

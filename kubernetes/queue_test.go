@@ -124,6 +124,9 @@ func TestDrainFor(t *testing.T) {
 		require.NoError(t, err)
 		q.Add("a")
 		q.Add("b")
+		item, _ := q.Get()
+		q.Done(item)
+		q.Add("a")
 		ended := make(chan struct{})
 		go func() { q.ShutDown(); close(ended) }()
 		synctest.Wait()
@@ -133,7 +136,19 @@ func TestDrainFor(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		<-ended
 		_, shutdown = q.Get()
-		require.True(t, shutdown, "b is discarded")
+		require.True(t, shutdown, "the other is discarded")
+	})
+}
+
+// TestDrainForWithoutWorkers: a replica that never led has nobody to wait for.
+func TestDrainForWithoutWorkers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q, err := kubernetes.New(kubernetes.Options[string]{DrainFor: time.Hour})
+		require.NoError(t, err)
+		q.Add("a")
+		began := time.Now()
+		q.ShutDown()
+		require.Zero(t, time.Since(began))
 	})
 }
 
@@ -196,5 +211,47 @@ func TestKeepBackoff(t *testing.T) {
 			q.Add(item)
 			require.Equal(t, 1, q.Len())
 		})
+	}
+}
+
+// TestNoPriorities: a queue as controllers with UsePriorityQueue: false have it.
+func TestNoPriorities(t *testing.T) {
+	options := kubernetes.Options[string]{NoPriorities: true}
+	q := kubernetes.NewQueue(options)("no priorities", nil)
+	_, has := q.(priorityqueue.PriorityQueue[string])
+	require.False(t, has, "an add of a low priority would go first")
+	q.Add("a")
+	q.Add("b")
+	first, _ := q.Get()
+	q.Add(first)
+	require.Equal(t, 1, q.Len(), "as in client-go, without what is dirty")
+	answer := httptest.NewRecorder()
+	promhttp.HandlerFor(metrics.Registry, promhttp.HandlerOpts{}).ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/", nil))
+	require.Contains(t, answer.Body.String(), `workqueue_depth{controller="no priorities",name="no priorities",priority=""} 2`)
+	q.ShutDown()
+	q.Done(first)
+	for _, want := range []string{"b", "a"} {
+		item, shutdown := q.Get()
+		require.False(t, shutdown)
+		require.Equal(t, want, item)
+		q.Done(item)
+	}
+	_, shutdown := q.Get()
+	require.True(t, shutdown)
+	_, err := kubernetes.New(options)
+	require.ErrorContains(t, err, "want NewQueue")
+	options.DrainFor = time.Second
+	require.Panics(t, func() { kubernetes.NewQueue(options)("a", nil) })
+}
+
+// TestUse: the queue follows UsePriorityQueue.
+func TestUse(t *testing.T) {
+	for _, priorities := range []bool{true, false} {
+		of := controller.TypedOptions[string]{UsePriorityQueue: &priorities}
+		kubernetes.Use(&of, kubernetes.Options[string]{})
+		q := of.NewQueue("", nil)
+		_, has := q.(priorityqueue.PriorityQueue[string])
+		require.Equal(t, priorities, has)
+		q.ShutDown()
 	}
 }

@@ -99,12 +99,27 @@ func (d *driver) call() {
 	}
 }
 
-func (s *Core) hasReports() bool { return s.watches.changes.pending.Load() || s.above.hasReports() }
+func (s *Core) hasReports() bool {
+	return s.watches.changes.pending.Load() || s.expiry.pending.Load() || s.above.hasReports()
+}
 
 func (s *Core) callHooks() {
 	s.above.reportStuck()
 	s.reportAdds()
+	if s.expiry.pending.Swap(false) {
+		s.expiry.hook()
+	}
 }
+
+// An expiry is a hook for whoever shows figures: items have come without a call.
+type expiry struct {
+	hook    func()
+	pending atomic.Bool
+}
+
+// OnExpiry calls hook after delays have expired. It must be called before the set is
+// used.
+func (s *Core) OnExpiry(hook func()) { s.expiry.hook = hook }
 
 func (d *driver) run(n notice) (acquired bool) {
 	if !d.acquire() {
@@ -301,6 +316,9 @@ func (d *driver) expireDue() {
 			if sh.next.Load() <= at.now {
 				more = true
 				d.set.publish(d.set.expire(sh, at))
+				if d.set.expiry.hook != nil {
+					d.set.expiry.pending.Store(true)
+				}
 			}
 		}
 	}

@@ -131,6 +131,7 @@ type Core struct {
 	time          ticks.Base
 	driver        driver
 	watchdog      watchdog
+	expiry        expiry
 	measures      []*measures              // of each shard, once it is used; nil without metrics
 	inFlightAtEnd atomic.Pointer[inFlight] // what Metrics report once a shutdown has begun
 	probe         *probe                   // sees the holds of inspections, in tests

@@ -169,6 +169,19 @@ func (s *Core) Len() (n int) {
 	return n
 }
 
+// Depth returns the number of ready and dirty items of a set with metrics.
+func (s *Core) Depth() (n int) {
+	for sh := range s.made() {
+		sh.lock()
+		n += int(sh.line.Depth())
+		if m := sh.measures(); m != nil {
+			n += m.dirty
+		}
+		sh.unlock()
+	}
+	return n
+}
+
 func (s *Core) lenOf(sh *shard) int {
 	sh.lock()
 	defer sh.unlock()

@@ -3,6 +3,7 @@ package operations_test
 import (
 	"fmt"
 	"log/slog"
+	"maps"
 	"math/rand/v2"
 	"regexp"
 	"slices"
@@ -21,7 +22,14 @@ import (
 
 func readRules(t *testing.T) map[string]rulefmt.Rule {
 	t.Helper()
-	groups, faults := rulefmt.Parse([]byte(readDocument(t, "alerts", "shardq.rules.yaml")), false,
+	all := readFile(t, "shardq.rules.yaml")
+	maps.Copy(all, readFile(t, "kubernetes.rules.yaml"))
+	return all
+}
+
+func readFile(t *testing.T, name string) map[string]rulefmt.Rule {
+	t.Helper()
+	groups, faults := rulefmt.Parse([]byte(readDocument(t, "alerts", name)), false,
 		model.UTF8Validation, parser.NewParser(parser.Options{}), slog.New(slog.DiscardHandler))
 	require.Empty(t, faults)
 	rules := map[string]rulefmt.Rule{}
@@ -174,6 +182,36 @@ var stories = []story{
 	{"it cannot be read", []string{"shardq_failed_readings_total 0+1x120"}, []string{"ShardqFailedReadings"}},
 }
 
+var storiesOfControllers = []story{
+	{"nothing happens", []string{
+		"workqueue_depth 0x120", "workqueue_adds_total 0x120", "workqueue_retries_total 0x120",
+		"workqueue_work_duration_seconds_count 0x120", "workqueue_unfinished_work_seconds 0x120",
+		"workqueue_longest_running_processor_seconds 0x120", `workqueue_queue_duration_seconds_bucket{le="+Inf"} 0x120`,
+	}, nil},
+	{"more comes than goes", []string{
+		`workqueue_depth{priority="0"} 1000+50x120`, "workqueue_work_duration_seconds_count 0+60x120", "workqueue_unfinished_work_seconds 1x120",
+	}, []string{"ShardqControllerDepthNotDraining"}},
+	{"an initial list is worked off", []string{
+		`workqueue_depth{priority="-100"} 13000-100x120`, "workqueue_work_duration_seconds_count 0+100x120", "workqueue_unfinished_work_seconds 1x120",
+	}, nil},
+	{"it is late", []string{
+		`workqueue_queue_duration_seconds_bucket{le="100"} 0x120`, `workqueue_queue_duration_seconds_bucket{le="1000"} 0+60x120`,
+		`workqueue_queue_duration_seconds_bucket{le="+Inf"} 0+60x120`,
+	}, []string{"ShardqControllerLate"}},
+	{"it keeps up", []string{
+		`workqueue_queue_duration_seconds_bucket{le="1"} 0+60x120`, `workqueue_queue_duration_seconds_bucket{le="+Inf"} 0+60x120`,
+	}, nil},
+	{"a reconcile is stuck", []string{"workqueue_longest_running_processor_seconds 0+60x120"}, []string{"ShardqControllerStuck"}},
+	{"most comes back", []string{"workqueue_retries_total 0+60x120", "workqueue_adds_total 0+80x120"}, []string{"ShardqControllerRetries"}},
+	{"some comes back", []string{"workqueue_retries_total 0+60x120", "workqueue_adds_total 0+200x120"}, nil},
+	{"nobody takes", []string{
+		"workqueue_depth 3x120", "workqueue_work_duration_seconds_count 7x120", "workqueue_unfinished_work_seconds 0x120",
+	}, []string{"ShardqControllerIdle"}},
+	{"one reconcile takes long", []string{
+		"workqueue_depth 3x120", "workqueue_work_duration_seconds_count 7x120", "workqueue_unfinished_work_seconds 0+60x120",
+	}, nil},
+}
+
 // throttled returns the throttled groups, those by a rate and by a pause, and
 // the parked consumers.
 func throttled(groups, byRate, byPause, parked string) []string {
@@ -198,7 +236,11 @@ func noisy(start, change, spread int) string {
 // TestAlertsFire checks that each story fires its alerts and no others, and
 // that each alert has a story.
 func TestAlertsFire(t *testing.T) {
-	rules := readRules(t)
+	t.Run("shardq", func(t *testing.T) { requireFires(t, readFile(t, "shardq.rules.yaml"), stories) })
+	t.Run("kubernetes", func(t *testing.T) { requireFires(t, readFile(t, "kubernetes.rules.yaml"), storiesOfControllers) })
+}
+
+func requireFires(t *testing.T, rules map[string]rulefmt.Rule, stories []story) {
 	fired := map[string]bool{}
 	for _, s := range stories {
 		text := "load 1m\n"

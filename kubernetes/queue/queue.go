@@ -2,13 +2,14 @@
 // packages workqueue and kubernetes of this module give it the names and types
 // of client-go and of controller-runtime.
 //
-// A [Queue] pushes its figures to an [Observer], as those libraries do. The
-// package imports neither of them, so that the tests of both can run over it.
+// A [Queue] shows its figures on [Instruments], as those libraries do. The package
+// imports neither of them, so that the tests of both can run over it.
 package queue
 
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/utils/clock"
@@ -22,14 +23,19 @@ import (
 
 // Options configure a [Queue].
 type Options[T comparable] struct {
-	// Queue has the options of the shardq queue. New wraps OnAdd.
+	// Queue has the options of the shardq queue. New sets Metrics, if
+	// there are Instruments.
 	Queue shardq.Options[T]
 	// Priority makes the queue behave as controller-runtime's priority queue:
 	// an item has at most one run to come, and ShutDown discards ready items.
 	// If Queue.Shards is zero, the queue has one shard.
 	Priority bool
-	Observer Observer[T]  // or nil
-	Ticker   clock.Ticker // calls the Observer's Update until the shutdown; or nil
+	// Instruments, or nil, are brought up to date by the Ticker, too, until the
+	// shutdown.
+	Instruments *Instruments
+	Ticker      clock.Ticker // or nil
+	// Scraped says that the instruments are read now and then. They may lag by a tick.
+	Scraped bool
 	// CountEveryDelay counts also an AddAfter without a delay as a retry.
 	CountEveryDelay bool
 }
@@ -40,10 +46,11 @@ type Options[T comparable] struct {
 type Queue[T comparable] struct {
 	queue           *shardq.Queue[T]
 	limiter         limiter.Limiter[T]
-	observer        Observer[T]
+	meter           *meter // or nil
+	asked           atomic.Bool
 	countEveryDelay bool
 
-	// stop ends the goroutine that calls Update, which running waits for.
+	// stop ends the goroutine that follows the Ticker, which running waits for.
 	stop    chan struct{}
 	once    sync.Once
 	running sync.WaitGroup
@@ -55,19 +62,12 @@ func New[T comparable](options Options[T]) (*Queue[T], error) {
 		options.Queue.RateLimiter = limiter.NewExponential[T](5*time.Millisecond, 1000*time.Second)
 	}
 	q := &Queue[T]{
-		limiter: options.Queue.RateLimiter, observer: options.Observer,
-		countEveryDelay: options.CountEveryDelay, stop: make(chan struct{}),
-	}
-	if next := options.Queue.OnAdd; q.observer != nil {
-		options.Queue.OnAdd = func(a stats.Add[T]) {
-			if q.observer.Added(a); next != nil {
-				next(a)
-			}
-		}
+		limiter: options.Queue.RateLimiter, countEveryDelay: options.CountEveryDelay, stop: make(chan struct{}),
 	}
 	if options.Priority && options.Queue.Shards == 0 {
 		options.Queue.Shards = 1
 	}
+	options.Queue.Metrics = options.Queue.Metrics || options.Instruments != nil
 	var err error
 	if q.queue, err = shardq.New(options.Queue); err != nil {
 		return nil, err
@@ -75,26 +75,42 @@ func New[T comparable](options Options[T]) (*Queue[T], error) {
 	if options.Priority {
 		engine.Follow(q.queue, engine.Controller)
 	}
-	if q.observer != nil && options.Ticker != nil {
-		q.running.Go(func() { q.update(options.Ticker) })
+	if options.Instruments != nil {
+		q.meter = &meter{to: *options.Instruments, read: engine.Of(q.queue).Shards.Core.Stats, dirty: q.countDirty, most: mostAtOnce, known: map[int]bool{}}
+		q.meter.taken.Store(nothingTaken)
+		if options.Scraped {
+			q.meter.most = mostScraped
+		}
+		engine.Of(q.queue).Shards.Core.OnExpiry(q.meter.operated)
+		if options.Ticker != nil {
+			q.running.Go(func() { q.follow(options.Ticker) })
+		}
 	}
 	return q, nil
 }
 
-func (q *Queue[T]) update(ticker clock.Ticker) {
+func (q *Queue[T]) follow(ticker clock.Ticker) {
 	defer ticker.Stop()
 	for {
 		select {
 		case <-q.stop:
 			return
 		case <-ticker.C():
-			q.observer.Update()
+			q.meter.tick()
 		}
 	}
 }
 
-// Underlying returns the shardq queue, for what this type does not have. The
-// Observer does not learn of what is handed out or done through it.
+func (q *Queue[T]) countDirty(depths map[int]int) {
+	for row := range q.queue.All(stats.Processing) {
+		if row.Dirty {
+			depths[row.Priority]++
+		}
+	}
+}
+
+// Underlying returns the shardq queue, for what this type does not have. What is done
+// through it is on the Instruments with the next operation of this type, or tick.
 func (q *Queue[T]) Underlying() *shardq.Queue[T] { return q.queue }
 
 func (q *Queue[T]) Add(item T) { q.AddWith(AddOptions{}, item) }
@@ -102,8 +118,8 @@ func (q *Queue[T]) Add(item T) { q.AddWith(AddOptions{}, item) }
 func (q *Queue[T]) AddAfter(item T, delay time.Duration) { q.addAfter(item, delay, false) }
 
 func (q *Queue[T]) addAfter(item T, delay time.Duration, backoff bool) {
-	if q.countEveryDelay && delay <= 0 && q.observer != nil && !q.queue.ShuttingDown() {
-		q.observer.Retried()
+	if q.countEveryDelay && delay <= 0 && q.meter != nil && !q.queue.ShuttingDown() {
+		atomic.AddUint64(&q.meter.late, 1)
 	}
 	q.AddWith(AddOptions{After: delay, backoff: backoff}, item)
 }
@@ -142,13 +158,11 @@ func (q *Queue[T]) AddWith(o AddOptions, items ...T) {
 				delay = backoff
 			}
 		}
-		if q.observer != nil && delay > 0 {
-			q.observer.Retried()
-		}
 		engine.Of(q.queue).Shards.AddWith(item, shard.Delay{
-			Duration: delay, Priority: o.Priority, Retry: delay != 0, Backoff: o.RateLimited || o.backoff,
+			Duration: delay, Priority: o.Priority, Retry: delay > 0, Backoff: o.RateLimited || o.backoff,
 		})
 	}
+	q.meter.operated()
 }
 
 func (q *Queue[T]) Get() (item T, shutdown bool) {
@@ -158,44 +172,55 @@ func (q *Queue[T]) Get() (item T, shutdown bool) {
 
 // GetWithPriority is Get that also returns the item's priority.
 func (q *Queue[T]) GetWithPriority() (item T, priority int, shutdown bool) {
+	if !q.asked.Load() {
+		q.asked.Store(true)
+	}
 	claim, err := q.queue.Claim(context.Background())
-	if q.observer != nil && err == nil {
-		q.observer.Started(claim.Item, claim.Priority)
+	if err == nil {
+		q.meter.took(claim.Priority)
+	} else {
+		q.meter.operated() // a worker that leaves after a shutdown
 	}
 	return claim.Item, claim.Priority, err != nil
 }
 
 func (q *Queue[T]) Done(item T) {
-	if q.observer != nil {
-		q.observer.Finished(item)
-	}
 	q.queue.Done(item)
+	q.meter.operated()
 }
 
 func (q *Queue[T]) Len() int { return q.queue.Len() }
 
-// Depth returns the number of items that are ready or dirty.
+// Depth returns the number of items that are ready or dirty. Without metrics, it goes
+// through the items in processing.
 func (q *Queue[T]) Depth() (n int) {
-	n = q.queue.Len()
-	for item := range q.queue.All(stats.Processing) {
-		if item.Dirty {
-			n++
-		}
+	if q.meter != nil {
+		return engine.Of(q.queue).Shards.Core.Depth()
 	}
-	return n
+	dirty := map[int]int{}
+	q.countDirty(dirty)
+	for _, some := range dirty {
+		n += some
+	}
+	return n + q.queue.Len()
 }
+
+// Asked reports whether Get was ever called.
+func (q *Queue[T]) Asked() bool { return q.asked.Load() }
 
 func (q *Queue[T]) Forget(item T)          { q.queue.Forget(item) }
 func (q *Queue[T]) NumRequeues(item T) int { return q.limiter.NumRequeues(item) }
 func (q *Queue[T]) ShuttingDown() bool     { return q.queue.ShuttingDown() }
 
 func (q *Queue[T]) ShutDown() {
+	q.meter.showEach()
 	q.queue.ShutDown()
 	q.stopUpdates()
 }
 
 // ShutDownWithDrain is ShutDown that blocks as [shardq.Queue.ShutDownWithDrain].
 func (q *Queue[T]) ShutDownWithDrain() {
+	q.meter.showEach()
 	q.queue.ShutDownWithDrain()
 	q.stopUpdates()
 }
@@ -203,4 +228,7 @@ func (q *Queue[T]) ShutDownWithDrain() {
 func (q *Queue[T]) stopUpdates() {
 	q.once.Do(func() { close(q.stop) })
 	q.running.Wait()
+	if q.meter != nil {
+		q.meter.end()
+	}
 }

@@ -13,20 +13,19 @@ import (
 )
 
 // TestNames: a program that replaces the import finds each name that client-go
-// exports and has not deprecated.
+// exports, also the deprecated ones.
 func TestNames(t *testing.T) {
-	ours, _ := namesIn(t, ".")
-	theirs, deprecated := namesIn(t, "k8s.io/client-go/util/workqueue")
+	ours, theirs := namesIn(t, "."), namesIn(t, "k8s.io/client-go/util/workqueue")
 	require.Greater(t, len(theirs), 30)
 	for name := range theirs {
-		if !ours[name] && !deprecated[name] {
+		if !ours[name] {
 			t.Errorf("client-go has %s", name)
 		}
 	}
 }
 
-// namesIn returns the exported names of a package, and which are deprecated.
-func namesIn(t *testing.T, path string) (names, deprecated map[string]bool) {
+// namesIn returns the exported names of a package.
+func namesIn(t *testing.T, path string) (names map[string]bool) {
 	t.Helper()
 	output, err := exec.Command("go", "list", "-f", "{{.Dir}}\n{{join .GoFiles \"\\n\"}}", path).Output()
 	require.NoError(t, err)
@@ -40,18 +39,14 @@ func namesIn(t *testing.T, path string) (names, deprecated map[string]bool) {
 	}
 	p, err := doc.NewFromFiles(files, parsed, path)
 	require.NoError(t, err)
-	names, deprecated = map[string]bool{}, map[string]bool{}
-	note := func(name, text string) {
-		names[name] = true
-		deprecated[name] = strings.Contains(text, "Deprecated:")
-	}
+	names = map[string]bool{}
 	functions := p.Funcs
 	for _, typ := range p.Types {
-		note(typ.Name, typ.Doc)
+		names[typ.Name] = true
 		functions = append(functions, typ.Funcs...)
 	}
 	for _, f := range functions {
-		note(f.Name, f.Doc)
+		names[f.Name] = true
 	}
-	return names, deprecated
+	return names
 }

@@ -4,7 +4,7 @@
 //   - "k8s.io/client-go/util/workqueue"
 //   - "github.com/shardq/shardq/kubernetes/workqueue"
 //
-// All that client-go has not deprecated is here, with its signatures and types.
+// All of client-go's names are here, with its signatures and types.
 // A queue has one shard and client-go's order, and with a name client-go's seven
 // metrics. [NewTypedRateLimitingQueueWithOptions] takes the options of shardq.
 package workqueue
@@ -89,11 +89,12 @@ func newQueue[T comparable](
 		options.Shards = 1
 	}
 	all := queue.Options[T]{Queue: options, CountEveryDelay: true}
-	if provider == nil {
+	if all.Scraped = provider == nil; all.Scraped {
 		provider = setProvider()
 	}
 	if name != "" && provider != nil {
-		all.Observer = queue.NewMeter[T](instruments.Of(name, provider, false), options.Clock)
+		to := instruments.Of(name, provider, false)
+		all.Instruments = &to
 		all.Ticker = c.NewTicker(500 * time.Millisecond) // as client-go
 	}
 	q, err := queue.New(all)

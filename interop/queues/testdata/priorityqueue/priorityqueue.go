@@ -14,7 +14,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/internal/metrics"
 
 	"github.com/shardq/shardq"
-	"github.com/shardq/shardq/clock"
 	"github.com/shardq/shardq/kubernetes/queue"
 )
 
@@ -74,7 +73,7 @@ func (q *priorityqueue[T]) queue() *queue.Queue[T] {
 			Queue: shardq.Options[T]{Name: q.name, Clock: c, RateLimiter: q.rateLimiter}, Priority: true,
 		}
 		if q.name != "" {
-			options.Observer = q.meter(c)
+			options.Instruments = q.instruments()
 			options.Ticker = kubernetes.RealClock{}.NewTicker(500 * time.Millisecond)
 		}
 		var err error
@@ -85,8 +84,8 @@ func (q *priorityqueue[T]) queue() *queue.Queue[T] {
 	return q.made
 }
 
-func (q *priorityqueue[T]) meter(c clock.Clock) queue.Observer[T] {
-	to := queue.Instruments{
+func (q *priorityqueue[T]) instruments() *queue.Instruments {
+	to := &queue.Instruments{
 		Adds: q.provider.NewAddsMetric(q.name), Retries: q.provider.NewRetriesMetric(q.name),
 		Latency: q.provider.NewLatencyMetric(q.name), WorkDuration: q.provider.NewWorkDurationMetric(q.name),
 		Unfinished:     q.provider.NewUnfinishedWorkSecondsMetric(q.name),
@@ -97,7 +96,7 @@ func (q *priorityqueue[T]) meter(c clock.Clock) queue.Observer[T] {
 	} else {
 		to.Depth = q.provider.NewDepthMetric(q.name)
 	}
-	return queue.NewMeter[T](to, c)
+	return to
 }
 
 func (q *priorityqueue[T]) AddWithOpts(o AddOpts, items ...T) {

@@ -83,12 +83,12 @@ func newQueueWithConfig[T comparable](config TypedQueueConfig[T], period time.Du
 	if config.Clock == nil {
 		config.Clock = clock.RealClock{}
 	}
-	q := makeQueue(config.Clock, meter[T](config), period)
+	q := makeQueue[T](config.Clock, instruments(config), period)
 	q.touches = config.Queue
 	return q
 }
 
-func meter[T comparable](config TypedQueueConfig[T]) queue.Observer[T] {
+func instruments[T comparable](config TypedQueueConfig[T]) *queue.Instruments {
 	provider := config.MetricsProvider
 	if provider == nil {
 		provider = globalMetricsProvider
@@ -96,20 +96,20 @@ func meter[T comparable](config TypedQueueConfig[T]) queue.Observer[T] {
 	if config.Name == "" {
 		return nil
 	}
-	return queue.NewMeter[T](queue.Instruments{
+	return &queue.Instruments{
 		Depth: provider.NewDepthMetric(config.Name), Adds: provider.NewAddsMetric(config.Name),
 		Latency: provider.NewLatencyMetric(config.Name), WorkDuration: provider.NewWorkDurationMetric(config.Name),
 		Unfinished:     provider.NewUnfinishedWorkSecondsMetric(config.Name),
 		LongestRunning: provider.NewLongestRunningProcessorSecondsMetric(config.Name),
 		Retries:        provider.NewRetriesMetric(config.Name),
-	}, queue.FromClock(config.Clock))
+	}
 }
 
-func makeQueue[T comparable](c clock.WithTicker, o queue.Observer[T], period time.Duration) *Typed[T] {
+func makeQueue[T comparable](c clock.WithTicker, to *queue.Instruments, period time.Duration) *Typed[T] {
 	options := queue.Options[T]{
-		Queue: shardq.Options[T]{Shards: 1, Clock: queue.FromClock(c)}, Observer: o, CountEveryDelay: true,
+		Queue: shardq.Options[T]{Shards: 1, Clock: queue.FromClock(c)}, Instruments: to, CountEveryDelay: true,
 	}
-	if o != nil {
+	if to != nil {
 		options.Ticker = c.NewTicker(period)
 	}
 	q, err := queue.New(options)
@@ -121,36 +121,25 @@ func makeQueue[T comparable](c clock.WithTicker, o queue.Observer[T], period tim
 
 // newQueue makes a queue whose metrics a test has written.
 func newQueue[T comparable](c clock.WithTicker, _ Queue[T], m queueMetrics[T], period time.Duration) *Typed[T] {
-	return makeQueue[T](c, &ofTest[T]{to: m}, period)
-}
-
-// ofTest is an Observer for queueMetrics, which expect their caller to lock.
-type ofTest[T comparable] struct {
-	mu sync.Mutex
-	to queueMetrics[T]
-}
-
-func (o *ofTest[T]) Retried() {}
-
-func (o *ofTest[T]) Added(a stats.Add[T]) {
-	if a.Canceled {
-		return
+	var mu sync.Mutex // they expect their caller to lock
+	var none T
+	count := func(call func(T)) each {
+		return func() {
+			mu.Lock()
+			defer mu.Unlock()
+			call(none)
+		}
 	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.to.add(a.Item)
+	return makeQueue[T](c, &queue.Instruments{
+		Depth: each(func() {}), Retries: each(func() {}), LongestRunning: each(func() {}),
+		Adds: count(m.add), Latency: count(m.get), WorkDuration: count(m.done), Unfinished: each(m.updateUnfinishedWork),
+	}, period)
 }
 
-func (o *ofTest[T]) Started(item T, _ int) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.to.get(item)
-}
+// each is an instrument that is called for each count and observation.
+type each func()
 
-func (o *ofTest[T]) Finished(item T) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.to.done(item)
-}
-
-func (o *ofTest[T]) Update() { o.to.updateUnfinishedWork() }
+func (e each) Inc()            { e() }
+func (e each) Dec()            { e() }
+func (e each) Set(float64)     { e() }
+func (e each) Observe(float64) { e() }

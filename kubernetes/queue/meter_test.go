@@ -4,9 +4,12 @@ import (
 	"math"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/clock"
 	"github.com/shardq/shardq/kubernetes/queue"
 )
 
@@ -27,15 +30,14 @@ func (g *gauge) add(priority, n int) {
 func (g *gauge) Inc(priority int) { g.add(priority, 1) }
 func (g *gauge) Dec(priority int) { g.add(priority, -1) }
 
-// newQueue returns a queue that counts its depth, and its Meter.
-func newQueue[T comparable](t *testing.T, g *gauge) (*queue.Queue[T], *queue.Meter[T]) {
+// newQueue returns a queue that counts its depth.
+func newQueue[T comparable](t *testing.T, g *gauge) *queue.Queue[T] {
 	n := ignored{}
-	meter := queue.NewMeter[T](queue.Instruments{
+	q, err := queue.New(queue.Options[T]{Priority: true, Instruments: &queue.Instruments{
 		DepthByPriority: g, Adds: n, Retries: n, Latency: n, WorkDuration: n, Unfinished: n, LongestRunning: n,
-	}, nil)
-	q, err := queue.New(queue.Options[T]{Priority: true, Observer: meter})
+	}})
 	require.NoError(t, err)
-	return q, meter
+	return q
 }
 
 type ignored struct{}
@@ -49,7 +51,7 @@ func (ignored) Set(float64)     {}
 // more.
 func TestDepthIsNeverBelowZero(t *testing.T) {
 	g := &gauge{of: map[int]int{}}
-	q, _ := newQueue[int](t, g)
+	q := newQueue[int](t, g)
 	var producers, consumers sync.WaitGroup
 	for n := range 4 {
 		producers.Go(func() {
@@ -80,11 +82,12 @@ func TestDepthIsNeverBelowZero(t *testing.T) {
 // not in the depth.
 func TestDepthAfterCancelsAndTheEnd(t *testing.T) {
 	depth := &gauge{of: map[int]int{}}
-	q, _ := newQueue[int](t, depth)
+	q := newQueue[int](t, depth)
 	q.AddWith(queue.AddOptions{Priority: 3}, 0, 1, 2, 3, 4)
 	dirty, _ := q.Get()
 	q.Add(dirty)
 	q.Underlying().Cancel(3)
+	q.Add(4) // which shows it
 	require.Equal(t, map[int]int{0: 1, 3: 3}, depth.of)
 	q.ShutDown()
 	require.Equal(t, map[int]int{0: 1, 3: 0}, depth.of)
@@ -93,10 +96,10 @@ func TestDepthAfterCancelsAndTheEnd(t *testing.T) {
 }
 
 // TestItemNotEqualToItself: it is rejected and counted, and neither the limiter
-// nor the Meter keeps anything of it.
+// nor the depth has anything of it.
 func TestItemNotEqualToItself(t *testing.T) {
 	g := &gauge{of: map[int]int{}}
-	q, meter := newQueue[float64](t, g)
+	q := newQueue[float64](t, g)
 	defer q.ShutDown()
 	for range 3 {
 		q.Add(math.NaN())
@@ -104,6 +107,59 @@ func TestItemNotEqualToItself(t *testing.T) {
 	}
 	require.EqualValues(t, 6, q.Underlying().Stats().Rejected)
 	require.Zero(t, q.Depth())
-	require.Empty(t, g.of)
-	require.Zero(t, meter.Remembered())
+	require.Zero(t, g.of[0])
+}
+
+// A counter and a list of observations that get several at once.
+type bulk struct {
+	mu       sync.Mutex
+	counted  float64
+	observed []float64
+}
+
+func (b *bulk) Inc() { b.Add(1) }
+
+func (b *bulk) Add(n float64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.counted += n
+}
+
+func (b *bulk) Observe(seconds float64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.observed = append(b.observed, seconds)
+}
+
+// TestInstrumentsAgreeWithTheQueue: also of more operations than are shown one by
+// one, each is counted and observed in the end, and the durations have the sum that
+// the queue has measured.
+func TestInstrumentsAgreeWithTheQueue(t *testing.T) {
+	const items = 5000
+	adds, latency, work, n, g := &bulk{}, &bulk{}, &bulk{}, ignored{}, &gauge{of: map[int]int{}}
+	fake := clock.NewFake(time.Unix(0, 0))
+	q, err := queue.New(queue.Options[int]{Queue: shardq.Options[int]{Clock: fake, Shards: 4}, Instruments: &queue.Instruments{
+		DepthByPriority: g, Adds: adds, Retries: n, Latency: latency, WorkDuration: work, Unfinished: n, LongestRunning: n,
+	}})
+	require.NoError(t, err)
+	for item := range items {
+		q.Add(item)
+	}
+	for range items {
+		fake.Step(time.Duration(1+adds.counted) * time.Microsecond)
+		item, _ := q.Get()
+		fake.Step(time.Millisecond)
+		q.Done(item)
+	}
+	q.ShutDown()
+	m := q.Underlying().Stats().Metrics
+	require.EqualValues(t, items, adds.counted)
+	require.Len(t, latency.observed, items)
+	require.Len(t, work.observed, items)
+	require.Zero(t, g.of[0])
+	sum := 0.0
+	for _, seconds := range latency.observed {
+		sum += seconds
+	}
+	require.InEpsilon(t, m.QueueDuration.Sum.Seconds(), sum, 0.02)
 }

@@ -1,0 +1,248 @@
+package queue
+
+import (
+	"maps"
+	"math"
+	"runtime"
+	"sync/atomic"
+	"time"
+
+	"github.com/shardq/shardq/stats"
+)
+
+// Instruments are where a queue counts, as in client-go's MetricsProvider. They get
+// what the queue has counted and measured, while operations are few with each of
+// them, and otherwise with the ticks of [Options].Ticker. An instrument that also has
+// the method Add gets several at once.
+type Instruments struct {
+	// Depth counts ready and dirty items. It or DepthByPriority is nil.
+	Depth interface {
+		Inc()
+		Dec()
+	}
+	DepthByPriority interface {
+		Inc(priority int)
+		Dec(priority int)
+	}
+	Adds, Retries interface{ Inc() }
+	// All durations are in seconds.
+	Latency, WorkDuration      interface{ Observe(float64) }
+	Unfinished, LongestRunning interface{ Set(float64) }
+}
+
+// How many operations between two ticks bring the instruments up to date. Each takes
+// some microseconds.
+const (
+	mostAtOnce  = 1 << 14 // as many as tests of the peers expect
+	mostScraped = 128
+)
+
+// A meter shows the readings of a queue on instruments. Its fields but the first two
+// belong to the caller that shows.
+type meter struct {
+	state      atomic.Int32 // 0, or how often show was asked for since one caller shows
+	operations atomic.Int32 // since the last tick
+	to         Instruments
+	read       func() stats.Stats
+	dirty      func(depths map[int]int) // adds the dirty items by priority
+	late       uint64                   // retries that the queue does not count
+	most       int32                    // mostAtOnce or mostScraped
+
+	taken         atomic.Int64 // the priority of an item that was taken, or nothingTaken
+	adds, retries uint64
+	depths        map[int]int
+	known         map[int]bool // the priorities that have been shown
+	latency, work shownDurations
+}
+
+const nothingTaken = math.MinInt64
+
+// took follows a hand-out. An item may be gone before its depth was ever shown.
+func (m *meter) took(priority int) {
+	if m != nil && m.operations.Load() < m.most {
+		m.taken.Store(int64(priority))
+		m.operated()
+	}
+}
+
+// operated follows each operation.
+func (m *meter) operated() {
+	if m != nil && m.operations.Load() < m.most && m.operations.Add(1) <= m.most {
+		m.show()
+		m.settle()
+	}
+}
+
+func (m *meter) tick() {
+	m.operations.Store(0)
+	m.show()
+	read := m.read().Metrics
+	m.to.Unfinished.Set(read.Unfinished.Seconds())
+	m.to.LongestRunning.Set(read.LongestRunning.Seconds())
+}
+
+// show lets one caller show at a time, with no lock held, because instruments may be
+// the user's. It shows again what others came with.
+func (m *meter) show() {
+	if m.state.Add(1) != 1 {
+		return
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			m.state.Store(0)
+			panic(r)
+		}
+	}()
+	for asked := int32(0); !m.state.CompareAndSwap(asked, 0); {
+		asked = m.state.Load()
+		m.showNow()
+	}
+}
+
+// showEach makes each operation show from a shutdown on: no tick follows.
+func (m *meter) showEach() {
+	if m != nil {
+		m.operations.Store(math.MinInt32)
+	}
+}
+
+// end shows what was counted until the shutdown, and returns when it is shown.
+func (m *meter) end() {
+	m.showEach() // again: a tick may have come
+	m.show()
+	m.settle()
+}
+
+// settle waits while another caller shows, such as the end of a delay. The wait is
+// bounded, because an instrument may have called the queue.
+func (m *meter) settle() {
+	for tries := 0; m.state.Load() != 0 && tries < 1<<16; tries++ {
+		runtime.Gosched()
+	}
+}
+
+func (m *meter) showNow() {
+	s := m.read()
+	m.adds = count(m.to.Adds, m.adds, s.Added)
+	m.retries = count(m.to.Retries, m.retries, s.Metrics.Retries+atomic.LoadUint64(&m.late))
+	m.latency.show(s.Metrics.QueueDuration, m.to.Latency)
+	m.work.show(s.Metrics.WorkDuration, m.to.WorkDuration)
+	m.showDepths(m.depthsOf(s))
+}
+
+func count(on interface{ Inc() }, shown, now uint64) uint64 {
+	if n := now - shown; n > 1 {
+		if bulk, ok := on.(interface{ Add(float64) }); ok {
+			bulk.Add(float64(n))
+			return now
+		}
+	}
+	for ; shown < now; shown++ {
+		on.Inc()
+	}
+	return now
+}
+
+// depthsOf counts with the priority 0 what has too many priorities to be told apart.
+func (m *meter) depthsOf(s stats.Stats) map[int]int {
+	depths := map[int]int{}
+	if m.to.DepthByPriority == nil {
+		depths[0] = s.Metrics.Depth
+		return depths
+	}
+	for _, row := range s.Priorities {
+		depths[row.Priority] += row.Ready
+	}
+	if s.Priorities == nil {
+		depths[0] = s.Ready
+	}
+	if s.Metrics.Dirty > 0 {
+		m.dirty(depths)
+	}
+	return depths
+}
+
+func (m *meter) showDepths(now map[int]int) {
+	for priority := range m.depths {
+		if _, still := now[priority]; !still {
+			now[priority] = 0
+		}
+	}
+	if taken := m.taken.Load(); taken != nothingTaken && !m.known[int(taken)] {
+		m.showDepth(int(taken), 1)
+		m.showDepth(int(taken), -1)
+	}
+	for priority, n := range now {
+		m.showDepth(priority, n-m.depths[priority])
+	}
+	maps.DeleteFunc(now, func(_, n int) bool { return n == 0 })
+	m.depths = now
+}
+
+func (m *meter) showDepth(priority, by int) {
+	if by == 0 {
+		return
+	}
+	if m.known[priority] = true; len(m.known) > mostKnown {
+		clear(m.known)
+	}
+	switch bulk := m.to.DepthByPriority.(type) {
+	case nil:
+		change(by, m.to.Depth.Inc, m.to.Depth.Dec)
+	case interface{ Add(priority, by int) }:
+		bulk.Add(priority, by)
+	default:
+		change(by, func() { bulk.Inc(priority) }, func() { bulk.Dec(priority) })
+	}
+}
+
+const mostKnown = 1000
+
+func change(by int, inc, dec func()) {
+	for ; by > 0; by-- {
+		inc()
+	}
+	for ; by < 0; by++ {
+		dec()
+	}
+}
+
+// shownDurations is what was shown of a histogram.
+type shownDurations struct {
+	count  uint64
+	sum    time.Duration
+	counts map[time.Duration]uint64 // by the upper bounds of buckets
+}
+
+// show observes a new duration exactly if it is the only one. Of several, it observes
+// one for each, within its bucket, so that their sum is the measured one if it can be.
+func (d *shownDurations) show(now stats.Histogram, on interface{ Observe(float64) }) {
+	n, sum := now.Count-d.count, now.Sum-d.sum
+	if n == 0 {
+		return
+	}
+	if d.counts == nil {
+		d.counts = map[time.Duration]uint64{}
+	}
+	d.count, d.sum = now.Count, now.Sum
+	middles, lower := 0.0, time.Duration(0)
+	for upper, all := range now.Buckets() {
+		middles += float64(all-d.counts[upper]) * middle(lower, upper)
+		lower = upper
+	}
+	lower = 0
+	for upper, all := range now.Buckets() {
+		seconds := sum.Seconds()
+		if n > 1 {
+			seconds = min(max(middle(lower, upper)*sum.Seconds()/middles, lower.Seconds()), upper.Seconds())
+		}
+		for ; d.counts[upper] < all; d.counts[upper]++ {
+			on.Observe(seconds)
+		}
+		lower = upper
+	}
+}
+
+func middle(lower, upper time.Duration) float64 {
+	return max(lower.Seconds()+min(upper, lower*2+1).Seconds(), 1e-9) / 2
+}
