@@ -37,8 +37,8 @@ const (
 	mostScraped = 128
 )
 
-// A meter shows the readings of a queue on instruments. Its fields but the first two
-// belong to the caller that shows.
+// A meter shows the readings of a queue on instruments. Fields that are not atomic
+// belong to the caller that shows, except for late, which is added to atomically.
 type meter struct {
 	state      atomic.Int32 // 0, or how often show was asked for since one caller shows
 	operations atomic.Int32 // since the last tick
@@ -81,8 +81,8 @@ func (m *meter) tick() {
 	m.to.LongestRunning.Set(read.LongestRunning.Seconds())
 }
 
-// show lets one caller show at a time, with no lock held, because instruments may be
-// the user's. It shows again what others came with.
+// show brings the instruments up to date with no lock held, because they may be the
+// user's. One caller does so at a time, and again for each that came meanwhile.
 func (m *meter) show() {
 	if m.state.Add(1) != 1 {
 		return
