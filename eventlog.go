@@ -64,11 +64,11 @@ var eventLevels = [eventKinds]slog.Level{
 	eventOutage: slog.LevelWarn, eventRecovery: slog.LevelInfo,
 }
 
-func (o Options[T]) newEventLog() *eventLog {
-	if o.Logger == nil {
+func newEventLog(logger *slog.Logger, queue string, items bool) *eventLog {
+	if logger == nil {
 		return nil
 	}
-	l := &eventLog{logger: o.Logger, queue: o.Name, items: o.LogItems}
+	l := &eventLog{logger: logger, queue: queue, items: items}
 	for kind := range l.kinds {
 		l.kinds[kind].allowance = rate.NewLimiter(eventRate, eventBurst)
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
-	"reflect"
 	"time"
 
 	"github.com/shardq/shardq/clock"
@@ -192,49 +191,43 @@ const (
 	ItemNotEqualToItself = stats.ItemNotEqualToItself
 )
 
-func (o Options[T]) engine(log *eventLog) shard.Config[T] {
-	return shard.Config[T]{
-		Settings: shard.Settings{
-			Shards:              o.Shards,
-			Clock:               o.Clock,
-			Tick:                o.Tick,
-			Capacity:            o.Capacity,
-			HighWatermark:       o.Watermarks.High,
-			LowWatermark:        o.Watermarks.Low,
-			OnWatermark:         o.watermarkHook(log),
-			StableRouting:       o.StableRouting,
-			GroupPolicy:         o.GroupPolicy,
-			Rate:                o.Rate,
-			LowPriorityInterval: o.LowPriorityInterval,
-			KeepBackoff:         o.KeepBackoff,
-			StuckAfter:          o.StuckAfter,
-			Ages:                o.keepsAges(),
-			Metrics:             o.Metrics,
-		},
-		Route:    o.route(),
-		Group:    o.Group,
-		OnAdd:    o.OnAdd,
-		OnMisuse: o.misuseHook(log),
-		OnStuck:  o.stuckHook(log),
+// settings returns the options that touch no item.
+func (o *Options[T]) settings() shard.Settings {
+	return shard.Settings{
+		Shards:              o.Shards,
+		Clock:               o.Clock,
+		Tick:                o.Tick,
+		Capacity:            o.Capacity,
+		HighWatermark:       o.Watermarks.High,
+		LowWatermark:        o.Watermarks.Low,
+		StableRouting:       o.StableRouting,
+		GroupPolicy:         o.GroupPolicy,
+		Rate:                o.Rate,
+		LowPriorityInterval: o.LowPriorityInterval,
+		KeepBackoff:         o.KeepBackoff,
+		StuckAfter:          o.StuckAfter,
+		Ages:                o.Ages || o.Metrics || o.watchesForStuck(),
+		Metrics:             o.Metrics,
 	}
 }
 
-func (o Options[T]) withDefaults() Options[T] {
-	o.Shards, o.Tick = cmp.Or(o.Shards, shard.DefaultShards()), cmp.Or(o.Tick, DefaultTick)
-	if o.RateLimiter == nil {
-		o.RateLimiter = limiter.NewExponential[T](5*time.Millisecond, 1000*time.Second)
-	}
-	if o.Clock == nil {
-		o.Clock = clock.Real()
-	}
-	return o
+// given says which functions the options have.
+type given struct {
+	hash, group, onWatermark, onStuck bool
+	unroutable                        error // of StableRouting
 }
 
-func (o Options[T]) keepsAges() bool { return o.Ages || o.Metrics || o.watchesForStuck() }
+func (o *Options[T]) given() given {
+	g := given{hash: o.Hash != nil, group: o.Group != nil, onWatermark: o.Watermarks.On != nil, onStuck: o.OnStuck != nil}
+	if o.StableRouting && !g.group {
+		_, g.unroutable = stableroute.Of[T]()
+	}
+	return g
+}
 
 // route returns the function that chooses an item's shard, or nil for the
 // queue's own hash.
-func (o Options[T]) route() func(item T) uint64 {
+func (o *Options[T]) route() func(item T) uint64 {
 	if !o.StableRouting || o.Group != nil {
 		return o.Hash
 	}
@@ -243,25 +236,24 @@ func (o Options[T]) route() func(item T) uint64 {
 }
 
 // watermarkHook is as the shards call it, or nil. So are the other hooks.
-func (o Options[T]) watermarkHook(log *eventLog) func(high bool) {
-	name, hook := o.Name, o.Watermarks.On
-	if hook == nil && (log == nil || o.Watermarks.High == 0) {
+func watermarkHook(name string, marks Watermarks, log *eventLog) func(high bool) {
+	if marks.On == nil && (log == nil || marks.High == 0) {
 		return nil
 	}
 	return func(high bool) {
 		log.watermark(high)
-		if hook != nil {
-			hook(Watermark{Queue: name, High: high})
+		if marks.On != nil {
+			marks.On(Watermark{Queue: name, High: high})
 		}
 	}
 }
 
-func (o Options[T]) watchesForStuck() bool {
+func (o *Options[T]) watchesForStuck() bool {
 	return o.OnStuck != nil || o.Logger != nil && o.StuckAfter > 0
 }
 
-func (o Options[T]) stuckHook(log *eventLog) func(stats.Item[T]) {
-	limiter, clock, hook := o.RateLimiter, o.Clock, o.OnStuck
+func (o *Options[T]) stuckHook(log *eventLog, limiter limiter.Limiter[T], clock clock.Clock) func(stats.Item[T]) {
+	hook := o.OnStuck
 	if !o.watchesForStuck() {
 		return nil
 	}
@@ -276,7 +268,7 @@ func (o Options[T]) stuckHook(log *eventLog) func(stats.Item[T]) {
 	}
 }
 
-func (o Options[T]) misuseHook(log *eventLog) func(kind stats.MisuseKind, item T) {
+func (o *Options[T]) misuseHook(log *eventLog) func(kind stats.MisuseKind, item T) {
 	name, hook := o.Name, o.OnMisuse
 	if hook == nil && log == nil {
 		return nil
@@ -291,55 +283,59 @@ func (o Options[T]) misuseHook(log *eventLog) func(kind stats.MisuseKind, item T
 	}
 }
 
-func (o Options[T]) validate() error {
+// validate has no type parameter, and is compiled once. So are the others here.
+func validate(s *shard.Settings, g given) error {
 	var faults []error
 	fault := func(is bool, format string, arguments ...any) {
 		if is {
 			faults = append(faults, fmt.Errorf("shardq: Options."+format, arguments...))
 		}
 	}
-	m, rate, unroutable := o.Watermarks, o.Rate.Validate(), error(nil)
-	if o.StableRouting && o.Group == nil {
-		_, unroutable = stableroute.Of[T]()
-	}
-	fault(o.Shards < 0 || o.Shards > MaxShards, "Shards is %d: want 0 (the default) to %d", o.Shards, MaxShards)
-	fault(o.Tick < 0, "Tick is %v: want 0 (the default) or more", o.Tick)
-	fault(o.Hash != nil && o.StableRouting, "Hash and Options.StableRouting are both set: want at most one")
-	fault(o.Hash != nil && o.Group != nil,
+	rate, high, low := s.Rate.Validate(), s.HighWatermark, s.LowWatermark
+	fault(s.Shards < 0 || s.Shards > MaxShards, "Shards is %d: want 0 (the default) to %d", s.Shards, MaxShards)
+	fault(s.Tick < 0, "Tick is %v: want 0 (the default) or more", s.Tick)
+	fault(g.hash && s.StableRouting, "Hash and Options.StableRouting are both set: want at most one")
+	fault(g.hash && g.group,
 		"Hash and Options.Group are both set: want at most one, because an item's group chooses its shard")
-	fault(o.Group == nil && o.GroupPolicy != nil, "GroupPolicy is set: want it with Group")
+	fault(!g.group && s.GroupPolicy != nil, "GroupPolicy is set: want it with Group")
 	fault(rate != nil, "Rate: %w", rate)
-	fault(o.LowPriorityInterval < 0 || o.LowPriorityInterval > math.MaxInt32,
-		"LowPriorityInterval is %d: want 0 (never) to %d", o.LowPriorityInterval, math.MaxInt32)
-	fault(o.Capacity < 0, "Capacity is %d: want 0 (no limit) or more", o.Capacity)
-	fault((m.High != 0 || m.Low != 0 || m.On != nil) && !(0 <= m.Low && m.Low < m.High),
-		"Watermarks has Low %d and High %d: want 0 <= Low < High", m.Low, m.High)
-	fault(o.OnStuck != nil && o.StuckAfter <= 0, "StuckAfter is %v: want more than 0 with OnStuck", o.StuckAfter)
-	fault(o.OnStuck == nil && o.StuckAfter < 0, "StuckAfter is %v: want 0 (never) or more", o.StuckAfter)
-	fault(unroutable != nil, "StableRouting: %w", unroutable)
+	fault(s.LowPriorityInterval < 0 || s.LowPriorityInterval > math.MaxInt32,
+		"LowPriorityInterval is %d: want 0 (never) to %d", s.LowPriorityInterval, math.MaxInt32)
+	fault(s.Capacity < 0, "Capacity is %d: want 0 (no limit) or more", s.Capacity)
+	fault((high != 0 || low != 0 || g.onWatermark) && !(0 <= low && low < high),
+		"Watermarks has Low %d and High %d: want 0 <= Low < High", low, high)
+	fault(g.onStuck && s.StuckAfter <= 0, "StuckAfter is %v: want more than 0 with OnStuck", s.StuckAfter)
+	fault(!g.onStuck && s.StuckAfter < 0, "StuckAfter is %v: want 0 (never) or more", s.StuckAfter)
+	fault(g.unroutable != nil, "StableRouting: %w", g.unroutable)
 	return errors.Join(faults...)
 }
 
-// configuration describes options whose defaults are filled in.
-func (o Options[T]) configuration() stats.Configuration {
+func fillIn(s *shard.Settings) {
+	s.Shards, s.Tick = cmp.Or(s.Shards, shard.DefaultShards()), cmp.Or(s.Tick, DefaultTick)
+	if s.Clock == nil {
+		s.Clock = clock.Real()
+	}
+}
+
+// configuration describes settings that are filled in, but for the types and the name.
+func configuration(s *shard.Settings, g given) stats.Configuration {
 	routing := "seeded hash"
 	switch {
-	case o.Group != nil:
+	case g.group:
 		routing = "group"
-	case o.StableRouting:
+	case s.StableRouting:
 		routing = "stable hash"
-	case o.Hash != nil:
+	case g.hash:
 		routing = "hash function"
 	}
-	clockType := fmt.Sprintf("%T", o.Clock)
-	if o.Clock == clock.Real() {
+	clockType := fmt.Sprintf("%T", s.Clock)
+	if s.Clock == clock.Real() {
 		clockType = "real"
 	}
 	return stats.Configuration{
-		Name: o.Name, Item: reflect.TypeFor[T]().String(),
-		Shards: o.Shards, Capacity: o.Capacity, LowPriorityInterval: o.LowPriorityInterval,
-		Tick: o.Tick, StuckAfter: o.StuckAfter, Routing: routing,
-		Groups: o.Group != nil, Ages: o.keepsAges(), Metrics: o.Metrics,
-		Limiter: fmt.Sprintf("%T", o.RateLimiter), Clock: clockType, Created: time.Now(),
+		Shards: s.Shards, Capacity: s.Capacity, LowPriorityInterval: s.LowPriorityInterval,
+		Tick: s.Tick, StuckAfter: s.StuckAfter, Routing: routing,
+		Groups: g.group, Ages: s.Ages, Metrics: s.Metrics,
+		Clock: clockType, Created: time.Now(),
 	}
 }

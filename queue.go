@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"reflect"
 	"sync/atomic"
 	"time"
 
@@ -89,17 +90,32 @@ type Queue[T comparable] struct {
 // starts no goroutine. A queue that is no longer referred to is collected
 // without a ShutDown, with its items, and calls no hooks any more.
 func New[T comparable](options Options[T]) (*Queue[T], error) {
-	if err := options.validate(); err != nil {
+	settings, given := options.settings(), options.given()
+	if err := validate(&settings, given); err != nil {
 		return nil, err
 	}
+	fillIn(&settings)
 	own := options.RateLimiter == nil
-	options = options.withDefaults()
-	log := options.newEventLog()
-	q := &Queue[T]{
-		name: options.Name, shards: shard.New(options.engine(log)), limiter: options.RateLimiter, clock: options.Clock,
-		ownLimiter: own, configuration: options.configuration(), log: log, firsts: attempts.NewFirsts(),
+	if own {
+		options.RateLimiter = limiter.NewExponential[T](5*time.Millisecond, 1000*time.Second)
 	}
-	q.tokens = engine.Tokens{First: uint64(max(0, q.configuration.Created.UnixNano())), Shards: options.Shards}
+	log := newEventLog(options.Logger, options.Name, options.LogItems)
+	settings.OnWatermark = watermarkHook(options.Name, options.Watermarks, log)
+	q := &Queue[T]{
+		name: options.Name, limiter: options.RateLimiter, clock: settings.Clock, ownLimiter: own,
+		configuration: configuration(&settings, given), log: log, firsts: attempts.NewFirsts(),
+	}
+	q.shards = shard.New(shard.Config[T]{
+		Settings: settings,
+		Route:    options.route(),
+		Group:    options.Group,
+		OnAdd:    options.OnAdd,
+		OnMisuse: options.misuseHook(log),
+		OnStuck:  options.stuckHook(log, q.limiter, q.clock),
+	})
+	q.configuration.Name, q.configuration.Item = q.name, reflect.TypeFor[T]().String()
+	q.configuration.Limiter = fmt.Sprintf("%T", q.limiter)
+	q.tokens = engine.Tokens{First: uint64(max(0, q.configuration.Created.UnixNano())), Shards: settings.Shards}
 	q.unfailed.Store(true)
 	if q.outcomes.group = options.Group; options.Metrics {
 		q.outcomes.attempts = attempts.New()

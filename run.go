@@ -150,9 +150,9 @@ func (q *Queue[T]) keepFailure(f worker.Failure[T], panicked *worker.PanicError,
 	}
 	if f.Final {
 		kept.Reason = f.Reason.String()
-		q.outcomes.discarded.Add(kept, failuresKept)
+		recent.Add(&q.outcomes.discarded, kept, failuresKept)
 	} else {
-		q.outcomes.failed.Add(kept, failuresKept)
+		recent.Add(&q.outcomes.failed, kept, failuresKept)
 	}
 }
 
@@ -199,5 +199,5 @@ func messageOf(err error) (text string) {
 // The texts of errors are those of the handlers, and may have secrets.
 func (q *Queue[T]) RecentFailures(limit int) (failed, discarded []stats.Failure[T]) {
 	q.mustBeMade()
-	return q.outcomes.failed.Last(limit), q.outcomes.discarded.Last(limit)
+	return recent.Last(&q.outcomes.failed, limit), recent.Last(&q.outcomes.discarded, limit)
 }

@@ -82,7 +82,7 @@ func (sh *shard) makeTable() {
 	sh.table.Expected = sh.peak
 	if sh.set.config.Ages {
 		sh.table.times = sh.newTimes()
-		sh.table.AddColumn(&sh.table.times.since)
+		items.AddColumn(&sh.table.Table, &sh.table.times.since)
 	}
 	if sh.set.tracksAdds() {
 		sh.table.NeedRequested() // so that each add calls requestPriority
@@ -158,14 +158,14 @@ func newAddHook[T comparable](hook func(stats.Add[T])) *addHook[T] {
 }
 
 func (u hooks[T]) keepAdd(e *items.Entry, a stats.Add[struct{}]) {
-	u.set.adds.keep(stats.Add[T]{
+	keep(&u.set.adds.outbox, stats.Add[T]{
 		Item: *items.Of[T](e), Priority: a.Priority, Before: a.Before, Expired: a.Expired, Raised: a.Raised, Canceled: a.Canceled,
 	})
 }
 
 func (u hooks[T]) sendAdds() {
 	if u.set.adds != nil {
-		u.set.adds.send(u.set.adds.hook)
+		send(&u.set.adds.outbox, u.set.adds.hook)
 	}
 }
 

@@ -55,7 +55,7 @@ func (m *measures) onFinish(began, now uint64, wasDirty bool, c *ticks.Coarse) {
 func (m *measures) onDirty(id uint32, now uint64) {
 	m.dirty++
 	m.marks++
-	*m.marked.Hold(id) = now
+	*chunked.Hold(&m.marked, id) = now
 }
 
 // onCancel: a ready item may have been dirty before.
@@ -73,12 +73,12 @@ func (m *measures) countDown(c *ticks.Coarse) {
 }
 
 func (m *measures) unmark(id uint32) (at uint64) {
-	cell := m.marked.Lookup(id)
+	cell := chunked.Lookup(&m.marked, id)
 	if cell == nil || *cell == 0 {
 		return 0
 	}
 	at, *cell = *cell, 0
-	m.marked.Release(id)
+	chunked.Release(&m.marked, id)
 	m.marks--
 	return at
 }
@@ -207,12 +207,12 @@ func (s *Core) stampOf(at reading) uint64 {
 // the queue keeps no ages. Methods on the path of every item only test for nil
 // and call another, so that they are inlined.
 type times struct {
-	since    items.Column[uint64] // when the entries came into their states
+	since    chunked.Array[uint64] // when the entries came into their states
 	coarse   *ticks.Coarse
-	measures *measures             // nil unless metrics are kept
-	waits    *items.Column[uint64] // when the items in processing had become ready, if waits are kept
-	inFlight items.List            // the entries in processing, the oldest first
-	reported uint32                // the last entry that the watchdog has found, or 0
+	measures *measures              // nil unless metrics are kept
+	waits    *chunked.Array[uint64] // when the items in processing had become ready, if waits are kept
+	inFlight items.List             // the entries in processing, the oldest first
+	reported uint32                 // the last entry that the watchdog has found, or 0
 }
 
 func (sh *shard) newTimes() *times {
@@ -223,7 +223,7 @@ func (sh *shard) newTimes() *times {
 	return t
 }
 
-func (t *times) of(id uint32) uint64 { return *t.since.At(id) }
+func (t *times) of(id uint32) uint64 { return *chunked.At(&t.since, id) }
 
 func (t *times) onReady(id uint32) {
 	if t != nil {
@@ -235,7 +235,7 @@ func (t *times) restart(id uint32) { t.onDelay(id, t.coarse.Now.Load()) }
 
 func (t *times) onDelay(id uint32, since uint64) {
 	if t != nil {
-		*t.since.Extend(id) = since
+		*chunked.Extend(&t.since, id) = since
 	}
 }
 
@@ -246,7 +246,7 @@ func (t *times) onStart(s *items.Table, id uint32, e *items.Entry) {
 }
 
 func (t *times) start(s *items.Table, id uint32, e *items.Entry) {
-	now, since := t.coarse.Now.Load(), t.since.At(id)
+	now, since := t.coarse.Now.Load(), chunked.At(&t.since, id)
 	if t.measures != nil {
 		t.measures.onStart(id, *since, now, t.coarse)
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/shardq/shardq/clock"
+	"github.com/shardq/shardq/internal/chunked"
 	"github.com/shardq/shardq/shard/internal/items"
 )
 
@@ -20,7 +21,7 @@ func checkMeasures(t tester, sh *shard) {
 	}
 	for _, id := range idsOf(t, sh) {
 		e := sh.table.At(id)
-		cell := m.marked.Lookup(id)
+		cell := chunked.Lookup(&m.marked, id)
 		marked := cell != nil && *cell != 0
 		if marked {
 			marks++

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/shardq/shardq/internal/chunked"
 	"github.com/shardq/shardq/shard/internal/items"
 )
 
@@ -73,7 +74,7 @@ func (w *watches) keep(place, fence uint64, what Change) effects {
 	if one == nil || one.fence != fence {
 		return 0
 	}
-	w.changes.keep(change{one, what})
+	keep(&w.changes, change{one, what})
 	return tells
 }
 
@@ -95,7 +96,7 @@ func (w *watches) remove(place uint64, one *watcher) {
 	}
 }
 
-func (w *watches) send() { w.changes.send(func(c change) { c.watch.tell(c.what) }) }
+func (w *watches) send() { send(&w.changes, func(c change) { c.watch.tell(c.what) }) }
 
 func (sh *shard) noteChange(id uint32, e *items.Entry, what Change) effects {
 	if !sh.set.watches.used.Load() {
@@ -118,10 +119,10 @@ func (s *Core) KeepWaits() { s.coarse.KeepsWaits.Store(true) }
 
 func (t *times) keepWait(s *items.Table, id uint32, ready uint64) {
 	if t.waits == nil {
-		t.waits = &items.Column[uint64]{}
-		s.AddColumn(t.waits)
+		t.waits = &chunked.Array[uint64]{}
+		items.AddColumn(s, t.waits)
 	}
-	*t.waits.Extend(id) = ready
+	*chunked.Extend(t.waits, id) = ready
 }
 
 // Waited returns how long the item in processing was ready before, if it knows.
@@ -132,7 +133,7 @@ func (s *Core) Waited(h Handle) (waited time.Duration, ok bool) {
 	if e := sh.claimed(h); e == nil || sh.table.times == nil || sh.table.times.waits == nil {
 		return 0, false
 	}
-	ready := sh.table.times.waits.Lookup(h.id)
+	ready := chunked.Lookup(sh.table.times.waits, h.id)
 	if ready == nil || *ready == 0 {
 		return 0, false // handed out before waits were kept
 	}
@@ -151,7 +152,8 @@ func (s *Core) GroupAt(h Handle) string {
 }
 
 // An outbox keeps calls of a hook under a shard's lock, to be made in their
-// order once it is released. The outbox's own lock is a leaf.
+// order once it is released. The outbox's own lock is a leaf. It has no methods, for the
+// reason that a [chunked.Array] has none.
 type outbox[E any] struct {
 	mu      sync.Mutex
 	kept    []E // the first sent ones were sent
@@ -160,7 +162,7 @@ type outbox[E any] struct {
 	closed  bool        // nothing is kept any more
 }
 
-func (o *outbox[E]) keep(reports ...E) {
+func keep[E any](o *outbox[E], reports ...E) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if len(reports) > 0 && !o.closed {
@@ -169,8 +171,8 @@ func (o *outbox[E]) keep(reports ...E) {
 	}
 }
 
-// close waits for no call: the hook itself may shut the queue down.
-func (o *outbox[E]) close() {
+// closeOutbox waits for no call: the hook itself may shut the queue down.
+func closeOutbox[E any](o *outbox[E]) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.closed, o.kept, o.sent = true, nil, 0
@@ -179,15 +181,15 @@ func (o *outbox[E]) close() {
 
 // send calls a hook. The caller holds no lock, and does not own the timer. If
 // the hook panics, the next call goes on with the others.
-func (o *outbox[E]) send(hook func(E)) {
+func send[E any](o *outbox[E], hook func(E)) {
 	for o.pending.Load() {
-		if report, ok := o.take(); ok {
+		if report, ok := takeReport(o); ok {
 			hook(report)
 		}
 	}
 }
 
-func (o *outbox[E]) take() (report E, ok bool) {
+func takeReport[E any](o *outbox[E]) (report E, ok bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.sent == len(o.kept) {
@@ -289,6 +291,6 @@ func (u hooks[T]) hasReports() bool {
 	return u.set.stuck.pending.Load() || u.set.adds != nil && u.set.adds.pending.Load()
 }
 
-func (u hooks[T]) keepStuck(sh *shard, id uint32) { u.set.stuck.keep(u.set.info(sh, id)) }
-func (u hooks[T]) closeStuck()                    { u.set.stuck.close() }
-func (u hooks[T]) reportStuck()                   { u.set.stuck.send(u.set.user.OnStuck) }
+func (u hooks[T]) keepStuck(sh *shard, id uint32) { keep(&u.set.stuck, u.set.info(sh, id)) }
+func (u hooks[T]) closeStuck()                    { closeOutbox(&u.set.stuck) }
+func (u hooks[T]) reportStuck()                   { send(&u.set.stuck, u.set.user.OnStuck) }

@@ -35,14 +35,14 @@ func (w *wheel) limit(id uint32, tick uint64) uint64 {
 	if tick == never && w.limited == 0 {
 		return never
 	}
-	cell := w.limits.Lookup(id)
+	cell := chunked.Lookup(&w.limits, id)
 	switch {
 	case cell != nil && *cell != 0:
 		*cell = min(*cell, tick)
 	case tick == never:
 		return never
 	default:
-		cell = w.limits.Hold(id)
+		cell = chunked.Hold(&w.limits, id)
 		*cell = tick
 		w.limited++
 	}
@@ -53,9 +53,9 @@ func (w *wheel) unlimit(id uint32) {
 	if w.limited == 0 {
 		return
 	}
-	if cell := w.limits.Lookup(id); cell != nil && *cell != 0 {
+	if cell := chunked.Lookup(&w.limits, id); cell != nil && *cell != 0 {
 		*cell = 0
-		w.limits.Release(id)
+		chunked.Release(&w.limits, id)
 		w.limited--
 	}
 }
@@ -73,7 +73,7 @@ func (w *wheel) backsOff(id uint32) bool {
 	if w == nil || w.limited == 0 {
 		return false
 	}
-	cell := w.limits.Lookup(id)
+	cell := chunked.Lookup(&w.limits, id)
 	return cell != nil && *cell >= backingOffForAdds
 }
 
@@ -81,7 +81,7 @@ func (w *wheel) backsOff(id uint32) bool {
 func (w *wheel) serve(id uint32) { w.limit(id, backingOffForAdds) }
 
 func (w *wheel) serves(id uint32) bool {
-	return w.backsOff(id) && *w.limits.At(id) == backingOffForAdds
+	return w.backsOff(id) && *chunked.At(&w.limits, id) == backingOffForAdds
 }
 
 func (w *wheel) endBackoff(id uint32) {

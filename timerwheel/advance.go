@@ -1,5 +1,7 @@
 package timerwheel
 
+import "github.com/shardq/shardq/internal/chunked"
+
 // Advance moves the wheel towards tick now, and calls fire for each timer whose
 // deadline it passes, in the order of deadlines. The timer is no longer filed
 // then. fire may call Schedule and Cancel, but not Advance or Rewind.
@@ -58,8 +60,8 @@ func (w *Wheel) step(now uint64) (due uint32, arrived bool) {
 		return 0, false
 	}
 	// A slot of level 0 is a single tick, so its head is due.
-	id := w.nodes.At(w.slots[0][slot]).next
-	w.remove(id, w.nodes.At(id))
+	id := chunked.At(&w.nodes, w.slots[0][slot]).next
+	w.remove(id, chunked.At(&w.nodes, id))
 	return id, false
 }
 
@@ -73,8 +75,8 @@ func (w *Wheel) arrive(now uint64) bool {
 // refile moves the head of the cascading ring to its slot, or returns it if it
 // is due: at exactly w.now, the start of the slot that the ring came from.
 func (w *Wheel) refile() (due uint32) {
-	id := w.nodes.At(w.cascading).next
-	n := w.nodes.At(id)
+	id := chunked.At(&w.nodes, w.cascading).next
+	n := chunked.At(&w.nodes, id)
 	if n.deadline <= w.now {
 		w.remove(id, n)
 		return id
@@ -89,10 +91,10 @@ func (w *Wheel) takeOut(level, slot int) {
 	w.slots[level][slot] = 0
 	w.vacate(level, slot)
 	if w.cascading != 0 {
-		first, last := w.nodes.At(w.cascading), w.nodes.At(tail)
+		first, last := chunked.At(&w.nodes, w.cascading), chunked.At(&w.nodes, tail)
 		head, joined := first.next, last.next
-		first.next, w.nodes.At(joined).previous = joined, w.cascading
-		last.next, w.nodes.At(head).previous = head, tail
+		first.next, chunked.At(&w.nodes, joined).previous = joined, w.cascading
+		last.next, chunked.At(&w.nodes, head).previous = head, tail
 	}
 	w.cascading = tail
 }

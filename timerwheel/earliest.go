@@ -4,18 +4,19 @@ import (
 	"cmp"
 	"math/bits"
 
+	"github.com/shardq/shardq/internal/chunked"
 	"github.com/shardq/shardq/internal/topk"
 )
 
 // Chunks returns the number of chunks, for [Wheel.Deadlines].
-func (w *Wheel) Chunks() int { return w.nodes.Chunks() }
+func (w *Wheel) Chunks() int { return chunked.Chunks(&w.nodes) }
 
 // Deadlines appends the deadlines of the timers of a chunk, in no order.
 func (w *Wheel) Deadlines(chunk int, deadlines []uint64) []uint64 {
-	if chunk >= w.nodes.Chunks() {
+	if chunk >= chunked.Chunks(&w.nodes) {
 		return deadlines
 	}
-	nodes := w.nodes.Chunk(chunk)
+	nodes := chunked.Chunk(&w.nodes, chunk)
 	for i := range nodes {
 		if nodes[i].next != 0 {
 			deadlines = append(deadlines, nodes[i].deadline)
@@ -66,10 +67,10 @@ func (w *Wheel) offerRing(e *earliest, tail uint32) (ok bool) {
 		if e.left--; e.left < 0 {
 			return false
 		}
-		id = w.nodes.At(id).next // so the head comes first, and the tail last
+		id = chunked.At(&w.nodes, id).next // so the head comes first, and the tail last
 		if e.wanted(id) {
 			e.offered++
-			e.kept.Add(timer{w.nodes.At(id).deadline, id})
+			e.kept.Add(timer{chunked.At(&w.nodes, id).deadline, id})
 		}
 		if id == tail {
 			break

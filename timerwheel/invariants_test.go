@@ -94,8 +94,8 @@ func (c *invariants) ring(tail uint32, visit func(id uint32, n *node)) {
 	c.Helper()
 	previous := tail
 	for {
-		id := c.wheel.nodes.At(previous).next
-		n := c.wheel.nodes.Lookup(id)
+		id := chunked.At(&c.wheel.nodes, previous).next
+		n := chunked.Lookup(&c.wheel.nodes, id)
 		switch {
 		case id == 0 || n == nil:
 			c.Fatalf("timer %d links to %d, which is no timer", previous, id)
@@ -132,7 +132,7 @@ func (c *invariants) memory() {
 		}
 		cells += n
 	}
-	if spare := c.wheel.nodes.Cells() - cells; spare != 0 && spare != chunked.ChunkCells {
+	if spare := chunked.Size(&c.wheel.nodes) - cells; spare != 0 && spare != chunked.ChunkCells {
 		c.Fatalf("%d cells besides those of the %d chunks in use", spare, len(inUse))
 	}
 }
@@ -141,7 +141,7 @@ func (c *invariants) memory() {
 func (c *invariants) chunk(first uint32) (cells int) {
 	c.Helper()
 	for id := first; id < first+chunked.ChunkCells; id++ {
-		n := c.wheel.nodes.Lookup(id)
+		n := chunked.Lookup(&c.wheel.nodes, id)
 		if n == nil {
 			return cells
 		}

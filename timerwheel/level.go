@@ -1,6 +1,10 @@
 package timerwheel
 
-import "math/bits"
+import (
+	"math/bits"
+
+	"github.com/shardq/shardq/internal/chunked"
+)
 
 const (
 	levelBits     = 6
@@ -29,9 +33,9 @@ func (w *Wheel) append(tail *uint32, id uint32, n *node) {
 	if *tail == 0 {
 		n.next, n.previous = id, id
 	} else {
-		last := w.nodes.At(*tail)
+		last := chunked.At(&w.nodes, *tail)
 		n.next, n.previous = last.next, *tail
-		w.nodes.At(last.next).previous = id
+		chunked.At(&w.nodes, last.next).previous = id
 		last.next = id
 	}
 	*tail = id
@@ -61,8 +65,8 @@ func (w *Wheel) detach(id uint32, n *node) (tail uint32) {
 	if tail == id {
 		tail = 0
 	} else {
-		w.nodes.At(n.previous).next = n.next
-		w.nodes.At(n.next).previous = n.previous
+		chunked.At(&w.nodes, n.previous).next = n.next
+		chunked.At(&w.nodes, n.next).previous = n.previous
 	}
 	n.next, n.previous = 0, 0
 	return tail

@@ -72,10 +72,10 @@ func TestMemoryReturns(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := New(0)
 			forAll(timers, 77_773, func(id uint32) { w.Schedule(id, uint64(id)*7919) })
-			require.LessOrEqual(t, w.nodes.Cells(), timers+chunked.ChunkCells)
+			require.LessOrEqual(t, chunked.Size(&w.nodes), timers+chunked.ChunkCells)
 			empty(w)
 			require.Zero(t, w.Len())
-			require.LessOrEqual(t, w.nodes.Cells(), 2*chunked.ChunkCells)
+			require.LessOrEqual(t, chunked.Size(&w.nodes), 2*chunked.ChunkCells)
 			checkInvariants(t, w)
 		})
 	}

@@ -3,6 +3,8 @@ package timerwheel
 import (
 	"math"
 	"slices"
+
+	"github.com/shardq/shardq/internal/chunked"
 )
 
 // checked is a wheel and a naive model of it, a map that is searched in full.
@@ -212,7 +214,7 @@ func nextIsExact(w *Wheel) bool {
 
 func ringLength(w *Wheel, tail uint32) int {
 	n := 1
-	for id := w.nodes.At(tail).next; id != tail; id = w.nodes.At(id).next {
+	for id := chunked.At(&w.nodes, tail).next; id != tail; id = chunked.At(&w.nodes, id).next {
 		n++
 	}
 	return n

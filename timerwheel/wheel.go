@@ -37,7 +37,7 @@ func (w *Wheel) Len() int { return w.filed }
 
 // Deadline returns the deadline of timer id, and whether it is filed.
 func (w *Wheel) Deadline(id uint32) (deadline uint64, filed bool) {
-	n := w.nodes.Lookup(id)
+	n := chunked.Lookup(&w.nodes, id)
 	if n == nil || n.next == 0 {
 		return 0, false
 	}
@@ -66,7 +66,7 @@ func (w *Wheel) earliestInRing(tail uint32, otherwise uint64) uint64 {
 	earliest := uint64(math.MaxUint64)
 	id := tail
 	for range longest {
-		n := w.nodes.At(id)
+		n := chunked.At(&w.nodes, id)
 		earliest = min(earliest, n.deadline)
 		id = n.next
 		if id == tail {
@@ -95,11 +95,11 @@ func (w *Wheel) Schedule(id uint32, deadline uint64) bool {
 		w.Cancel(id)
 		return false
 	}
-	if n := w.nodes.Lookup(id); n != nil && n.next != 0 {
+	if n := chunked.Lookup(&w.nodes, id); n != nil && n.next != 0 {
 		w.move(id, n, deadline)
 		return true
 	}
-	n := w.nodes.Hold(id)
+	n := chunked.Hold(&w.nodes, id)
 	w.filed++
 	w.file(id, n, deadline)
 	return true
@@ -107,7 +107,7 @@ func (w *Wheel) Schedule(id uint32, deadline uint64) bool {
 
 // Cancel removes timer id from the wheel and reports whether it was filed.
 func (w *Wheel) Cancel(id uint32) bool {
-	n := w.nodes.Lookup(id)
+	n := chunked.Lookup(&w.nodes, id)
 	if n == nil || n.next == 0 {
 		return false
 	}
@@ -146,5 +146,5 @@ func (w *Wheel) remove(id uint32, n *node) {
 	w.unlink(id, n)
 	n.deadline = 0
 	w.filed--
-	w.nodes.Release(id)
+	chunked.Release(&w.nodes, id)
 }

@@ -104,7 +104,28 @@ type Options[T any] struct {
 	Labels bool
 }
 
-func (o Options[T]) validate() error {
+// limits has the options that touch no item.
+func (o *Options[T]) limits() Options[struct{}] {
+	return Options[struct{}]{
+		Workers: o.Workers, Attempts: o.Attempts, BatchSize: o.BatchSize, Linger: o.Linger, Timeout: o.Timeout,
+		CancelIfAddedAgain: o.CancelIfAddedAgain, CancelIfCanceled: o.CancelIfCanceled,
+		MaxAttempts: o.MaxAttempts, MaxElapsed: o.MaxElapsed,
+		DrainTimeout: o.DrainTimeout, AbandonAfter: o.AbandonAfter,
+	}
+}
+
+// given says which functions the options have.
+type given struct {
+	one, batches, drain bool
+	middlewares         int
+}
+
+func (o *Options[T]) given() given {
+	return given{o.Handle != nil, o.HandleBatch != nil, o.Drain != nil, len(o.Use)}
+}
+
+// validate has no type parameter, and is compiled once.
+func validate(o Options[struct{}], g given) error {
 	var faults []error
 	fault := func(isFault bool, format string, arguments ...any) {
 		if isFault {
@@ -112,23 +133,23 @@ func (o Options[T]) validate() error {
 		}
 	}
 	fault(o.Workers < 1, "Workers is %d: want 1 or more", o.Workers)
-	fault(o.Handle == nil && o.HandleBatch == nil, "Handle and HandleBatch are both nil: want one of them")
-	fault(o.Handle != nil && o.HandleBatch != nil, "Handle and HandleBatch are both set: want one of them")
-	fault(o.HandleBatch != nil && (o.BatchSize < 1 || o.BatchSize > MaxBatchSize),
+	fault(!g.one && !g.batches, "Handle and HandleBatch are both nil: want one of them")
+	fault(g.one && g.batches, "Handle and HandleBatch are both set: want one of them")
+	fault(g.batches && (o.BatchSize < 1 || o.BatchSize > MaxBatchSize),
 		"BatchSize is %d: want 1 to %d with HandleBatch", o.BatchSize, MaxBatchSize)
-	fault(o.HandleBatch == nil && o.BatchSize != 0, "BatchSize is %d: want 0 without HandleBatch", o.BatchSize)
+	fault(!g.batches && o.BatchSize != 0, "BatchSize is %d: want 0 without HandleBatch", o.BatchSize)
 	fault(o.Linger < 0, "Linger is %v: want 0 (none) or more", o.Linger)
-	fault(o.HandleBatch == nil && o.Linger > 0, "Linger is %v: want 0 without HandleBatch", o.Linger)
-	fault(o.HandleBatch != nil && len(o.Use) > 0,
-		"Use has %d functions: want none with HandleBatch, because they wrap the handling of one item", len(o.Use))
-	fault(o.HandleBatch != nil && o.Attempts, "Attempts is true: want false with HandleBatch")
-	fault(o.HandleBatch != nil && o.CancelIfAddedAgain, "CancelIfAddedAgain is true: want false with HandleBatch")
-	fault(o.HandleBatch != nil && o.CancelIfCanceled, "CancelIfCanceled is true: want false with HandleBatch")
+	fault(!g.batches && o.Linger > 0, "Linger is %v: want 0 without HandleBatch", o.Linger)
+	fault(g.batches && g.middlewares > 0,
+		"Use has %d functions: want none with HandleBatch, because they wrap the handling of one item", g.middlewares)
+	fault(g.batches && o.Attempts, "Attempts is true: want false with HandleBatch")
+	fault(g.batches && o.CancelIfAddedAgain, "CancelIfAddedAgain is true: want false with HandleBatch")
+	fault(g.batches && o.CancelIfCanceled, "CancelIfCanceled is true: want false with HandleBatch")
 	fault(o.Timeout < 0, "Timeout is %v: want 0 (none) or more", o.Timeout)
 	fault(o.MaxAttempts < 0, "MaxAttempts is %d: want 0 (no limit) or more", o.MaxAttempts)
 	fault(o.MaxElapsed < 0, "MaxElapsed is %v: want 0 (no limit) or more", o.MaxElapsed)
 	fault(o.DrainTimeout < 0, "DrainTimeout is %v: want 0 (no timeout) or more", o.DrainTimeout)
 	fault(o.AbandonAfter < 0, "AbandonAfter is %v: want 0 (never) or more", o.AbandonAfter)
-	fault(o.Drain == nil && o.DrainTimeout > 0, "DrainTimeout is %v: want 0 without Drain", o.DrainTimeout)
+	fault(!g.drain && o.DrainTimeout > 0, "DrainTimeout is %v: want 0 without Drain", o.DrainTimeout)
 	return errors.Join(faults...)
 }

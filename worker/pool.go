@@ -63,7 +63,8 @@ const (
 func New[T any](source Source[T], options Options[T]) (*Pool[T], error) {
 	name, fault := nameOfSource(source)
 	handle, faultOfUse := wrap(options.Handle, options.Use)
-	if err := errors.Join(options.validate(), faultOfUse, fault); err != nil {
+	faults := validate(options.limits(), options.given())
+	if err := errors.Join(faults, faultOfUse, fault); err != nil {
 		return nil, err
 	}
 	options.Handle = handle

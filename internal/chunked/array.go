@@ -27,6 +27,9 @@ func CellsOf(size uintptr) uint32 {
 // An Array holds cells at uint32 positions. A chunk is allocated with its first
 // held cell and released with its last: growing by append would copy a large
 // slab under its lock, for milliseconds. It is not safe for concurrent use.
+//
+// It has no methods: each package that reads a struct with an Array in it, also
+// a user's, would compile all of them again.
 type Array[E any] struct {
 	// held is written often, and so apart from the cells that others read.
 	chunks [][]E
@@ -34,7 +37,7 @@ type Array[E any] struct {
 	spare  *E // the first cell of a released chunk, for a load that moves over its edge
 }
 
-func (a *Array[E]) newChunk() []E {
+func newChunkOf[E any](a *Array[E]) []E {
 	n := CellsOf(unsafe.Sizeof(*new(E)))
 	first := a.spare
 	if a.spare = nil; first == nil {
@@ -45,13 +48,13 @@ func (a *Array[E]) newChunk() []E {
 
 // At returns the cell at position i, which must be held. The pointer is valid
 // until the next Hold or Release.
-func (a *Array[E]) At(i uint32) *E {
+func At[E any](a *Array[E], i uint32) *E {
 	n := CellsOf(unsafe.Sizeof(*new(E)))
 	return &a.chunks[i/n][i%n]
 }
 
 // Lookup is At, or nil if position i has no memory.
-func (a *Array[E]) Lookup(i uint32) *E {
+func Lookup[E any](a *Array[E], i uint32) *E {
 	n := CellsOf(unsafe.Sizeof(*new(E)))
 	if c := i / n; int(c) < len(a.chunks) && int(i%n) < len(a.chunks[c]) {
 		return &a.chunks[c][i%n]
@@ -60,51 +63,51 @@ func (a *Array[E]) Lookup(i uint32) *E {
 }
 
 // Hold counts position i as held, until one Release.
-func (a *Array[E]) Hold(i uint32) *E {
-	cell := a.Extend(i)
+func Hold[E any](a *Array[E], i uint32) *E {
+	cell := Extend(a, i)
 	a.held[i/CellsOf(unsafe.Sizeof(*new(E)))]++
 	return cell
 }
 
 // Release releases a chunk without held cells, unless it is the first. A later
 // holder may see what the caller leaves in the cell.
-func (a *Array[E]) Release(i uint32) {
+func Release[E any](a *Array[E], i uint32) {
 	c := i / CellsOf(unsafe.Sizeof(*new(E)))
 	a.held[c]--
 	if a.held[c] == 0 && c > 0 { // most arrays need only the first chunk
-		a.Drop(int(c))
+		Drop(a, int(c))
 	}
 }
 
 // Chunks returns the number of the last chunk that has memory, plus one.
-func (a *Array[E]) Chunks() int { return len(a.chunks) }
+func Chunks[E any](a *Array[E]) int { return len(a.chunks) }
 
 // Chunk returns the cells of chunk c, held or not, or nil if it has no memory.
-func (a *Array[E]) Chunk(c int) []E { return a.chunks[c] }
+func Chunk[E any](a *Array[E], c int) []E { return a.chunks[c] }
 
 // Extend is like Hold, for callers that count held cells themselves.
-func (a *Array[E]) Extend(i uint32) *E {
+func Extend[E any](a *Array[E], i uint32) *E {
 	n := CellsOf(unsafe.Sizeof(*new(E)))
 	c := i / n
 	if int(c) >= len(a.chunks) || int(i%n) >= len(a.chunks[c]) {
-		a.grow(int(c), int(i%n))
+		grow(a, int(c), int(i%n))
 	}
 	return &a.chunks[c][i%n]
 }
 
 // Drop releases chunk c, in which no cell may be held. It must not be the
 // first, which may be smaller than the others.
-func (a *Array[E]) Drop(c int) {
+func Drop[E any](a *Array[E], c int) {
 	if a.spare == nil {
 		a.spare = &a.chunks[c][0]
 	}
 	a.chunks[c] = nil
-	a.trim()
+	trim(a)
 }
 
-func (a *Array[E]) Clear(c int) { clear(a.chunks[c]) }
+func Clear[E any](a *Array[E], c int) { clear(a.chunks[c]) }
 
-func (a *Array[E]) Cells() int {
+func Size[E any](a *Array[E]) int {
 	n := 0
 	if a.spare != nil {
 		n = int(CellsOf(unsafe.Sizeof(*new(E))))
@@ -115,13 +118,13 @@ func (a *Array[E]) Cells() int {
 	return n
 }
 
-func (a *Array[E]) grow(c, cell int) {
+func grow[E any](a *Array[E], c, cell int) {
 	for c >= len(a.chunks) {
 		a.chunks = append(a.chunks, nil)
 		a.held = append(a.held, 0)
 	}
 	if c > 0 {
-		a.chunks[c] = a.newChunk()
+		a.chunks[c] = newChunkOf(a)
 		return
 	}
 	size := max(min(firstCells, int(CellsOf(unsafe.Sizeof(*new(E))))), len(a.chunks[0]))
@@ -134,7 +137,7 @@ func (a *Array[E]) grow(c, cell int) {
 }
 
 // trim removes empty chunks at the end. A burst may leave thousands.
-func (a *Array[E]) trim() {
+func trim[E any](a *Array[E]) {
 	n := len(a.chunks)
 	for n > 1 && a.chunks[n-1] == nil {
 		n--

@@ -14,15 +14,15 @@ func TestMemoryReturns(t *testing.T) {
 	for _, stride := range []uint32{1, 1237, chunks - 1} {
 		var a Array[int]
 		for c := range uint32(chunks) {
-			a.Hold(c * ChunkCells)
+			Hold(&a, c * ChunkCells)
 		}
 		for c := range uint32(chunks) {
-			a.Release(c * stride % chunks * ChunkCells)
+			Release(&a, c * stride % chunks * ChunkCells)
 		}
-		require.Equal(t, firstCells+ChunkCells, a.Cells())
+		require.Equal(t, firstCells+ChunkCells, Size(&a))
 		require.Len(t, a.chunks, 1)
 		require.LessOrEqual(t, cap(a.chunks)+cap(a.held), 32)
-		require.Zero(t, testing.AllocsPerRun(100, func() { a.Hold(ChunkCells); a.Release(ChunkCells) }))
+		require.Zero(t, testing.AllocsPerRun(100, func() { Hold(&a, ChunkCells); Release(&a, ChunkCells) }))
 	}
 }
 
@@ -45,20 +45,20 @@ func checkChunks[E comparable](t *testing.T) {
 	require.Zero(t, cells&(cells-1), "%d cells, want a power of two", cells)
 	require.True(t, cells == 2 || cells*size <= 32<<10)
 	require.True(t, size == 0 || cells == ChunkCells || 2*cells*size > 32<<10, "twice as many would fit")
-	second := a.Hold(uint32(cells))
+	second := Hold(&a, uint32(cells))
 	for i := range 3 * cells {
 		before := len(a.chunks[0])
-		a.Hold(uint32(i))
+		Hold(&a, uint32(i))
 		if after := len(a.chunks[0]); after > before {
 			require.LessOrEqual(t, before*size, 16<<10, "copied")
 			require.LessOrEqual(t, after, max(firstCells, 2*(i+1)))
 		}
 	}
 	for c := range 3 {
-		require.Len(t, a.Chunk(c), cells)
+		require.Len(t, Chunk(&a, c), cells)
 	}
-	require.Same(t, second, a.At(uint32(cells)))
-	require.Nil(t, a.Lookup(uint32(3*cells)))
+	require.Same(t, second, At(&a, uint32(cells)))
+	require.Nil(t, Lookup(&a, uint32(3*cells)))
 }
 
 // TestSparesBelongToOne: a chunk that was given back goes to at most one other.

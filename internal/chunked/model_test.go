@@ -26,7 +26,7 @@ func TestArrayAgainstModel(t *testing.T) {
 		})
 		c.releaseAll(0, 1<<14)
 		c.check()
-		require.LessOrEqual(t, c.array.Cells(), 2*ChunkCells, "an empty array")
+		require.LessOrEqual(t, Size(&c.array), 2*ChunkCells, "an empty array")
 	})
 }
 
@@ -50,9 +50,9 @@ type checked struct {
 
 func (c *checked) hold(from, n uint32) {
 	for i := from; i < from+n; i++ {
-		p := c.array.Extend(i)
+		p := Extend(&c.array, i)
 		if !c.extends {
-			p = c.array.Hold(i)
+			p = Hold(&c.array, i)
 		}
 		if *p != c.value[i] {
 			c.Fatalf("Hold(%d) found %v, want %v", i, *p, c.value[i])
@@ -71,13 +71,13 @@ func (c *checked) release(i uint32) {
 	}
 	if c.holds[i]--; c.holds[i] == 0 {
 		delete(c.value, i)
-		*c.array.At(i) = cell{}
+		*At(&c.array, i) = cell{}
 	}
 	c.counts[i/ChunkCells]--
 	if !c.extends {
-		c.array.Release(i)
+		Release(&c.array, i)
 	} else if c.counts[i/ChunkCells] == 0 && i >= ChunkCells {
-		c.array.Drop(int(i / ChunkCells))
+		Drop(&c.array, int(i/ChunkCells))
 	}
 }
 
@@ -94,7 +94,7 @@ func (c *checked) releaseAll(from, n uint32) {
 func (c *checked) check() {
 	cells, last := 0, 0
 	for i := range uint32(len(c.array.chunks)+1) * ChunkCells {
-		p := c.array.Lookup(i)
+		p := Lookup(&c.array, i)
 		inUse := c.counts[i/ChunkCells] > 0
 		if p != nil && *p != c.value[i] || p == nil && c.holds[i] > 0 || i >= ChunkCells && (p != nil) != inUse {
 			c.Fatalf("position %d, held %d times: %v, want %v", i, c.holds[i], p, c.value[i])
@@ -109,7 +109,7 @@ func (c *checked) check() {
 			require.Zero(c, left, "cell %d of the spare chunk", i)
 		}
 	}
-	require.Equal(c, cells, c.array.Cells())
+	require.Equal(c, cells, Size(&c.array))
 	require.LessOrEqual(c, len(c.array.chunks), last+1, "the last chunk is not in use")
 	require.Len(c, c.array.held, len(c.array.chunks))
 }

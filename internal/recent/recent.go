@@ -4,8 +4,8 @@ package recent
 import "sync"
 
 // A Ring keeps the last values that were added, at most as many as its limit.
-// It allocates nothing before the first. All methods are safe for concurrent
-// use.
+// It allocates nothing before the first. Add and Last are safe for concurrent
+// use. They are no methods, for the reason that a chunked.Array has none.
 type Ring[V any] struct {
 	mu     sync.Mutex // a leaf
 	values []V
@@ -14,7 +14,7 @@ type Ring[V any] struct {
 
 // Add adds a value. If the ring has limit values, the oldest one makes room.
 // Every call must have the same limit.
-func (r *Ring[V]) Add(value V, limit int) {
+func Add[V any](r *Ring[V], value V, limit int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.values) < limit {
@@ -26,7 +26,7 @@ func (r *Ring[V]) Add(value V, limit int) {
 }
 
 // Last returns at most limit values, the newest first.
-func (r *Ring[V]) Last(limit int) []V {
+func Last[V any](r *Ring[V], limit int) []V {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	n := max(0, min(limit, len(r.values)))

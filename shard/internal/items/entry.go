@@ -91,21 +91,21 @@ func (e *Entry) Free() bool { return e.Phase() == Idle && !e.Delayed() }
 func (e *Entry) Previous() (id uint32) { return uint32(e.status >> backShift) }
 func (e *Entry) setPrevious(id uint32) { e.status = e.status&^backMask | status(id)<<backShift }
 
-// A dropper is a column.
-type dropper interface {
-	// drop releases a chunk, none of whose ids is in use.
-	drop(chunk int)
+// A column has cells by ids for what only some queues or items need. They have
+// at most 64 bytes each, and are zero when new.
+type column struct {
+	cells any
+	drop  func(chunk int) // none of whose ids is in use
 }
 
-// A Column has cells by ids for what only some queues or items need. They have
-// at most 64 bytes each, and are zero when new.
-type Column[E any] struct{ chunked.Array[E] }
-
-func (c *Column[E]) drop(chunk int) {
-	if c.Lookup(uint32(chunk)*chunked.ChunkCells) != nil {
-		c.Clear(chunk) // because the memory is reused
-		c.Drop(chunk)
-	}
+// AddColumn makes the table release the cells of ids without entries.
+func AddColumn[E any](t *Table, cells *chunked.Array[E]) {
+	t.columns = append(t.columns, column{cells, func(chunk int) {
+		if chunked.Lookup(cells, uint32(chunk)*chunked.ChunkCells) != nil {
+			chunked.Clear(cells, chunk) // because the memory is reused
+			chunked.Drop(cells, chunk)
+		}
+	}})
 }
 
 // A List is linked through entries. An entry is in at most one.

@@ -1,8 +1,10 @@
 package items
 
+import "github.com/shardq/shardq/internal/chunked"
+
 type fences struct {
-	upper    Column[uint32] // the upper halves of fences, 0 until two billion adds
-	Canceled Column[uint32] // fences, marked as sealed, of items canceled meanwhile
+	upper    chunked.Array[uint32] // the upper halves of fences, 0 until two billion adds
+	Canceled chunked.Array[uint32] // fences, marked as sealed, of items canceled meanwhile
 }
 
 func (t *Table) HasFences() bool { return t.fences != nil }
@@ -10,19 +12,19 @@ func (t *Table) HasFences() bool { return t.fences != nil }
 func (t *Table) needFences() {
 	if t.fences == nil {
 		t.fences = &fences{}
-		t.AddColumn(&t.fences.upper)
-		t.AddColumn(&t.fences.Canceled)
+		AddColumn(t, &t.fences.upper)
+		AddColumn(t, &t.fences.Canceled)
 	}
 }
 
 func (t *Table) SetUpperFence(id, upper uint32) {
 	t.needFences()
-	*t.fences.upper.Extend(id) = upper
+	*chunked.Extend(&t.fences.upper, id) = upper
 }
 
 func (t *Table) FenceOf(id uint32, e *Entry) uint64 {
 	if t.fences != nil {
-		if upper := t.fences.upper.Lookup(id); upper != nil {
+		if upper := chunked.Lookup(&t.fences.upper, id); upper != nil {
 			return uint64(*upper)<<32 | uint64(e.Fence)
 		}
 	}
@@ -32,7 +34,7 @@ func (t *Table) FenceOf(id uint32, e *Entry) uint64 {
 // NoteCancel remembers that an entry with that fence was canceled.
 func (t *Table) NoteCancel(id, fence uint32) {
 	t.needFences()
-	*t.fences.Canceled.Extend(id) = fence
+	*chunked.Extend(&t.fences.Canceled, id) = fence
 }
 
 // WasCanceled may meet the cell of an earlier processing, with another fence.
@@ -40,6 +42,6 @@ func (t *Table) WasCanceled(id, fence uint32) bool {
 	if t.fences == nil {
 		return false
 	}
-	cell := t.fences.Canceled.Lookup(id)
+	cell := chunked.Lookup(&t.fences.Canceled, id)
 	return cell != nil && *cell == fence
 }

@@ -9,20 +9,20 @@ import (
 // Requested has the priorities of the runs to come, and those of delayed items,
 // which count when the delay ends.
 type Requested struct {
-	runs   Column[int]
+	runs   chunked.Array[int]
 	delays chunked.Array[int]
 }
 
 func (t *Table) NeedRequested() {
 	if t.Requested == nil {
 		t.Requested = &Requested{}
-		t.AddColumn(&t.Requested.runs)
+		AddColumn(t, &t.Requested.runs)
 	}
 }
 
 func (t *Table) DropRequested() {
 	if t.Requested != nil {
-		t.columns = slices.DeleteFunc(t.columns, func(c dropper) bool { return c == &t.Requested.runs })
+		t.columns = slices.DeleteFunc(t.columns, func(c column) bool { return c.cells == &t.Requested.runs })
 		t.Requested = nil
 	}
 }
@@ -31,22 +31,22 @@ func (r *Requested) Run(id uint32) int {
 	if r == nil {
 		return 0
 	}
-	if cell := r.runs.Lookup(id); cell != nil {
+	if cell := chunked.Lookup(&r.runs, id); cell != nil {
 		return *cell
 	}
 	return 0
 }
 
 func (r *Requested) SetRun(id uint32, priority int) {
-	if cell := r.runs.Lookup(id); cell != nil {
+	if cell := chunked.Lookup(&r.runs, id); cell != nil {
 		*cell = priority
 	} else if priority != 0 {
-		*r.runs.Extend(id) = priority
+		*chunked.Extend(&r.runs, id) = priority
 	}
 }
 
 func (r *Requested) Delayed(id uint32) int {
-	if cell := r.delays.Lookup(id); cell != nil {
+	if cell := chunked.Lookup(&r.delays, id); cell != nil {
 		return *cell
 	}
 	return 0
@@ -55,14 +55,14 @@ func (r *Requested) Delayed(id uint32) int {
 func (r *Requested) SetDelayed(id uint32, priority int) {
 	switch before := r.Delayed(id); {
 	case before == 0 && priority != 0:
-		*r.delays.Hold(id) = priority
+		*chunked.Hold(&r.delays, id) = priority
 	case before != 0:
-		*r.delays.At(id) = priority
+		*chunked.At(&r.delays, id) = priority
 		if priority == 0 {
-			r.delays.Release(id)
+			chunked.Release(&r.delays, id)
 		}
 	}
 }
 
 // Cells returns the memory that the priorities take.
-func (r *Requested) Cells() int { return max(r.runs.Cells(), r.delays.Cells()) }
+func (r *Requested) Cells() int { return max(chunked.Size(&r.runs), chunked.Size(&r.delays)) }

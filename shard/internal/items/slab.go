@@ -13,7 +13,7 @@ type slab struct {
 	spaces  []space
 	cells   chunked.Cells
 	items   *Type
-	columns []dropper
+	columns []column
 }
 
 type space struct {
@@ -73,8 +73,6 @@ func (s *slab) release(id uint32, e *Entry) {
 		s.list(&s.vacant, c)
 	}
 }
-
-func (s *slab) AddColumn(c dropper) { s.columns = append(s.columns, c) }
 
 // columnChunk: columns have small cells, so a chunk may have the ids of several
 // chunks of the slab. The first stays.

@@ -36,8 +36,8 @@ type groups struct {
 	config      *Config
 	names       items.Table
 	states      chunked.Array[group]
-	of          items.Column[uint32] // the group of each entry
-	depth       int32                // the ready items of all groups
+	of          chunked.Array[uint32] // the group of each entry
+	depth       int32                 // the ready items of all groups
 	processing  int32
 	births      uint32 // the groups ever made, modulo its range
 	vacant      int32  // the groups without items that are remembered
@@ -52,10 +52,10 @@ type groups struct {
 	roundRobin
 }
 
-func (g *groups) at(id uint32) *group { return g.states.At(id) }
+func (g *groups) at(id uint32) *group { return chunked.At(&g.states, id) }
 
 func (l *Line) groupOf(entry uint32) (of uint32, g *group) {
-	of = *l.groups.of.At(entry)
+	of = *chunked.At(&l.groups.of, entry)
 	return of, l.groups.at(of)
 }
 
@@ -64,7 +64,7 @@ func (l *Line) Group(entry uint32) string {
 	if l.groups == nil {
 		return ""
 	}
-	return l.groups.nameOf(*l.groups.of.At(entry))
+	return l.groups.nameOf(*chunked.At(&l.groups.of, entry))
 }
 
 func (g *groups) nameOf(id uint32) string { return *items.Of[string](g.names.At(id)) }
@@ -75,7 +75,7 @@ func (l *Line) needGroups(c *Config, t *items.Table) *groups {
 		if g.best = &g.only; c.PrioritiesBeforeTurns {
 			g.circles = &circles{byPriority: map[int]*circle{}}
 		}
-		t.AddColumn(&g.of)
+		items.AddColumn(t, &g.of)
 		l.groups = g
 	}
 	return l.groups
@@ -92,7 +92,7 @@ func (l *Line) Join(c *Config, t *items.Table, id uint32, to *Tag) {
 		g.vacant--
 		state.weight = max(1, state.weight) // 0: it was paused before its first item
 	}
-	*g.of.Extend(id) = of
+	*chunked.Extend(&g.of, id) = of
 	if state.items++; to.Weight > 0 {
 		g.configure(of, state, to)
 	}
@@ -100,7 +100,7 @@ func (l *Line) Join(c *Config, t *items.Table, id uint32, to *Tag) {
 
 func (g *groups) make(name string, p items.Position) (of uint32, state *group) {
 	of, _ = items.Insert(&g.names, p, name)
-	state = g.states.Hold(of)
+	state = chunked.Hold(&g.states, of)
 	state.born, state.weight = g.births, 1
 	g.births++
 	return of, state
@@ -169,13 +169,13 @@ func (l *Line) leaveGroup(t *items.Table, id uint32) {
 
 func (g *groups) forget(of uint32, state *group) {
 	if state.hasBucket {
-		b := g.buckets.At(of)
+		b := chunked.At(&g.buckets, of)
 		g.forgotten = max(g.forgotten, b.full)
 		g.await(of, b, Never)
-		g.buckets.Release(of)
+		chunked.Release(&g.buckets, of)
 	}
 	*state = group{}
-	g.states.Release(of)
+	chunked.Release(&g.states, of)
 	g.names.Remove(of, g.names.At(of), items.Position{})
 }
 

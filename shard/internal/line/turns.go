@@ -1,6 +1,7 @@
 package line
 
 import (
+	"github.com/shardq/shardq/internal/chunked"
 	"github.com/shardq/shardq/shard/internal/items"
 	"github.com/shardq/shardq/stats"
 )
@@ -160,7 +161,7 @@ func (g *groups) throttleIfBlocked(id uint32, state *group) {
 }
 
 func (g *groups) finish(entry uint32) (freed bool) {
-	of := *g.of.At(entry)
+	of := *chunked.At(&g.of, entry)
 	state := g.at(of)
 	g.processing--
 	state.ready.processing--

@@ -1,6 +1,10 @@
 package line
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/shardq/shardq/internal/chunked"
+)
 
 // blocks are reasons, besides its limit, why a group is throttled.
 type blocks uint8
@@ -32,15 +36,15 @@ func (g *groups) bucketOf(id uint32, state *group) *bucket {
 	if !state.hasBucket {
 		return nil
 	}
-	return g.buckets.At(id)
+	return chunked.At(&g.buckets, id)
 }
 
 func (g *groups) needBucket(id uint32, state *group) *bucket {
 	if !state.hasBucket {
-		*g.buckets.Hold(id) = bucket{}
+		*chunked.Hold(&g.buckets, id) = bucket{}
 		state.hasBucket = true
 	}
-	return g.buckets.At(id)
+	return chunked.At(&g.buckets, id)
 }
 
 // spend takes a token. A group in the round robin may have none: if the clock was
@@ -48,7 +52,7 @@ func (g *groups) needBucket(id uint32, state *group) *bucket {
 // forgotten at a moment that is still to come. If there is no token, the group
 // waits for it, unless now is old.
 func (g *groups) spend(id uint32, state *group, now uint64, fresh bool) (ok bool) {
-	b := g.buckets.At(id)
+	b := chunked.At(&g.buckets, id)
 	b.adopt(now)
 	if b.full == 0 && g.forgotten > now {
 		b.full = g.forgotten
@@ -147,7 +151,7 @@ func (l *Line) FirstWait() uint64 {
 func (l *Line) Frees(tick uint64) bool {
 	g := l.groups
 	return l.FirstWait() <= tick && (len(g.waiting) > manyWait || slices.ContainsFunc(g.waiting, func(id uint32) bool {
-		return g.at(id).phase == throttled && g.buckets.At(id).review <= tick
+		return g.at(id).phase == throttled && chunked.At(&g.buckets, id).review <= tick
 	}))
 }
 
@@ -174,7 +178,7 @@ func (g *groups) await(id uint32, b *bucket, moment uint64) {
 }
 
 func (g *groups) stopWaiting(b *bucket) {
-	last := g.buckets.At(g.waiting[len(g.waiting)-1])
+	last := chunked.At(&g.buckets, g.waiting[len(g.waiting)-1])
 	g.swap(b, last)
 	g.waiting = g.waiting[:len(g.waiting)-1]
 	b.place = 0
@@ -187,7 +191,7 @@ func (g *groups) stopWaiting(b *bucket) {
 	}
 }
 
-func (g *groups) waiter(place int32) *bucket { return g.buckets.At(g.waiting[place-1]) }
+func (g *groups) waiter(place int32) *bucket { return chunked.At(&g.buckets, g.waiting[place-1]) }
 
 func (g *groups) rise(b *bucket) {
 	for b.place > 1 && g.waiter(b.place/2).review > b.review {

@@ -3,6 +3,7 @@ package line
 import (
 	"iter"
 
+	"github.com/shardq/shardq/internal/chunked"
 	"github.com/shardq/shardq/shard/internal/items"
 	"github.com/shardq/shardq/stats"
 )
@@ -127,7 +128,7 @@ func (l *Line) Rows(c Census, n, ids int, visit func(GroupRow)) (visited int, mo
 		return 0, false
 	}
 	return g.names.Piece(n, ids, func(id uint32) {
-		state := g.states.Lookup(id)
+		state := chunked.Lookup(&g.states, id)
 		if state != nil && (state.items > 0 || state.held&paused != 0) && int32(state.born-c.births) < 0 {
 			visit(g.row(id, state))
 		}
