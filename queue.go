@@ -213,16 +213,24 @@ type Rate = stats.Rate
 // panics without [Options].Group.
 //
 // If until is zero, the pause lasts until [Queue.ResumeGroup].
-func (q *Queue[T]) PauseGroup(group string, until time.Time) { q.set().Core.PauseGroup(group, until) }
+func (q *Queue[T]) PauseGroup(group string, until time.Time) { q.groups().PauseGroup(group, until) }
 
 // ResumeGroup ends the pause of a group, and wakes a parked consumer. It panics
 // without [Options].Group.
-func (q *Queue[T]) ResumeGroup(group string) { q.set().Core.ResumeGroup(group) }
+func (q *Queue[T]) ResumeGroup(group string) { q.groups().ResumeGroup(group) }
 
 // RefreshGroup calls [Options].GroupPolicy for a group, and lets the result
 // count at once, rather than at the group's next item. What is missing of the
 // next token is earned at the new rate. It panics without [Options].Group.
-func (q *Queue[T]) RefreshGroup(group string) { q.set().Core.RefreshGroup(group) }
+func (q *Queue[T]) RefreshGroup(group string) { q.groups().RefreshGroup(group) }
+
+func (q *Queue[T]) groups() *shard.Core {
+	core := q.set().Core
+	if !q.configuration.Groups {
+		panic("shardq: the queue has no groups: want Options.Group")
+	}
+	return core
+}
 
 // Groups returns an iterator over the groups that have items or are paused, in
 // no order. No lock is held while the loop runs.

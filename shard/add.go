@@ -84,7 +84,7 @@ func (sh *shard) makeTable() {
 		sh.table.times = sh.newTimes()
 		items.AddColumn(&sh.table.Table, &sh.table.times.since)
 	}
-	if sh.set.tracksAdds() {
+	if sh.set.config.tracksAdds() {
 		sh.table.NeedRequested() // so that each add calls requestPriority
 	}
 	if sh.set.config.Rules.KeepPlaces {
@@ -169,7 +169,7 @@ func (u hooks[T]) sendAdds() {
 	}
 }
 
-func (s *Core) tracksAdds() bool { return s.config.Rules.KeepPlaces || s.config.hearsAdds }
+func (s *Settings) tracksAdds() bool { return s.Rules.KeepPlaces || s.hearsAdds }
 
 func (sh *shard) leftLine(id uint32, e *items.Entry) {
 	if sh.set.config.hearsAdds {

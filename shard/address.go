@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"hash/maphash"
 	"math"
-	"sync/atomic"
 
 	"github.com/cespare/xxhash/v2"
 
@@ -19,16 +18,6 @@ type address struct {
 	hash uint32
 	mark uint8 // of the processing in which an add has found the item, or 0
 	line.Tag
-}
-
-func (s *Core) initGroups() {
-	if !s.config.grouped {
-		return
-	}
-	s.waits = make([]atomic.Uint64, len(s.shards))
-	for i := range s.waits {
-		s.waits[i].Store(never)
-	}
 }
 
 // addressOf fills in the address of an item, because a copy would take time.

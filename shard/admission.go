@@ -33,7 +33,7 @@ func (s *Set[T]) offerItem(item T, to *address, d *Delay, a *admission) (sh *sha
 // pointers, because copies of both structs cost a seventh of a TryAdd.
 func (s *Set[T]) offer(sh *shard, item T, to *address, d *Delay, a *admission) error {
 	if d.Window > 0 {
-		s.Core.needWindows()
+		s.Core.windows.need(len(s.Core.shards.all))
 	}
 	if d.files() {
 		s.fileIn(sh, item, to, *d, a)
@@ -61,7 +61,7 @@ func (s *Set[T]) addAdmitted(sh *shard, item T, to *address, d *Delay, a *admiss
 	}
 	sh.unlock()
 	s.Core.publish(fx)
-	s.Core.watchWindow(a)
+	a.watch(&s.Core.driver)
 }
 
 // admits must be followed by entryOf in the same hold, if it returns true.

@@ -117,8 +117,8 @@ func (b *buffers[T]) put(e *items.Entry, priority int, handle Handle) {
 
 func (s *Core) takeSome(most int, put receiver) (n int) {
 	s.refreshForWork()
-	defer s.setWatchdog()
-	return s.takeHere(most, put, s.readForTake())
+	defer s.watchdog.begin()
+	return s.takeHere(most, put, s.gate.readForTake())
 }
 
 // takeHere takes one item after the other. Several of a plain line are taken in
@@ -134,7 +134,7 @@ func (s *Core) takeHere(most int, put receiver, now uint64) (n int) {
 		}
 		put(e, priority, h)
 		n += 1 + sh.takeMore(min(most-n, batchSize)-1, put)
-		s.unlockTaken(sh)
+		sh.unlockTaken()
 	}
 	return n
 }
@@ -145,12 +145,12 @@ func (s *Core) takeOne(put receiver, now uint64) bool {
 		return false
 	}
 	put(e, priority, h)
-	s.unlockTaken(sh)
+	sh.unlockTaken()
 	return true
 }
 
 func (sh *shard) takeMore(most int, put receiver) (n int) {
-	lane := sh.set.laneIfMany()
+	lane := sh.set.shards.laneIfMany()
 	for sh.line.IsPlain() && n < most && (lane == nil || sh.served%quantum != 0) {
 		e, priority, h, _ := sh.take(lane, false, 0, false)
 		if e == nil {

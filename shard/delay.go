@@ -47,7 +47,7 @@ func (s *Set[T]) fileIn(sh *shard, item T, to *address, d Delay, a *admission) (
 	f := s.Core.filing(d, at)
 	if d.Window > 0 {
 		a.beginWindow(&s.Core.time, at, d.Window)
-		defer s.Core.watchWindow(a)
+		defer a.watch(&s.Core.driver)
 	}
 	for {
 		if f.delayed {
@@ -63,7 +63,7 @@ func (s *Set[T]) fileIn(sh *shard, item T, to *address, d Delay, a *admission) (
 			return s.addOverdue(sh, item, to, at, f, a)
 		}
 		// It was set back, so the item would become ready early.
-		s.Core.rewind(sh, at.now)
+		sh.rewind(at.now)
 		s.Core.driver.poke()
 	}
 }
@@ -177,7 +177,7 @@ func (s *Set[T]) delay(
 			break
 		}
 		sh.unlock() // the sweep must not take what is filed now
-		s.Core.sweepSome(sh)
+		sh.sweepSome()
 		sh.lock()
 	}
 	if sh.wheel == nil {
@@ -320,10 +320,10 @@ func (sh *shard) expireItem(id uint32) {
 
 const stepsPerHold = 128 // bounds how long expire holds a shard's lock
 
-func (s *Core) expire(sh *shard, at reading) effects {
+func (sh *shard) expire(at reading) effects {
 	sh.lock()
 	defer sh.unlock()
-	if s.closing.begun.Load() {
+	if sh.set.closing.begun.Load() {
 		sh.next.Store(never)
 		return 0
 	}
@@ -346,7 +346,7 @@ func (sh *shard) effectsOfExpiry(before int32) effects {
 	return fx
 }
 
-func (s *Core) rewind(sh *shard, now uint64) {
+func (sh *shard) rewind(now uint64) {
 	sh.lock()
 	defer sh.unlock()
 	if sh.wheel != nil {

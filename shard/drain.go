@@ -239,9 +239,9 @@ func (a *abandoned[T]) take() []T {
 // an AddAfter may have been accepted without having filed its timer yet.
 func (s *Core) runDelayed() {
 	defer func() { // also if the clock panics
-		for sh := range s.made() {
+		for sh := range s.shards.made() {
 			for more := true; more; more = sh.next.Load() != never {
-				s.publish(s.expire(sh, reading{now: never}))
+				s.publish(sh.expire(reading{now: never}))
 			}
 		}
 	}()
@@ -252,7 +252,7 @@ func (s *Core) oweAll(begun *atomic.Bool, r effects, to *drain) {
 	if !begun.CompareAndSwap(false, true) {
 		return
 	}
-	for sh := range s.made() {
+	for sh := range s.shards.made() {
 		sh.lock()
 		sh.owe(r, to)
 		due := sh.reportsDue()
@@ -265,14 +265,14 @@ func (s *Core) oweAll(begun *atomic.Bool, r effects, to *drain) {
 // discardReady lets workers learn of a shutdown at once.
 func (s *Core) discardReady() {
 	s.closing.discarding.Store(true)
-	for sh := range s.made() {
-		for s.discardSome(sh) {
+	for sh := range s.shards.made() {
+		for sh.discardSome() {
 		}
 	}
 	s.wake() // a consumer may wait for a throttled group
 }
 
-func (s *Core) discardSome(sh *shard) (more bool) {
+func (sh *shard) discardSome() (more bool) {
 	var ids [stepsPerHold]uint32
 	n := 0
 	sh.lock()
@@ -288,8 +288,8 @@ func (s *Core) discardSome(sh *shard) (more bool) {
 	}
 	due := sh.reportsDue()
 	sh.unlock()
-	s.settle(due)
-	s.notify()
+	sh.set.settle(due)
+	sh.set.notify()
 	return n == len(ids)
 }
 

@@ -199,7 +199,7 @@ func (d *driver) armFor(n notice) (ok bool) {
 // clock may call the function of such a timer while we own it.
 func (d *driver) arm() (ok bool) {
 	d.armed.Store(never) // from here on, a goroutine that files a timer pokes us
-	next := d.set.earliest()
+	next := d.earliest()
 	d.armed.Store(next)
 	if next == never {
 		if d.timer != nil {
@@ -249,7 +249,7 @@ func (d *driver) leave() { d.goneOnce.Do(func() { close(d.gone) }) }
 // lingers reports whether groups or the gate, and consumers for them, may wait
 // after a shutdown. The driver never stops then, so that SetRate works.
 func (d *driver) lingers() bool {
-	if d.set.config.grouped || d.set.gate.bucket.Load() != nil {
+	if len(d.set.waits) > 0 || d.set.gate.bucket.Load() != nil {
 		d.lingering = true
 	}
 	return d.lingering
@@ -304,18 +304,18 @@ func (d *driver) expireDue() {
 	for more := true; more; {
 		before := d.set.coarse.Now.Load()
 		at := d.readClock()
-		more = d.set.endWaitsDue(at)
+		more = d.endWaitsDue(at)
 		if d.set.closing.begun.Load() {
 			continue // there are no delays any more
 		}
 		d.set.coarse.Update(before, d.set.stampOf(at), at.now)
 		if d.set.watchdog.next.Load() <= at.now {
-			d.set.findStuck(at.now)
+			d.set.watchdog.search(at.now)
 		}
-		for sh := range d.set.made() {
+		for sh := range d.set.shards.made() {
 			if sh.next.Load() <= at.now {
 				more = true
-				d.set.publish(d.set.expire(sh, at))
+				d.set.publish(sh.expire(at))
 				if d.set.expiry.hook != nil {
 					d.set.expiry.pending.Store(true)
 				}
@@ -324,13 +324,13 @@ func (d *driver) expireDue() {
 	}
 }
 
-func (s *Core) earliest() uint64 {
-	waits := s.earliestWait()
-	if s.closing.begun.Load() {
+func (d *driver) earliest() uint64 {
+	waits := d.earliestWait()
+	if d.set.closing.begun.Load() {
 		return waits
 	}
-	earliest := min(waits, s.coarse.Deadline(), s.watchdog.next.Load())
-	for sh := range s.made() {
+	earliest := min(waits, d.set.coarse.Deadline(), d.set.watchdog.next.Load())
+	for sh := range d.set.shards.made() {
 		earliest = min(earliest, sh.next.Load())
 	}
 	return earliest

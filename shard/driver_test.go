@@ -108,7 +108,7 @@ func TestCancelledTimerStops(t *testing.T) {
 	}
 	c.set.AddAfter(1, time.Second)
 	c.set.Add(1)
-	c.set.Core.rewind(c.set.Core.shard(0), c.set.Core.time.Now()) // by an AddAfter that was overtaken
+	c.set.Core.shard(0).rewind(c.set.Core.time.Now()) // by an AddAfter that was overtaken
 	c.set.Core.driver.poke()
 	if n := c.clock.Timers(); n > 0 {
 		t.Errorf("%d timers are set after the driver has looked", n)
@@ -280,14 +280,14 @@ func TestExpireIsBounded(t *testing.T) {
 	turns := 0
 	for ; s.Core.Stats().Delayed > 0; turns++ {
 		before := s.Core.Len()
-		if queued := s.Core.expire(sh, later)&wakes != 0; queued != (s.Core.Len() > before) || s.Core.Len()-before > stepsPerHold {
+		if queued := sh.expire(later)&wakes != 0; queued != (s.Core.Len() > before) || s.Core.Len()-before > stepsPerHold {
 			t.Fatalf("turn %d made %d items ready and says %v", turns, s.Core.Len()-before, queued)
 		}
 	}
 	if turns < items/stepsPerHold {
 		t.Errorf("%d items were done in %d turns", items, turns)
 	}
-	if queued := s.Core.expire(sh, later)&wakes != 0; queued || sh.next.Load() != never {
+	if queued := sh.expire(later)&wakes != 0; queued || sh.next.Load() != never {
 		t.Error("there is more to expire")
 	}
 }

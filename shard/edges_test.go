@@ -38,8 +38,8 @@ func TestAddAfterWhileTheDriverReads(t *testing.T) {
 		begun.Store(int64(round))
 		fake.Step(time.Millisecond)
 		eventually(t, "AddAfter does not return", func() bool { return added.Load() == int64(round) })
-		if s.Core.driver.armed.Load() > s.Core.earliest() {
-			t.Fatalf("round %d: the driver is set for %d, a deadline is at %d", round, s.Core.driver.armed.Load(), s.Core.earliest())
+		if s.Core.driver.armed.Load() > s.Core.driver.earliest() {
+			t.Fatalf("round %d: the driver is set for %d, a deadline is at %d", round, s.Core.driver.armed.Load(), s.Core.driver.earliest())
 		}
 		fake.Step(2 * time.Millisecond)
 		for range 2 {

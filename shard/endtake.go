@@ -19,14 +19,14 @@ func (s *Set[T]) EndTake(h Handle) (item T, priority int, next Handle, ended, ok
 		return item, 0, next, fx&took != 0, false
 	}
 	item = *items.Of[T](e)
-	s.Core.unlockTaken(sh)
+	sh.unlockTaken()
 	defer func() {
 		if !ok { // a hook has panicked
 			s.Core.Release(next, priority)
 		}
 	}()
 	s.Core.after(fx)
-	s.Core.setWatchdog()
+	s.Core.watchdog.begin()
 	return item, priority, next, fx&took != 0, true
 }
 
@@ -58,8 +58,8 @@ func (s *Core) endTake(h Handle) (sh *shard, e *items.Entry, priority int, next 
 
 // takeOn takes from a locked shard, if a consumer of this lane would do so, too.
 func (s *Core) takeOn(sh *shard) (e *items.Entry, priority int, h Handle) {
-	lane := s.laneIfMany()
-	if lane != nil && (lane.turn.Load() != uint32(sh.number) || s.priorities.Load() != nil) {
+	lane := s.shards.laneIfMany()
+	if lane != nil && (lane.turn.Load() != uint32(sh.number) || s.shards.priorities.Load() != nil) {
 		return nil, 0, h
 	}
 	e, priority, h, _ = sh.take(lane, false, 0, false)

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/shardq/shardq/shard/internal/line"
+	"github.com/shardq/shardq/shard/internal/ticks"
 	"github.com/shardq/shardq/stats"
 )
 
@@ -29,6 +30,8 @@ type gate struct {
 	entered  atomic.Int32               // takes that may have spent a token for what they have yet to take
 	cares    atomic.Uint32              // what takes have to do beside taking
 	changing sync.Mutex                 // held while the rate or the pause is changed; a leaf
+	time     *ticks.Base
+	opened   func() // wakes a consumer if it would find something
 }
 
 type gateBucket struct {
@@ -50,28 +53,28 @@ const (
 	caresForGate                   // the set is paused or has a rate
 )
 
-func (s *Core) readForTake() (now uint64) {
-	if s.gate.cares.Load()&caresForGroupRates == 0 && s.gate.bucket.Load() == nil {
+func (g *gate) readForTake() (now uint64) {
+	if g.cares.Load()&caresForGroupRates == 0 && g.bucket.Load() == nil {
 		return 0
 	}
-	now = s.time.Nanoseconds()
-	s.gate.last.Store(now)
+	now = g.time.Nanoseconds()
+	g.last.Store(now)
 	return now
 }
 
 // readForRate never returns 0, nor loses taken items if the clock panics.
-func (s *Core) readForRate() (now uint64) {
-	now = max(1, s.gate.last.Load())
+func (g *gate) readForRate() (now uint64) {
+	now = max(1, g.last.Load())
 	defer func() { _ = recover() }()
-	return max(1, s.readForTake())
+	return max(1, g.readForTake())
 }
 
-func (s *Core) enter(now uint64) (ok bool) {
-	if s.gate.paused.Load() {
+func (g *gate) enter(now uint64) (ok bool) {
+	if g.paused.Load() {
 		return false
 	}
 	for {
-		b := s.gate.bucket.Load()
+		b := g.bucket.Load()
 		if b == nil {
 			return true
 		}
@@ -80,11 +83,11 @@ func (s *Core) enter(now uint64) (ok bool) {
 		case full == replaced:
 			runtime.Gosched()
 		case b.rate.Opens(full) > now:
-			if s.closeIfEmpty(b, now) {
+			if g.closeIfEmpty(b, now) {
 				return false
 			}
-		case b.full.CompareAndSwap(full, b.rate.Spend(full, now, s.time.Tick)):
-			s.closeIfEmpty(b, now)
+		case b.full.CompareAndSwap(full, b.rate.Spend(full, now, g.time.Tick)):
+			g.closeIfEmpty(b, now)
 			return true
 		}
 	}
@@ -93,39 +96,37 @@ func (s *Core) enter(now uint64) (ok bool) {
 // closeIfEmpty must be followed by afterGate. Meanwhile a token may be given
 // back, or the rate be changed. Who does so opens the gate afterwards. If we
 // close it later still, we find that out, and reopen it.
-func (s *Core) closeIfEmpty(b *gateBucket, now uint64) bool {
+func (g *gate) closeIfEmpty(b *gateBucket, now uint64) bool {
 	for {
 		full := b.full.Load()
 		opens := b.rate.Opens(full)
 		if opens <= now || full == replaced {
 			return false
 		}
-		s.gate.opens.Store(s.time.TickAt(opens))
-		if b.full.Load() == full && s.gate.bucket.Load() == b {
+		g.opens.Store(g.time.TickAt(opens))
+		if b.full.Load() == full && g.bucket.Load() == b {
 			return true
 		}
-		s.reopen()
+		g.reopen()
 	}
 }
 
-func (s *Core) giveBack() {
-	for b := s.gate.bucket.Load(); b != nil; b = s.gate.bucket.Load() {
+func (g *gate) giveBack() {
+	for b := g.bucket.Load(); b != nil; b = g.bucket.Load() {
 		full := b.full.Load()
 		if full == replaced {
 			runtime.Gosched()
 		} else if b.full.CompareAndSwap(full, b.rate.GiveBack(full)) {
-			s.reopen()
+			g.reopen()
 			return
 		}
 	}
 }
 
 // reopen opens the gate for consumers that parked because another closed it.
-func (s *Core) reopen() {
-	s.gate.opens.Store(never)
-	if s.servableNow() {
-		s.wake()
-	}
+func (g *gate) reopen() {
+	g.opens.Store(never)
+	g.opened()
 }
 
 // afterGate follows takes. Consumers may wait for the gate after a shutdown.
@@ -145,9 +146,9 @@ func (s *Core) takeThroughGate(most int, put receiver, now uint64) (n int) {
 		s.recheckDrains()
 		s.afterGate()
 	}()
-	for ; n < most && s.anyReady() && s.enter(now); n++ {
+	for ; n < most && s.anyReady() && s.gate.enter(now); n++ {
 		if !s.takeOne(put, now) {
-			s.giveBack()
+			s.gate.giveBack()
 			break
 		}
 	}
@@ -158,7 +159,7 @@ func (s *Core) servableNow() bool { return !s.gate.closed() && s.anyReady() }
 
 // Pause stops the set from handing out items. It goes on taking them in.
 func (s *Core) Pause() {
-	s.changeGate(func() { s.gate.paused.Store(true) })
+	s.gate.change(func() { s.gate.paused.Store(true) })
 	s.recheckDrains()
 	if s.mayLeave() {
 		s.wake() // a consumer may wait for a token, after ShutDown
@@ -166,7 +167,7 @@ func (s *Core) Pause() {
 }
 
 func (s *Core) Resume() {
-	s.changeGate(func() { s.gate.paused.Store(false) })
+	s.gate.change(func() { s.gate.paused.Store(false) })
 	s.wake()
 }
 
@@ -187,7 +188,7 @@ func (s *Core) endRateIfStopped() {
 }
 
 func (s *Core) replaceRate(to line.Rate, now uint64) {
-	s.changeGate(func() {
+	s.gate.change(func() {
 		s.gate.setRate(to, now)
 		s.gate.opens.Store(never)
 	})
@@ -210,27 +211,32 @@ func (g *gate) setRate(to line.Rate, now uint64) {
 	g.bucket.Store(next)
 }
 
-func (s *Core) changeGate(change func()) {
-	s.gate.changing.Lock()
-	defer s.gate.changing.Unlock()
-	change()
-	s.noteGate()
+func (g *gate) change(by func()) {
+	g.changing.Lock()
+	defer g.changing.Unlock()
+	by()
+	g.note()
 }
 
-func (s *Core) noteGate() {
-	if s.gate.paused.Load() || s.gate.bucket.Load() != nil {
-		s.gate.used.Store(true)
-		s.gate.cares.Or(caresForGate)
+func (g *gate) note() {
+	if g.paused.Load() || g.bucket.Load() != nil {
+		g.used.Store(true)
+		g.cares.Or(caresForGate)
 	} else {
-		s.gate.cares.And(^uint32(caresForGate))
+		g.cares.And(^uint32(caresForGate))
 	}
 }
 
-func (s *Core) initCares() {
-	s.gate.opens.Store(never)
-	if s.config.Ages {
-		s.gate.cares.Or(caresForAges)
+func (g *gate) init(s *Core) {
+	g.time, g.opened = &s.time, func() {
+		if s.servableNow() {
+			s.wake()
+		}
 	}
-	s.gate.setRate(line.RateOf(s.config.Rate), 0)
-	s.noteGate()
+	g.opens.Store(never)
+	if s.config.Ages {
+		g.cares.Or(caresForAges)
+	}
+	g.setRate(line.RateOf(s.config.Rate), 0)
+	g.note()
 }

@@ -19,7 +19,7 @@ func TestEndedHandleNamesNothing(t *testing.T) {
 		for _, upper := range []uint64{0, 1<<31 - 2, 1 << 40} {
 			t.Run(fmt.Sprint(name, upper), func(t *testing.T) {
 				s := newTestSet(t, config)
-				for i := range s.Core.shards {
+				for i := range s.Core.shards.all {
 					s.Core.shard(i).count.added = upper
 				}
 				take := func() Handle {

@@ -22,8 +22,8 @@ type probe struct {
 }
 
 // withLock returns whether there is more. visited is for tests.
-func (s *Core) withLock(sh *shard, part func() (visited int, more bool)) (more bool) {
-	p := s.probe
+func (sh *shard) withLock(part func() (visited int, more bool)) (more bool) {
+	p := sh.set.probe
 	if p != nil {
 		defer p.after()
 	}
@@ -37,9 +37,9 @@ func (s *Core) withLock(sh *shard, part func() (visited int, more bool)) (more b
 }
 
 // inPieces calls each part in a hold, and between without the lock.
-func (s *Core) inPieces(sh *shard, part func(n int) (visited int, more bool), between func() (on bool)) {
+func (sh *shard) inPieces(part func(n int) (visited int, more bool), between func() (on bool)) {
 	for n, on := 0, true; on; n++ {
-		more := s.withLock(sh, func() (int, bool) { return part(n) })
+		more := sh.withLock(func() (int, bool) { return part(n) })
 		on = between() && more
 		if n%holdsPerTurn == holdsPerTurn-1 {
 			runtime.Gosched()
@@ -47,8 +47,8 @@ func (s *Core) inPieces(sh *shard, part func(n int) (visited int, more bool), be
 	}
 }
 
-func (s *Core) eachEntry(sh *shard, visit func(id uint32, e *items.Entry), between func() (on bool)) {
-	s.inPieces(sh, func(n int) (visited int, more bool) {
+func (sh *shard) eachEntry(visit func(id uint32, e *items.Entry), between func() (on bool)) {
+	sh.inPieces(func(n int) (visited int, more bool) {
 		if sh.table == nil {
 			return 0, false
 		}

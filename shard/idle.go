@@ -11,7 +11,7 @@ import (
 // An item may move from shard to shard, so WaitIdle checks all twice. A shard
 // that was empty both times, and has counted nothing, was empty all the time.
 func (s *Core) WaitIdle(ctx context.Context, also func() bool) error {
-	counts := make([]uint64, len(s.shards)) // 0 for shards that do not exist
+	counts := make([]uint64, len(s.shards.all)) // 0 for shards that do not exist
 	for {
 		changed := s.drains.idled.released() // before the check, so that no later report is missed
 		isIdle, again := s.checkIdle(counts, also)
@@ -33,8 +33,8 @@ func (s *Core) WaitIdle(ctx context.Context, also func() bool) error {
 // checkIdle returns again if something came and went during the check.
 func (s *Core) checkIdle(counts []uint64, also func() bool) (isIdle, again bool) {
 	clear(counts)
-	for sh := range s.made() {
-		empty, count := s.checkEmpty(sh)
+	for sh := range s.shards.made() {
+		empty, count := sh.checkEmpty()
 		if !empty {
 			return false, false
 		}
@@ -43,8 +43,8 @@ func (s *Core) checkIdle(counts []uint64, also func() bool) (isIdle, again bool)
 	if also != nil && !also() {
 		return false, false
 	}
-	for sh := range s.made() {
-		if empty, count := s.checkEmpty(sh); !empty || count != counts[sh.number] {
+	for sh := range s.shards.made() {
+		if empty, count := sh.checkEmpty(); !empty || count != counts[sh.number] {
 			return false, true
 		}
 	}
@@ -52,7 +52,7 @@ func (s *Core) checkIdle(counts []uint64, also func() bool) (isIdle, again bool)
 }
 
 // checkEmpty requests a report for the next time that the shard is empty.
-func (s *Core) checkEmpty(sh *shard) (isEmpty bool, count uint64) {
+func (sh *shard) checkEmpty() (isEmpty bool, count uint64) {
 	sh.lock()
 	defer sh.unlock()
 	sh.owes |= owed(emptyNow)

@@ -18,15 +18,15 @@ type tester interface {
 // goroutine may use the set meanwhile.
 func checkSet[T comparable](t tester, s *Set[T]) {
 	t.Helper()
-	for i := range s.Core.shards {
+	for i := range s.Core.shards.all {
 		checkShard(t, s, s.Core.shard(i))
 	}
 	checkThrottled(t, s)
 	if state := s.Core.driver.ownership.Load(); state != timerIdle && state != timerStopped {
 		t.Fatalf("the timer is left in state %d", state)
 	}
-	if !s.Core.closing.begun.Load() && s.Core.driver.armed.Load() > s.Core.earliest() {
-		t.Fatalf("the driver is set for %d, a deadline is at %d", s.Core.driver.armed.Load(), s.Core.earliest())
+	if !s.Core.closing.begun.Load() && s.Core.driver.armed.Load() > s.Core.driver.earliest() {
+		t.Fatalf("the driver is set for %d, a deadline is at %d", s.Core.driver.armed.Load(), s.Core.driver.earliest())
 	}
 }
 
@@ -125,10 +125,10 @@ func checkFIFO[T comparable](t tester, s *Set[T], sh *shard, ready int) {
 		t.Fatalf("shard %d: %d items in the FIFO, %d in phase ready, length %d",
 			sh.number, len(items), ready, sh.line.Depth())
 	}
-	if len(sh.set.shards) == 1 {
+	if len(sh.set.shards.all) == 1 {
 		return // it has no ready bit
 	}
-	if bit := sh.set.ready.IsMarked(sh.number); bit != sh.line.CanTake() {
+	if bit := sh.set.shards.ready.IsMarked(sh.number); bit != sh.line.CanTake() {
 		t.Fatalf("shard %d: the ready bit is %v with %d ready items", sh.number, bit, ready)
 	}
 }
@@ -171,7 +171,7 @@ func checkThrottled[T comparable](t tester, s *Set[T]) {
 // allReady returns the items of all FIFOs.
 func allReady[T comparable](t tester, s *Set[T]) (items []T) {
 	t.Helper()
-	for i := range s.Core.shards {
+	for i := range s.Core.shards.all {
 		items = append(items, readyItems(t, s, s.Core.shard(i))...)
 	}
 	return items

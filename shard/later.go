@@ -45,7 +45,7 @@ func (s *Core) isStill(deadline time.Time) bool {
 	shut := s.gate.shutUntil(by)
 	all := !shut || s.gate.entered.Load() == 0 // after the gate, and before what a take may change
 	left := false                              // or the last report is under way
-	for sh := range s.made() {
+	for sh := range s.shards.made() {
 		still, empty := sh.isStill(by/s.time.Tick, shut)
 		all, left = still && all, left || !empty
 	}

@@ -41,7 +41,7 @@ func TestHotWordsHaveLinesOfTheirOwn(t *testing.T) {
 	const line = unsafe.Sizeof(cacheLine{})
 	var s Set[string]
 	coarse, parker := unsafe.Offsetof(s.Core.coarse), unsafe.Offsetof(s.Core.parker)
-	if before := unsafe.Offsetof(s.Core.lanes) + unsafe.Sizeof(s.Core.lanes); coarse-before < line {
+	if before := unsafe.Offsetof(s.Core.shards) + unsafe.Sizeof(s.Core.shards); coarse-before < line {
 		t.Errorf("the coarse clock is %d bytes after what does not change", coarse-before)
 	}
 	if gap := parker - coarse; gap < line {
@@ -50,7 +50,7 @@ func TestHotWordsHaveLinesOfTheirOwn(t *testing.T) {
 	if size := unsafe.Sizeof(lane{}); size != line {
 		t.Errorf("a lane takes %d bytes", size)
 	}
-	if after := unsafe.Sizeof(s) - parker - unsafe.Sizeof(s.Core.parker); after < line {
+	if after := unsafe.Sizeof(*s.Core) - parker - unsafe.Sizeof(s.Core.parker); after < line {
 		t.Errorf("the parker is %d bytes from the end", after)
 	}
 }

@@ -7,17 +7,17 @@ import (
 
 // What a shard asks of its line, and tells others of it.
 
-func (s *Core) initLines() {
-	r := &s.config.Rules
-	s.lines = line.Config{
-		Grouped: s.config.grouped, Names: items.TypeOf[string](), Tick: s.time.Tick,
-		Ranked:              s.config.LowPriorityInterval > 0 || r.KeepPlaces,
-		LowPriorityInterval: uint32(s.config.LowPriorityInterval), PrioritiesBeforeTurns: r.PrioritiesBeforeTurns,
+func (s *Settings) lines() line.Config {
+	c := line.Config{
+		Grouped: s.grouped, Names: items.TypeOf[string](), Tick: uint64(s.Tick),
+		Ranked:              s.LowPriorityInterval > 0 || s.Rules.KeepPlaces,
+		LowPriorityInterval: uint32(s.LowPriorityInterval), PrioritiesBeforeTurns: s.Rules.PrioritiesBeforeTurns,
 		KeepsLevels: s.tracksAdds(),
 	}
-	if !s.config.grouped && len(s.shards) > 1 {
-		s.lines.LowPriorityInterval = 0 // consumers count for all shards: see lockByPriority
+	if !s.grouped && s.Shards > 1 {
+		c.LowPriorityInterval = 0 // consumers count for all shards: see lockByPriority
 	}
+	return c
 }
 
 func (sh *shard) push(id uint32, e *items.Entry) {
@@ -28,7 +28,7 @@ func (sh *shard) push(id uint32, e *items.Entry) {
 		return
 	}
 	if sh.line.IsEmpty() {
-		sh.set.ready.Mark(sh.number)
+		sh.set.shards.ready.Mark(sh.number)
 	}
 	sh.line.Append(&sh.table.Table, id, e)
 }
@@ -50,18 +50,18 @@ func (sh *shard) show() {
 func (sh *shard) showLine() {
 	sh.line.See()
 	s, canTake := sh.set, sh.line.CanTake()
-	marked := s.ready.IsMarked(sh.number)
+	marked := s.shards.ready.IsMarked(sh.number)
 	if canTake && !marked {
-		s.ready.Mark(sh.number)
+		s.shards.ready.Mark(sh.number)
 	}
 	if sh.line.GroupsChanged() {
 		sh.showGroups()
 	}
 	if marked && !canTake {
-		s.ready.Clear(sh.number)
+		s.shards.ready.Clear(sh.number)
 	}
-	if priority, ok := sh.line.Serves(); ok && len(s.shards) > 1 {
-		s.showPriority(sh.number, priority, canTake && !marked)
+	if priority, ok := sh.line.Serves(); ok && len(s.shards.all) > 1 {
+		s.shards.showPriority(sh.number, priority, canTake && !marked)
 	}
 }
 
@@ -105,8 +105,8 @@ func (sh *shard) releaseIfDue() {
 		sh.peak = sh.table.GiveBack()
 		sh.table, sh.wheel, sh.line = nil, nil, line.Line{}
 		sh.dropMarks()
-		sh.set.hidePriority(sh.number)
+		sh.set.shards.hidePriority(sh.number)
 	case sh.line.ReleaseLevels(&sh.set.lines, &sh.table.Table):
-		sh.set.hidePriority(sh.number)
+		sh.set.shards.hidePriority(sh.number)
 	}
 }

@@ -15,7 +15,7 @@ import (
 // that stays in the state, and none twice.
 func (s *Set[T]) Items(state stats.State) iter.Seq[stats.Item[T]] {
 	return func(yield func(stats.Item[T]) bool) {
-		for sh := range s.Core.made() {
+		for sh := range s.Core.shards.made() {
 			l := s.listIn(sh, state)
 			for i := range l.rows {
 				if l.order != nil {
@@ -31,7 +31,7 @@ func (s *Set[T]) Items(state stats.State) iter.Seq[stats.Item[T]] {
 
 func (s *Set[T]) listIn(sh *shard, state stats.State) (l listing[T]) {
 	there := 0
-	more := s.Core.withLock(sh, func() (visited int, more bool) {
+	more := sh.withLock(func() (visited int, more bool) {
 		there = sh.there(state)
 		visited, all := s.first(sh, &l.rows, state, math.MaxInt)
 		return visited, !all
@@ -67,7 +67,7 @@ func (l *listing[T]) sweep(s *Set[T], sh *shard, state stats.State, there int) {
 	known := make(map[T]struct{}, there)
 	var rows []stats.Item[T]
 	var links []link
-	sh.set.eachEntry(sh, func(id uint32, e *items.Entry) {
+	sh.eachEntry(func(id uint32, e *items.Entry) {
 		if stateOf(e.Phase()) == state {
 			rows, links = append(rows, s.info(sh, id)), append(links, link{id, e.Next, sh.table.PlaceOf(id)})
 		}
@@ -155,8 +155,8 @@ func (l *listing[T]) behind() []int32 {
 // Left returns all that the set holds, each item once, in no order.
 func (s *Set[T]) Left() (rows []stats.Item[T]) {
 	var some []stats.Item[T]
-	for sh := range s.Core.made() {
-		s.Core.eachEntry(sh, func(id uint32, _ *items.Entry) { some = append(some, s.info(sh, id)) }, func() (on bool) {
+	for sh := range s.Core.shards.made() {
+		sh.eachEntry(func(id uint32, _ *items.Entry) { some = append(some, s.info(sh, id)) }, func() (on bool) {
 			rows = append(rows, some...) // with no lock held, because it may copy all rows
 			some = some[:0]
 			return true
@@ -170,9 +170,9 @@ const mostInspected = 1 << 16
 // TimeLeft returns the times left of the running delays, to the tick.
 func (s *Core) TimeLeft() (h stats.Histogram) {
 	var sample stats.Sample
-	for sh := range s.made() {
+	for sh := range s.shards.made() {
 		now := s.time.Nanoseconds()
-		delayed := s.inspectDeadlines(sh, func(tick uint64) { sample.Add(s.time.Left(now, tick)) })
+		delayed := sh.inspectDeadlines(func(tick uint64) { sample.Add(s.time.Left(now, tick)) })
 		sample.AddTo(&h, delayed)
 		sample.Reset()
 	}
@@ -182,9 +182,9 @@ func (s *Core) TimeLeft() (h stats.Histogram) {
 // inspectDeadlines returns the number of delayed items. If they are too many,
 // it inspects one chunk, at random, of each run of neighbors. Chunks at even
 // distances might all be of one burst, random ones from all favor one half.
-func (s *Core) inspectDeadlines(sh *shard, add func(tick uint64)) (delayed int) {
+func (sh *shard) inspectDeadlines(add func(tick uint64)) (delayed int) {
 	chunks, ticks := 0, []uint64{}
-	s.withLock(sh, func() (visited int, more bool) {
+	sh.withLock(func() (visited int, more bool) {
 		if sh.wheel != nil {
 			chunks, delayed = sh.wheel.Chunks(), sh.wheel.Len()
 		}
@@ -192,7 +192,7 @@ func (s *Core) inspectDeadlines(sh *shard, add func(tick uint64)) (delayed int) 
 	})
 	width := max(1, float64(delayed)/mostInspected)
 	for begin := 0.0; begin < float64(chunks); begin += width {
-		s.withLock(sh, func() (visited int, more bool) {
+		sh.withLock(func() (visited int, more bool) {
 			if ticks = ticks[:0]; sh.wheel != nil {
 				ticks = sh.wheel.Deadlines(int(begin+width*rand.Float64()), ticks)
 			}

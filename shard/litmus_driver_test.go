@@ -79,7 +79,7 @@ func (t *dawdlingTimer) Reset(d time.Duration) bool {
 
 // unwatched returns what is wrong with the timer, if anything is.
 func (h *hourglass) unwatched() string {
-	first := h.Core.earliest()
+	first := h.Core.driver.earliest()
 	left := h.Core.time.Until(first)
 	next, set := h.clock.Next()
 	switch {

@@ -60,7 +60,7 @@ type world interface{ mutexes() []locker }
 
 // mutexes returns the locks of all shards.
 func (s *Set[T]) mutexes() (all []locker) {
-	for i := range s.Core.shards {
+	for i := range s.Core.shards.all {
 		all = append(all, shardLock{s.Core.shard(i)})
 	}
 	return all

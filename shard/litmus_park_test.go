@@ -299,8 +299,8 @@ func TestLitmusGetAgainstShutDown(t *testing.T) {
 
 // bitsOf returns which shards have their ready bits set, and which should.
 func bitsOf(s *Set[int]) (are, should string) {
-	for i := range s.Core.shards {
-		are += fmt.Sprint(s.Core.ready.IsMarked(uint16(i)))
+	for i := range s.Core.shards.all {
+		are += fmt.Sprint(s.Core.shards.ready.IsMarked(uint16(i)))
 		should += fmt.Sprint(s.Core.shard(i).line.Depth() > 0)
 	}
 	return are, should
@@ -338,10 +338,10 @@ func TestLitmusReadyBits(t *testing.T) {
 
 // drainAll takes what is ready out of every shard, whatever its bit is.
 func drainAll(s *Set[int]) {
-	for i := range s.Core.shards {
-		for sh := s.Core.shard(i); s.Core.lenOf(sh) > 0; {
+	for i := range s.Core.shards.all {
+		for sh := s.Core.shard(i); sh.len() > 0; {
 			sh.lock()
-			_, _, h, _ := sh.take(s.Core.laneIfMany(), false, 0, false)
+			_, _, h, _ := sh.take(s.Core.shards.laneIfMany(), false, 0, false)
 			sh.unlock()
 			s.Core.End(h)
 		}

@@ -159,7 +159,7 @@ func (t *token) send() {
 func (sh *shard) token() *token {
 	all := sh.set.tokens.Load()
 	if all == nil {
-		made := make([]token, len(sh.set.shards))
+		made := make([]token, len(sh.set.shards.all))
 		for i := range made {
 			made[i].sent.L = &made[i].mu
 		}

@@ -106,22 +106,22 @@ func (s *Set[T]) countRetryOf(item T, d Delay) {
 
 func (s *Core) countRetry() {
 	if !s.ShuttingDown() {
-		s.lane().retries.Add(1)
+		s.shards.lane().retries.Add(1)
 	}
 }
 
 // CountBackoff counts a delay that the limiter was asked for.
 func (s *Core) CountBackoff() {
 	if s.measures != nil && !s.ShuttingDown() {
-		s.lane().backoffs.Add(1)
+		s.shards.lane().backoffs.Add(1)
 	}
 }
 
 func (s *Core) newMetrics() *stats.Metrics {
 	m := &stats.Metrics{}
-	for i := range s.lanes.all {
-		m.Retries += s.lanes.all[i].retries.Load()
-		m.Backoffs += s.lanes.all[i].backoffs.Load()
+	for i := range s.shards.lanes.all {
+		m.Retries += s.shards.lanes.all[i].retries.Load()
+		m.Backoffs += s.shards.lanes.all[i].backoffs.Load()
 	}
 	return m
 }
@@ -160,7 +160,7 @@ func (s *Core) noteEndOfUpdates() {
 		return
 	}
 	now, end := s.presentAnyway(), inFlight{}
-	for sh := range s.made() {
+	for sh := range s.shards.made() {
 		sh.lock()
 		together, longest := sh.inFlight(sh.seen(now))
 		sh.unlock()

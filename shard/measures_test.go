@@ -110,8 +110,8 @@ func TestC34WithoutMetricsNothingIsKept(t *testing.T) {
 		if s.Core.measures != nil || s.Core.Stats().Metrics != nil || s.Core.inFlightAtEnd.Load() != nil {
 			t.Errorf("with ages %v: measures %v", ages, s.Core.measures)
 		}
-		for i := range s.Core.lanes.all {
-			if s.Core.lanes.all[i].retries.Load()+s.Core.lanes.all[i].backoffs.Load() > 0 {
+		for i := range s.Core.shards.lanes.all {
+			if s.Core.shards.lanes.all[i].retries.Load()+s.Core.shards.lanes.all[i].backoffs.Load() > 0 {
 				t.Error("retries were counted")
 			}
 		}

@@ -6,8 +6,8 @@ func (s *Core) wake() { s.parker.Wake() }
 
 // anyReady: if false, each shard was empty at some moment during the call.
 func (s *Core) anyReady() bool {
-	if len(s.shards) > 1 {
-		return s.ready.Any()
+	if len(s.shards.all) > 1 {
+		return s.shards.ready.Any()
 	}
 	sh := s.shard(0)
 	sh.lock()

@@ -7,7 +7,8 @@ import (
 	"github.com/shardq/shardq/shard/internal/line"
 )
 
-// PauseGroup holds the items of a group back until a moment, or until
+// PauseGroup and the others here must only be called if there are groups.
+// It holds the items of a group back until a moment, or until
 // ResumeGroup if that is zero. It replaces an earlier pause.
 func (s *Core) PauseGroup(group string, until time.Time) {
 	end := uint64(math.MaxUint64)
@@ -21,14 +22,12 @@ func (s *Core) PauseGroup(group string, until time.Time) {
 func (s *Core) ResumeGroup(group string) { s.pauseGroup(group, 0) }
 
 func (s *Core) pauseGroup(group string, end uint64) {
-	s.mustHaveGroups()
 	now := s.time.Nanoseconds()
 	s.changeGroup(group, end > now, func(l *line.Line, of uint32) (freed bool) { return l.Pause(of, end, now) })
 }
 
 // RefreshGroup asks the user again for the policy of a group.
 func (s *Core) RefreshGroup(group string) {
-	s.mustHaveGroups()
 	var to line.Tag
 	s.tag(&to, group)
 	now := s.time.Nanoseconds()
@@ -61,10 +60,4 @@ func (sh *shard) findGroup(name string, hash uint32, make bool) (of uint32) {
 	}
 	sh.needTable()
 	return sh.line.Find(&sh.set.lines, &sh.table.Table, name, hash, make)
-}
-
-func (s *Core) mustHaveGroups() {
-	if !s.config.grouped {
-		panic("shardq: the queue has no groups: want Options.Group")
-	}
 }

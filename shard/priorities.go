@@ -7,23 +7,23 @@ import (
 )
 
 // showPriority is for several shards. The bitmap is made with the first priority.
-func (s *Core) showPriority(number uint16, priority int, becameReady bool) {
+func (s *shards) showPriority(number uint16, priority int, becameReady bool) {
 	p := s.priorities.Load()
 	if p == nil {
-		s.priorities.CompareAndSwap(nil, wake.NewPriorities(len(s.shards)))
+		s.priorities.CompareAndSwap(nil, wake.NewPriorities(len(s.all)))
 		p = s.priorities.Load()
 	}
 	p.Show(number, priority, becameReady)
 }
 
-func (s *Core) hidePriority(number uint16) {
+func (s *shards) hidePriority(number uint16) {
 	if p := s.priorities.Load(); p != nil {
 		p.Show(number, 0, false)
 	}
 }
 
-func (s *Core) lockByPriority(p *wake.Priorities, lane *lane) (sh *shard, passedOver bool) {
-	if s.config.LowPriorityInterval > 0 && lane.gets.Add(1)%uint32(s.config.LowPriorityInterval) == 0 {
+func (s *shards) lockByPriority(p *wake.Priorities, lane *lane) (sh *shard, passedOver bool) {
+	if s.lowInterval > 0 && lane.gets.Add(1)%s.lowInterval == 0 {
 		return s.lockPassedOver(lane), true
 	}
 	start := lane.turn.Load()
@@ -35,16 +35,16 @@ func (s *Core) lockByPriority(p *wake.Priorities, lane *lane) (sh *shard, passed
 	}
 }
 
-func (s *Core) lockPassedOver(lane *lane) *shard {
+func (s *shards) lockPassedOver(lane *lane) *shard {
 	sh := s.lockReady(lane.passedOver.Load())
 	if sh != nil {
-		lane.passedOver.Store((uint32(sh.number) + 1) % uint32(len(s.shards)))
+		lane.passedOver.Store((uint32(sh.number) + 1) % uint32(len(s.all)))
 	}
 	return sh
 }
 
-func (s *Core) lockReady(start uint32) *shard {
-	if len(s.shards) <= wake.WordBits { // as lockAmong, but faster
+func (s *shards) lockReady(start uint32) *shard {
+	if len(s.all) <= wake.WordBits { // as lockAmong, but faster
 		ready := s.ready.Word(0)
 		if later := ready >> start << start; later != 0 {
 			ready = later
@@ -52,7 +52,7 @@ func (s *Core) lockReady(start uint32) *shard {
 		if ready == 0 {
 			return nil
 		}
-		if sh := s.shards[bits.TrailingZeros64(ready)].Load(); sh.tryLock() {
+		if sh := s.all[bits.TrailingZeros64(ready)].Load(); sh.tryLock() {
 			return sh
 		}
 	}
@@ -61,13 +61,13 @@ func (s *Core) lockReady(start uint32) *shard {
 
 // lockAmong prefers a ready shard of a set that nobody locked, or waits for the
 // first.
-func (s *Core) lockAmong(set *wake.Set, start uint32) *shard {
+func (s *shards) lockAmong(set *wake.Set, start uint32) *shard {
 	var first *shard
 	word, words := int(start/wake.WordBits), s.ready.Words()
 	ready := set.Of(&s.ready, word) &^ (1<<(start%wake.WordBits) - 1)
 	for range words + 1 {
 		for ; ready != 0; ready &= ready - 1 {
-			sh := s.shards[word*wake.WordBits+bits.TrailingZeros64(ready)].Load()
+			sh := s.all[word*wake.WordBits+bits.TrailingZeros64(ready)].Load()
 			if sh.tryLock() {
 				return sh
 			}

@@ -56,17 +56,17 @@ func (s *Core) sweep(w DelayedPolicy, dropped dropping) {
 		return
 	}
 	s.refresh()
-	for sh := range s.made() {
-		for !s.beginSweep(sh, w, dropped) { // another Drain's sweep is under way
-			s.sweepSome(sh)
+	for sh := range s.shards.made() {
+		for !sh.beginSweep(w, dropped) { // another Drain's sweep is under way
+			sh.sweepSome()
 		}
-		for s.sweepSome(sh) {
+		for sh.sweepSome() {
 		}
 	}
 	s.notify() // last, because it may panic
 }
 
-func (s *Core) beginSweep(sh *shard, w DelayedPolicy, dropped dropping) bool {
+func (sh *shard) beginSweep(w DelayedPolicy, dropped dropping) bool {
 	sh.lock()
 	defer sh.unlock()
 	switch {
@@ -86,13 +86,13 @@ func (s *Core) beginSweep(sh *shard, w DelayedPolicy, dropped dropping) bool {
 
 func (sh *shard) sweeping() bool { return sh.wheel != nil && sh.wheel.sweep != nil }
 
-func (s *Core) sweepSome(sh *shard) (more bool) {
-	fx, more := s.sweepOnce(sh)
-	s.publish(fx)
+func (sh *shard) sweepSome() (more bool) {
+	fx, more := sh.sweepOnce()
+	sh.set.publish(fx)
 	return more
 }
 
-func (s *Core) sweepOnce(sh *shard) (fx effects, more bool) {
+func (sh *shard) sweepOnce() (fx effects, more bool) {
 	sh.lock()
 	defer sh.unlock()
 	if !sh.sweeping() {
@@ -275,7 +275,7 @@ func (s *Core) lockSwept(h Handle) *shard {
 	sh.lock()
 	for s.TakesBack() && sh.sweeping() {
 		sh.unlock()
-		s.sweepSome(sh)
+		sh.sweepSome()
 		sh.lock()
 	}
 	return sh

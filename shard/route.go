@@ -19,8 +19,8 @@ func (s *Set[T]) locate(item T) (sh *shard, hash uint32) {
 	if s.route != nil {
 		spread = spreadOut(s.route(item))
 	}
-	number, _ := bits.Mul32(uint32(spread>>32), uint32(len(s.Core.shards)))
-	if sh = s.Core.shards[number].Load(); sh == nil {
+	number, _ := bits.Mul32(uint32(spread>>32), uint32(len(s.Core.shards.all)))
+	if sh = s.Core.shards.all[number].Load(); sh == nil {
 		sh = s.Core.makeShard(int(number))
 	}
 	return sh, uint32(seeded)
@@ -30,7 +30,7 @@ func (s *Set[T]) locate(item T) (sh *shard, hash uint32) {
 func spreadOut(route uint64) uint64 { return route * 0x9e3779b97f4a7c15 }
 
 func (s *Core) shardAt(route uint64) *shard {
-	number, _ := bits.Mul32(uint32(spreadOut(route)>>32), uint32(len(s.shards)))
+	number, _ := bits.Mul32(uint32(spreadOut(route)>>32), uint32(len(s.shards.all)))
 	return s.shard(int(number))
 }
 

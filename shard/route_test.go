@@ -43,7 +43,7 @@ func TestRouteHoldsNoLock(t *testing.T) {
 	},
 		Route: func(item int) uint64 {
 			calls++
-			for i := range s.Core.shards {
+			for i := range s.Core.shards.all {
 				if !s.Core.shard(i).tryLock() {
 					t.Errorf("call %d holds the lock of shard %d", calls, i)
 					continue

@@ -84,7 +84,7 @@ type dropping interface {
 // SetRules replaces the rules. It must be called before the set is used.
 func (s *Core) SetRules(r Rules) {
 	s.config.Rules = r
-	s.initLines()
+	s.lines = s.config.lines()
 }
 
 // A Set is a work queue made of shards, safe for concurrent use.
@@ -112,15 +112,12 @@ type Core struct {
 	strings   []uintptr // the offsets of the strings within an item: see prefetch
 	watches   watches
 	notifies  bool                    // notify has something to do
-	shards    []atomic.Pointer[shard] // made when they are first used: see shard
 	tokens    atomic.Pointer[[]token] // for the parkers of each shard's lock: see lockWord
 	items     *items.Type             // of the tables of the shards
 	lines     line.Config
-	windows   atomic.Pointer[[]*windows] // of each shard, guarded by its lock, once an add asks for one
-	ready     wake.Ready
+	windows   allWindows // of each shard, guarded by its lock, once an add asks for one
 
-	faults     faults
-	priorities atomic.Pointer[wake.Priorities] // nil while all priorities are 0, and for one shard
+	faults faults
 
 	ids idLimit
 
@@ -135,7 +132,7 @@ type Core struct {
 	measures      []*measures              // of each shard, once it is used; nil without metrics
 	inFlightAtEnd atomic.Pointer[inFlight] // what Metrics report once a shutdown has begun
 	probe         *probe                   // sees the holds of inspections, in tests
-	lanes         lanes
+	shards        shards
 
 	_      cacheLine
 	coarse ticks.Coarse
@@ -197,24 +194,25 @@ func newCore(config Settings, above above) (s *Core) {
 		config: config,
 		above:  above,
 		seed:   maphash.MakeSeed(),
-		shards: make([]atomic.Pointer[shard], config.Shards),
-		ready:  wake.NewReady(config.Shards),
-		lanes:  newLanes(runtime.GOMAXPROCS(0), config.Shards),
+		shards: newShards(config.Shards, config.LowPriorityInterval),
 		limit: itemlimit.New(int64(config.Capacity),
 			int64(config.HighWatermark), int64(config.LowWatermark), config.OnWatermark),
 		time: ticks.New(config.Clock, config.Tick),
 		ids:  idLimit{most: items.MaxIDs},
 	}
 	s.notifies = s.limit != nil || config.hearsAdds
-	s.initGroups()
-	s.initLines()
-	s.initCares()
+	if config.grouped {
+		s.waits = newWaits(config.Shards)
+	}
+	s.lines = s.config.lines()
+	s.gate.init(s)
 	if config.Metrics {
 		s.measures = make([]*measures, config.Shards)
 		s.coarse.Sampler.Init(s.time.Tick)
 	}
 	s.drains.init()
 	s.closing.ending, s.closing.end = context.WithCancel(context.Background())
+	s.watchdog.set = s
 	s.watchdog.next.Store(never)
 	if config.hearsStuck {
 		s.watchdog.after = s.time.Ticks(config.StuckAfter) + 1 // an item may be almost a tick younger than its stamp
@@ -241,7 +239,7 @@ func defaultShards(processors int) int {
 func ceilPowerOfTwo(n int) int { return 1 << bits.Len(uint(n-1)) }
 
 func (s *Core) shard(number int) *shard {
-	if sh := s.shards[number].Load(); sh != nil {
+	if sh := s.shards.all[number].Load(); sh != nil {
 		return sh
 	}
 	return s.makeShard(number)
@@ -250,16 +248,32 @@ func (s *Core) shard(number int) *shard {
 func (s *Core) makeShard(number int) *shard {
 	sh := &shard{set: s, number: uint16(number)}
 	sh.next.Store(never)
-	if !s.shards[number].CompareAndSwap(nil, sh) {
-		return s.shards[number].Load()
+	if !s.shards.all[number].CompareAndSwap(nil, sh) {
+		return s.shards.all[number].Load()
 	}
 	return sh
 }
 
-func (s *Core) made() iter.Seq[*shard] {
+// shards choose the shard that a take serves.
+type shards struct {
+	all         []atomic.Pointer[shard] // made when they are first used: see Core.shard
+	ready       wake.Ready
+	priorities  atomic.Pointer[wake.Priorities] // nil while all priorities are 0, and for one shard
+	lowInterval uint32                          // of takes that pass over the higher priorities, or 0
+	lanes       lanes
+}
+
+func newShards(n, lowInterval int) shards {
+	return shards{
+		all: make([]atomic.Pointer[shard], n), ready: wake.NewReady(n), lowInterval: uint32(lowInterval),
+		lanes: newLanes(runtime.GOMAXPROCS(0), n),
+	}
+}
+
+func (s *shards) made() iter.Seq[*shard] {
 	return func(yield func(*shard) bool) {
-		for i := range s.shards {
-			if sh := s.shards[i].Load(); sh != nil && !yield(sh) {
+		for i := range s.all {
+			if sh := s.all[i].Load(); sh != nil && !yield(sh) {
 				return
 			}
 		}

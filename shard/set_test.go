@@ -75,8 +75,8 @@ func lateness(place, shards, lanes int) int {
 // another if its stack was moved.
 func lanesUsed[T comparable](s *Set[T]) int {
 	used := 0
-	for i := range s.Core.lanes.all {
-		if s.Core.lanes.all[i].turn.Load() != uint32(i*len(s.Core.shards)/len(s.Core.lanes.all)) {
+	for i := range s.Core.shards.lanes.all {
+		if s.Core.shards.lanes.all[i].turn.Load() != uint32(i*len(s.Core.shards.all)/len(s.Core.shards.lanes.all)) {
 			used++
 		}
 	}

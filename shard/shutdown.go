@@ -65,8 +65,8 @@ func (s *Core) close(dropped dropping) {
 	s.above.closeStuck()
 	s.coarse.Live.Store(0)
 	defer s.driver.stop() // last: it calls the clock, which may panic
-	for sh := range s.made() {
-		s.closeShard(sh, dropped)
+	for sh := range s.shards.made() {
+		sh.close(dropped)
 	}
 	s.closing.complete.Store(true)
 	s.drains.drained.settle()
@@ -76,12 +76,12 @@ func (s *Core) close(dropped dropping) {
 
 // closeShard drops delayed items, a bounded number per hold of the lock. The
 // shard owes the drain a report if it has items ready or in processing.
-func (s *Core) closeShard(sh *shard, dropped dropping) {
+func (sh *shard) close(dropped dropping) {
 	for more := true; more; {
 		sh.lock()
 		to := dropped
 		if to == nil && sh.owes&owed(noneDelayed|empty) != 0 {
-			to = s.above.abandoning()
+			to = sh.set.above.abandoning()
 		}
 		more = !sh.dropDelayed(func(e *items.Entry) {
 			if to != nil {
@@ -89,7 +89,7 @@ func (s *Core) closeShard(sh *shard, dropped dropping) {
 			}
 		})
 		if !more && !sh.quiet() {
-			sh.owe(quiet, &s.drains.drained)
+			sh.owe(quiet, &sh.set.drains.drained)
 		}
 		due := sh.reportsDue()
 		if !more {
@@ -100,7 +100,7 @@ func (s *Core) closeShard(sh *shard, dropped dropping) {
 		if to != nil {
 			to.keep() // before the report
 		}
-		s.settle(due)
+		sh.set.settle(due)
 	}
 }
 

@@ -35,8 +35,8 @@ type tally struct {
 // Stats returns a consistent reading of each shard, one after the other.
 func (s *Core) Stats() stats.Stats {
 	st, now := s.newStats()
-	for sh := range s.made() {
-		s.withLock(sh, func() (visited int, more bool) { return sh.addStatsTo(&st, now), false })
+	for sh := range s.shards.made() {
+		sh.withLock(func() (visited int, more bool) { return sh.addStatsTo(&st, now), false })
 	}
 	s.finish(&st)
 	return st.Stats
@@ -45,7 +45,7 @@ func (s *Core) Stats() stats.Stats {
 func (s *Core) newStats() (st tally, now present) {
 	_, held := s.throttled.read()
 	st.Stats = stats.Stats{
-		Shards:       len(s.shards),
+		Shards:       len(s.shards.all),
 		Rejected:     s.faults.rejected.Load(),
 		Misused:      s.faults.misused.Load(),
 		OverCapacity: s.limit.Exceeded(),
@@ -56,7 +56,7 @@ func (s *Core) newStats() (st tally, now present) {
 		Closed:       s.gate.closed(),
 		Parked:       s.parker.Parked(),
 		ShuttingDown: s.ShuttingDown(),
-		PerShard:     make([]stats.Shard, len(s.shards)),
+		PerShard:     make([]stats.Shard, len(s.shards.all)),
 	}
 	if b := s.gate.bucket.Load(); b != nil {
 		st.Rate = b.rate.Public()
@@ -73,7 +73,7 @@ func (s *Core) newStats() (st tally, now present) {
 func (s *Core) finish(st *tally) {
 	st.Priorities = st.depths.rows()
 	first := uint64(never)
-	for sh := range s.made() {
+	for sh := range s.shards.made() {
 		first = min(first, sh.next.Load())
 	}
 	if m := st.Metrics; m != nil {
@@ -85,7 +85,7 @@ func (s *Core) finish(st *tally) {
 	if st.Delayed > 0 && first != never {
 		st.NextDue = s.time.At(first)
 	}
-	if wait := s.earliestWait(); wait != never && st.Ready > 0 {
+	if wait := s.driver.earliestWait(); wait != never && st.Ready > 0 {
 		st.NextToken = s.time.At(wait)
 	}
 }
@@ -155,15 +155,15 @@ func (s *Core) CountDiscard() { s.faults.discarded.Add(1) }
 
 // Len returns the number of ready items. It locks only shards that have some.
 func (s *Core) Len() (n int) {
-	if _, throttled := s.throttled.read(); len(s.shards) == 1 || throttled > 0 { // the ready bits leave out throttled groups
-		for sh := range s.made() {
-			n += s.lenOf(sh)
+	if _, throttled := s.throttled.read(); len(s.shards.all) == 1 || throttled > 0 { // the ready bits leave out throttled groups
+		for sh := range s.shards.made() {
+			n += sh.len()
 		}
 		return n
 	}
-	for word := range s.ready.Words() {
-		for ready := s.ready.Word(word); ready != 0; ready &= ready - 1 {
-			n += s.lenOf(s.shard(word*wake.WordBits + bits.TrailingZeros64(ready)))
+	for word := range s.shards.ready.Words() {
+		for ready := s.shards.ready.Word(word); ready != 0; ready &= ready - 1 {
+			n += s.shard(word*wake.WordBits + bits.TrailingZeros64(ready)).len()
 		}
 	}
 	return n
@@ -171,7 +171,7 @@ func (s *Core) Len() (n int) {
 
 // Depth returns the number of ready and dirty items of a set with metrics.
 func (s *Core) Depth() (n int) {
-	for sh := range s.made() {
+	for sh := range s.shards.made() {
 		sh.lock()
 		n += int(sh.line.Depth())
 		if m := sh.measures(); m != nil {
@@ -182,7 +182,7 @@ func (s *Core) Depth() (n int) {
 	return n
 }
 
-func (s *Core) lenOf(sh *shard) int {
+func (sh *shard) len() int {
 	sh.lock()
 	defer sh.unlock()
 	return int(sh.line.Depth())
@@ -210,7 +210,7 @@ type inspection[T comparable] struct {
 func (s *Set[T]) Inspect(limit int) stats.Snapshot[T] {
 	l := inspection[T]{limit: max(0, min(limit, math.MaxInt32))}
 	l.tally, l.now = s.Core.newStats()
-	for sh := range s.Core.made() {
+	for sh := range s.Core.shards.made() {
 		l.inspectShard(s, sh)
 	}
 	s.Core.finish(&l.tally)
@@ -223,7 +223,7 @@ func (s *Set[T]) Inspect(limit int) stats.Snapshot[T] {
 
 func (l *inspection[T]) inspectShard(s *Set[T], sh *shard) {
 	var left []stats.State // whose rows are not complete
-	sh.set.withLock(sh, func() (visited int, more bool) {
+	sh.withLock(func() (visited int, more bool) {
 		visited = sh.addStatsTo(&l.tally, l.now)
 		for state := stats.Ready; state <= stats.Delayed; state++ {
 			l.begin[state] = l.begin[state][:0]
@@ -357,7 +357,7 @@ func newSearch[T comparable](of []stats.State, limit int, begin *rows[T]) *searc
 }
 
 func (r *search[T]) run(s *Set[T], sh *shard) {
-	s.Core.eachEntry(sh, func(id uint32, e *items.Entry) {
+	sh.eachEntry(func(id uint32, e *items.Entry) {
 		state := stateOf(e.Phase())
 		kept := r.kept[state]
 		if kept == nil {

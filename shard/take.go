@@ -42,12 +42,12 @@ func (s *Set[T]) tryTakeWithCare() (item T, priority int, h Handle, ok bool) {
 	if s.Core.config.Ages {
 		s.Core.refreshForWork()
 	}
-	now := s.Core.readForTake()
+	now := s.Core.gate.readForTake()
 	if s.Core.gate.cares.Load()&caresForGate != 0 {
 		return s.takeOneThroughGate(now)
 	}
 	if item, priority, h, ok = s.takeNow(now); ok {
-		s.Core.setWatchdog()
+		s.Core.watchdog.begin()
 	}
 	return item, priority, h, ok
 }
@@ -57,7 +57,7 @@ func (s *Set[T]) takeOneThroughGate(now uint64) (item T, priority int, h Handle,
 		item, priority, h = *items.Of[T](e), its, handle
 	}, now) > 0
 	if ok {
-		s.Core.setWatchdog()
+		s.Core.watchdog.begin()
 	}
 	return item, priority, h, ok
 }
@@ -72,7 +72,7 @@ func (s *Set[T]) takeNow(now uint64) (item T, priority int, h Handle, ok bool) {
 	if sh.owes == 0 { // as unlockTaken, but without the call
 		sh.unlock()
 	} else {
-		s.Core.unlockTaken(sh)
+		sh.unlockTaken()
 	}
 	return item, priority, h, true
 }
@@ -80,33 +80,33 @@ func (s *Set[T]) takeNow(now uint64) (item T, priority int, h Handle, ok bool) {
 // takeAndLock keeps the shard of an entry that it has taken locked, so that its
 // item can be read.
 func (s *Core) takeAndLock(now uint64) (sh *shard, e *items.Entry, priority int, h Handle) {
-	lane, fresh := s.laneIfMany(), false // whether the clock was read since a group had no token
+	lane, fresh := s.shards.laneIfMany(), false // whether the clock was read since a group had no token
 	for {
 		passedOver := false
-		if p := s.priorities.Load(); lane == nil {
+		if p := s.shards.priorities.Load(); lane == nil {
 			sh = s.shard(0)
 			sh.lock()
 		} else if p == nil {
-			sh = s.lockReady(lane.turn.Load())
+			sh = s.shards.lockReady(lane.turn.Load())
 		} else {
-			sh, passedOver = s.lockByPriority(p, lane)
+			sh, passedOver = s.shards.lockByPriority(p, lane)
 		}
 		if sh == nil {
 			return nil, nil, 0, Handle{}
 		}
 		if now == 0 && sh.line.NeedsTime() {
 			sh.unlock() // the line got its first rate since the take began
-			now = s.readForRate()
+			now = s.gate.readForRate()
 			continue
 		}
 		var out line.Outcome
 		if e, priority, h, out = sh.take(lane, passedOver, now, fresh); e != nil {
 			return sh, e, priority, h
 		}
-		s.unlockTaken(sh)
+		sh.unlockTaken()
 		switch {
 		case out == line.NoToken && !fresh:
-			now, fresh = s.readForRate(), true
+			now, fresh = s.gate.readForRate(), true
 		case out == line.NoToken:
 			fresh = false
 		case lane == nil:
@@ -117,14 +117,14 @@ func (s *Core) takeAndLock(now uint64) (sh *shard, e *items.Entry, priority int,
 }
 
 // unlockTaken spares the caller, which has items, a panic of the clock.
-func (s *Core) unlockTaken(sh *shard) {
+func (sh *shard) unlockTaken() {
 	due := effects(0)
 	if sh.owes != 0 {
 		due = sh.reportsDue()
 	}
 	sh.unlock()
 	if due != 0 {
-		s.settle(due)
+		sh.set.settle(due)
 	}
 }
 
@@ -140,7 +140,7 @@ func (sh *shard) take(lane *lane, passedOver bool, now uint64, fresh bool) (e *i
 	} else {
 		id, e = sh.line.Pop(&sh.table.Table)
 		if out = line.Took; sh.line.IsEmpty() {
-			sh.set.ready.Clear(sh.number)
+			sh.set.shards.ready.Clear(sh.number)
 		}
 	}
 	sh.countTake(lane, out)
@@ -157,7 +157,7 @@ func (sh *shard) countTake(lane *lane, out line.Outcome) {
 		sh.served++
 	}
 	if out == line.TurnOver || out == line.Took && sh.served%quantum == 0 {
-		lane.turn.Store((uint32(sh.number) + 1) % uint32(len(sh.set.shards)))
+		lane.turn.Store((uint32(sh.number) + 1) % uint32(len(sh.set.shards.all)))
 	}
 }
 
@@ -201,8 +201,8 @@ func newLanes(processors, shards int) lanes {
 }
 
 // laneIfMany is nil for a single shard, through which there is one path.
-func (s *Core) laneIfMany() *lane {
-	if len(s.shards) == 1 {
+func (s *shards) laneIfMany() *lane {
+	if len(s.all) == 1 {
 		return nil
 	}
 	return s.lane()
@@ -210,7 +210,7 @@ func (s *Core) laneIfMany() *lane {
 
 // lane chooses by the address of the goroutine's stack: a worker that calls Get
 // from one place stays in its lane until its stack moves.
-func (s *Core) lane() *lane {
+func (s *shards) lane() *lane {
 	var here byte
 	address := uint64(uintptr(unsafe.Pointer(&here))) >> 11 // the smallest stack is 2 KiB
 	return &s.lanes.all[address*0x9e3779b97f4a7c15>>s.lanes.shift]

@@ -4,6 +4,7 @@ import (
 	"iter"
 	"maps"
 	"slices"
+	"sync/atomic"
 
 	"github.com/shardq/shardq/shard/internal/line"
 	"github.com/shardq/shardq/stats"
@@ -12,30 +13,38 @@ import (
 // The driver ends the waits of groups, and of the gate. They are apart from the
 // shards' next, because a shutdown ends delays, but not waits.
 
-func (s *Core) earliestWait() uint64 {
-	earliest := s.gate.opens.Load()
-	for i := range s.waits {
-		earliest = min(earliest, s.waits[i].Load())
+func newWaits(shards int) []atomic.Uint64 {
+	waits := make([]atomic.Uint64, shards)
+	for i := range waits {
+		waits[i].Store(never)
+	}
+	return waits
+}
+
+func (d *driver) earliestWait() uint64 {
+	earliest := d.set.gate.opens.Load()
+	for i := range d.set.waits {
+		earliest = min(earliest, d.set.waits[i].Load())
 	}
 	return earliest
 }
 
 // endWaitsDue opens the gate, too, and reports whether any wait was over.
-func (s *Core) endWaitsDue(at reading) (any bool) {
-	for i := range s.waits {
-		if s.waits[i].Load() <= at.now {
+func (d *driver) endWaitsDue(at reading) (any bool) {
+	for i := range d.set.waits {
+		if d.set.waits[i].Load() <= at.now {
 			any = true
-			s.publish(s.endWaits(s.shard(i), at))
+			d.set.publish(d.set.shard(i).endWaits(at))
 		}
 	}
-	if opens := s.gate.opens.Load(); opens <= at.now && s.gate.opens.CompareAndSwap(opens, never) {
+	if opens := d.set.gate.opens.Load(); opens <= at.now && d.set.gate.opens.CompareAndSwap(opens, never) {
 		any = true
-		s.wake()
+		d.set.wake()
 	}
 	return any
 }
 
-func (s *Core) endWaits(sh *shard, at reading) (fx effects) {
+func (sh *shard) endWaits(at reading) (fx effects) {
 	sh.lock()
 	defer sh.unlock()
 	if sh.line.EndWaits(at.now, at.nanoseconds, stepsPerHold) {
@@ -51,18 +60,18 @@ func (s *Core) endWaits(sh *shard, at reading) (fx effects) {
 // Groups iterates, without a lock, over groups that are paused or have items.
 func (s *Core) Groups() iter.Seq[stats.Group] {
 	return func(yield func(stats.Group) bool) {
-		for sh := range s.made() {
-			if !s.listGroups(sh, yield) {
+		for sh := range s.shards.made() {
+			if !sh.listGroups(yield) {
 				return
 			}
 		}
 	}
 }
 
-func (s *Core) listGroups(sh *shard, yield func(stats.Group) bool) (on bool) {
+func (sh *shard) listGroups(yield func(stats.Group) bool) (on bool) {
 	var rows []stats.Group
 	var census line.Census
-	s.inPieces(sh, func(n int) (visited int, more bool) {
+	sh.inPieces(func(n int) (visited int, more bool) {
 		if n == 0 {
 			census = sh.line.Census()
 		}

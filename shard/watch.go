@@ -41,7 +41,7 @@ type change struct {
 func (s *Core) Watch(h Handle, tell func(Change)) (stop func()) {
 	s.watches.used.Store(true)
 	w := &watcher{fence: h.fence &^ sealed, tell: tell}
-	added, canceled := s.addWatch(h, w)
+	added, canceled := s.shard(int(h.shard)).addWatch(h, w)
 	if canceled {
 		tell(CanceledInFlight)
 	}
@@ -52,8 +52,7 @@ func (s *Core) Watch(h Handle, tell func(Change)) (stop func()) {
 }
 
 // addWatch works in one hold of the lock, so that no change is missed.
-func (s *Core) addWatch(h Handle, w *watcher) (added, canceled bool) {
-	sh := s.shard(int(h.shard))
+func (sh *shard) addWatch(h Handle, w *watcher) (added, canceled bool) {
 	sh.lock()
 	defer sh.unlock()
 	e := sh.claimed(h)
@@ -61,7 +60,7 @@ func (s *Core) addWatch(h Handle, w *watcher) (added, canceled bool) {
 		return false, false
 	}
 	if w != nil {
-		s.watches.put(h.Place(), w)
+		sh.set.watches.put(h.Place(), w)
 	}
 	return e.Phase() == items.Dirty, sh.table.WasCanceled(h.id, e.Fence|sealed)
 }
@@ -112,7 +111,9 @@ func (sh *shard) noteCancel(id uint32, e *items.Entry) effects {
 }
 
 // Changed reports what has happened since the hand-out.
-func (s *Core) Changed(h Handle) (addedAgain, canceled bool) { return s.addWatch(h, nil) }
+func (s *Core) Changed(h Handle) (addedAgain, canceled bool) {
+	return s.shard(int(h.shard)).addWatch(h, nil)
+}
 
 // KeepWaits makes the set remember how long items were ready, if it keeps ages.
 func (s *Core) KeepWaits() { s.coarse.KeepsWaits.Store(true) }
@@ -213,56 +214,56 @@ const mostSpareReports = 64
 // ages. The driver wakes for it when the oldest processing may have lasted too
 // long. A consumer that takes an item while next is never sets next.
 type watchdog struct {
+	set   *Core
 	after uint64        // the ticks that are too long, or 0 without a hook
 	next  atomic.Uint64 // when the driver has to search again, or never
 }
 
-// setWatchdog follows a hand-out, with no lock held.
-func (s *Core) setWatchdog() {
-	if s.watchdog.after > 0 {
-		s.watch()
+// begin follows a hand-out, with no lock held.
+func (w *watchdog) begin() {
+	if w.after > 0 {
+		w.start()
 	}
 }
 
-func (s *Core) watch() {
-	w := &s.watchdog
+func (w *watchdog) start() {
 	if w.next.Load() != never {
 		return
 	}
-	next := s.coarse.Now.Load()/s.time.Tick + w.after
-	if w.next.CompareAndSwap(never, next) && next < s.driver.armed.Load() {
+	next := w.set.coarse.Now.Load()/w.set.time.Tick + w.after
+	if w.next.CompareAndSwap(never, next) && next < w.set.driver.armed.Load() {
 		// The caller has items by now, and a panic of the clock would lose
 		// them. The next call that reaches the driver sets the timer instead.
 		defer func() { _ = recover() }()
-		s.driver.poke()
+		w.set.driver.poke()
 	}
 }
 
-// findStuck sets next to never before it searches. So a consumer that takes an
+// search sets next to never before it searches. So a consumer that takes an
 // item in a shard that was searched already sets next again.
-func (s *Core) findStuck(now uint64) {
-	s.watchdog.next.Store(never)
+func (w *watchdog) search(now uint64) {
+	w.next.Store(never)
 	first := uint64(never)
-	for sh := range s.made() {
-		first = min(first, s.findStuckIn(sh, now))
+	for sh := range w.set.shards.made() {
+		first = min(first, sh.findStuck(now))
 	}
 	for {
-		next := s.watchdog.next.Load()
-		if first >= next || s.watchdog.next.CompareAndSwap(next, first) {
+		next := w.next.Load()
+		if first >= next || w.next.CompareAndSwap(next, first) {
 			return
 		}
 	}
 }
 
-func (s *Core) findStuckIn(sh *shard, now uint64) (next uint64) {
+func (sh *shard) findStuck(now uint64) (next uint64) {
 	for {
-		if next := s.stuckIn(sh, now); next > now {
+		if next := sh.findSomeStuck(now); next > now {
 			return next
 		}
 	}
 }
 
-func (s *Core) stuckIn(sh *shard, now uint64) (next uint64) {
+func (sh *shard) findSomeStuck(now uint64) (next uint64) {
 	found := 0
 	sh.lock()
 	defer sh.unlock()
@@ -275,12 +276,12 @@ func (s *Core) stuckIn(sh *shard, now uint64) (next uint64) {
 		id = sh.table.At(t.reported).Next
 	}
 	for ; id != 0; id = sh.table.At(id).Next {
-		since := min(t.of(id)/s.time.Tick, now) // now is earlier if the clock was set back
-		next = since + s.watchdog.after
+		since := min(t.of(id)/sh.set.time.Tick, now) // now is earlier if the clock was set back
+		next = since + sh.set.watchdog.after
 		if next > now || found == stepsPerHold {
 			return next
 		}
-		s.above.keepStuck(sh, id) // or drops it, if a shutdown has begun
+		sh.set.above.keepStuck(sh, id) // or drops it, if a shutdown has begun
 		t.reported = id
 		found++
 	}

@@ -2,6 +2,7 @@ package shard
 
 import (
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"github.com/shardq/shardq/shard/internal/items"
@@ -29,12 +30,15 @@ func (sh *shard) windows() *windows {
 func (sh *shard) setWindows(w *windows) { (*sh.set.windows.Load())[sh.number] = w }
 
 // needWindows takes no lock.
-func (s *Core) needWindows() {
-	if s.windows.Load() == nil {
-		all := make([]*windows, len(s.shards))
-		s.windows.CompareAndSwap(nil, &all)
+// need makes the windows of each shard.
+func (w *allWindows) need(shards int) {
+	if w.Load() == nil {
+		all := make([]*windows, shards)
+		w.CompareAndSwap(nil, &all)
 	}
 }
+
+type allWindows struct{ atomic.Pointer[[]*windows] }
 
 func (a *admission) beginWindow(t *ticks.Base, at reading, window time.Duration) {
 	a.window, a.at, a.ends = window, at, t.After(at.nanoseconds, window)
@@ -80,9 +84,9 @@ func (sh *shard) open(w *windows, id uint32, a *admission) {
 	}
 }
 
-func (s *Core) watchWindow(a *admission) {
+func (a *admission) watch(d *driver) {
 	if a != nil && a.window > 0 && a.err == nil {
-		s.driver.filed(a.ends, a.at)
+		d.filed(a.ends, a.at)
 	}
 }
 
