@@ -1,66 +1,105 @@
 package wake
 
 import (
-	"sync"
-	"sync/atomic"
+	"math/rand/v2"
 	"testing"
-	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
 )
 
-// TestParkerLosesNoWakeUp has as many consumers as items, each of which takes
-// one. If a wake-up is lost, a consumer is blocked, and the test deadlocks.
+// TestParkerLosesNoWakeUp interleaves the steps of consumers, each of which takes
+// one item, with those of a producer of as many items, at random. In the end no
+// consumer is parked.
 func TestParkerLosesNoWakeUp(t *testing.T) {
-	const rounds, consumers = 3000, 4
-	synctest.Test(t, func(t *testing.T) {
-		for range rounds {
-			var p Parker
-			p.Init()
-			items := items{}
-			var wg sync.WaitGroup
-			for range consumers {
-				wg.Go(func() { items.await(&p) })
-				wg.Go(func() {
-					items.ready.Add(1)
-					p.Wake()
-				})
-			}
-			wg.Wait()
-			require.Zero(t, p.Parked())
+	const consumers = 3
+	for seed := range uint64(20_000) {
+		random := rand.New(rand.NewPCG(seed, 0))
+		var p Parker
+		p.Init()
+		ready, actors := 0, []*actor{}
+		for range consumers {
+			actors = append(actors, consumer(&p, &ready), producer(&p, &ready))
 		}
-	})
+		for able := runnable(actors); len(able) > 0; able = runnable(actors) {
+			a := able[random.IntN(len(able))]
+			a.next = a.next()
+		}
+		for _, a := range actors {
+			require.Nil(t, a.next, "seed %d: a consumer is parked beside %d items", seed, ready)
+		}
+		require.Zero(t, p.Parked())
+	}
 }
 
-type items struct{ ready atomic.Int32 }
+// An actor has its next step, which returns the one after it, and is nil in the
+// end. blocked may be nil.
+type actor struct {
+	next    step
+	blocked func() bool
+}
 
-func (i *items) take() bool {
-	for n := i.ready.Load(); n > 0; n = i.ready.Load() {
-		if i.ready.CompareAndSwap(n, n-1) {
-			return true
+type step func() step
+
+func runnable(actors []*actor) (able []*actor) {
+	for _, a := range actors {
+		if a.next != nil && (a.blocked == nil || !a.blocked()) {
+			able = append(able, a)
 		}
 	}
-	return false
+	return able
 }
 
-// await takes an item as a consumer of a set does.
-func (i *items) await(p *Parker) {
-	for !i.take() {
-		p.Announce()
-		searches := i.ready.Load() == 0 && p.Block(nil)
-		p.Withdraw()
-		if !searches {
-			continue
+func producer(p *Parker, ready *int) *actor {
+	wake := func() step { p.Wake(); return nil }
+	return &actor{next: func() step { *ready++; return wake }}
+}
+
+func consumer(p *Parker, ready *int) *actor {
+	a := &actor{}
+	blocks, found := false, false
+	a.blocked = func() bool { return blocks && len(p.token) == 0 }
+	take := func() bool {
+		if *ready == 0 {
+			return false
 		}
-		found := i.take()
-		p.StopSearching()
-		if i.ready.Load() > 0 {
+		*ready--
+		return true
+	}
+	var begin, announce, check, block, search, stop, recheck step
+	begin = func() step {
+		if take() {
+			return nil
+		}
+		return announce
+	}
+	announce = func() step { p.Announce(); return check }
+	check = func() step {
+		if *ready > 0 {
+			p.Withdraw()
+			return begin
+		}
+		blocks = true
+		return block
+	}
+	block = func() step {
+		p.Block(nil)
+		p.Withdraw()
+		blocks = false
+		return search
+	}
+	search = func() step { found = take(); return stop }
+	stop = func() step { p.StopSearching(); return recheck }
+	recheck = func() step {
+		if *ready > 0 {
 			p.Wake()
 		}
 		if found {
-			return
+			return nil
 		}
+		return begin
 	}
+	a.next = begin
+	return a
 }
 
 // TestTokenOutlivesACancel: a consumer that is canceled leaves the token for the
