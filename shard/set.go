@@ -3,7 +3,6 @@ package shard
 import (
 	"context"
 	"hash/maphash"
-	"iter"
 	"math/bits"
 	"reflect"
 	"runtime"
@@ -252,30 +251,4 @@ func (s *Core) makeShard(number int) *shard {
 		return s.shards.all[number].Load()
 	}
 	return sh
-}
-
-// shards choose the shard that a take serves.
-type shards struct {
-	all         []atomic.Pointer[shard] // made when they are first used: see Core.shard
-	ready       wake.Ready
-	priorities  atomic.Pointer[wake.Priorities] // nil while all priorities are 0, and for one shard
-	lowInterval uint32                          // of takes that pass over the higher priorities, or 0
-	lanes       lanes
-}
-
-func newShards(n, lowInterval int) shards {
-	return shards{
-		all: make([]atomic.Pointer[shard], n), ready: wake.NewReady(n), lowInterval: uint32(lowInterval),
-		lanes: newLanes(runtime.GOMAXPROCS(0), n),
-	}
-}
-
-func (s *shards) made() iter.Seq[*shard] {
-	return func(yield func(*shard) bool) {
-		for i := range s.all {
-			if sh := s.all[i].Load(); sh != nil && !yield(sh) {
-				return
-			}
-		}
-	}
 }

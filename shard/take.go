@@ -3,9 +3,6 @@ package shard
 import (
 	"context"
 	"math"
-	"math/bits"
-	"sync/atomic"
-	"unsafe"
 
 	"github.com/shardq/shardq/shard/internal/items"
 	"github.com/shardq/shardq/shard/internal/line"
@@ -171,47 +168,4 @@ func (sh *shard) start(id uint32, e *items.Entry) Handle {
 	}
 	sh.table.times.onStart(&sh.table.Table, id, e)
 	return Handle{fence, id, sh.number}
-}
-
-// quantum is the number of items of a shard's turn. Staying keeps its cache
-// lines on one core. Moving on keeps the order near to first in, first out.
-const quantum = 8
-
-// A lane is the path of some consumers through the shards. With one for all,
-// consumers on different cores met in one shard, for Get and again for Done.
-type lane struct {
-	turn              atomic.Uint32 // the number of the shard whose turn it is
-	gets, passedOver  atomic.Uint32 // the Gets, and the next shard for those that pass over the higher levels
-	retries, backoffs atomic.Uint64 // for the metrics
-	_                 [32]byte
-}
-
-// lanes are at most sixteen, because each takes memory.
-type lanes struct {
-	all   []lane
-	shift uint8 // leaves as many bits of a word as the number of a lane has
-}
-
-func newLanes(processors, shards int) lanes {
-	all := make([]lane, ceilPowerOfTwo(min(max(processors, 4), 16)))
-	for i := range all {
-		all[i].turn.Store(uint32(i * shards / len(all)))
-	}
-	return lanes{all, uint8(64 - bits.TrailingZeros(uint(len(all))))}
-}
-
-// laneIfMany is nil for a single shard, through which there is one path.
-func (s *shards) laneIfMany() *lane {
-	if len(s.all) == 1 {
-		return nil
-	}
-	return s.lane()
-}
-
-// lane chooses by the address of the goroutine's stack: a worker that calls Get
-// from one place stays in its lane until its stack moves.
-func (s *shards) lane() *lane {
-	var here byte
-	address := uint64(uintptr(unsafe.Pointer(&here))) >> 11 // the smallest stack is 2 KiB
-	return &s.lanes.all[address*0x9e3779b97f4a7c15>>s.lanes.shift]
 }

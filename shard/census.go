@@ -4,58 +4,10 @@ import (
 	"iter"
 	"maps"
 	"slices"
-	"sync/atomic"
 
 	"github.com/shardq/shardq/shard/internal/line"
 	"github.com/shardq/shardq/stats"
 )
-
-// The driver ends the waits of groups, and of the gate. They are apart from the
-// shards' next, because a shutdown ends delays, but not waits.
-
-func newWaits(shards int) []atomic.Uint64 {
-	waits := make([]atomic.Uint64, shards)
-	for i := range waits {
-		waits[i].Store(never)
-	}
-	return waits
-}
-
-func (d *driver) earliestWait() uint64 {
-	earliest := d.set.gate.opens.Load()
-	for i := range d.set.waits {
-		earliest = min(earliest, d.set.waits[i].Load())
-	}
-	return earliest
-}
-
-// endWaitsDue opens the gate, too, and reports whether any wait was over.
-func (d *driver) endWaitsDue(at reading) (any bool) {
-	for i := range d.set.waits {
-		if d.set.waits[i].Load() <= at.now {
-			any = true
-			d.set.publish(d.set.shard(i).endWaits(at))
-		}
-	}
-	if opens := d.set.gate.opens.Load(); opens <= at.now && d.set.gate.opens.CompareAndSwap(opens, never) {
-		any = true
-		d.set.wake()
-	}
-	return any
-}
-
-func (sh *shard) endWaits(at reading) (fx effects) {
-	sh.lock()
-	defer sh.unlock()
-	if sh.line.EndWaits(at.now, at.nanoseconds, stepsPerHold) {
-		fx = wakes
-	}
-	sh.show()
-	if sh.table != nil {
-		sh.releaseIfDue()
-	}
-	return fx | sh.reportsDue()&^files // the caller is the driver
-}
 
 // Groups iterates, without a lock, over groups that are paused or have items.
 func (s *Core) Groups() iter.Seq[stats.Group] {
