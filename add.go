@@ -9,24 +9,19 @@ import (
 	"github.com/shardq/shardq/stats"
 )
 
-// Add asks for item to be processed. An idle item becomes ready, last in its
-// shard. A ready item keeps its place. An item in processing becomes ready at
-// its Done. A delay of the item keeps running and adds it again when it
-// expires. So every add is served by a run that begins after it.
+// Add asks for a run of item that begins later. An idle item becomes ready, last
+// in its shard. A ready item keeps its place. An item in processing becomes
+// ready at its Done. A delay of the item goes on.
 //
-// Add ignores [Options].Capacity, and never waits for room. After a shutdown
-// has begun, the item is dropped and counted in Stats.Dropped. An item that is
-// not equal to itself is rejected and counted in Stats.Rejected. Add panics if
-// the item's dynamic value cannot be compared, or with an error that wraps
-// [ErrFull] if its shard holds 536,870,911 others.
+// Add never waits, and ignores [Options].Capacity. After a shutdown has begun,
+// it drops the item. It panics if the item's dynamic value cannot be compared.
 func (q *Queue[T]) Add(item T) { q.set().Add(item) }
 
 // AddAfter adds item, as [Queue.Add] does, once duration has passed on the
 // queue's clock, to the [Options].Tick. If duration is not positive, AddAfter is
-// Add. If item is delayed already, the earlier deadline counts, and adds it
-// once. An item that is ready or in processing may be delayed at the same time.
-// A shutdown drops delayed items. [limiter.Jitter] spreads items that are added
-// together.
+// Add. If item is delayed already, the earlier deadline counts. An item may be
+// delayed and ready or in processing at the same time. A shutdown drops delayed
+// items.
 func (q *Queue[T]) AddAfter(item T, duration time.Duration) { q.set().AddAfter(item, duration) }
 
 // AddOptions say how an item is added. The zero AddOptions are those of Add.
@@ -99,16 +94,12 @@ func (q *Queue[T]) TryAdd(item T, options AddOptions) error {
 	return q.set().TryAdd(item, delay)
 }
 
-// AddContext is [Queue.TryAdd] that blocks until there is room. Callers are
-// served in the order in which they began to wait. The delay, MaxWait and the
-// window begin when there is room.
+// AddContext is [Queue.TryAdd] that blocks until there is room, in the order of
+// the callers. It returns ctx.Err() if ctx ends first, and ErrShutDown if the
+// queue is shut down: then the item was not added.
 //
-// AddContext returns ctx.Err() if ctx ends first, and ErrShutDown if the queue
-// is shut down while it waits. Then the item was not added.
-//
-// A handler would wait for itself: its own item takes room. So with the context
-// of a handler of this queue, or one derived from it, AddContext does not wait.
-// It adds the item beyond the capacity, and Stats.OverCapacity counts that.
+// With the context of a handler of this queue it does not wait, because the
+// handler's own item takes room, and adds the item beyond the capacity.
 func (q *Queue[T]) AddContext(ctx context.Context, item T, options AddOptions) error {
 	if err := ctx.Err(); err != nil {
 		return err // before the limiter counts a requeue

@@ -72,21 +72,15 @@ func (o DrainOptions) mustBeValid() {
 	}
 }
 
-// Drain shuts the queue down in good order: later adds are dropped and counted,
-// delayed items are treated as the options say, and Drain blocks until nothing
-// is ready, in processing or delayed. Workers must go on meanwhile, and one that
-// owes a Done must not call Drain. Drain returns the items that were dropped,
-// with an error or without. An unknown policy panics.
+// Drain shuts the queue down in good order: it drops later adds, treats delayed
+// items as the options say, and blocks until nothing is ready, in processing or
+// delayed. Workers must go on meanwhile, and one that owes a Done must not call
+// Drain. Drain returns the items that it dropped, with an error or without.
 //
-// Drain returns a [*DrainError] that lists the items left if ctx ends first, or
-// ShutDown is called. If ctx has a deadline, Drain ends as soon as nothing is in
-// processing, and nothing can be handed out before the deadline without another
-// call, because all is paused, delayed or throttled beyond it. The queue's clock
-// is taken to run with real time, except one with a method Step: [clock.Fake].
-//
-// An early end reverts nothing: another Drain may wait on, and ShutDown may drop
-// the delayed items. After an [AwaitDelayed] drain that ended early, call one of
-// these, because until then Gets that find nothing block.
+// If ctx ends first, ShutDown is called, or nothing can be handed out before the
+// deadline of ctx, Drain returns a [*DrainError] that lists the items left.
+// Another Drain may then wait on. Until another one or ShutDown is called, Gets
+// that find nothing block.
 func (q *Queue[T]) Drain(ctx context.Context, options DrainOptions) (dropped []T, err error) {
 	options.mustBeValid()
 	_ = ctx.Done() // a nil context panics before anything is changed
@@ -196,14 +190,11 @@ func (e *DrainError[T]) Error() string {
 // Unwrap returns the Cause.
 func (e *DrainError[T]) Unwrap() error { return e.Cause }
 
-// ShutDown shuts the queue down: delayed items and later adds are dropped and
-// counted, and every Get that finds nothing ready returns true. Ready items are
-// still handed out, and dirty items still run once more. Paused items stay
-// ready, and Get returns true beside them.
-//
-// ShutDown does not wait for workers. When it returns, the timer is stopped, so
-// a [clock.Clock] must not call it from its own methods. It may be called again
-// and concurrently. Each call ends the wait of every ShutDownWithDrain and Drain.
+// ShutDown shuts the queue down: it drops delayed items and later adds, and every
+// Get that finds nothing returns true. What is ready is still handed out, unless
+// it is paused, and dirty items still run once more. ShutDown does not wait for
+// workers. It may be called again: each call ends the wait of every Drain. A
+// [clock.Clock] must not call it.
 func (q *Queue[T]) ShutDown() {
 	q.set().Core.ShutDown()
 	q.logShutDown()

@@ -18,23 +18,19 @@ import (
 
 // A Queue is a work queue of distinct items of type T. It must be made by [New]
 // or [MustNew], and must not be copied. All methods are safe for concurrent
-// use. [Queue.Run] processes the items. The loop below it is:
+// use. Only those that say so block.
 //
-//	for {
-//		item, shutdown := queue.Get()
-//		if shutdown {
-//			return
-//		}
-//		if err := reconcile(item); err != nil {
-//			queue.AddRateLimited(item) // again, later each time
-//		} else {
-//			queue.Forget(item)
-//		}
-//		queue.Done(item)
-//	}
+// Most programs need few of them:
 //
-// An item is idle, ready, in processing, or dirty, which is in processing and
-// added again:
+//   - add: [Queue.Add], [Queue.AddAfter], [Queue.AddRateLimited], and
+//     [Queue.AddWith] for priorities, deadlines and batches;
+//   - work: [Queue.Run] calls a handler. [Queue.Claim], [Queue.Items] or
+//     [Queue.Get] are for a loop of your own;
+//   - stop: [Queue.Drain] or [Queue.ShutDown];
+//   - look: [Queue.Stats] and [Queue.Snapshot].
+//
+// An item that is ready is in the queue once, however often it is added. If it
+// is added while a consumer has it, it is dirty, and runs once more:
 //
 //	        Add                 Get                  Done
 //	idle ──────────▶ ready ──────────▶ processing ──────────▶ idle
@@ -42,27 +38,16 @@ import (
 //	                  │        Done        ▼
 //	                  └───────────────── dirty
 //
-// It may be delayed as well: the end of the delay is an Add. Every Get needs a
-// Done, whatever the result of the work.
-//
-// # Promises
+// A delayed item is added when its delay ends. The queue promises:
 //
 //   - Exclusion: no two consumers have an item at the same time.
 //   - No lost add: after every Add before a shutdown, a Get returns the item.
-//   - Deduplication: a run serves all adds of its item that came before it.
-//   - No lost wake-up: no Get blocks while an item is ready that may be handed
-//     out.
+//   - No lost wake-up: no Get blocks while an item may be handed out.
 //   - Delays never expire early.
 //
-// They hold with any number of shards, producers and consumers, through
-// shutdown, misuse, and panics of user code. With one shard, the order is first
-// in, first out, as in client-go. docs/reference/semantics.md in the repository
-// has every clause.
-//
-// An Add synchronizes before the return of the Get that serves it, and a Done
-// before the return of the next Get of the same item. If user code panics, the
-// panic reaches the caller, and the queue goes on working. Only the methods that
-// say so block.
+// With one shard, the order is first in, first out. An Add synchronizes before
+// the return of the Get that serves it, and a Done before the next Get of the
+// item. docs/reference/semantics.md in the repository has every clause.
 //
 // A *Queue[T] is assignable to client-go's TypedRateLimitingInterface[T].
 type Queue[T comparable] struct {
@@ -160,12 +145,9 @@ var (
 )
 
 // Get returns the next ready item and takes it into processing. The caller must
-// call Done for the item. No other Get returns the item before that.
-//
-// Get blocks while nothing is ready that may be handed out: items of throttled
-// groups, and those of a queue that is paused or has reached its rate, stay
-// ready. After a shutdown has begun, Get returns the ready items, and then the
-// zero T and true, at once, to every caller.
+// call [Queue.Done] for it. Get blocks while nothing is ready that may be handed
+// out. After a shutdown has begun, it returns what is ready, and then the zero T
+// and true, to every caller.
 func (q *Queue[T]) Get() (item T, shutdown bool) { return q.set().Get() }
 
 // GetContext is [Queue.Get] that ends with ctx. It returns the next ready item,
@@ -175,13 +157,11 @@ func (q *Queue[T]) GetContext(ctx context.Context) (item T, err error) {
 	return q.set().GetContext(ctx)
 }
 
-// Done ends the processing of item, which a Get of this queue returned. If item
-// was added meanwhile, it becomes ready again, last in its shard. Otherwise the
-// queue forgets it, unless a delay of it is running. A late Done may end the
-// turn of another consumer. The Done of a claim cannot: see [Queue.Claim].
-//
-// A Done of an item that is not in processing changes nothing. It is counted in
-// Stats.Misused and reported to [Options].OnMisuse.
+// Done ends the processing of an item that Get returned, whatever the result of
+// the work. If it was added meanwhile, it becomes ready again, last in its
+// shard. A Done of an item that is not in processing changes nothing, and is
+// counted in Stats.Misused. A late one may end the turn of another consumer,
+// which the Done of a [Queue.Claim] cannot.
 func (q *Queue[T]) Done(item T) { q.set().Done(item) }
 
 // Len returns the depth of the queue: the number of ready items, including

@@ -16,25 +16,20 @@ import (
 )
 
 // Run processes the queue's items in that many workers. It blocks until ctx
-// ends, or until the queue is shut down and nothing is ready except what is
-// paused, and then until all workers have finished their items.
-//
-// One worker at a time calls handle for any one item. The error of handle says
-// what happens to the item:
+// ends, or the queue is shut down and nothing is ready, and then until the
+// workers have finished. The error of handle says what happens to its item:
 //
 //   - nil: it succeeded, and the limiter forgets its failures;
 //   - [worker.RequeueAfter]: it did not fail, and is added again after a delay;
 //   - [worker.Permanent]: it failed, and is discarded;
-//   - any other error, a panic, or a runtime.Goexit: it failed, and is added
-//     again after the limiter's backoff, as by [Queue.AddRateLimited].
+//   - any other error, or a panic: it failed, and is added again after the
+//     limiter's backoff.
 //
-// An item that is added again keeps its priority. When ctx ends, so does the
-// context that handle gets. What is queued stays queued. What a shutdown leaves
-// over is in a [worker.LeftoverError].
+// The context of handle ends with ctx. What is queued then stays queued. The
+// error of Run lists what a shutdown leaves over: see [worker.LeftoverError].
 //
-// The middleware wraps handle, the first outermost. Run is [worker.New] with
-// Workers, Handle and Use alone: [worker.Options] has reports of failures, a
-// limit of attempts, timeouts, batches and drains.
+// The middleware wraps handle, the first outermost. [worker.Options] has more:
+// reports of failures, a limit of attempts, timeouts, batches and drains.
 func (q *Queue[T]) Run(ctx context.Context, workers int, handle worker.Handler[T], use ...worker.Middleware[T]) error {
 	q.mustBeMade()
 	pool, err := worker.New(q, worker.Options[T]{Workers: workers, Handle: handle, Use: use})

@@ -6,21 +6,16 @@ import (
 	"github.com/shardq/shardq/stats"
 )
 
-// A Source hands out claims to items. A queue and a coalescer are sources, and
-// so is any other type with this method: one that takes from several queues in
-// turn, or from a table of a database. Workers call all methods concurrently,
-// with no lock held. A [Pool] looks for more methods, which a queue and a struct
-// that embeds one have:
+// A Source hands out claims to items. A queue and a coalescer are sources. So is
+// any type with this method, such as a table of a database. Workers call all
+// methods concurrently, with no lock held. A [Pool] uses these, too, if the
+// source has them, as a queue and a struct that embeds one do:
 //
-//   - Name() string becomes [Failure].Queue and the label "queue".
-//   - DoneClaims([]Claim[T]) error ends the claims of a batch together.
-//   - ShuttingDown() bool reports whether a shutdown has begun. A source needs
-//     it if an item can become ready at the end of its own claim.
+//   - Name() string, for [Failure].Queue and the label "queue";
+//   - DoneClaims([]Claim[T]) error, to end the claims of a batch together;
+//   - ShuttingDown() bool, needed if an item can become ready at the end of its
+//     own claim;
 //   - NumRequeues(T) int and Forget(T), for the items that Drain has dropped.
-//   - KeepWaits(), for [Attempt.Waited], OpenSlot, for [Slots], Ending()
-//     context.Context, which ends [Options].Linger when a shutdown begins, and
-//     HandlerContext(context.Context) context.Context, for what handlers get.
-//     They may also be methods of what its Inspect returns.
 type Source[T any] interface {
 	// ClaimBatch fills dst with claims to items that are ready, and returns how
 	// many there are. It blocks until there is one item, and then does not wait
