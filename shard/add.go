@@ -1,8 +1,6 @@
 package shard
 
 import (
-	"runtime"
-
 	"github.com/shardq/shardq/shard/internal/items"
 	"github.com/shardq/shardq/stats"
 )
@@ -25,15 +23,6 @@ func (s *Set[T]) Add(item T) {
 	sh.unlock()
 	s.Core.after(fx)
 }
-
-type request struct {
-	priority     int  // the least priority of the run
-	cancelsDelay bool // of a delayed item, and the delay's priority counts too
-	keepsDelay   bool // the run at the end of the delay serves the add
-	expired      bool // the add is the end of a delay
-}
-
-func (s *Core) request() request { return request{cancelsDelay: s.config.Rules.CancelDelayOnAdd} }
 
 func (s *Set[T]) addItem(sh *shard, item T, to *address, r request) effects {
 	// Read under the lock: a shutdown sets the flag and then takes every lock
@@ -139,47 +128,8 @@ func (sh *shard) deduplicated() effects {
 	return took
 }
 
-func (s *Core) yield() {
-	if s.parker.WokenPending() {
-		runtime.Gosched()
-	}
-}
-
-type addHook[T comparable] struct {
-	hook func(stats.Add[T])
-	outbox[stats.Add[T]]
-}
-
-func newAddHook[T comparable](hook func(stats.Add[T])) *addHook[T] {
-	if hook == nil {
-		return nil
-	}
-	return &addHook[T]{hook: hook}
-}
-
-func (u hooks[T]) keepAdd(e *items.Entry, a stats.Add[struct{}]) {
-	keep(&u.set.adds.outbox, stats.Add[T]{
-		Item: *items.Of[T](e), Priority: a.Priority, Before: a.Before, Expired: a.Expired, Raised: a.Raised, Canceled: a.Canceled,
-	})
-}
-
-func (u hooks[T]) sendAdds() {
-	if u.set.adds != nil {
-		send(&u.set.adds.outbox, u.set.adds.hook)
-	}
-}
-
-func (s *Settings) tracksAdds() bool { return s.Rules.KeepPlaces || s.hearsAdds }
-
 func (sh *shard) leftLine(id uint32, e *items.Entry) {
 	if sh.set.config.hearsAdds {
 		sh.set.above.keepAdd(e, stats.Add[struct{}]{Priority: sh.table.Requested.Run(id), Canceled: true})
-	}
-}
-
-func (s *Core) reportAdds() {
-	s.watches.send()
-	if s.config.hearsAdds {
-		s.above.sendAdds()
 	}
 }

@@ -11,15 +11,6 @@ import (
 	"github.com/shardq/shardq/stats"
 )
 
-// MaxGroupWeight is the greatest weight of a group.
-const MaxGroupWeight = line.MaxGroupWeight
-
-type address struct {
-	hash uint32
-	mark uint8 // of the processing in which an add has found the item, or 0
-	line.Tag
-}
-
 // addressOf fills in the address of an item, because a copy would take time.
 func (s *Set[T]) addressOf(item T, to *address) (sh *shard) {
 	if !s.Core.config.grouped {
@@ -66,55 +57,3 @@ func (s *Core) groupRoute(group string) uint64 {
 }
 
 func (s *Core) hashOfGroup(group string) uint32 { return uint32(maphash.String(s.seed, group)) }
-
-// An Address lets an item be added without calling user code.
-type Address struct {
-	shard uint16
-	to    address
-}
-
-// SetAddress sets a to the address of an item. It may call user code.
-func (s *Set[T]) SetAddress(a *Address, item T) { a.shard = s.addressOf(item, &a.to).number }
-
-// Mark returns the [Handle.Mark] of the processing in which the last AddTo or
-// FileTo has found the item, or 0.
-func (a *Address) Mark() uint8 { return a.to.mark }
-
-// AddTo is [Set.Add] at a known address.
-func (s *Set[T]) AddTo(item T, a *Address, keepDelay bool) {
-	defer s.addTo(item, a, keepDelay)
-	s.Core.refresh()
-}
-
-// FileTo is [Set.AddWith] at a known address.
-func (s *Set[T]) FileTo(item T, a *Address, d Delay) {
-	filed := false
-	defer func() {
-		if !filed {
-			s.addTo(item, a, true)
-		}
-	}()
-	s.fileIn(s.Core.shard(int(a.shard)), item, &a.to, d, nil)
-	filed = true
-}
-
-func (s *Set[T]) addTo(item T, a *Address, keepDelay bool) {
-	sh := s.Core.shard(int(a.shard))
-	sh.lock()
-	fx := s.addMarked(sh, item, &a.to, request{cancelsDelay: true, keepsDelay: keepDelay})
-	sh.unlock()
-	s.Core.after(fx)
-}
-
-// addMarked is addItem that sets the mark. It looks the item up again, because
-// nearly all adds make their item ready.
-func (s *Set[T]) addMarked(sh *shard, item T, to *address, r request) effects {
-	to.mark = 0
-	fx := s.addItem(sh, item, to, r)
-	if fx&wakes == 0 {
-		if id := s.find(sh, item, to.hash); id != 0 {
-			to.mark = markOfEntry(sh.table.At(id))
-		}
-	}
-	return fx
-}

@@ -2,7 +2,6 @@ package shard
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/shardq/shardq/internal/itemlimit"
@@ -132,12 +131,6 @@ func (s *Set[T]) entryOf(sh *shard, a *admission, item T, to *address) (id uint3
 	s.openWindow(sh, a, item, to.hash)
 	return id, e
 }
-
-// Errors of [Set.TryAdd] and [Set.AddContext].
-var (
-	ErrFull     = errors.New("shardq: queue is full")
-	ErrRejected = errors.New("shardq: item is not equal to itself")
-)
 
 // TryAdd adds item as [Set.AddWith] does, or returns [ErrFull], also if others
 // wait for room, [ErrNotAgain] or [ErrShutDown].

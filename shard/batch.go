@@ -3,11 +3,8 @@ package shard
 import (
 	"math/bits"
 
-	"github.com/shardq/shardq/shard/internal/items"
 	"github.com/shardq/shardq/shard/internal/line"
 )
-
-const batchSize = 64 // bounds how long one call holds a shard's lock
 
 // AddBatch adds the items as [Set.Add] does.
 func (s *Set[T]) AddBatch(items []T) { s.AddBatchWith(items, Delay{}) }
@@ -91,75 +88,6 @@ func (s *Set[T]) DoneBatchAt(items []T, handles []Handle) {
 	for _, i := range s.Core.EndBatch(handles) {
 		s.Misuse(items[i])
 	}
-}
-
-// A receiver gets what a take hands out, under the lock of its shard.
-type receiver func(e *items.Entry, priority int, h Handle)
-
-// buffers has room for items. priorities and handles may be nil.
-type buffers[T comparable] struct {
-	items      []T
-	priorities []int
-	handles    []Handle
-	n          int
-}
-
-func (b *buffers[T]) put(e *items.Entry, priority int, handle Handle) {
-	b.items[b.n] = *items.Of[T](e)
-	if b.priorities != nil {
-		b.priorities[b.n] = priority
-	}
-	if b.handles != nil {
-		b.handles[b.n] = handle
-	}
-	b.n++
-}
-
-func (s *Core) takeSome(most int, put receiver) (n int) {
-	s.refreshForWork()
-	defer s.watchdog.begin()
-	return s.takeHere(most, put, s.gate.readForTake())
-}
-
-// takeHere takes one item after the other. Several of a plain line are taken in
-// one hold, as far as its turn goes.
-func (s *Core) takeHere(most int, put receiver, now uint64) (n int) {
-	if s.gate.cares.Load()&caresForGate != 0 {
-		return s.takeThroughGate(most, put, now)
-	}
-	for n < most {
-		sh, e, priority, h := s.takeAndLock(now)
-		if e == nil {
-			break
-		}
-		put(e, priority, h)
-		n += 1 + sh.takeMore(min(most-n, batchSize)-1, put)
-		sh.unlockTaken()
-	}
-	return n
-}
-
-func (s *Core) takeOne(put receiver, now uint64) bool {
-	sh, e, priority, h := s.takeAndLock(now)
-	if e == nil {
-		return false
-	}
-	put(e, priority, h)
-	sh.unlockTaken()
-	return true
-}
-
-func (sh *shard) takeMore(most int, put receiver) (n int) {
-	lane := sh.set.shards.laneIfMany()
-	for sh.line.IsPlain() && n < most && (lane == nil || sh.served%quantum != 0) {
-		e, priority, h, _ := sh.take(lane, false, 0, false)
-		if e == nil {
-			break
-		}
-		put(e, priority, h)
-		n++
-	}
-	return n
 }
 
 // AddBatchWith adds the items as [Set.AddWith] does.

@@ -318,8 +318,6 @@ func (sh *shard) expireItem(id uint32) {
 	sh.add(id, e, request{priority: sh.clearDelay(id, e), expired: true})
 }
 
-const stepsPerHold = 128 // bounds how long expire holds a shard's lock
-
 func (sh *shard) expire(at reading) effects {
 	sh.lock()
 	defer sh.unlock()

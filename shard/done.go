@@ -143,3 +143,29 @@ func (sh *shard) forget(id uint32, e *items.Entry, p items.Position) {
 	sh.table.Remove(id, e, p)
 	sh.releaseIfDue()
 }
+
+// HandleOf returns the Handle of an item in processing, or the zero Handle.
+func (s *Set[T]) HandleOf(item T) Handle {
+	if s.Core.config.Ages {
+		s.Core.refreshForWork()
+	}
+	sh, hash := s.locate(item)
+	sh.lock()
+	defer sh.unlock()
+	id, e := s.inProcessing(sh, item, hash)
+	if id == 0 {
+		return Handle{}
+	}
+	return sh.handle(id, e)
+}
+
+func (sh *shard) discard(id uint32, e *items.Entry) {
+	what := e.Step(items.Canceled)
+	sh.leftLine(id, e)
+	sh.table.times.onCancel(id, what)
+	sh.rare.dropped++
+	if what == items.Withdraw {
+		sh.pull(id, e)
+		sh.forget(id, e, items.Position{})
+	}
+}

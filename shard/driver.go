@@ -99,18 +99,6 @@ func (d *driver) call() {
 	}
 }
 
-func (s *Core) hasReports() bool {
-	return s.watches.changes.pending.Load() || s.expiry.pending.Load() || s.above.hasReports()
-}
-
-func (s *Core) callHooks() {
-	s.above.reportStuck()
-	s.reportAdds()
-	if s.expiry.pending.Swap(false) {
-		s.expiry.hook()
-	}
-}
-
 // An expiry is a hook for whoever shows figures: items have come without a call.
 type expiry struct {
 	hook    func()
@@ -335,3 +323,61 @@ func (d *driver) earliest() uint64 {
 	}
 	return earliest
 }
+
+func newWaits(shards int) []atomic.Uint64 {
+	waits := make([]atomic.Uint64, shards)
+	for i := range waits {
+		waits[i].Store(never)
+	}
+	return waits
+}
+
+func (d *driver) earliestWait() uint64 {
+	earliest := d.set.gate.opens.Load()
+	for i := range d.set.waits {
+		earliest = min(earliest, d.set.waits[i].Load())
+	}
+	return earliest
+}
+
+// endWaitsDue opens the gate, too, and reports whether any wait was over.
+func (d *driver) endWaitsDue(at reading) (any bool) {
+	for i := range d.set.waits {
+		if d.set.waits[i].Load() <= at.now {
+			any = true
+			d.set.publish(d.set.shard(i).endWaits(at))
+		}
+	}
+	if opens := d.set.gate.opens.Load(); opens <= at.now && d.set.gate.opens.CompareAndSwap(opens, never) {
+		any = true
+		d.set.wake()
+	}
+	return any
+}
+
+func (sh *shard) endWaits(at reading) (fx effects) {
+	sh.lock()
+	defer sh.unlock()
+	if sh.line.EndWaits(at.now, at.nanoseconds, stepsPerHold) {
+		fx = wakes
+	}
+	sh.show()
+	if sh.table != nil {
+		sh.releaseIfDue()
+	}
+	return fx | sh.reportsDue()&^files // the caller is the driver
+}
+
+// readClock counts before it reads, so that later readings find the count.
+func (d *driver) readClock() reading {
+	count := uint16(d.readings.Add(1))
+	return d.reading(d.set.time.Nanoseconds(), count)
+}
+
+func (d *driver) taken(now uint64) reading { return d.reading(now, d.count()) }
+
+func (d *driver) reading(now uint64, number uint16) reading {
+	return reading{now: now / d.set.time.Tick, number: number, nanoseconds: now}
+}
+
+func (d *driver) count() uint16 { return uint16(d.readings.Load()) }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/shardq/shardq/shard/internal/line"
 	"github.com/shardq/shardq/shard/internal/ticks"
-	"github.com/shardq/shardq/stats"
 )
 
 // A gate limits the rate at which a set hands out items, and stops that while
@@ -129,73 +128,6 @@ func (g *gate) reopen() {
 	g.opened()
 }
 
-// afterGate follows takes. Consumers may wait for the gate after a shutdown.
-func (s *Core) afterGate() {
-	if s.gate.opens.Load() < s.driver.armed.Load() {
-		s.driver.pokeKeeping() // to open the gate in time
-	}
-	if s.closing.complete.Load() && s.mayLeave() {
-		s.wake()
-	}
-}
-
-func (s *Core) takeThroughGate(most int, put receiver, now uint64) (n int) {
-	s.gate.entered.Add(1)
-	defer func() {
-		s.gate.entered.Add(-1)
-		s.recheckDrains()
-		s.afterGate()
-	}()
-	for ; n < most && s.anyReady() && s.gate.enter(now); n++ {
-		if !s.takeOne(put, now) {
-			s.gate.giveBack()
-			break
-		}
-	}
-	return n
-}
-
-func (s *Core) servableNow() bool { return !s.gate.closed() && s.anyReady() }
-
-// Pause stops the set from handing out items. It goes on taking them in.
-func (s *Core) Pause() {
-	s.gate.change(func() { s.gate.paused.Store(true) })
-	s.recheckDrains()
-	if s.mayLeave() {
-		s.wake() // a consumer may wait for a token, after ShutDown
-	}
-}
-
-func (s *Core) Resume() {
-	s.gate.change(func() { s.gate.paused.Store(false) })
-	s.wake()
-}
-
-// SetRate panics if r has a fault.
-func (s *Core) SetRate(r stats.Rate) {
-	to := line.RateOf(r)
-	s.replaceRate(to, s.time.Nanoseconds())
-	s.endRateIfStopped()
-}
-
-// endRateIfStopped is called by SetRate after setting a rate, and by the
-// driver, which opens the gate, after stopping. So one finds what the other
-// did. SetRate must not wait for a shutdown, whose hooks may call it.
-func (s *Core) endRateIfStopped() {
-	if s.driver.ownership.Load() == timerStopped && s.gate.bucket.Load() != nil {
-		s.replaceRate(line.Rate{}, 0)
-	}
-}
-
-func (s *Core) replaceRate(to line.Rate, now uint64) {
-	s.gate.change(func() {
-		s.gate.setRate(to, now)
-		s.gate.opens.Store(never)
-	})
-	s.recheckDrains()
-	s.wake() // the woken consumer closes the gate again, if there is no token
-}
-
 // setRate counts the tokens when nobody can take any from the old bucket.
 func (g *gate) setRate(to line.Rate, now uint64) {
 	var next *gateBucket
@@ -227,16 +159,25 @@ func (g *gate) note() {
 	}
 }
 
-func (g *gate) init(s *Core) {
-	g.time, g.opened = &s.time, func() {
-		if s.servableNow() {
-			s.wake()
-		}
-	}
+func (g *gate) init(time *ticks.Base, config *Settings, opened func()) {
+	g.time, g.opened = time, opened
 	g.opens.Store(never)
-	if s.config.Ages {
+	if config.Ages {
 		g.cares.Or(caresForAges)
 	}
-	g.setRate(line.RateOf(s.config.Rate), 0)
+	g.setRate(line.RateOf(config.Rate), 0)
 	g.note()
+}
+
+// shutUntil reports whether the gate lets nothing pass until a moment.
+func (g *gate) shutUntil(moment uint64) bool {
+	if g.paused.Load() {
+		return true
+	}
+	b := g.bucket.Load()
+	if b == nil {
+		return false
+	}
+	full := b.full.Load()
+	return full != replaced && b.rate.Opens(full) > moment
 }

@@ -1,10 +1,8 @@
 package shard
 
 import (
-	"context"
 	"math"
 
-	"github.com/shardq/shardq/internal/sentinel"
 	"github.com/shardq/shardq/shard/internal/items"
 )
 
@@ -64,25 +62,6 @@ func (sh *shard) claimed(h Handle) *items.Entry {
 	return e
 }
 
-// TakeBatch takes as many ready items as dst has room for. It blocks as
-// [Set.GetContext] does. The other slices are as long as dst, or nil.
-func (s *Set[T]) TakeBatch(ctx context.Context, dst []T, priorities []int, handles []Handle) (n int, err error) {
-	b := buffers[T]{items: dst, priorities: priorities, handles: handles}
-	if err := ctx.Err(); err != nil || len(dst) == 0 {
-		return 0, err
-	}
-	if n = s.Core.takeSome(len(dst), b.put); n > 0 {
-		return n, nil
-	}
-	return s.Core.awaitContext(ctx, len(dst), b.put)
-}
-
-// TakeMore follows another take. It does not block, and calls no user code but the clock.
-func (s *Set[T]) TakeMore(dst []T, priorities []int, handles []Handle) (n int) {
-	b := buffers[T]{items: dst, priorities: priorities, handles: handles}
-	return s.Core.takeHere(len(dst), b.put, s.Core.gate.last.Load())
-}
-
 // Valid reports whether the processing that h names goes on.
 func (s *Core) Valid(h Handle) bool {
 	sh := s.shard(int(h.shard))
@@ -104,54 +83,4 @@ func (s *Core) Seal(h Handle) (only Handle, ok bool) {
 	e.Fence |= sealed
 	h.fence |= sealed
 	return h, true
-}
-
-// HandleOf returns the Handle of an item in processing, or the zero Handle.
-func (s *Set[T]) HandleOf(item T) Handle {
-	if s.Core.config.Ages {
-		s.Core.refreshForWork()
-	}
-	sh, hash := s.locate(item)
-	sh.lock()
-	defer sh.unlock()
-	id, e := s.inProcessing(sh, item, hash)
-	if id == 0 {
-		return Handle{}
-	}
-	return sh.handle(id, e)
-}
-
-// Get takes the next ready item into processing, and blocks until there is one.
-func (s *Set[T]) Get() (item T, shutdown bool) {
-	if item, _, _, ok := s.TryTake(); ok {
-		return item, false
-	}
-	item, _, _, err := s.awaitOne(context.Background())
-	return item, err != nil
-}
-
-// ErrShutDown is the error of [Set.GetContext] where [Set.Get] returns true.
-var ErrShutDown = sentinel.ErrShutDown
-
-// GetContext is Get that ends with ctx. With an error, no item was taken.
-func (s *Set[T]) GetContext(ctx context.Context) (item T, err error) {
-	if err := ctx.Err(); err != nil {
-		return item, err
-	}
-	if item, _, _, ok := s.TryTake(); ok {
-		return item, nil
-	}
-	item, _, _, err = s.awaitOne(ctx)
-	return item, err
-}
-
-func (s *Core) awaitContext(ctx context.Context, most int, put receiver) (n int, err error) {
-	n, shutdown, canceled := s.await(ctx.Done(), most, put)
-	switch {
-	case shutdown:
-		return 0, ErrShutDown
-	case canceled:
-		return 0, ctx.Err()
-	}
-	return n, nil
 }

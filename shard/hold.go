@@ -59,3 +59,5 @@ func (sh *shard) eachEntry(visit func(id uint32, e *items.Entry), between func()
 		})
 	}, between)
 }
+
+const stepsPerHold = 128 // bounds how long expire holds a shard's lock

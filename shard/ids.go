@@ -29,19 +29,3 @@ func (sh *shard) hasID() bool {
 
 // reserve is more than there are goroutines between Crowded and their add.
 func reserve(ids uint32) uint32 { return ids >> 9 }
-
-// Crowded returns an error if an add of another item to the item's shard may be
-// refused for want of ids. It may call the user's functions.
-func (s *Set[T]) Crowded(item T) error {
-	if !s.Core.ids.crowded.Load() {
-		return nil
-	}
-	var to address
-	sh := s.addressOf(item, &to)
-	sh.lock()
-	defer sh.unlock()
-	if sh.table != nil && uint32(sh.table.Live) >= s.Core.ids.most-reserve(s.Core.ids.most)-1 {
-		return errTooMany
-	}
-	return nil
-}

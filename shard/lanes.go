@@ -158,3 +158,5 @@ func (s *shards) lockAmong(set *wake.Set, start uint32) *shard {
 	}
 	return first
 }
+
+func ceilPowerOfTwo(n int) int { return 1 << bits.Len(uint(n-1)) }

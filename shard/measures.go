@@ -293,3 +293,18 @@ func (t *times) onCancel(id uint32, what items.Effect) {
 		t.measures.onCancel(id, what)
 	}
 }
+
+func (sh *shard) age(id uint32, now uint64) time.Duration {
+	if id == 0 {
+		return 0
+	}
+	return ticks.Elapsed(sh.table.times.of(id), now)
+}
+
+func (t *times) keepWait(s *items.Table, id uint32, ready uint64) {
+	if t.waits == nil {
+		t.waits = &chunked.Array[uint64]{}
+		items.AddColumn(s, t.waits)
+	}
+	*chunked.Extend(t.waits, id) = ready
+}

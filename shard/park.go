@@ -15,37 +15,6 @@ func (s *Core) anyReady() bool {
 	return sh.line.CanTake()
 }
 
-// A nil cancel is never closed.
-func (s *Core) await(cancel <-chan struct{}, most int, put receiver) (n int, shutdown, canceled bool) {
-	for {
-		before, _ := s.throttled.read()
-		closed := s.mayLeave() // before taking: see closing
-		if n := s.takeSome(most, put); n > 0 {
-			return n, false, false
-		}
-		// No group was throttled or freed since, so takeSome has seen all that
-		// was ready, except what is behind a closed gate, which may have changed.
-		if closed && s.throttled.noneSince(before) && s.mayLeave() {
-			return 0, true, false
-		}
-		switch s.park(cancel) {
-		case withdrawn:
-		case canceledParked:
-			return 0, false, true
-		case searcher:
-			if n := s.search(most, put); n > 0 {
-				return n, false, false
-			}
-		}
-	}
-}
-
-// search passes the token on even if reading the clock panics.
-func (s *Core) search(most int, put receiver) (n int) {
-	defer s.passOn()
-	return s.takeSome(most, put)
-}
-
 type parking uint8
 
 const (
@@ -75,4 +44,35 @@ func (s *Core) passOn() {
 	if s.servableNow() || s.mayLeave() {
 		s.wake()
 	}
+}
+
+func (s *Core) wakeIfServable() {
+	if s.servableNow() {
+		s.wake()
+	}
+}
+
+func (s *Core) servableNow() bool { return !s.gate.closed() && s.anyReady() }
+
+// mayLeave reports whether a consumer that finds nothing ready may leave: a
+// shutdown is complete, and nothing is to be handed out later. Otherwise the
+// call that ends the last throttling wakes the parked consumers.
+//
+// The race to lose: all throttled groups are paused; a consumer reads their
+// count; one is freed; the consumer reads the count of paused groups, when as
+// many others are paused, and leaves beside a ready item. It cannot happen,
+// because each change of either count changes the word that await reads before
+// and after. A group is counted as throttled before it is counted as paused, and
+// the reverse when it is freed.
+func (s *Core) mayLeave() bool {
+	if !s.closing.complete.Load() {
+		return false
+	}
+	leaving := s.closing.leaving.Load()
+	if leaving && s.gate.shutUntil(never) {
+		return true
+	}
+	_, count := s.throttled.read()
+	free := count != 0 && !(leaving && uint32(s.throttled.paused.Load()) == count)
+	return !free && !(s.gate.used.Load() && s.anyReady())
 }

@@ -151,3 +151,5 @@ func (sh *shard) prefetchTimer(hash uint32) {
 		sh.wheel.prefetched, _ = sh.wheel.Deadline(sh.table.First(hash))
 	}
 }
+
+const batchSize = 64 // bounds how long one call holds a shard's lock

@@ -1,6 +1,10 @@
 package shard
 
-import "time"
+import (
+	"time"
+
+	"github.com/shardq/shardq/shard/internal/line"
+)
 
 // A Delay configures how [Set.AddWith] delays an item.
 type Delay struct {
@@ -56,4 +60,40 @@ func (p DelayPolicy) choose(filed, given uint64) uint64 {
 	default:
 		return min(filed, given)
 	}
+}
+
+type request struct {
+	priority     int  // the least priority of the run
+	cancelsDelay bool // of a delayed item, and the delay's priority counts too
+	keepsDelay   bool // the run at the end of the delay serves the add
+	expired      bool // the add is the end of a delay
+}
+
+func (s *Core) request() request { return request{cancelsDelay: s.config.Rules.CancelDelayOnAdd} }
+
+// A DelayedPolicy decides what a Drain does with delayed items.
+type DelayedPolicy uint8
+
+const (
+	DropDelayed  DelayedPolicy = iota // drop and return them
+	RunDelayed                        // make them ready at once
+	AwaitDelayed                      // wait until their delays have expired
+	delayedPolicies
+)
+
+func (w DelayedPolicy) Valid() bool { return w < delayedPolicies }
+
+// Draining configures a Drain.
+type Draining struct {
+	Delayed DelayedPolicy // for items that are delayed when the drain begins
+	Retries bool          // accepts adds of items in processing until it is over
+}
+
+// MaxGroupWeight is the greatest weight of a group.
+const MaxGroupWeight = line.MaxGroupWeight
+
+type address struct {
+	hash uint32
+	mark uint8 // of the processing in which an add has found the item, or 0
+	line.Tag
 }

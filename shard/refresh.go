@@ -1,10 +1,5 @@
 package shard
 
-import "github.com/shardq/shardq/shard/internal/ticks"
-
-// never is a tick that the clock never reaches.
-const never = ticks.Never
-
 // refresh makes the coarse clock current before an operation that stamps. It
 // may read the clock and set its timer, so no lock may be held.
 func (s *Core) refresh() {

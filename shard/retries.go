@@ -1,8 +1,6 @@
 package shard
 
 import (
-	"sync/atomic"
-
 	"github.com/shardq/shardq/shard/internal/items"
 )
 
@@ -10,32 +8,6 @@ import (
 // dropped, so that an empty shard stays empty, and the shutdown is completed
 // when all are: consumers must stay for the retries, and the driver for their
 // delays. The first call that ends a queue decides. Later ones may only refuse.
-
-// Retries decides whether retries are accepted after the end has begun.
-type Retries struct{ state atomic.Uint32 }
-
-const (
-	undecided       = iota // no call has begun that ends the queue
-	takingRetries          // only Drains that accept retries have
-	refusingRetries        // another call has
-)
-
-// Decide notes that a call begins that ends the queue.
-func (r *Retries) Decide(take bool) {
-	if !take {
-		r.state.Store(refusingRetries)
-	} else {
-		r.state.CompareAndSwap(undecided, takingRetries)
-	}
-}
-
-// Taken reports whether the end has begun, and retries are accepted.
-func (r *Retries) Taken() bool { return r.state.Load() == takingRetries }
-
-// TakesBack reports whether items in processing can be added.
-func (s *Core) TakesBack() bool {
-	return !s.closing.refusing.Load() || s.closing.retries.Taken()
-}
 
 // takesBack reports whether an add of item is accepted although adds are
 // refused: see addItem.

@@ -1,11 +1,7 @@
 package shard
 
 import (
-	"context"
 	"hash/maphash"
-	"math/bits"
-	"reflect"
-	"runtime"
 	"sync/atomic"
 	"time"
 
@@ -59,9 +55,6 @@ type Rules struct {
 	PrioritiesBeforeTurns bool // groups take turns within the highest ready priority
 }
 
-// hooks carries the events of a Core up to its Set.
-type hooks[T comparable] struct{ set *Set[T] }
-
 // above gets the events of a Core that touch items.
 type above interface {
 	keepAdd(e *items.Entry, a stats.Add[struct{}])
@@ -78,12 +71,6 @@ type above interface {
 type dropping interface {
 	drop(e *items.Entry)
 	keep()
-}
-
-// SetRules replaces the rules. It must be called before the set is used.
-func (s *Core) SetRules(r Rules) {
-	s.config.Rules = r
-	s.lines = s.config.lines()
 }
 
 // A Set is a work queue made of shards, safe for concurrent use.
@@ -171,71 +158,9 @@ type contents struct {
 	items.Table
 }
 
-// New returns a Set. It starts no goroutine and sets no timer.
-func New[T comparable](config Config[T]) *Set[T] {
-	s := &Set[T]{
-		user:      config,
-		route:     config.Route,
-		mayDiffer: mayDiffer(reflect.TypeFor[T]()),
-		adds:      newAddHook(config.OnAdd),
-	}
-	if config.Group != nil {
-		s.route = func(item T) uint64 { return s.Core.groupRoute(config.Group(item)) }
-	}
-	config.grouped, config.hearsAdds, config.hearsStuck = config.Group != nil, config.OnAdd != nil, config.OnStuck != nil
-	s.Core = newCore(config.Settings, hooks[T]{s})
-	s.Core.items, s.Core.strings = items.TypeOf[T](), appendStrings(nil, reflect.TypeFor[T](), 0)
-	return s
-}
-
-func newCore(config Settings, above above) (s *Core) {
-	s = &Core{
-		config: config,
-		above:  above,
-		seed:   maphash.MakeSeed(),
-		shards: newShards(config.Shards, config.LowPriorityInterval),
-		limit: itemlimit.New(int64(config.Capacity),
-			int64(config.HighWatermark), int64(config.LowWatermark), config.OnWatermark),
-		time: ticks.New(config.Clock, config.Tick),
-		ids:  idLimit{most: items.MaxIDs},
-	}
-	s.notifies = s.limit != nil || config.hearsAdds
-	if config.grouped {
-		s.waits = newWaits(config.Shards)
-	}
-	s.lines = s.config.lines()
-	s.gate.init(s)
-	if config.Metrics {
-		s.measures = make([]*measures, config.Shards)
-		s.coarse.Sampler.Init(s.time.Tick)
-	}
-	s.drains.init()
-	s.closing.ending, s.closing.end = context.WithCancel(context.Background())
-	s.watchdog.set = s
-	s.watchdog.next.Store(never)
-	if config.hearsStuck {
-		s.watchdog.after = s.time.Ticks(config.StuckAfter) + 1 // an item may be almost a tick younger than its stamp
-	}
-	s.driver.init(s)
-	s.parker.Init()
-	return s
-}
-
 // A shard is made when its first item comes. Whoever changes a word that all
 // shards obey, such as closing.refusing, may skip those that do not exist.
 // Whoever makes one reads that word later still, under the shard's lock.
-
-// MaxShards is the largest number of shards of a [Set].
-const MaxShards = 4096
-
-// DefaultShards returns a power of two that suits the machine.
-func DefaultShards() int { return defaultShards(runtime.GOMAXPROCS(0)) }
-
-func defaultShards(processors int) int {
-	return ceilPowerOfTwo(min(max(min(16*processors, 32), 4*processors), 256))
-}
-
-func ceilPowerOfTwo(n int) int { return 1 << bits.Len(uint(n-1)) }
 
 func (s *Core) shard(number int) *shard {
 	if sh := s.shards.all[number].Load(); sh != nil {
@@ -251,4 +176,18 @@ func (s *Core) makeShard(number int) *shard {
 		return s.shards.all[number].Load()
 	}
 	return sh
+}
+
+func (s *Settings) tracksAdds() bool { return s.Rules.KeepPlaces || s.hearsAdds }
+
+// faults count what no shard has.
+type faults struct{ rejected, misused, discarded atomic.Uint64 }
+
+type counters struct {
+	added, deduplicated uint64
+}
+
+type rareCounters struct {
+	expired, dropped, canceled uint64
+	done                       uint64 // a multiple of 256: see countDone
 }

@@ -2,28 +2,9 @@ package shard
 
 import (
 	"context"
-	"sync/atomic"
 
 	"github.com/shardq/shardq/shard/internal/items"
 )
-
-// closing has the steps of a shutdown, on which adds, delays and Gets depend.
-type closing struct {
-	refusing atomic.Bool // set first; adds read it under their shard's lock, and drop their items
-	ending   context.Context
-	end      context.CancelFunc // ends ending, once refusing is set
-	retries  Retries            // whether adds of items in processing are accepted; decided before
-	// begun is set next, unless a Drain awaits the delayed items. From then on,
-	// these are dropped, and the driver stops.
-	begun      atomic.Bool
-	leaving    atomic.Bool // set by ShutDown, but not by drains: see mayLeave
-	discarding atomic.Bool // ShutDown drops what is ready, and no Done makes its item ready
-	// complete is set after every shard was locked once since begun was set, so
-	// that all adds that were not dropped have finished. A consumer that reads
-	// it, and then finds nothing ready, may leave. With one flag, an Add in
-	// flight could make an item ready after the last consumer left.
-	complete atomic.Bool
-}
 
 // ShutDown drops delayed items and later adds.
 func (s *Core) ShutDown() {
@@ -42,9 +23,6 @@ func (s *Core) ShutDownWithDrain() {
 	s.close(nil)
 	_ = s.awaitDrain(context.Background(), &s.drains.drained, released)
 }
-
-// ShuttingDown reports whether a shutdown has begun.
-func (s *Core) ShuttingDown() bool { return s.closing.refusing.Load() }
 
 // Ending returns a context that ends when a shutdown begins.
 func (s *Core) Ending() context.Context { return s.closing.ending }
@@ -126,4 +104,35 @@ func (sh *shard) drop(id uint32) {
 	if e.Phase() == items.Idle {
 		sh.forget(id, e, items.Position{})
 	}
+}
+
+// discardReady lets workers learn of a shutdown at once.
+func (s *Core) discardReady() {
+	s.closing.discarding.Store(true)
+	for sh := range s.shards.made() {
+		for sh.discardSome() {
+		}
+	}
+	s.wake() // a consumer may wait for a throttled group
+}
+
+func (sh *shard) discardSome() (more bool) {
+	var ids [stepsPerHold]uint32
+	n := 0
+	sh.lock()
+	if sh.table != nil {
+		sh.line.Walk(&sh.table.Table, func(id uint32) (on bool) {
+			ids[n] = id
+			n++
+			return n < len(ids)
+		})
+	}
+	for _, id := range ids[:n] {
+		sh.discard(id, sh.table.At(id))
+	}
+	due := sh.reportsDue()
+	sh.unlock()
+	sh.set.settle(due)
+	sh.set.notify()
+	return n == len(ids)
 }

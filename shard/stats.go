@@ -5,27 +5,13 @@ import (
 	"math"
 	"math/bits"
 	"sort"
-	"sync/atomic"
 	"time"
 
 	"github.com/shardq/shardq/internal/topk"
 	"github.com/shardq/shardq/shard/internal/items"
-	"github.com/shardq/shardq/shard/internal/ticks"
 	"github.com/shardq/shardq/shard/internal/wake"
 	"github.com/shardq/shardq/stats"
 )
-
-// faults count what no shard has.
-type faults struct{ rejected, misused, discarded atomic.Uint64 }
-
-type counters struct {
-	added, deduplicated uint64
-}
-
-type rareCounters struct {
-	expired, dropped, canceled uint64
-	done                       uint64 // a multiple of 256: see countDone
-}
 
 type tally struct {
 	stats.Stats
@@ -141,13 +127,6 @@ func (sh *shard) oldestReady(now uint64) (oldest time.Duration, asked int) {
 		}
 	}
 	return oldest, asked
-}
-
-func (sh *shard) age(id uint32, now uint64) time.Duration {
-	if id == 0 {
-		return 0
-	}
-	return ticks.Elapsed(sh.table.times.of(id), now)
 }
 
 // CountDiscard counts an item whose attempts were exhausted.

@@ -1,78 +1,11 @@
 package shard
 
 import (
-	"context"
 	"math"
 
 	"github.com/shardq/shardq/shard/internal/items"
 	"github.com/shardq/shardq/shard/internal/line"
 )
-
-// Take is [Set.GetContext] with the item's priority and Handle.
-func (s *Set[T]) Take(ctx context.Context) (item T, priority int, h Handle, err error) {
-	if err := ctx.Err(); err != nil {
-		return item, 0, Handle{}, err
-	}
-	if item, priority, h, ok := s.TryTake(); ok {
-		return item, priority, h, nil
-	}
-	return s.awaitOne(ctx)
-}
-
-// awaitOne is apart, because its closure would keep what Take returns in memory.
-func (s *Set[T]) awaitOne(ctx context.Context) (item T, priority int, h Handle, err error) {
-	_, err = s.Core.awaitContext(ctx, 1, func(e *items.Entry, its int, handle Handle) {
-		item, priority, h = *items.Of[T](e), its, handle
-	})
-	return item, priority, h, err
-}
-
-// TryTake is [Set.Take] without blocking.
-func (s *Set[T]) TryTake() (item T, priority int, h Handle, ok bool) {
-	if s.Core.gate.cares.Load() != 0 {
-		return s.tryTakeWithCare()
-	}
-	return s.takeNow(0)
-}
-
-func (s *Set[T]) tryTakeWithCare() (item T, priority int, h Handle, ok bool) {
-	if s.Core.config.Ages {
-		s.Core.refreshForWork()
-	}
-	now := s.Core.gate.readForTake()
-	if s.Core.gate.cares.Load()&caresForGate != 0 {
-		return s.takeOneThroughGate(now)
-	}
-	if item, priority, h, ok = s.takeNow(now); ok {
-		s.Core.watchdog.begin()
-	}
-	return item, priority, h, ok
-}
-
-func (s *Set[T]) takeOneThroughGate(now uint64) (item T, priority int, h Handle, ok bool) {
-	ok = s.Core.takeThroughGate(1, func(e *items.Entry, its int, handle Handle) {
-		item, priority, h = *items.Of[T](e), its, handle
-	}, now) > 0
-	if ok {
-		s.Core.watchdog.begin()
-	}
-	return item, priority, h, ok
-}
-
-// takeNow calls no user code but the clock. now is the time, if groups have rates.
-func (s *Set[T]) takeNow(now uint64) (item T, priority int, h Handle, ok bool) {
-	sh, e, priority, h := s.Core.takeAndLock(now)
-	if e == nil {
-		return item, 0, h, false
-	}
-	item = *items.Of[T](e)
-	if sh.owes == 0 { // as unlockTaken, but without the call
-		sh.unlock()
-	} else {
-		sh.unlockTaken()
-	}
-	return item, priority, h, true
-}
 
 // takeAndLock keeps the shard of an entry that it has taken locked, so that its
 // item can be read.
@@ -168,4 +101,101 @@ func (sh *shard) start(id uint32, e *items.Entry) Handle {
 	}
 	sh.table.times.onStart(&sh.table.Table, id, e)
 	return Handle{fence, id, sh.number}
+}
+
+// A receiver gets what a take hands out, under the lock of its shard.
+type receiver func(e *items.Entry, priority int, h Handle)
+
+func (s *Core) takeSome(most int, put receiver) (n int) {
+	s.refreshForWork()
+	defer s.watchdog.begin()
+	return s.takeHere(most, put, s.gate.readForTake())
+}
+
+// takeHere takes one item after the other. Several of a plain line are taken in
+// one hold, as far as its turn goes.
+func (s *Core) takeHere(most int, put receiver, now uint64) (n int) {
+	if s.gate.cares.Load()&caresForGate != 0 {
+		return s.takeThroughGate(most, put, now)
+	}
+	for n < most {
+		sh, e, priority, h := s.takeAndLock(now)
+		if e == nil {
+			break
+		}
+		put(e, priority, h)
+		n += 1 + sh.takeMore(min(most-n, batchSize)-1, put)
+		sh.unlockTaken()
+	}
+	return n
+}
+
+func (s *Core) takeOne(put receiver, now uint64) bool {
+	sh, e, priority, h := s.takeAndLock(now)
+	if e == nil {
+		return false
+	}
+	put(e, priority, h)
+	sh.unlockTaken()
+	return true
+}
+
+func (sh *shard) takeMore(most int, put receiver) (n int) {
+	lane := sh.set.shards.laneIfMany()
+	for sh.line.IsPlain() && n < most && (lane == nil || sh.served%quantum != 0) {
+		e, priority, h, _ := sh.take(lane, false, 0, false)
+		if e == nil {
+			break
+		}
+		put(e, priority, h)
+		n++
+	}
+	return n
+}
+
+func (s *Core) takeThroughGate(most int, put receiver, now uint64) (n int) {
+	s.gate.entered.Add(1)
+	defer func() {
+		s.gate.entered.Add(-1)
+		s.recheckDrains()
+		s.afterGate()
+	}()
+	for ; n < most && s.anyReady() && s.gate.enter(now); n++ {
+		if !s.takeOne(put, now) {
+			s.gate.giveBack()
+			break
+		}
+	}
+	return n
+}
+
+// A nil cancel is never closed.
+func (s *Core) await(cancel <-chan struct{}, most int, put receiver) (n int, shutdown, canceled bool) {
+	for {
+		before, _ := s.throttled.read()
+		closed := s.mayLeave() // before taking: see closing
+		if n := s.takeSome(most, put); n > 0 {
+			return n, false, false
+		}
+		// No group was throttled or freed since, so takeSome has seen all that
+		// was ready, except what is behind a closed gate, which may have changed.
+		if closed && s.throttled.noneSince(before) && s.mayLeave() {
+			return 0, true, false
+		}
+		switch s.park(cancel) {
+		case withdrawn:
+		case canceledParked:
+			return 0, false, true
+		case searcher:
+			if n := s.search(most, put); n > 0 {
+				return n, false, false
+			}
+		}
+	}
+}
+
+// search passes the token on even if reading the clock panics.
+func (s *Core) search(most int, put receiver) (n int) {
+	defer s.passOn()
+	return s.takeSome(most, put)
 }

@@ -118,14 +118,6 @@ func (s *Core) Changed(h Handle) (addedAgain, canceled bool) {
 // KeepWaits makes the set remember how long items were ready, if it keeps ages.
 func (s *Core) KeepWaits() { s.coarse.KeepsWaits.Store(true) }
 
-func (t *times) keepWait(s *items.Table, id uint32, ready uint64) {
-	if t.waits == nil {
-		t.waits = &chunked.Array[uint64]{}
-		items.AddColumn(s, t.waits)
-	}
-	*chunked.Extend(t.waits, id) = ready
-}
-
 // Waited returns how long the item in processing was ready before, if it knows.
 func (s *Core) Waited(h Handle) (waited time.Duration, ok bool) {
 	sh := s.shard(int(h.shard))
@@ -151,64 +143,6 @@ func (s *Core) GroupAt(h Handle) string {
 	}
 	return sh.line.Group(h.id)
 }
-
-// An outbox keeps calls of a hook under a shard's lock, to be made in their
-// order once it is released. The outbox's own lock is a leaf. It has no methods, for the
-// reason that a [chunked.Array] has none.
-type outbox[E any] struct {
-	mu      sync.Mutex
-	kept    []E // the first sent ones were sent
-	sent    int
-	pending atomic.Bool // something is kept
-	closed  bool        // nothing is kept any more
-}
-
-func keep[E any](o *outbox[E], reports ...E) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if len(reports) > 0 && !o.closed {
-		o.kept = append(o.kept, reports...)
-		o.pending.Store(true)
-	}
-}
-
-// closeOutbox waits for no call: the hook itself may shut the queue down.
-func closeOutbox[E any](o *outbox[E]) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.closed, o.kept, o.sent = true, nil, 0
-	o.pending.Store(false)
-}
-
-// send calls a hook. The caller holds no lock, and does not own the timer. If
-// the hook panics, the next call goes on with the others.
-func send[E any](o *outbox[E], hook func(E)) {
-	for o.pending.Load() {
-		if report, ok := takeReport(o); ok {
-			hook(report)
-		}
-	}
-}
-
-func takeReport[E any](o *outbox[E]) (report E, ok bool) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.sent == len(o.kept) {
-		return report, false
-	}
-	next := &o.kept[o.sent]
-	report, *next = *next, report // the array must not keep the item
-	if o.sent++; o.sent == len(o.kept) {
-		o.kept, o.sent = o.kept[:0], 0
-		if cap(o.kept) > mostSpareReports {
-			o.kept = nil // after a burst
-		}
-		o.pending.Store(false)
-	}
-	return report, true
-}
-
-const mostSpareReports = 64
 
 // A watchdog calls a hook for each processing that takes long. It needs the
 // ages. The driver wakes for it when the oldest processing may have lasted too
@@ -287,11 +221,3 @@ func (sh *shard) findSomeStuck(now uint64) (next uint64) {
 	}
 	return never
 }
-
-func (u hooks[T]) hasReports() bool {
-	return u.set.stuck.pending.Load() || u.set.adds != nil && u.set.adds.pending.Load()
-}
-
-func (u hooks[T]) keepStuck(sh *shard, id uint32) { keep(&u.set.stuck, u.set.info(sh, id)) }
-func (u hooks[T]) closeStuck()                    { closeOutbox(&u.set.stuck) }
-func (u hooks[T]) reportStuck()                   { send(&u.set.stuck, u.set.user.OnStuck) }

@@ -2,6 +2,7 @@ package shard
 
 import (
 	"github.com/shardq/shardq/internal/chunked"
+	"github.com/shardq/shardq/shard/internal/ticks"
 	"github.com/shardq/shardq/timerwheel"
 )
 
@@ -105,20 +106,6 @@ type reading struct {
 	nanoseconds uint64 // the same moment, finer
 }
 
-// readClock counts before it reads, so that later readings find the count.
-func (d *driver) readClock() reading {
-	count := uint16(d.readings.Add(1))
-	return d.reading(d.set.time.Nanoseconds(), count)
-}
-
-func (d *driver) taken(now uint64) reading { return d.reading(now, d.count()) }
-
-func (d *driver) reading(now uint64, number uint16) reading {
-	return reading{now: now / d.set.time.Tick, number: number, nanoseconds: now}
-}
-
-func (d *driver) count() uint16 { return uint16(d.readings.Load()) }
-
 // filed forgets a reading once the driver has begun another, which will be
 // later. A count that has wrapped around only makes the driver read twice.
 func (w *wheel) filed(at reading, readings uint16) {
@@ -137,3 +124,6 @@ func (w *wheel) safe(at reading) uint64 {
 	}
 	return at.now
 }
+
+// never is a tick that the clock never reaches.
+const never = ticks.Never

@@ -1,16 +1,12 @@
 package shard
 
 import (
-	"errors"
 	"sync/atomic"
 	"time"
 
 	"github.com/shardq/shardq/shard/internal/items"
 	"github.com/shardq/shardq/shard/internal/ticks"
 )
-
-// ErrNotAgain is the error of an add whose item was added within its window.
-var ErrNotAgain = errors.New("shardq: item was added within its window")
 
 // windows are the items that an add with a window must not add again. Most are
 // idle, so they are apart from the entries, and need no capacity. The shard's

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/shardq/shardq/shard/internal/line"
+	"github.com/shardq/shardq/stats"
 )
 
 // PauseGroup and the others here must only be called if there are groups.
@@ -60,4 +61,53 @@ func (sh *shard) findGroup(name string, hash uint32, make bool) (of uint32) {
 	}
 	sh.needTable()
 	return sh.line.Find(&sh.set.lines, &sh.table.Table, name, hash, make)
+}
+
+// afterGate follows takes. Consumers may wait for the gate after a shutdown.
+func (s *Core) afterGate() {
+	if s.gate.opens.Load() < s.driver.armed.Load() {
+		s.driver.pokeKeeping() // to open the gate in time
+	}
+	if s.closing.complete.Load() && s.mayLeave() {
+		s.wake()
+	}
+}
+
+// Pause stops the set from handing out items. It goes on taking them in.
+func (s *Core) Pause() {
+	s.gate.change(func() { s.gate.paused.Store(true) })
+	s.recheckDrains()
+	if s.mayLeave() {
+		s.wake() // a consumer may wait for a token, after ShutDown
+	}
+}
+
+func (s *Core) Resume() {
+	s.gate.change(func() { s.gate.paused.Store(false) })
+	s.wake()
+}
+
+// SetRate panics if r has a fault.
+func (s *Core) SetRate(r stats.Rate) {
+	to := line.RateOf(r)
+	s.replaceRate(to, s.time.Nanoseconds())
+	s.endRateIfStopped()
+}
+
+// endRateIfStopped is called by SetRate after setting a rate, and by the
+// driver, which opens the gate, after stopping. So one finds what the other
+// did. SetRate must not wait for a shutdown, whose hooks may call it.
+func (s *Core) endRateIfStopped() {
+	if s.driver.ownership.Load() == timerStopped && s.gate.bucket.Load() != nil {
+		s.replaceRate(line.Rate{}, 0)
+	}
+}
+
+func (s *Core) replaceRate(to line.Rate, now uint64) {
+	s.gate.change(func() {
+		s.gate.setRate(to, now)
+		s.gate.opens.Store(never)
+	})
+	s.recheckDrains()
+	s.wake() // the woken consumer closes the gate again, if there is no token
 }

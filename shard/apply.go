@@ -1,0 +1,86 @@
+package shard
+
+import "runtime"
+
+func (s *Core) settle(due effects) {
+	if due&noneDelayed != 0 {
+		s.drains.delaysDone.settle()
+	}
+	if due&empty != 0 {
+		s.drains.emptied.settle()
+	}
+	if due&quiet != 0 {
+		s.drains.drained.settle()
+	}
+	if due&emptyNow != 0 {
+		s.drains.idled.release()
+	}
+	if due&still != 0 {
+		s.drains.stilled.release()
+	}
+	if due&files != 0 {
+		s.driver.pokeKeeping()
+	}
+}
+
+// after calls hooks last: they may panic. A misuse is reported after it.
+func (s *Core) after(fx effects) {
+	if fx&^took != 0 || s.notifies { // otherwise spare the call
+		s.apply(fx)
+	}
+}
+
+func (s *Core) apply(fx effects) {
+	if fx&wakes != 0 {
+		s.wake()
+	}
+	if fx&(yields|reports) != 0 {
+		s.publish(fx &^ wakes)
+	}
+	if fx&tells != 0 || s.notifies {
+		s.notify()
+	}
+}
+
+// notify calls hooks. It may panic, so it comes last.
+func (s *Core) notify() {
+	s.reportAdds()
+	s.limit.Notify()
+}
+
+// publish carries out effects without calling a hook.
+func (s *Core) publish(fx effects) {
+	if fx&wakes != 0 {
+		s.wake()
+	} else if fx&yields != 0 {
+		s.yield()
+	}
+	if fx&reports != 0 {
+		s.settle(fx)
+	}
+}
+
+func (s *Core) yield() {
+	if s.parker.WokenPending() {
+		runtime.Gosched()
+	}
+}
+
+func (s *Core) reportAdds() {
+	s.watches.send()
+	if s.config.hearsAdds {
+		s.above.sendAdds()
+	}
+}
+
+func (s *Core) hasReports() bool {
+	return s.watches.changes.pending.Load() || s.expiry.pending.Load() || s.above.hasReports()
+}
+
+func (s *Core) callHooks() {
+	s.above.reportStuck()
+	s.reportAdds()
+	if s.expiry.pending.Swap(false) {
+		s.expiry.hook()
+	}
+}
