@@ -18,7 +18,7 @@ import (
 func TestLimitsAreTheEngines(t *testing.T) {
 	require.Equal(t, shard.MaxShards, shardq.MaxShards)
 	require.Equal(t, 1_048_576, shard.MaxGroupWeight, "as GroupPolicy says")
-	require.Equal(t, 536_870_911, shard.MaxItems, "as Queue.Add and Coalescer.Put say")
+	require.Equal(t, 536_870_911, shard.MaxItems, "as the contract says")
 }
 
 // TestZeroQueue: every method of a queue that New has not made panics with a

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/shardq/shardq/clock"
 	"github.com/shardq/shardq/internal/testscale"
 	"github.com/shardq/shardq/stats"
 )
@@ -121,4 +122,28 @@ func TestEndTakeStaysInTurn(t *testing.T) {
 		item, priority, _, _ := s.TryTake()
 		require.Equal(t, [2]int{first + 1, 5}, [2]int{item, priority})
 	}
+}
+
+// TestEndTakeWaitsForTheRateOfAGroup: which the hold does not know.
+func TestEndTakeWaitsForTheRateOfAGroup(t *testing.T) {
+	s := newTestSet(t, Config[int]{
+		Settings: Settings{Clock: clock.NewFake(start), GroupPolicy: func(group string) stats.GroupPolicy {
+			return map[string]stats.GroupPolicy{"slow": {Rate: stats.Rate{PerSecond: 1}}}[group]
+		}},
+		Group: func(i int) string { return map[bool]string{true: "fast", false: "slow"}[i == 0] },
+	})
+	for i := range 3 {
+		s.Add(i)
+	}
+	taken := 0
+	_, _, h, _ := s.TryTake()
+	if _, _, _, _, ok := s.EndTake(h); ok {
+		taken++
+	}
+	for range 2 {
+		if _, _, _, ok := s.TryTake(); ok {
+			taken++
+		}
+	}
+	require.Equal(t, 1, taken)
 }

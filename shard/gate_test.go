@@ -4,6 +4,10 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
 
 	"github.com/shardq/shardq/clock"
 	"github.com/shardq/shardq/stats"
@@ -46,5 +50,85 @@ func changeRateBesideTakes(t *testing.T) {
 	all.Wait()
 	if n := taken.Load(); n != tokens {
 		t.Fatalf("%d items were taken with %d tokens", n, tokens)
+	}
+}
+
+// TestGateClosesBesideATokenGivenBack: whoever is refused leaves the gate open if
+// there is a token.
+func TestGateClosesBesideATokenGivenBack(t *testing.T) {
+	s := newTestSet(t, Config[int]{Settings: Settings{Rate: stats.Rate{PerSecond: 1.0 / 3600}}})
+	g, now, opened := &s.Core.gate, s.Core.time.Nanoseconds(), atomic.Int32{}
+	g.opened = func() { opened.Add(1) }
+	require.True(t, g.enter(now))
+	for range 50_000 {
+		var both sync.WaitGroup
+		entered := false
+		both.Go(g.giveBack)
+		both.Go(func() { entered = g.enter(now) })
+		both.Wait()
+		if !entered {
+			require.Equal(t, uint64(never), g.opens.Load(), "closed beside a token")
+			require.True(t, g.enter(now))
+		}
+	}
+	require.NotZero(t, opened.Load(), "nobody was told")
+}
+
+// TestTokenOfARefusedItemComesBack: the group of the item had none.
+func TestTokenOfARefusedItemComesBack(t *testing.T) {
+	c := clock.NewFake(start)
+	s := newTestSet(t, Config[int]{
+		Settings: Settings{
+			Clock: c, Rate: stats.Rate{PerSecond: 1.0 / 3600, Burst: 2},
+			GroupPolicy: func(string) stats.GroupPolicy { return stats.GroupPolicy{Rate: stats.Rate{PerSecond: 1}} },
+		},
+		Group: func(int) string { return "g" },
+	})
+	for i := range 3 {
+		s.Add(i)
+	}
+	takes := func(want bool) {
+		t.Helper()
+		_, _, _, ok := s.TryTake()
+		require.Equal(t, want, ok)
+	}
+	takes(true)
+	c.Step(time.Second)
+	c.Step(-time.Second)
+	takes(false)
+	c.Step(time.Second)
+	takes(true)
+}
+
+// TestEndOfARateWakesAll: each woken consumer wakes the next.
+func TestEndOfARateWakesAll(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := New(Config[int]{Settings: Settings{Clock: clock.Real(), Tick: time.Millisecond, Shards: 1, Rate: stats.Rate{PerSecond: 1.0 / 3600}}})
+		for i := range 3 {
+			s.Add(i)
+		}
+		s.TryTake()
+		for range 2 {
+			go s.Get()
+		}
+		synctest.Wait()
+		require.Equal(t, 2, s.Core.Stats().Parked)
+		s.Core.SetRate(stats.Rate{})
+		synctest.Wait()
+		require.Equal(t, 3, s.Core.Stats().Processing)
+		s.Core.ShutDown()
+	})
+}
+
+// TestRateAfterTheEnd: the driver that would open the gate is gone.
+func TestRateAfterTheEnd(t *testing.T) {
+	s := newTestSet(t, Config[int]{})
+	s.Add(1)
+	s.Add(2)
+	s.Core.ShutDown()
+	s.Core.SetRate(stats.Rate{PerSecond: 1.0 / 3600})
+	for range 2 {
+		_, _, _, ok := s.TryTake()
+		require.True(t, ok)
 	}
 }

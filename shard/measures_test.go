@@ -7,6 +7,7 @@ import (
 	"github.com/shardq/shardq/clock"
 	"github.com/shardq/shardq/internal/chunked"
 	"github.com/shardq/shardq/shard/internal/items"
+	"github.com/stretchr/testify/require"
 )
 
 // checkMeasures checks that the measures of a shard agree with its entries.
@@ -116,4 +117,18 @@ func TestC34WithoutMetricsNothingIsKept(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestTimesGoWithTheItems: one item stays, and the storage with it.
+func TestTimesGoWithTheItems(t *testing.T) {
+	s := newTestSet(t, Config[int]{Settings: Settings{Ages: true}})
+	s.Add(-1)
+	for i := range 8 * chunked.ChunkCells {
+		s.Add(i)
+	}
+	for range 8 * chunked.ChunkCells {
+		_, _, h, _ := s.TryTake()
+		s.Core.End(h)
+	}
+	require.LessOrEqual(t, chunked.Size(&s.Core.shard(0).table.times.since), 3*chunked.ChunkCells)
 }

@@ -52,7 +52,7 @@ func (s *Core) close(dropped dropping) {
 	s.notify() // also of the delays that a Drain has ended
 }
 
-// closeShard drops delayed items, a bounded number per hold of the lock. The
+// close drops delayed items, a bounded number per hold of the lock. The
 // shard owes the drain a report if it has items ready or in processing.
 func (sh *shard) close(dropped dropping) {
 	for more := true; more; {

@@ -25,8 +25,7 @@ func (sh *shard) windows() *windows {
 
 func (sh *shard) setWindows(w *windows) { (*sh.set.windows.Load())[sh.number] = w }
 
-// needWindows takes no lock.
-// need makes the windows of each shard.
+// need makes the windows of each shard, and takes no lock.
 func (w *allWindows) need(shards int) {
 	if w.Load() == nil {
 		all := make([]*windows, shards)
@@ -75,7 +74,7 @@ func (sh *shard) open(w *windows, id uint32, a *admission) {
 	w.ends.Rewind(a.at.now) // if the clock was set back
 	w.ends.Schedule(id, a.ends)
 	w.ends.filed(a.at, sh.set.driver.count())
-	if a.ends < sh.next.Load() { // what watchWindow tells the driver
+	if a.ends < sh.next.Load() { // what watch tells the driver
 		sh.next.Store(a.ends)
 	}
 }

@@ -57,7 +57,7 @@ func TestC67Faults(t *testing.T) {
 		takeItem(t, q, "a/1")
 	}
 	q := shardq.MustNew(shardq.Options[string]{})
-	require.Panics(t, func() { q.PauseGroup("a", time.Time{}) })
+	require.PanicsWithValue(t, "shardq: the queue has no groups: want Options.Group", func() { q.PauseGroup("a", time.Time{}) })
 	require.Panics(t, func() { q.ResumeGroup("a") })
 	require.Panics(t, func() { q.RefreshGroup("a") })
 }
