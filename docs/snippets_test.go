@@ -113,7 +113,7 @@ var qualifier = regexp.MustCompile(`\b([a-z][a-z0-9]*)\.[A-Z]`)
 
 // importable are the packages that a block may use without importing them.
 var importable = []string{
-	"context", "errors", "fmt", "log", "net/http", "net/http/httptest", "os", "os/signal", "strings", "sync",
+	"context", "errors", "fmt", "log", "net/http", "net/http/httptest", "os", "os/signal", "runtime", "strings", "sync",
 	"sync/atomic", "syscall",
 	"testing", "testing/synctest", "time",
 	"golang.org/x/time/rate",
@@ -129,9 +129,9 @@ var importable = []string{
 }
 
 // source makes a file of a block: of a whole file, of declarations, or of
-// statements. Statements may use a context, a queue, a function process and a
-// test that the reader has to imagine. They have a scope of their own, in which
-// they may declare these again.
+// statements. Statements may use a context, a queue, some functions and a test
+// that the reader has to imagine, and may return an error. They have a scope of
+// their own, in which they may declare these again.
 func source(block string) string {
 	switch {
 	case strings.HasPrefix(block, "package "):
@@ -139,8 +139,9 @@ func source(block string) string {
 	case declares(block):
 		return "package snippet\n" + imports(block) + block
 	default:
-		const parameters = "ctx context.Context, queue *shardq.Queue[string], process func(string) error, t *testing.T"
-		body := fmt.Sprintf("func _(%s) {\n{\n%s}\n}\n", parameters, block)
+		const parameters = "ctx context.Context, queue *shardq.Queue[string], process func(string) error, " +
+			"handle worker.Handler[string], insert func(context.Context, []string) error, t *testing.T"
+		body := fmt.Sprintf("func _(%s) (_ error) {\n{\n%s}\nreturn\n}\n", parameters, block)
 		return "package snippet\n" + imports(body) + body
 	}
 }
