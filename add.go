@@ -62,12 +62,12 @@ type AddOptions struct {
 // A DelayPolicy says which deadline counts, the item's own or the new one.
 type DelayPolicy = shard.DelayPolicy
 
-// The policies of [shard.DelayPolicy].
+// The policies of [AddOptions].Policy.
 const (
-	KeepEarliest = shard.KeepEarliest
-	KeepLatest   = shard.KeepLatest
-	KeepNew      = shard.KeepNew
-	KeepOld      = shard.KeepOld
+	KeepEarliest = shard.KeepEarliest // the earlier deadline, as AddAfter does
+	KeepLatest   = shard.KeepLatest   // the later deadline, up to MaxWait: a debounce
+	KeepNew      = shard.KeepNew      // the new deadline: the item is rescheduled
+	KeepOld      = shard.KeepOld      // the item's own deadline
 )
 
 // AddWith adds item as the options say. An unknown policy panics.
@@ -206,5 +206,6 @@ func (q *Queue[T]) NumRequeues(item T) int {
 // waiting Drain returns.
 func (q *Queue[T]) Cancel(item T) Canceled { return q.set().Cancel(item) }
 
-// Canceled says what a [Queue.Cancel] canceled.
+// Canceled says what a [Queue.Cancel] canceled. Its fields are Ready, Dirty and
+// Delayed.
 type Canceled = stats.Canceled

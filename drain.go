@@ -38,11 +38,11 @@ const (
 // A DelayedPolicy says what a [Queue.Drain] does with delayed items.
 type DelayedPolicy = shard.DelayedPolicy
 
-// The policies: [shard.DelayedPolicy] describes them.
+// The policies of [DrainOptions].Delayed.
 const (
-	DropDelayed  = shard.DropDelayed
-	RunDelayed   = shard.RunDelayed
-	AwaitDelayed = shard.AwaitDelayed
+	DropDelayed  = shard.DropDelayed  // drops the delayed items, and returns them
+	RunDelayed   = shard.RunDelayed   // makes them ready at once
+	AwaitDelayed = shard.AwaitDelayed // waits until their delays have expired
 )
 
 func (o DrainOptions) draining() shard.Draining {

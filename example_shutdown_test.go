@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log"
-	"net/http"
 	"os"
 	"os/signal"
 	"syscall"
@@ -18,19 +17,11 @@ import (
 // On SIGTERM the workers send the mails that are ready, and the program keeps
 // the delayed ones for its next start.
 func Example_shutdown() {
-	ctx := context.Background()
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
-	defer stop()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 
 	queue := shardq.MustNew(shardq.Options[string]{Name: "mails"})
-	mux := http.NewServeMux()
-	mux.HandleFunc("/readyz", func(w http.ResponseWriter, r *http.Request) {
-		if queue.ShuttingDown() {
-			http.Error(w, "shutting down", http.StatusServiceUnavailable)
-		}
-	})
-	keep := func(mail string, why error) { fmt.Println("kept:", mail) } // in a file, say
+	keep := func(mail string) { fmt.Println("kept:", mail) } // in a file, say
 	workers, err := worker.New(queue, worker.Options[string]{
 		Workers: 8,
 		Handle: func(ctx context.Context, mail string) error {
@@ -38,7 +29,7 @@ func Example_shutdown() {
 			stop() // for this example: SIGTERM does the same
 			return nil
 		},
-		OnLeftover:   func(_ context.Context, f worker.Failure[string]) { keep(f.Item, f.Err) },
+		OnLeftover:   func(_ context.Context, f worker.Failure[string]) { keep(f.Item) },
 		Drain:        queue.DrainWith(shardq.DrainOptions{Delayed: shardq.DropDelayed}),
 		DrainTimeout: 20 * time.Second, // below terminationGracePeriodSeconds
 		AbandonAfter: 5 * time.Second,  // for handlers that ignore their contexts
@@ -50,10 +41,9 @@ func Example_shutdown() {
 	queue.Add("welcome")
 
 	err = workers.Run(ctx)
-	var left *shardq.DrainError[string]
-	if errors.As(err, &left) { // the 20 seconds were not enough
+	if left, is := errors.AsType[*shardq.DrainError[string]](err); is { // 20 seconds were too few
 		for _, mail := range left.Left() {
-			keep(mail.Item, err)
+			keep(mail.Item)
 		}
 	}
 	fmt.Println("left:", queue.Stats().Held, err)

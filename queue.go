@@ -180,7 +180,8 @@ func (q *Queue[T]) Pause() { q.set().Core.Pause() }
 // Resume ends a [Queue.Pause], and wakes parked consumers.
 func (q *Queue[T]) Resume() { q.set().Core.Resume() }
 
-// A GroupPolicy says how the items of a group are handed out.
+// A GroupPolicy says how the items of a group are handed out. Its fields are
+// Weight, Limit and Rate.
 type GroupPolicy = stats.GroupPolicy
 
 // A Rate limits how many items are handed out in a time. Its fields are

@@ -42,7 +42,8 @@ func (c *Coalescer[K, V]) Drain(ctx context.Context, options shardq.DrainOptions
 }
 
 // DrainWith returns [Coalescer.Drain] with these options, for a [worker.Pool].
-// There, Retries defaults to [shardq.AcceptRetries].
+// There, Retries defaults to [shardq.AcceptRetries]. Values in a backoff are
+// delayed: to store them, choose RunDelayed or AwaitDelayed.
 func (c *Coalescer[K, V]) DrainWith(
 	options shardq.DrainOptions,
 ) func(context.Context) (dropped []Entry[K, V], err error) {

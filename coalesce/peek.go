@@ -7,7 +7,9 @@ import (
 )
 
 // Peek returns the value of key that no worker has processed yet. The caller
-// must not modify it. Peek panics without [Options].Readable.
+// must not modify it. To read a store behind the Coalescer as well, Peek first.
+// A value that is being stored may be seen in both places, so a sum of both is
+// not exact. Peek panics without [Options].Readable.
 func (c *Coalescer[K, V]) Peek(key K) (value V, ok bool) {
 	c.mustBeReadable("Peek")
 	s := c.stripeOf(key)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"go/parser"
 	"go/token"
+	"maps"
 	"os"
 	"os/exec"
 	"path"
@@ -21,8 +22,8 @@ import (
 // TestGoBlocksCompile compiles every block of Go code in the documents. Each
 // becomes a package of the root module, which exists in an overlay of the build
 // alone. A program of another module is an example there, and compiles with
-// that module. Other code that needs another module is marked as
-// something else than go.
+// that module, as a program of package examples does. Other code that needs
+// another module is marked as something else than go.
 func TestGoBlocksCompile(t *testing.T) {
 	overlay := struct{ Replace map[string]string }{map[string]string{}}
 	replacements := filepath.Join(t.TempDir(), "overlay.json")
@@ -50,7 +51,7 @@ func TestGoBlocksCompile(t *testing.T) {
 	require.NoError(t, err, "%s", output)
 }
 
-var inAnotherModule = regexp.MustCompile(`^(kubernetes|cluster|observe/otel)/`)
+var inAnotherModule = regexp.MustCompile(`^(kubernetes|cluster|observe/otel|examples)/`)
 
 var (
 	example     = regexp.MustCompile(`(?ms)^func Example\w*\(\) \{\n(.*?)^\}$`)
@@ -58,7 +59,8 @@ var (
 )
 
 // TestGuideRunsItsPrograms: each program of the guide is an example whose
-// output go test compares, or a test beside the examples.
+// output go test compares, a test beside the examples, or examples/minimal. The
+// snippets of the cookbook only compile.
 func TestGuideRunsItsPrograms(t *testing.T) {
 	files := programs(t)
 	for _, d := range documents(t) {
@@ -67,6 +69,10 @@ func TestGuideRunsItsPrograms(t *testing.T) {
 		}
 		blocks := d.blocks("go")
 		assert.NotEmpty(t, blocks, "%s has no program", d.path)
+		if d.path == "docs/guide/cookbook.md" {
+			assert.Len(t, blocks, 10)
+			continue
+		}
 		for n, block := range blocks {
 			assert.NotEmpty(t, files[block], "no example is program %d of %s", n+1, d.path)
 		}
@@ -89,6 +95,17 @@ func programs(t *testing.T) map[string]string {
 		}
 	}
 	require.NotEmpty(t, files)
+	maps.Copy(files, wholePrograms(t))
+	return files
+}
+
+// wholePrograms returns the paths of programs that a page shows entirely, by
+// their texts.
+func wholePrograms(t *testing.T) map[string]string {
+	files := map[string]string{}
+	for file, text := range read(t, func(file string) bool { return file == "examples/minimal/main.go" }) {
+		files[text] = file
+	}
 	return files
 }
 
@@ -96,7 +113,7 @@ var qualifier = regexp.MustCompile(`\b([a-z][a-z0-9]*)\.[A-Z]`)
 
 // importable are the packages that a block may use without importing them.
 var importable = []string{
-	"context", "errors", "fmt", "log", "net/http", "net/http/httptest", "os", "os/signal", "strings", "sync",
+	"context", "errors", "fmt", "log", "net/http", "net/http/httptest", "os", "os/signal", "runtime", "strings", "sync",
 	"sync/atomic", "syscall",
 	"testing", "testing/synctest", "time",
 	"golang.org/x/time/rate",
@@ -112,9 +129,9 @@ var importable = []string{
 }
 
 // source makes a file of a block: of a whole file, of declarations, or of
-// statements. Statements may use a context, a queue, a function process and a
-// test that the reader has to imagine. They have a scope of their own, in which
-// they may declare these again.
+// statements. Statements may use a context, a queue, some functions and a test
+// that the reader has to imagine, and may return an error. They have a scope of
+// their own, in which they may declare these again.
 func source(block string) string {
 	switch {
 	case strings.HasPrefix(block, "package "):
@@ -122,8 +139,9 @@ func source(block string) string {
 	case declares(block):
 		return "package snippet\n" + imports(block) + block
 	default:
-		const parameters = "ctx context.Context, queue *shardq.Queue[string], process func(string) error, t *testing.T"
-		body := fmt.Sprintf("func _(%s) {\n{\n%s}\n}\n", parameters, block)
+		const parameters = "ctx context.Context, queue *shardq.Queue[string], process func(string) error, " +
+			"handle worker.Handler[string], insert func(context.Context, []string) error, t *testing.T"
+		body := fmt.Sprintf("func _(%s) (_ error) {\n{\n%s}\nreturn\n}\n", parameters, block)
 		return "package snippet\n" + imports(body) + body
 	}
 }

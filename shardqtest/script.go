@@ -20,7 +20,9 @@ type Script[T comparable] struct {
 }
 
 // NewScript returns a script that calls handle for each attempt that no line
-// describes. If handle is nil, such attempts succeed.
+// describes.
+//
+// If handle is nil, as in NewScript[string](nil), such attempts succeed.
 func NewScript[T comparable](handle func(ctx context.Context, item T) error) *Script[T] {
 	return &Script[T]{handle: handle}
 }

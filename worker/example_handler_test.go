@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log"
 	"log/slog"
 	"os"
 	"strings"
@@ -86,24 +87,43 @@ func ExampleOptions_cancelIfAddedAgain() {
 	// <nil>
 }
 
-// Middleware wraps the handler. The first is the outermost.
+// There is no option OnSuccess: a middleware knows the result of each attempt.
 func Example_middleware() {
-	queue := shardq.MustNew(shardq.Options[string]{Name: "reports"})
-	queue.Add("report/7")
-	queue.ShutDown() // for this example: ready items are still handed out
-	show := func(next worker.Handler[string]) worker.Handler[string] {
-		return func(ctx context.Context, item string) error {
-			attempt, _ := worker.AttemptOf[string](ctx)
-			err := next(ctx, item)
-			fmt.Println(attempt.Queue(), item, "attempt", attempt.Number(), err)
+	onSuccess := func(next worker.Handler[string]) worker.Handler[string] {
+		return func(ctx context.Context, mail string) error {
+			err := next(ctx, mail)
+			if err == nil {
+				attempt, _ := worker.AttemptOf[string](ctx)
+				fmt.Println("sent:", mail, "in attempt", attempt.Number())
+			}
 			return err
 		}
 	}
-	limit := worker.TimeoutOf(func(string) time.Duration { return time.Minute })
-	handle := func(context.Context, string) error { return nil }
-	fmt.Println(queue.Run(context.Background(), 4, handle, show, limit))
+	queue := shardq.MustNew(shardq.Options[string]{Name: "mails", Shards: 1})
+	workers, err := worker.New(queue, worker.Options[string]{
+		Workers: 1, // for this example: a fixed order
+		Handle: func(ctx context.Context, mail string) error {
+			if mail == "nonsense" {
+				return worker.Permanent(errors.New("no such address"))
+			}
+			return nil
+		},
+		Use:         []worker.Middleware[string]{onSuccess},
+		Timeout:     30 * time.Second, // of each attempt
+		MaxAttempts: 5,
+		OnDiscard: func(_ context.Context, f worker.Failure[string]) {
+			fmt.Println("dead letter:", f.Item, f.Err)
+		},
+	})
+	if err != nil {
+		log.Fatal(err) // it lists each fault of the options
+	}
+	queue.AddBatch([]string{"welcome", "nonsense"}, shardq.AddOptions{})
+	queue.ShutDown() // for this example: ready items are still handed out
+	fmt.Println(workers.Run(context.Background()))
 	// Output:
-	// reports report/7 attempt 1 <nil>
+	// sent: welcome in attempt 1
+	// dead letter: nonsense no such address
 	// <nil>
 }
 

@@ -5,13 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"log"
-	"os"
-	"os/signal"
-	"syscall"
 	"time"
 
 	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/clock"
+	"github.com/shardq/shardq/limiter"
 	"github.com/shardq/shardq/worker"
 )
 
@@ -110,50 +108,45 @@ func ExamplePool_Resize() {
 // Workers try a webhook again after a backoff, and discard one that cannot
 // succeed.
 func Example_retries() {
-	ctx := context.Background()
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	context.AfterFunc(ctx, stop) // a second signal ends the process at once
-
-	queue := shardq.MustNew(shardq.Options[string]{Shards: 1})
+	queue := shardq.MustNew(shardq.Options[string]{
+		Shards:      1,
+		RateLimiter: limiter.NewExponential[string](10*time.Millisecond, time.Minute),
+	})
+	queue.AddBatch([]string{"hook/old", "hook/new"}, shardq.AddOptions{})
+	ctx, stop := context.WithCancel(context.Background())
 	refusals := 2
-	deliver := func(ctx context.Context, hook string) error {
-		switch {
-		case hook == "hook/old":
-			return worker.Permanent(errors.New("no such endpoint"))
-		case refusals > 0:
-			refusals--
-			return errors.New("connection refused")
-		}
-		fmt.Println(hook, "is delivered")
-		stop() // for this example: a signal does the same
-		return nil
-	}
 	workers, err := worker.New(queue, worker.Options[string]{
-		Workers:     1,
-		Handle:      deliver,
-		Timeout:     30 * time.Second, // of each attempt
-		MaxAttempts: 10,
+		Workers: 1, MaxAttempts: 10,
+		Handle: func(ctx context.Context, hook string) error {
+			switch {
+			case hook == "hook/old":
+				return worker.Permanent(errors.New("no such endpoint"))
+			case refusals > 0:
+				refusals--
+				return errors.New("connection refused")
+			}
+			fmt.Println(hook, "is delivered")
+			stop() // for this example: a signal does the same
+			return nil
+		},
 		OnError: func(_ context.Context, f worker.Failure[string]) {
 			fmt.Printf("%s: attempt %d: %v\n", f.Item, f.Attempt, f.Err)
 		},
 		OnDiscard: func(_ context.Context, f worker.Failure[string]) {
-			fmt.Printf("%s is discarded: %v\n", f.Item, f.Err)
+			fmt.Println(f.Item, "is discarded")
 		},
 	})
 	if err != nil {
 		log.Fatal(err)
 	}
-	queue.AddBatch([]string{"hook/old", "hook/new"}, shardq.AddOptions{})
-	if err := workers.Run(ctx); err != nil {
-		log.Fatal(err)
-	}
+	fmt.Println(workers.Run(ctx))
 	// Output:
 	// hook/old: attempt 1: no such endpoint
-	// hook/old is discarded: no such endpoint
+	// hook/old is discarded
 	// hook/new: attempt 1: connection refused
 	// hook/new: attempt 2: connection refused
 	// hook/new is delivered
+	// <nil>
 }
 
 // A mail that cannot be sent is a dead letter. One that only the end of the

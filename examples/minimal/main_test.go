@@ -7,49 +7,52 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/shardq/shardq/worker"
 )
 
-// A sink collects text, and fails for the first writes.
-type sink struct {
-	mu    sync.Mutex
-	fails int
-	text  strings.Builder
-	wrote func()
+// attempts is a handler that counts, and fails for the first attempts of each name.
+func attempts(fails int) (counts map[string]int, handle worker.Handler[string]) {
+	var mu sync.Mutex
+	counts = map[string]int{}
+	return counts, func(_ context.Context, name string) error {
+		mu.Lock()
+		defer mu.Unlock()
+		if counts[name]++; counts[name] <= fails {
+			return errors.New("no such luck")
+		}
+		return nil
+	}
 }
 
-func (s *sink) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.fails--; s.fails >= 0 {
-		return 0, errors.New("no such luck")
-	}
-	if s.wrote != nil {
-		s.wrote()
-	}
-	return s.text.Write(p)
+// TestRetries: the end of the input waits for the backoffs.
+func TestRetries(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		counts, handle := attempts(2)
+		require.NoError(t, run(t.Context(), strings.NewReader("a\nb\n"), handle))
+		require.Equal(t, map[string]int{"a": 3, "b": 3}, counts)
+	})
 }
 
-func TestCountsAllLines(t *testing.T) {
-	s := &sink{fails: 2}
-	require.NoError(t, run(t.Context(), strings.NewReader("a\na\na\n"), s, io.Discard))
-	require.Equal(t, "3\ta\n", s.text.String())
-}
-
-func TestFailures(t *testing.T) {
-	for text, fails := range map[string]int{"a\n": 5, strings.Repeat("x", 1<<20): 0} {
-		require.ErrorContains(t, run(t.Context(), strings.NewReader(text), &sink{fails: fails}, io.Discard), "not all lines")
-	}
+func TestGivesUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		counts, handle := attempts(100)
+		require.NoError(t, run(t.Context(), strings.NewReader("a\n"), handle))
+		require.Equal(t, map[string]int{"a": 5}, counts)
+	})
 }
 
 // TestEndOfTheContext: a signal ends the program although the input is open.
 func TestEndOfTheContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	input, writer := io.Pipe()
-	s := &sink{wrote: cancel}
 	go func() { _, _ = io.WriteString(writer, "a\n") }()
-	require.NoError(t, run(ctx, input, s, io.Discard))
-	require.Equal(t, "1\ta\n", s.text.String())
+	require.NoError(t, run(ctx, input, func(context.Context, string) error {
+		cancel()
+		return nil
+	}))
 	require.NoError(t, writer.Close())
 }

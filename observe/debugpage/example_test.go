@@ -2,6 +2,7 @@ package debugpage_test
 
 import (
 	"fmt"
+	"log"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -16,8 +17,18 @@ import (
 // A page beside those of net/http/pprof, for users of the machine.
 func ExampleHandler() {
 	queue := shardq.MustNew(shardq.Options[string]{Name: "invoices", Metrics: true})
-	http.Handle("/debug/queues", debugpage.Handler(queue))
-	// http.ListenAndServe("localhost:6060", nil)
+	mux := http.NewServeMux()
+	mux.Handle("/debug/queues", debugpage.Handler(queue)) // or several queues
+
+	server := httptest.NewServer(mux) // for this example: serve at localhost:6060
+	defer server.Close()
+	answer, err := http.Get(server.URL + "/debug/queues?format=text")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer answer.Body.Close()
+	fmt.Println(answer.Status, answer.Header.Get("Content-Type"))
+	// Output: 200 OK text/plain; charset=utf-8
 }
 
 // A page whose keys are confidential, for operators on any machine.

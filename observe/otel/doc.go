@@ -19,6 +19,6 @@
 // among the largest again: use cumulative temporality.
 //
 // A [Tracer] makes a span for each attempt of a handler, linked to the spans in
-// whose contexts the item was added: see docs/guide/traces.md. [NewLogHandler]
-// writes the IDs of trace and span into the lines of a log.
+// whose contexts the item was added. [NewLogHandler] writes the IDs of trace and
+// span into the lines of a log.
 package shardqotel

@@ -45,8 +45,12 @@ type Keys[T comparable] interface {
 }
 
 // A Tracer makes a span for each attempt of a handler, with links to the spans
-// of the adds that the attempt serves: see docs/guide/traces.md. It is made by
-// [NewTracer]. All methods are safe for concurrent use.
+// of the adds that the attempt serves. An attempt that fails leaves its links to
+// the next one. After a [worker.RequeueAfter], the next attempt is linked to the
+// span of this one. An add beside the beginning of an attempt may be linked to
+// both attempts, and is never missed. A batch has one span for all its items.
+//
+// It is made by [NewTracer]. All methods are safe for concurrent use.
 type Tracer[T comparable] struct {
 	queue   Keys[T]
 	options TracerOptions[T]
