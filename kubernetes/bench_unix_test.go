@@ -29,7 +29,7 @@ var engines = []struct {
 	{"shardq,32", func(name string) queueOfStrings { return shardqOf(name, 32) }},
 	{"shardq,no_metrics", func(string) queueOfStrings { return shardqOf("", 1) }},
 	{"controller-runtime", func(name string) queueOfStrings {
-		return priorityqueue.New(name, func(o *priorityqueue.Opts[string]) { o.RateLimiter = limiter })
+		return outlived{priorityqueue.New(name, func(o *priorityqueue.Opts[string]) { o.RateLimiter = limiter })}
 	}},
 	{"client-go", func(name string) queueOfStrings {
 		return workqueue.NewTypedRateLimitingQueueWithConfig(limiter, workqueue.TypedRateLimitingQueueConfig[string]{Name: name})
@@ -39,6 +39,17 @@ var engines = []struct {
 func shardqOf(name string, shards int) queueOfStrings {
 	options := kubernetes.Options[string]{Queue: shardq.Options[string]{Shards: shards}}
 	return kubernetes.NewQueue(options)(name, limiter)
+}
+
+// An outlived queue ends after its consumers, each of which takes one more item. If they
+// wait, controller-runtime's ShutDown before 0.25 hangs now and then
+// (controller-runtime#3538).
+type outlived struct{ queueOfStrings }
+
+func (q outlived) ShutDown() {
+	for consumer := range 8 {
+		q.Add("last " + strconv.Itoa(consumer))
+	}
 }
 
 // processorTime returns the time of all processors that the process has taken.
@@ -85,6 +96,9 @@ func BenchmarkQueues(b *testing.B) {
 				before := processorTime()
 				work.run(q, b.N)
 				b.ReportMetric(float64(processorTime()-before)/float64(b.N), "cpu-ns/op")
+				if q, ok := q.(outlived); ok {
+					q.queueOfStrings.ShutDown()
+				}
 			})
 		}
 	}

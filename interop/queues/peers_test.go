@@ -17,6 +17,7 @@ import (
 
 // A suite is the tests of a peer's queue.
 type suite struct {
+	in           string // the module that requires the peer's version
 	module, path string
 	// shims is the folder of the files that take the place of the peer's. They
 	// export the same, over a shardq queue.
@@ -27,18 +28,22 @@ type suite struct {
 	tests, specs int
 }
 
+const newest, oldest = "..", "../../kubernetes" // that is supported
+
 var suites = []suite{
-	{"k8s.io/client-go", "util/workqueue", "workqueue", 24, 0},
-	{"sigs.k8s.io/controller-runtime", "pkg/controller/priorityqueue", "priorityqueue", 14, 16},
+	{newest, "k8s.io/client-go", "util/workqueue", "workqueue", 24, 0},
+	{newest, "sigs.k8s.io/controller-runtime", "pkg/controller/priorityqueue", "priorityqueue", 16, 16},
+	{oldest, "k8s.io/client-go", "util/workqueue", "workqueue", 24, 0},
+	{oldest, "sigs.k8s.io/controller-runtime", "pkg/controller/priorityqueue", "priorityqueue", 2, 18},
 }
 
 // TestPeersTests runs the peers' own tests, as they are, over our queues. They
 // run in a copy of the peer's module, in which files of a queue are replaced.
 func TestPeersTests(t *testing.T) {
 	for _, s := range suites {
-		t.Run(s.shims, func(t *testing.T) {
+		t.Run(map[string]string{newest: "newest ", oldest: "oldest "}[s.in]+s.shims, func(t *testing.T) {
 			modfile := s.copied(t)
-			deps := run(t, "list", "-modfile", modfile, "-deps", s.module+"/"+s.path)
+			deps := s.run(t, "list", "-mod=mod", "-modfile", modfile, "-deps", s.module+"/"+s.path)
 			require.Contains(t, deps, "github.com/shardq/shardq/kubernetes/queue\n", "the copy is not used")
 			s.test(t, modfile)
 			if !testing.Short() {
@@ -52,7 +57,7 @@ func TestPeersTests(t *testing.T) {
 // go.mod that names it.
 func (s suite) copied(t *testing.T) (modfile string) {
 	dir := t.TempDir()
-	from := strings.TrimSpace(run(t, "list", "-m", "-f", "{{.Dir}}", s.module))
+	from := strings.TrimSpace(s.run(t, "list", "-m", "-f", "{{.Dir}}", s.module))
 	to := filepath.Join(dir, "copy")
 	require.NoError(t, os.CopyFS(to, os.DirFS(from)))
 	require.NoError(t, filepath.WalkDir(to, func(path string, _ os.DirEntry, err error) error {
@@ -69,16 +74,18 @@ func (s suite) copied(t *testing.T) (modfile string) {
 		copyFile(t, shim, filepath.Join(to, s.path, filepath.Base(shim)))
 	}
 	modfile = filepath.Join(dir, "go.mod")
-	copyFile(t, "../go.mod", modfile)
-	copyFile(t, "../go.sum", filepath.Join(dir, "go.sum"))
-	run(t, "mod", "edit", "-replace", s.module+"="+to, modfile)
+	copyFile(t, filepath.Join(s.in, "go.mod"), modfile)
+	copyFile(t, filepath.Join(s.in, "go.sum"), filepath.Join(dir, "go.sum"))
+	s.run(t, "mod", "edit", "-replace", s.module+"="+to, modfile)
 	return modfile
 }
 
-// test runs the tests, and checks that none failed and none is missing.
+// test runs the tests, and checks that none failed and none is missing. The module
+// kubernetes does not require what they import, but the peer's go.mod has it.
 func (s suite) test(t *testing.T, modfile string, flags ...string) {
-	arguments := append([]string{"test", "-modfile", modfile, "-json", "-count", "1", "-timeout", "5m"}, flags...)
+	arguments := append([]string{"test", "-mod=mod", "-modfile", modfile, "-json", "-count", "1", "-timeout", "5m"}, flags...)
 	command := exec.Command("go", append(arguments, s.module+"/"+s.path)...)
+	command.Dir = s.in
 	var errors bytes.Buffer
 	command.Stderr = &errors
 	output, err := command.Output()
@@ -114,8 +121,10 @@ func ranSpecs(t *testing.T, printed string) int {
 	return n
 }
 
-func run(t *testing.T, arguments ...string) string {
-	output, err := exec.Command("go", arguments...).CombinedOutput()
+func (s suite) run(t *testing.T, arguments ...string) string {
+	command := exec.Command("go", arguments...)
+	command.Dir = s.in
+	output, err := command.Output()
 	require.NoError(t, err, "go %s: %s", strings.Join(arguments, " "), output)
 	return string(output)
 }

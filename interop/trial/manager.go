@@ -1,3 +1,5 @@
+//go:build trial
+
 package main
 
 import (
@@ -38,9 +40,8 @@ func runManager(ctx context.Context, o options) error {
 	m, err := ctrl.NewManager(config, ctrl.Options{
 		MapperProvider: mapper, Metrics: metricsserver.Options{BindAddress: "0"}, HealthProbeBindAddress: "0",
 		LeaderElection: true, LeaderElectionID: "trial", LeaderElectionNamespace: "default",
-		LeaderElectionReleaseOnCancel: true,
-		// The leader stays one while the API server is down.
-		LeaseDuration: new(o.down + 30*time.Second), RenewDeadline: new(o.down + 20*time.Second), RetryPeriod: new(time.Second),
+		LeaderElectionReleaseOnCancel: true, LeaseDuration: new(o.lease()),
+		RenewDeadline: new(o.lease() - 10*time.Second), RetryPeriod: new(time.Second),
 	})
 	if err != nil {
 		return err
@@ -59,6 +60,9 @@ func runManager(ctx context.Context, o options) error {
 	}
 	return errors.Join(m.Start(ctx), json.NewEncoder(os.Stdout).Encode(report{r.reconciles.Load(), r.doubled.Load()}))
 }
+
+// lease is so long that the leader stays one while the API server is down.
+func (o options) lease() time.Duration { return o.down + 30*time.Second }
 
 func newObject() *unstructured.Unstructured {
 	object := &unstructured.Unstructured{}

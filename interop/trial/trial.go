@@ -1,3 +1,5 @@
+//go:build trial
+
 package main
 
 import (
@@ -13,6 +15,7 @@ type trial struct {
 	server *server
 	proxy  *proxy
 	tasks  *tasks
+	times  times
 }
 
 // After each phase all tasks must be reconciled.
@@ -64,7 +67,7 @@ func (t *trial) run(ctx context.Context, queue string) error {
 			managers = managers[1:]
 			return errors.Join(err, first.stop())
 		}},
-		{"SIGKILL, and a restart with the full list", func() error {
+		{"SIGKILL, and a restart, which waits for the lease of " + t.lease().String(), func() error {
 			err := t.tasks.change(ctx, few...)
 			managers[0].kill()
 			managers = nil
@@ -76,7 +79,9 @@ func (t *trial) run(ctx context.Context, queue string) error {
 		if err := errors.Join(p.do(), t.tasks.settle(ctx)); err != nil {
 			return fmt.Errorf("%s: %w", p.name, err)
 		}
-		log.Printf("%s: %s: all reconciled after %v", queue, p.name, time.Since(begin).Round(time.Millisecond))
+		took := time.Since(begin).Round(time.Millisecond)
+		log.Printf("%s: %s: all reconciled after %v", queue, p.name, took)
+		t.times.add(p.name, queue, took)
 	}
 	last := managers[0]
 	managers = nil

@@ -236,7 +236,9 @@ func (d *shownDurations) show(now stats.Histogram, on interface{ Observe(float64
 		if n > 1 {
 			seconds = min(max(middle(lower, upper)*sum.Seconds()/middles, lower.Seconds()), upper.Seconds())
 		}
-		for ; d.counts[upper] < all; d.counts[upper]++ {
+		more := all - d.counts[upper]
+		d.counts[upper] = all
+		for range more {
 			on.Observe(seconds)
 		}
 		lower = upper

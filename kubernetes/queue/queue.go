@@ -45,6 +45,7 @@ type Options[T comparable] struct {
 // without a comment see [shardq.Queue].
 type Queue[T comparable] struct {
 	queue           *shardq.Queue[T]
+	shards          *shard.Set[T] // below the queue
 	limiter         limiter.Limiter[T]
 	meter           *meter // or nil
 	asked           atomic.Bool
@@ -72,16 +73,17 @@ func New[T comparable](options Options[T]) (*Queue[T], error) {
 	if q.queue, err = shardq.New(options.Queue); err != nil {
 		return nil, err
 	}
+	q.shards = engine.Of(q.queue).Shards
 	if options.Priority {
 		engine.Follow(q.queue, engine.Controller)
 	}
 	if options.Instruments != nil {
-		q.meter = &meter{to: *options.Instruments, read: engine.Of(q.queue).Shards.Core.Stats, dirty: q.countDirty, most: mostAtOnce, known: map[int]bool{}}
+		q.meter = &meter{to: *options.Instruments, read: q.shards.Core.Stats, dirty: q.countDirty, most: mostAtOnce, known: map[int]bool{}}
 		q.meter.taken.Store(nothingTaken)
 		if options.Scraped {
 			q.meter.most = mostScraped
 		}
-		engine.Of(q.queue).Shards.Core.OnExpiry(q.meter.operated)
+		q.shards.Core.OnExpiry(q.meter.operated)
 		if options.Ticker != nil {
 			q.running.Go(func() { q.follow(options.Ticker) })
 		}
@@ -158,7 +160,7 @@ func (q *Queue[T]) AddWith(o AddOptions, items ...T) {
 				delay = backoff
 			}
 		}
-		engine.Of(q.queue).Shards.AddWith(item, shard.Delay{
+		q.shards.AddWith(item, shard.Delay{
 			Duration: delay, Priority: o.Priority, Retry: delay > 0, Backoff: o.RateLimited || o.backoff,
 		})
 	}
@@ -195,7 +197,7 @@ func (q *Queue[T]) Len() int { return q.queue.Len() }
 // through the items in processing.
 func (q *Queue[T]) Depth() (n int) {
 	if q.meter != nil {
-		return engine.Of(q.queue).Shards.Core.Depth()
+		return q.shards.Core.Depth()
 	}
 	dirty := map[int]int{}
 	q.countDirty(dirty)

@@ -24,6 +24,17 @@ func TestNames(t *testing.T) {
 	}
 }
 
+// TestInheritsClientGoAlone: a program that uses this package gets no module into its
+// go.mod of which the package imports nothing.
+func TestInheritsClientGoAlone(t *testing.T) {
+	output, err := exec.Command("go", "list", "-deps", "-f", "{{with .Module}}{{.Path}}{{end}}", ".").Output()
+	require.NoError(t, err)
+	modules := strings.Fields(string(output))
+	require.Contains(t, modules, "k8s.io/client-go")
+	require.NotContains(t, modules, "sigs.k8s.io/controller-runtime")
+	require.NotContains(t, modules, "github.com/prometheus/client_golang")
+}
+
 // namesIn returns the exported names of a package.
 func namesIn(t *testing.T, path string) (names map[string]bool) {
 	t.Helper()

@@ -50,9 +50,9 @@ type priorityqueue[T comparable] struct {
 	rateLimiter workqueue.TypedRateLimiter[T]
 
 	// The tests set these, or see that they are empty.
-	ready, waiting bTree[*item[T]]
-	locked         sets.Set[T]
-	lockedLock     sync.Mutex
+	ready, waiting, queue bTree[*item[T]]
+	locked                sets.Set[T]
+	lockedLock            sync.Mutex
 }
 
 func New[T comparable](name string, options ...Opt[T]) PriorityQueue[T] {
@@ -66,7 +66,7 @@ func New[T comparable](name string, options ...Opt[T]) PriorityQueue[T] {
 	}
 }
 
-func (q *priorityqueue[T]) queue() *queue.Queue[T] {
+func (q *priorityqueue[T]) inner() *queue.Queue[T] {
 	q.once.Do(func() {
 		c := queue.FromClock(ticking{now: q.now, tick: q.tick})
 		options := queue.Options[T]{
@@ -100,22 +100,22 @@ func (q *priorityqueue[T]) instruments() *queue.Instruments {
 }
 
 func (q *priorityqueue[T]) AddWithOpts(o AddOpts, items ...T) {
-	q.queue().AddWith(queue.AddOptions{
+	q.inner().AddWith(queue.AddOptions{
 		After: o.After, RateLimited: o.RateLimited, Priority: ptr.Deref(o.Priority, 0),
 	}, items...)
 }
-func (q *priorityqueue[T]) Add(item T)                           { q.queue().Add(item) }
-func (q *priorityqueue[T]) AddAfter(item T, after time.Duration) { q.queue().AddAfter(item, after) }
-func (q *priorityqueue[T]) AddRateLimited(item T)                { q.queue().AddRateLimited(item) }
-func (q *priorityqueue[T]) Get() (T, bool)                       { return q.queue().Get() }
-func (q *priorityqueue[T]) GetWithPriority() (T, int, bool)      { return q.queue().GetWithPriority() }
-func (q *priorityqueue[T]) Done(item T)                          { q.queue().Done(item) }
-func (q *priorityqueue[T]) Forget(item T)                        { q.queue().Forget(item) }
-func (q *priorityqueue[T]) NumRequeues(item T) int               { return q.queue().NumRequeues(item) }
-func (q *priorityqueue[T]) Len() int                             { return q.queue().Depth() }
-func (q *priorityqueue[T]) ShutDown()                            { q.queue().ShutDown() }
-func (q *priorityqueue[T]) ShutDownWithDrain()                   { q.queue().ShutDown() }
-func (q *priorityqueue[T]) ShuttingDown() bool                   { return q.queue().ShuttingDown() }
+func (q *priorityqueue[T]) Add(item T)                           { q.inner().Add(item) }
+func (q *priorityqueue[T]) AddAfter(item T, after time.Duration) { q.inner().AddAfter(item, after) }
+func (q *priorityqueue[T]) AddRateLimited(item T)                { q.inner().AddRateLimited(item) }
+func (q *priorityqueue[T]) Get() (T, bool)                       { return q.inner().Get() }
+func (q *priorityqueue[T]) GetWithPriority() (T, int, bool)      { return q.inner().GetWithPriority() }
+func (q *priorityqueue[T]) Done(item T)                          { q.inner().Done(item) }
+func (q *priorityqueue[T]) Forget(item T)                        { q.inner().Forget(item) }
+func (q *priorityqueue[T]) NumRequeues(item T) int               { return q.inner().NumRequeues(item) }
+func (q *priorityqueue[T]) Len() int                             { return q.inner().Depth() }
+func (q *priorityqueue[T]) ShutDown()                            { q.inner().ShutDown() }
+func (q *priorityqueue[T]) ShutDownWithDrain()                   { q.inner().ShutDown() }
+func (q *priorityqueue[T]) ShuttingDown() bool                   { return q.inner().ShuttingDown() }
 
 // ticking is a clock of the functions that the tests set.
 type ticking struct {
@@ -149,7 +149,7 @@ type item[T comparable] struct {
 func (i *item[T]) clone() item[T] {
 	clone := *i
 	if i.ReadyAt != nil {
-		clone.ReadyAt = new(*i.ReadyAt)
+		clone.ReadyAt = ptr.To(*i.ReadyAt) // the module has an older language
 	}
 	return clone
 }
