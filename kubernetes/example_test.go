@@ -5,7 +5,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
-	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/shardq/shardq"
@@ -13,31 +12,21 @@ import (
 )
 
 func ExampleNewQueue() {
-	options := controller.Options{
-		NewQueue: kubernetes.NewQueue(kubernetes.Options[reconcile.Request]{
-			Queue: shardq.Options[reconcile.Request]{Group: kubernetes.ByNamespace, GroupPolicy: func(string) shardq.GroupPolicy { return shardq.GroupPolicy{Limit: 2} }},
-		}),
+	options := controller.Options{NewQueue: kubernetes.NewQueue(kubernetes.Options[reconcile.Request]{
+		Queue: shardq.Options[reconcile.Request]{Group: kubernetes.ByNamespace},
+	})}
+	queue := options.NewQueue("invoices", nil) // a controller does this, and the rest
+	for i, namespace := range []string{"big", "big", "big", "small"} {
+		queue.Add(request(namespace, i))
 	}
-	// A controller does the rest. Here is what it does with its queue:
-	queue := options.NewQueue("invoices", nil).(priorityqueue.PriorityQueue[reconcile.Request])
-	low := -100 // of the initial list
-	for i := range 3 {
-		queue.AddWithOpts(priorityqueue.AddOpts{Priority: &low}, request("big", i))
-	}
-	queue.AddWithOpts(priorityqueue.AddOpts{Priority: &low}, request("small", 0))
-	queue.Add(request("big", 7)) // changed
 	for range 3 {
-		next, priority, _ := queue.GetWithPriority()
-		fmt.Println(next, priority)
+		next, _ := queue.Get()
+		fmt.Println(next)
 	}
-	// Two of big are being reconciled, and the limit lets no third one follow.
-	fmt.Println(queue.Len(), "are in line")
-	queue.ShutDown()
 	// Output:
-	// big/7 0
-	// small/0 -100
-	// big/0 -100
-	// 2 are in line
+	// big/0
+	// small/3
+	// big/1
 }
 
 func request(namespace string, number int) reconcile.Request {
