@@ -177,7 +177,7 @@ func TestNarrow(t *testing.T) {
 	require.Less(t, evaluate[float64](b, `document.querySelector(".highlights").getBoundingClientRect().bottom`), 740.0)
 	b.open(serve(t, debugpage.Options{Queues: []shardq.Inspector{many}}))
 	require320()
-	b.open(serve(t, debugpage.Options{Queues: []shardq.Inspector{q, many}, AllowActions: debugpage.Local}))
+	b.open(serve(t, debugpage.Options{Queues: []shardq.Inspector{q, many}, AllowActions: anybody}))
 	require320()
 	b.open(evaluate[string](b, `document.querySelector("tbody a[href*=nnn]").href`))
 	require320()
@@ -287,7 +287,7 @@ func TestPausedWithAStuckItem(t *testing.T) {
 	_, _ = q.Get()
 	fake.Step(time.Hour)
 	b := newTab(t)
-	b.open(serve(t, debugpage.Options{Queues: []shardq.Inspector{q}, AllowActions: debugpage.Local}))
+	b.open(serve(t, debugpage.Options{Queues: []shardq.Inspector{q}, AllowActions: anybody}))
 	shown := func() []string { return b.texts(".actions form:not([hidden]) button") }
 	require.Equal(t, "1 stuck", b.text(".verdict"))
 	require.Equal(t, []string{"Pause the queue"}, shown())
@@ -310,7 +310,7 @@ func TestActionsInTheBrowser(t *testing.T) {
 	b := newTab(t)
 	b.open(serve(t, debugpage.Options{
 		Queues:       []shardq.Inspector{q, shardq.MustNew(shardq.Options[string]{Name: "other"})},
-		AllowActions: debugpage.Local,
+		AllowActions: anybody,
 	}) + "?queue=q")
 	b.run(chromedp.SendKeys(`[name="key"]`, "acme/1\r"))
 	b.waitFor(`document.querySelector("h1")?.textContent === "Keys that begin with acme/1"`)
