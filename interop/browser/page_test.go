@@ -112,7 +112,7 @@ func TestPollsOnlyWhileVisible(t *testing.T) {
 		b.waitForText(`.tile b[data-value="gauges.ready"]`, fmt.Sprint(n+1))
 		require.Greater(t, asked.Load(), before)
 	}
-	require.Equal(t, "Pause", b.text("#controls button"))
+	require.Equal(t, "Freeze page", b.text("#controls button"))
 	b.requireNoComplaints()
 }
 

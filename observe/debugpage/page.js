@@ -193,8 +193,8 @@
 		if (line.length < 2) return;
 		const end = line.at(-1).time, span = Math.max(end - line[0].time, 1);
 		const highest = Math.max(...line.map((p) => p.value)), lowest = Math.min(...line.map((p) => p.value));
-		// The number of items is scaled to its range, and the rates and shares from 0.
-		const [bottom, top] = what.of === "share" ? [0, 1] : [what.of ? 0 : lowest, highest], range = top - bottom;
+		// The number of ready items is scaled to its range, and all others from 0.
+		const [bottom, top] = what.of === "share" ? [0, 1] : [what.graph === "gauges.ready" ? lowest : 0, highest], range = top - bottom;
 		const x = (p) => (100 * (p.time - line[0].time) / span).toFixed(2);
 		const y = (p) => (range > 0 ? 29 - 28 * (p.value - bottom) / range : top > 0 ? 15 : 29).toFixed(2);
 		const path2d = line.map((p, i) => `${i ? "L" : "M"}${x(p)} ${y(p)}`).join("");
@@ -204,7 +204,7 @@
 				draw("path", { class: "area" }), draw("path", { class: "line" }));
 			element.append(svg);
 		}
-		if (element.closest(".tile")) showScale(element, [top, bottom].map((n) => what.of === "share" ? share(n) : short(Math.round(n))), lastOf(span));
+		if (element.closest(".tile")) showScale(element, [top, bottom].map(what.of === "share" ? share : range < top / 10 ? grouped : (n) => short(Math.round(n))), lastOf(span));
 		svg.firstElementChild.setAttribute("d", `${path2d}L100 30L0 30Z`);
 		svg.lastElementChild.setAttribute("d", path2d);
 		const write = { rate, share }[what.of] ?? grouped;
@@ -296,7 +296,7 @@
 
 	function showCell(row, column, { dataset: { field, format: kind }, textContent: label }, value, path) {
 		const cell = row.cells[column] ?? row.appendChild(makeCell(kind));
-		if (!cell.dataset.label) cell.dataset.label = label;
+		if (!["key", "queue", "verdict", "error", "graph"].includes(kind)) cell.dataset.label = label;
 		const content = at(value, field);
 		switch (kind) {
 		case "key":

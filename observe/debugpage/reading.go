@@ -257,7 +257,7 @@ func (r *reading) verdict() verdict {
 	case trend == nil:
 	case alone.Name == "working", alone.Name == "no workers" && trend.Name != "nothing is done":
 		return *trend
-	case slices.Contains([]string{"outage", "full", "stuck", "throttled", "shutting down"}, alone.Name):
+	case trend.Tone != plain && slices.Contains([]string{"outage", "full", "stuck", "throttled", "shutting down"}, alone.Name):
 		trend.Tone = orNone(trend.Tone == good, plain, trend.Tone)
 		alone.Beside = trend
 	}

@@ -48,7 +48,7 @@ var (
 		keyColumn, {"Ago", "ageSeconds", asAge, "ascending"}, attemptColumn, {"Error", "error", asError, ""}, {"Panic", "panicked", asYes, ""},
 	}
 	groupColumns = []heading{
-		{"Group", "group", asKey, ""}, {"Ready", "ready", asCount, "descending"}, {"Share of ready", "share", asShare, ""},
+		{"Group", "group", asKey, ""}, {"Ready", "ready", asCount, "descending"}, {"Share", "share", asShare, ""},
 		{"Oldest", "oldestReadySeconds", asDuration, ""}, {"In flight", "processing", asCount, ""},
 		{"Throttled by", "throttledBy", asYes, ""}, {"Resumes in", "pauseLeftSeconds", asDuration, ""},
 		{"Rate", "ratePerSecond", asDecimal, ""}, {"Held", "held", asCount, ""}, {"Weight", "weight", asCount, ""}, shardColumn,

@@ -115,7 +115,7 @@ func (c course) growth() int         { return c.now().ready - c[0].ready }
 
 // perSecond returns the rates of adds and Dones in the last seconds, or nil.
 func (c course) perSecond() (added, done any) {
-	recent := c[slices.IndexFunc(c, func(s sample) bool { return c.now().time.Sub(s.time) <= rateWindow }):]
+	recent := c[slices.IndexFunc(c, func(s sample) bool { return c.now().time.Sub(s.time) <= rateWindow && !s.created }):]
 	if len(recent) < 2 && len(c) > 1 {
 		recent = c[len(c)-2:]
 	}
