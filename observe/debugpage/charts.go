@@ -132,7 +132,7 @@ func (c chart) Label() string {
 		return c.Title + ": nothing yet"
 	}
 	half := orNone(h.P50Seconds != nil, "at most "+h.quantile(h.P50Seconds), "longer than "+longestBound)
-	return c.Title + ": " + formatCount(h.Count) + " durations, half of them " + half
+	return c.Title + ": " + formatCount(h.Count) + orNone(h.Count == 1, " duration, ", " durations, half of them ") + half
 }
 
 func (c chart) Hidden() bool  { return c.Fleeting && c.Histogram.Count == 0 }

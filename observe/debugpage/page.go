@@ -156,7 +156,8 @@ func (q query) address(name, value string) string {
 
 // Summary counts the problems of the overview.
 func (v view) Summary() string {
-	return formatCount(len(v.Report.Queues)+v.Report.NotShown) + " queues, " + formatCount(v.Report.problems()) + " with a problem"
+	n := len(v.Report.Queues) + v.Report.NotShown
+	return formatCount(n) + orNone(n == 1, " queue, ", " queues, ") + formatCount(v.Report.problems()) + " with a problem"
 }
 
 func (v view) Clock() string { return v.Report.Time.Format(time.TimeOnly) + " UTC" }

@@ -392,7 +392,7 @@
 
 	const quantile = (h, name) => h.count === 0 ? unknown : h[name] === null ? `> ${longest}` : format("measured", h[name]);
 	const half = (h) => h.p50Seconds === null ? `longer than ${longest}` : `at most ${format("measured", h.p50Seconds)}`;
-	const summary = (h, none) => h.count === 0 ? none : `${grouped(h.count)} durations, half of them ${half(h)}`;
+	const summary = (h, none) => h.count === 0 ? none : `${grouped(h.count)} ${h.count === 1 ? "duration," : "durations, half of them"} ${half(h)}`;
 	const highestOf = (h) => Math.max(0, ...h.buckets.map((bucket) => bucket.count));
 
 	// showChart shows a histogram, and its growth in the time of the graphs.
@@ -506,8 +506,8 @@
 		shown = report;
 		root.classList.add("updating");
 		for (const element of all("[data-total]")) setText(element, format(element.dataset.format ?? "count", report[element.dataset.total]));
-		const problems = report.queues.filter((queue) => tones.indexOf(queue.verdict.tone) < 2).length + report.problemsNotShown;
-		for (const element of all("[data-problems]")) setText(element, `${grouped(report.queues.length + report.notShown)} queues, ${grouped(problems)} with a problem`);
+		const count = report.queues.length + report.notShown, problems = report.queues.filter((queue) => tones.indexOf(queue.verdict.tone) < 2).length + report.problemsNotShown;
+		for (const element of all("[data-problems]")) setText(element, `${grouped(count)} ${count === 1 ? "queue" : "queues"}, ${grouped(problems)} with a problem`);
 		for (const hint of all("[data-beyond]")) hint.hidden = !report[problemsOnly ? "problemsNotShown" : "notShown"];
 		for (const article of all("[data-queue]")) {
 			const queue = queueOf(article, report);
@@ -562,6 +562,7 @@
 			setText(element, format(element.dataset.format, value));
 			if (element.dataset.format === "brief") setAttribute(element, "title", format("count", value));
 		}
+		article.querySelector(`[data-value="state"]`).hidden = queue.state === "running";
 		for (const element of all("[data-known]", article)) element.hidden = element.querySelector("b").textContent === unknown;
 		for (const element of all("[data-rate]", article)) setText(element, rate(perSecond(past, element.dataset.rate)));
 		for (const element of all("[data-share]", article)) {
