@@ -43,7 +43,7 @@ func newSample(s *shardq.Stats, ages bool) sample {
 	return one
 }
 
-// samples keeps the last samples of each queue, by its instance and id.
+// samples keeps the last samples of each queue, by its number and id.
 type samples struct {
 	mu sync.Mutex
 	of map[string]course
@@ -55,12 +55,14 @@ func (s *samples) since(key string, now sample, window time.Duration) course {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	past := slices.DeleteFunc(s.of[key], func(one sample) bool { return now.time.Sub(one.time) > window })
-	if n := len(past); n > 0 && (now.added < past[n-1].added || now.done < past[n-1].done) {
+	if n := len(past); n > 0 && now.time.Before(past[n-1].time) { // another request was faster
+		return course{now}
+	} else if n > 0 && (now.added < past[n-1].added || now.done < past[n-1].done) {
 		past = nil // another queue
 	}
 	all := append(slices.Clone(past), now)
 	if n := len(past); n == 0 || now.time.Sub(past[n-1].time) >= window/30 {
-		past = all
+		past = append(past, now)
 	}
 	s.of[key] = past
 	return all

@@ -108,6 +108,27 @@ func TestTrendOverTime(t *testing.T) {
 	}
 }
 
+// TestSamples checks that samples are thinned out and end with the window, and
+// that another queue of the name, and a slow request, have no trend of others.
+func TestSamples(t *testing.T) {
+	all := samples{of: map[string]course{}}
+	at := func(seconds float64, added uint64) int {
+		when := time.Unix(0, int64(seconds*1e9))
+		return len(all.since("q", sample{time: when, added: added}, trendWindow))
+	}
+	for i := range 100 {
+		require.LessOrEqual(t, at(float64(i)/2, 100), 2+i/4, "one is kept for two seconds")
+	}
+	require.Equal(t, 26, at(52, 100))
+	require.Equal(t, 1, at(51, 90), "it was slow")
+	require.Equal(t, 22, at(70, 100), "the first ten seconds are over")
+	require.Equal(t, 1, at(71, 99), "another queue")
+	require.Equal(t, 2, at(72, 99))
+	require.Equal(t, 1, at(140, 99), "all are over")
+	require.Empty(t, all.fresh(nil, trendWindow))
+	require.Empty(t, all.of, "and forgotten")
+}
+
 // TestFirstLook checks that the first answer knows that a queue falls behind,
 // as text, too, and in the overview.
 func TestFirstLook(t *testing.T) {
