@@ -57,9 +57,9 @@ func TestAnswersThatAreNotUnderstood(t *testing.T) {
 	b.requireNoComplaints()
 }
 
-// TestPausedWhileThereIsNoAnswer checks that the page keeps showing what is
+// TestFrozenWhileThereIsNoAnswer checks that the page keeps showing what is
 // wrong until an answer comes.
-func TestPausedWhileThereIsNoAnswer(t *testing.T) {
+func TestFrozenWhileThereIsNoAnswer(t *testing.T) {
 	var down, blocked atomic.Bool
 	b := newTab(t)
 	b.open(between(t, shardq.MustNew(shardq.Options[int]{Name: "q"}), func(page http.Handler, w http.ResponseWriter, r *http.Request) {
@@ -78,7 +78,7 @@ func TestPausedWhileThereIsNoAnswer(t *testing.T) {
 	down.Store(true)
 	b.waitFor(connection + `"lost"`)
 	press()
-	require.Equal(t, "paused; connection lost (no answer). Last seen", words())
+	require.Equal(t, "frozen; connection lost (no answer). Last seen", words())
 	press()
 	require.Equal(t, "connection lost (no answer); trying again. Last seen", words())
 	down.Store(false)
@@ -86,14 +86,14 @@ func TestPausedWhileThereIsNoAnswer(t *testing.T) {
 
 	press()
 	b.waitForFrames(60) // lets a poll in progress end
-	require.Equal(t, "paused at", words())
+	require.Equal(t, "frozen at", words())
 	blocked.Store(true)
 	press()
 	require.Equal(t, "asking… Last seen", words())
 	b.waitFor(connection + `"late"`)
 	require.Equal(t, "waiting for an answer, last seen", words())
 	press()
-	require.Equal(t, "paused at", words())
+	require.Equal(t, "frozen at", words())
 	blocked.Store(false)
 	press()
 	b.waitFor(connection + `"live"`)

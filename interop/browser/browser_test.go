@@ -342,3 +342,6 @@ func resting(fake *clock.Fake) *shardq.Queue[string] {
 	q.Add("tenant-1/taken")
 	return q
 }
+
+// anybody allows all actions to local clients.
+func anybody(r *http.Request, _ debugpage.Action) bool { return debugpage.Local(r) }

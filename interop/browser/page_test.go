@@ -2,6 +2,7 @@ package browser
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -24,7 +25,7 @@ func TestScriptShowsTheSameAsTheServer(t *testing.T) {
 	fake := newFake()
 	page := serve(t, debugpage.Options{Queues: []shardq.Inspector{resting(fake)}})
 	for _, query := range []string{"?shards=depth", "?shards=inflight", "?shards=delayed", "?shards=adds"} {
-		const shown = `[...document.querySelectorAll("[data-value], tbody tr:has(.key), [data-highlight]:not([hidden]), [data-chart] .all, [data-chart] .all title, [data-chart] .axis, [data-heat] span, [data-heat-summary]")]` +
+		const shown = `[...document.querySelectorAll(".verdict, .trend, [data-value], tbody tr:has(.key), [data-highlight]:not([hidden]), [data-chart] .all, [data-chart] .all title, [data-chart] .axis, [data-heat] span, [data-heat-summary]")]` +
 			`.map(e => e.textContent.replace(/\s+/g, " ") + "|" + (e.getAttribute("aria-label") ?? "") + "|" + e.getAttribute("class"))`
 		call(b, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
 		b.run(chromedp.Navigate(page + query))
@@ -112,7 +113,7 @@ func TestPollsOnlyWhileVisible(t *testing.T) {
 		b.waitForText(`.tile b[data-value="gauges.ready"]`, fmt.Sprint(n+1))
 		require.Greater(t, asked.Load(), before)
 	}
-	require.Equal(t, "Pause", b.text("#controls button"))
+	require.Equal(t, "Freeze page", b.text("#controls button"))
 	b.requireNoComplaints()
 }
 
@@ -124,7 +125,7 @@ func TestWithoutJavaScript(t *testing.T) {
 	address := serve(t, debugpage.Options{Queues: []shardq.Inspector{q}})
 	b.run(chromedp.Navigate(address + "?refresh=3600"))
 	text := evaluate[string](b, `document.body.innerText`)
-	for _, want := range []string{"invoices", "running", "tenant-1/taken", "stuck", "In flight, longest first", "tenant-9/failing-4", "Highest: shard", "Without JavaScript"} {
+	for _, want := range []string{"invoices", "tenant-1/taken", "stuck", "In flight, longest first", "tenant-9/failing-4", "Highest: shard", "Without JavaScript"} {
 		require.Contains(t, text, want)
 	}
 	require.Empty(t, b.texts("#controls button"), "it needs the script")
@@ -174,10 +175,13 @@ func TestNarrow(t *testing.T) {
 	many := shardq.MustNew(shardq.Options[int]{Name: "q", Shards: 4096})
 	b.open(serve(t, debugpage.Options{Queues: []shardq.Inspector{resting(newFake())}}))
 	require320()
+	ages := `[...document.querySelectorAll('[data-table="detail.processing"] td[data-label="For"]')]`
+	require.Less(t, evaluate[float64](b, `Math.max(...`+ages+`.map(e => e.getBoundingClientRect().right))`), 320.0, "numbers are visible")
+	require.True(t, evaluate[bool](b, ages+`.every(e => e.offsetTop > e.parentElement.firstElementChild.offsetTop)`), "below the key")
 	require.Less(t, evaluate[float64](b, `document.querySelector(".highlights").getBoundingClientRect().bottom`), 740.0)
 	b.open(serve(t, debugpage.Options{Queues: []shardq.Inspector{many}}))
 	require320()
-	b.open(serve(t, debugpage.Options{Queues: []shardq.Inspector{q, many}, AllowActions: debugpage.Local}))
+	b.open(serve(t, debugpage.Options{Queues: []shardq.Inspector{q, many}, AllowActions: anybody}))
 	require320()
 	b.open(evaluate[string](b, `document.querySelector("tbody a[href*=nnn]").href`))
 	require320()
@@ -260,6 +264,10 @@ func TestAccessibleNames(t *testing.T) {
 		require.NotContains(t, roles[role], "", role)
 	}
 	require.Contains(t, strings.Join(roles["image"], "\n"), "shard 7: ")
+	for _, landmark := range []string{"region", "navigation", "search"} {
+		names := roles[landmark]
+		require.Len(t, slices.Compact(slices.Sorted(slices.Values(names))), len(names), "two landmarks of a name: %q", names)
+	}
 }
 
 // plain returns the text of a value of the accessibility tree.
@@ -287,17 +295,22 @@ func TestPausedWithAStuckItem(t *testing.T) {
 	_, _ = q.Get()
 	fake.Step(time.Hour)
 	b := newTab(t)
-	b.open(serve(t, debugpage.Options{Queues: []shardq.Inspector{q}, AllowActions: debugpage.Local}))
+	b.open(serve(t, debugpage.Options{Queues: []shardq.Inspector{q}, AllowActions: anybody}))
 	shown := func() []string { return b.texts(".actions form:not([hidden]) button") }
 	require.Equal(t, "1 stuck", b.text(".verdict"))
 	require.Equal(t, []string{"Pause the queue"}, shown())
-	q.Pause()
+	require.False(t, evaluate[bool](b, `document.querySelector(".confirm button").checkVisibility()`), "it asks first")
+	b.run(click(".confirm summary"))
+	b.waitFor(`document.querySelector(".confirm button").checkVisibility()`)
+	b.run(click(".confirm button"))
 	b.waitForText(".verdict", "1 stuck, paused")
 	b.waitForText(`[data-value="gauges.paused"]`, "yes")
 	require.Equal(t, []string{"Resume the queue"}, shown())
 	b.run(click(`form:not([hidden]):has([value="resume"]) button`))
 	b.waitForText(".verdict", "1 stuck")
 	require.Equal(t, []string{"Pause the queue"}, shown())
+	q.ShutDown()
+	b.waitFor(`document.querySelectorAll(".actions form:not([hidden])").length === 0`)
 	b.requireNoComplaints()
 }
 
@@ -310,7 +323,7 @@ func TestActionsInTheBrowser(t *testing.T) {
 	b := newTab(t)
 	b.open(serve(t, debugpage.Options{
 		Queues:       []shardq.Inspector{q, shardq.MustNew(shardq.Options[string]{Name: "other"})},
-		AllowActions: debugpage.Local,
+		AllowActions: anybody,
 	}) + "?queue=q")
 	b.run(chromedp.SendKeys(`[name="key"]`, "acme/1\r"))
 	b.waitFor(`document.querySelector("h1")?.textContent === "Keys that begin with acme/1"`)

@@ -125,7 +125,13 @@ func TestRowsShowTheAnswer(t *testing.T) {
 	answer(all[4], all[3])
 	require.Equal(t, []string{"", "stuck"}, s.attributes(processing+"tbody tr", "class"))
 	require.Equal(t, []string{"charlie", "1 d 00 h", "50", "11", "", "e", "-11", "5"}, cells())
+	below := func() float64 {
+		return evaluate[float64](s.tab, `document.querySelector('[aria-labelledby="detail.failures"]').getBoundingClientRect().top`)
+	}
+	answer(all...)
+	before := below()
 	answer()
 	require.True(t, empty())
+	require.Equal(t, before, below(), "nothing moves when rows go")
 	s.requireNoComplaints()
 }

@@ -32,16 +32,33 @@ func refuse(status int, format string, arguments ...any) error {
 
 type target struct {
 	*reader
-	form   url.Values
-	logged []any
+	request *http.Request
+	form    url.Values
+	logged  []any
+}
+
+// An Action is what a request asks to do, and to what. Item is nil and Group
+// empty unless the action has one.
+type Action struct {
+	// Name is "pause", "resume", "resize", "retry", "cancel", "pause-group" or
+	// "resume-group".
+	Name  string
+	Queue shardq.Inspector
+	Item  any
+	Group string
 }
 
 var actions = map[string]func(*target) error{
 	"retry": onItem(stats.Operator.RetryNow, "no delay of the item is running"),
 	"cancel": onItem(func(queue stats.Operator, item any) bool { return queue.Cancel(item).Any() },
 		"there is nothing to cancel: the item is done, or in flight"),
-	"pause":  onQueue(stats.Operator.Pause),
-	"resume": onQueue(stats.Operator.Resume),
+	"pause": func(t *target) error {
+		if t.queue.Stats().ShuttingDown {
+			return refuse(http.StatusConflict, "the queue is shutting down: a pause would keep its items from workers")
+		}
+		return t.onQueue(stats.Operator.Pause)
+	},
+	"resume": func(t *target) error { return t.onQueue(stats.Operator.Resume) },
 	"pause-group": func(t *target) error {
 		minutes, err := t.number("minutes", 1, maxMinutes)
 		if err != nil {
@@ -74,9 +91,6 @@ func (h *handler) logRefusal(attributes ...any) {
 }
 
 func (h *handler) perform(t *target, w http.ResponseWriter, r *http.Request) (err error) {
-	if err := h.refusesActions(r); err != nil {
-		return err
-	}
 	if err := h.crossOrigin.Check(r); err != nil {
 		return refuse(http.StatusForbidden, "the request comes from another site: %v", err)
 	}
@@ -96,7 +110,7 @@ func (h *handler) perform(t *target, w http.ResponseWriter, r *http.Request) (er
 	if err != nil {
 		return refuse(http.StatusNotFound, "%v", err)
 	}
-	t.reader = h.reader(queue, 1)
+	t.reader, t.request = h.reader(queue, 1), r
 	t.log("queue", queue.id)
 	defer func() {
 		if recover() != nil {
@@ -106,14 +120,19 @@ func (h *handler) perform(t *target, w http.ResponseWriter, r *http.Request) (er
 	return do(t)
 }
 
-func (h *handler) refusesActions(r *http.Request) (err error) {
+func (h *handler) refuses(r *http.Request, action Action) (err error) {
 	defer h.caught("AllowActions", func() {
 		err = refuse(http.StatusInternalServerError, "debugpage.Options.AllowActions panicked")
 	})
-	if h.options.AllowActions == nil || !h.options.AllowActions(r) {
-		return refuse(http.StatusForbidden, "actions are denied: see debugpage.Options.AllowActions")
+	if !h.options.AllowActions(r, action) {
+		return refuse(http.StatusForbidden, "the action is denied: see debugpage.Options.AllowActions")
 	}
 	return nil
+}
+
+// refused asks whether the request may do its action to an item or a group.
+func (t *target) refused(item any, group string) error {
+	return t.refuses(t.request, Action{t.form.Get("action"), t.queue, item, group})
 }
 
 // caught is deferred around a function of the options. It logs a panic.
@@ -139,15 +158,16 @@ func (t *target) back(r *http.Request) string {
 
 var errCannot = refuse(http.StatusBadRequest, "this queue cannot do that")
 
-func onQueue(do func(stats.Operator)) func(*target) error {
-	return func(t *target) error {
-		queue := t.operator()
-		if queue == nil {
-			return errCannot
-		}
-		do(queue)
-		return nil
+func (t *target) onQueue(do func(stats.Operator)) error {
+	queue := t.operator()
+	if queue == nil {
+		return errCannot
 	}
+	if err := t.refused(nil, ""); err != nil {
+		return err
+	}
+	do(queue)
+	return nil
 }
 
 func onItem(do func(stats.Operator, any) bool, otherwise string) func(*target) error {
@@ -165,6 +185,9 @@ func onItem(do func(stats.Operator, any) bool, otherwise string) func(*target) e
 			return refuse(http.StatusNotFound, "the queue does not hold the item %s", showItem(id).inWords())
 		}
 		t.log("item", t.key(info.Item).inWords())
+		if err := t.refused(info.Item, ""); err != nil {
+			return err
+		}
 		if !do(queue, info.Item) {
 			return refuse(http.StatusConflict, "%s", otherwise)
 		}
@@ -181,6 +204,9 @@ func (t *target) onGroup(do func(stats.Operator, string)) error {
 	for info := range t.queue.Groups() {
 		if groupID(info.Group) == id {
 			t.log("group", t.group(info.Group).inWords())
+			if err := t.refused(nil, info.Group); err != nil {
+				return err
+			}
 			do(queue, info.Group)
 			return nil
 		}
@@ -197,6 +223,9 @@ func (t *target) resize() error {
 	if workers == nil {
 		return refuse(http.StatusBadRequest, "this queue has no workers that can be resized: see debugpage.Options.Workers")
 	}
+	if err := t.refused(nil, ""); err != nil {
+		return err
+	}
 	workers.Resize(n)
 	return nil
 }
@@ -212,33 +241,44 @@ func (t *target) number(name string, least, greatest int) (int, error) {
 
 // A button is a form with one button, and a Field for a number, if any. While
 // is "true" or "false" if it has an effect only while the queue is paused, or
-// is not.
+// is not. Confirm is what to read before a second click, if any.
 type button struct {
 	Token, Queue, Action, Title, Item, Group string
-	Field, While                             string
+	Field, While, Confirm                    string
 	Value, Least, Greatest                   int
 	Hidden                                   bool // because of While
 }
 
-func (h *handler) buttons(n named, q queueReport) (all []button) {
+// buttons returns the actions that have an effect, and that the request may do.
+func (h *handler) buttons(r *http.Request, n named, q queueReport) (all []button) {
+	if h.options.AllowActions == nil {
+		return nil
+	}
+	var item any
+	group := ""
 	add := func(is bool, b button) {
-		if b.Token, b.Queue = h.token, n.id; is {
+		if b.Token, b.Queue = h.token, n.id; is && h.refuses(r, Action{b.Action, n.queue, item, group}) == nil {
 			all = append(all, b)
 		}
 	}
 	switch f := q.Found; {
 	case f == nil:
 		paused := q.Gauges["paused"] == true
-		add(n.operator() != nil, button{Action: "pause", Title: "Pause the queue", While: "false", Hidden: paused})
+		add(n.operator() != nil && q.State == running, button{
+			Action: "pause", Title: "Pause the queue", While: "false", Hidden: paused,
+			Confirm: "No worker gets an item until somebody resumes the queue.",
+		})
 		add(n.operator() != nil, button{Action: "resume", Title: "Resume the queue", While: "true", Hidden: !paused})
 		workers, ok := h.workers(n)
 		add(ok, button{Action: "resize", Title: "Resize", Field: "workers", Value: workers, Greatest: maxWorkers})
 	case f.isOne() && n.operator() != nil:
 		id := f.Items[0]["id"].(string)
+		item = f.infos[0].Item
 		add(f.Items[0]["dueSeconds"] != nil, button{Action: "retry", Title: "Retry now", Item: id})
 		// The cancel of a coalescer drops a value.
 		add(true, button{Action: "cancel", Title: orNone(q.Values != nil, "Drop the value", "Cancel"), Item: id})
 	case f.Group != nil && n.groupOperator() != nil:
+		group = f.group
 		add(true, button{
 			Action: "pause-group", Title: "Pause the group", Group: f.choice.text,
 			Field: "minutes", Value: defaultMinutes, Least: 1, Greatest: maxMinutes,

@@ -41,7 +41,7 @@ func newDesk(t *testing.T, queue shardq.Inspector) *desk {
 	workers := map[shardq.Inspector]Resizer{queue: d.crew}
 	d.h = must(t, Options{
 		Queues:       []shardq.Inspector{queue},
-		AllowActions: func(r *http.Request) bool { return r.Header.Get("X-Role") != "reader" },
+		AllowActions: func(r *http.Request, _ Action) bool { return r.Header.Get("X-Role") != "reader" },
 		Workers:      func(queue shardq.Inspector) Resizer { return workers[queue] },
 		Logger:       slog.New(slog.NewTextHandler(d.log, nil)),
 	})
@@ -220,6 +220,43 @@ func TestOnlyWhatTheQueueCanDo(t *testing.T) {
 	require.NotContains(t, get(t, d.h, ""), d.h.(*handler).token)
 }
 
+// TestRightsDifferByActionAndTarget checks that the page offers, and does, what
+// AllowActions allows of the queue, of one item and of one group.
+func TestRightsDifferByActionAndTarget(t *testing.T) {
+	q := eventful(t)
+	d := newDesk(t, q)
+	d.h.(*handler).options.AllowActions = func(_ *http.Request, a Action) bool {
+		return a.Queue == q && (a.Name == "resize" || a.Item == "acme/later" || a.Name == "pause-group" && a.Group == "acme")
+	}
+	require.Equal(t, []string{"resize"}, d.buttons(""))
+	d.press(403, "pause")
+	d.press(303, "resize", "workers", "1")
+	require.Equal(t, []string{"retry", "cancel"}, d.buttons("?item="+itemID("acme/later")))
+	require.Empty(t, d.buttons("?item="+itemID("acme/failing")))
+	d.press(403, "retry", "item", itemID("acme/failing"))
+	d.press(303, "retry", "item", itemID("acme/later"))
+	require.Equal(t, []string{"pause-group"}, d.buttons("?group="+groupID("acme")))
+	require.Empty(t, d.buttons("?group="+groupID("globex")))
+	d.press(403, "pause-group", "group", groupID("globex"), "minutes", "1")
+	d.press(303, "pause-group", "group", groupID("acme"), "minutes", "1")
+	require.False(t, q.Stats().Paused)
+}
+
+// TestNoPauseDuringAShutdown checks that a click cannot keep a drain from its
+// end, and that a paused queue can still be resumed.
+func TestNoPauseDuringAShutdown(t *testing.T) {
+	q := newQueue("invoices")
+	q.Add("acme/1")
+	d := newDesk(t, q)
+	require.Contains(t, get(t, d.h, ""), "No worker gets an item until somebody resumes the queue.")
+	d.press(303, "pause")
+	q.ShutDown()
+	require.Equal(t, []string{"resume", "resize"}, d.buttons(""))
+	d.press(303, "resume")
+	d.press(409, "pause")
+	require.False(t, q.Stats().Paused)
+}
+
 // TestOptionsThatPanic checks that the page works without the buttons, and that
 // the answer to an action and the log say why.
 func TestOptionsThatPanic(t *testing.T) {
@@ -243,7 +280,7 @@ func TestOptionsThatPanic(t *testing.T) {
 	}
 	q := newQueue("invoices")
 	d := newDesk(t, q)
-	d.h.(*handler).options.AllowActions = func(*http.Request) bool { panic("no session") }
+	d.h.(*handler).options.AllowActions = func(*http.Request, Action) bool { panic("no session") }
 	require.Empty(t, d.buttons(""))
 	require.Contains(t, d.log.String(), `AllowActions panicked" panic="no session"`)
 	d.press(500, "pause")

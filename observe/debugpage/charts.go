@@ -132,7 +132,7 @@ func (c chart) Label() string {
 		return c.Title + ": nothing yet"
 	}
 	half := orNone(h.P50Seconds != nil, "at most "+h.quantile(h.P50Seconds), "longer than "+longestBound)
-	return c.Title + ": " + formatCount(h.Count) + " durations, half of them " + half
+	return c.Title + ": " + formatCount(h.Count) + orNone(h.Count == 1, " duration, ", " durations, half of them ") + half
 }
 
 func (c chart) Hidden() bool  { return c.Fleeting && c.Histogram.Count == 0 }
@@ -145,13 +145,18 @@ func (c chart) label(i int) string {
 		return ""
 	}
 	bound := c.Histogram.Buckets[i].AtMostSeconds
-	return orNone(bound != nil, "≤ "+formatValue(asDuration, bound), "> "+longestBound)
+	return orNone(bound != nil, "≤ "+formatMeasured(bound), "> "+longestBound)
+}
+
+// formatMeasured returns 0 for a duration that was too short to be measured.
+func formatMeasured(value any) string {
+	return orNone(value == seconds(0), "0", formatValue(asDuration, value))
 }
 
 var longestBound = formatDuration((1 << highestPower) * time.Second)
 
 func (h histogram) quantile(q any) string {
-	return orNone(h.Count > 0, orNone(q != nil, formatValue(asDuration, q), "> "+longestBound), unknown)
+	return orNone(h.Count > 0, orNone(q != nil, formatMeasured(q), "> "+longestBound), unknown)
 }
 
 type point struct{ Title, Part, Text string }
@@ -161,7 +166,7 @@ func (h histogram) Points() []point {
 		{"p50", "p50Seconds", h.quantile(h.P50Seconds)},
 		{"p90", "p90Seconds", h.quantile(h.P90Seconds)},
 		{"p99", "p99Seconds", h.quantile(h.P99Seconds)},
-		{"mean", "mean", orNone(h.Count > 0, formatValue(asDuration, h.MeanSeconds), unknown)},
+		{"mean", "mean", orNone(h.Count > 0, formatMeasured(h.MeanSeconds), unknown)},
 		{"count", "count", formatCount(h.Count)},
 	}
 }

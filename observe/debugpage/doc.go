@@ -5,7 +5,8 @@
 //
 // In a browser the page updates itself. The same content comes as JSON with
 // ?format=json, and as text for curl: see docs/reference/debugpage.md. It keeps
-// no history, and is read-only unless [Options].AllowActions is set.
+// a few numbers of the last minute, to tell how each queue changes, and is
+// read-only unless [Options].AllowActions is set.
 //
 // The page may show confidential data. By default the handler answers only
 // clients on the same machine: see [Local] and [Options].Allow.

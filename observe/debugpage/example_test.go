@@ -68,7 +68,7 @@ func ExampleOptions_allowActions() {
 	queue := shardq.MustNew(shardq.Options[string]{Name: "invoices", Shards: 1})
 	page, err := debugpage.New(debugpage.Options{
 		Queues: []shardq.Inspector{queue},
-		AllowActions: func(r *http.Request) bool {
+		AllowActions: func(r *http.Request, action debugpage.Action) bool {
 			return r.Header.Get("Authorization") == "Bearer of operators"
 		},
 		Logger: slog.New(slog.DiscardHandler), // by default, slog logs each action

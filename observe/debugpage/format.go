@@ -29,7 +29,7 @@ func formatDuration(d time.Duration) string {
 	case d < 0:
 		return "-" + formatDuration(-max(d, -math.MaxInt64)) // also of the most negative duration
 	case d == 0:
-		return "0 s"
+		return unknown
 	case d < time.Microsecond:
 		return fmt.Sprintf("%d ns", d)
 	case d < time.Millisecond:
@@ -75,6 +75,13 @@ func formatDecimal(number float64) string {
 	}
 	rounded, _ := strconv.ParseFloat(strconv.FormatFloat(number, 'g', 3, 64), 64)
 	return strconv.FormatFloat(rounded, 'f', -1, 64)
+}
+
+func formatRate(perSecond float64) string {
+	if perSecond > 0 && perSecond < 10 {
+		return fmt.Sprintf("%.1f", perSecond)
+	}
+	return formatCount(uint64(math.Round(perSecond)))
 }
 
 func formatBrief[N int | int64 | uint64](n N) string {

@@ -2,6 +2,7 @@ package debugpage
 
 import (
 	"bytes"
+	"context"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
@@ -33,13 +34,14 @@ func New(options Options) (http.Handler, error) {
 	if err := options.validate(); err != nil {
 		return nil, err
 	}
-	return &handler{options: options.withDefaults(), names: names{handler: rand.Text()}, token: rand.Text()}, nil
+	return &handler{options: options.withDefaults(), names: names{handler: rand.Text()}, token: rand.Text(), samples: samples{of: map[string]course{}}}, nil
 }
 
 type handler struct {
 	options     Options
 	names       names
 	shown       shownItems
+	samples     samples
 	token       string // proves that an action comes from a page of this handler
 	crossOrigin http.CrossOriginProtection
 }
@@ -72,7 +74,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	query, err := h.options.parse(r)
 	var report report
 	if err == nil {
-		report, err = h.read(query)
+		report, err = h.read(r.Context(), query)
 	}
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
@@ -90,19 +92,27 @@ var headers = map[string]string{ // of all answers
 	"Cache-Control": "no-store", "Vary": "Accept, User-Agent",
 }
 
-func (h *handler) read(q query) (report, error) {
-	start := time.Now()
-	r := report{Version: schemaVersion, Title: h.options.Title, Time: start.UTC(), Queues: []queueReport{}}
+func (h *handler) read(ctx context.Context, q query) (r report, err error) {
 	queues := h.directory()
 	if !q.hasQueue && len(queues.all) == 1 {
 		q.hasQueue, q.queue = true, queues.all[0].id
 	}
-	switch {
-	case q.hasQueue:
+	wanted := queues.all
+	if q.hasQueue {
 		selected, err := queues.find(q.queue)
 		if err != nil {
 			return r, err
 		}
+		wanted = []named{selected}
+	}
+	if q.choice.by == "" {
+		h.look(ctx, wanted)
+	}
+	start := time.Now()
+	r = report{Version: schemaVersion, Title: h.options.Title, Time: start.UTC(), Queues: []queueReport{}}
+	switch {
+	case q.hasQueue:
+		selected := wanted[0]
 		one := h.reader(selected, q.rows).read(q.choice)
 		one.asked = q.asked
 		r.one, r.Queues = &selected, append(r.Queues, one)

@@ -57,11 +57,11 @@ type Options struct {
 	//	Allow: func(r *http.Request) bool { return debugpage.Local(r) || isOperator(r) }
 	Allow func(*http.Request) bool
 
-	// AllowActions reports whether a request may change a queue: retry or
-	// cancel an item, pause a queue or a group, and resize workers. The handler
-	// asks it after Allow. A Coalescer.Queue is read-only. If nil,
+	// AllowActions reports whether a request may do an action to its target, such
+	// as pause a queue, or cancel one item. The handler asks it after Allow, and
+	// the page only offers what it allows. A Coalescer.Queue is read-only. If nil,
 	// there are no actions.
-	AllowActions func(*http.Request) bool
+	AllowActions func(*http.Request, Action) bool
 
 	// Workers returns the workers of a queue of Queues or List, for the action
 	// that resizes them, or nil if they cannot be resized. Queues compare with ==:

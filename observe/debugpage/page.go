@@ -17,10 +17,10 @@ import (
 )
 
 var (
-	//go:embed page.html page.css trend.js page.js
+	//go:embed page.html page.css page.js
 	files embed.FS
 
-	style, script = file("page.css"), file("trend.js") + file("page.js")
+	style, script = file("page.css"), file("page.js")
 )
 
 func file(name string) string {
@@ -62,14 +62,13 @@ type queueView struct {
 	Charts     []chart
 	Heat       heatMap
 	Quantities []link
-	// First, Beside and Folded are tables: on the first screen, in pairs, and
-	// those that open.
-	First, Beside, Folded []table
-	Open, HeatOpen        bool   // the folded parts
-	Named                 bool   // the search has to name the queue
-	Rows                  int    // that the search keeps, or 0
-	Back, MoreRows        string // the addresses of the queue, from found items, and of more rows
-	Buttons               []button
+	// First are the tables on the first screen, and Folded those that open.
+	First, Folded  []table
+	Open, HeatOpen bool   // the folded parts
+	Named          bool   // the search has to name the queue
+	Rows           int    // that the search keeps, or 0
+	Back, MoreRows string // the addresses of the queue, from found items, and of more rows
+	Buttons        []button
 }
 
 type link struct {
@@ -82,7 +81,7 @@ func (h *handler) view(request *http.Request, q query, r report) view {
 		Report: r, Style: template.CSS(style), Script: template.JS(script),
 		PollMilliseconds: h.options.PollEvery.Milliseconds(), Refresh: q.refresh,
 		Several: q.hasQueue, Rows: q.rows, Find: q.find, Problems: q.problems,
-		ReadOnly:   h.refusesActions(request) != nil,
+		ReadOnly:   h.options.AllowActions == nil,
 		SlowReload: q.address("refresh", "5"),
 	}
 	if r.one == nil {
@@ -103,8 +102,8 @@ func (h *handler) view(request *http.Request, q query, r report) view {
 			v.Queue.MoreRows = q.address("rows", strconv.Itoa(h.options.MaxRows))
 		}
 	}
-	if !v.ReadOnly && one.Fault == "" {
-		v.Queue.Buttons = h.buttons(*r.one, one)
+	if one.Fault == "" {
+		v.Queue.Buttons = h.buttons(request, *r.one, one)
 	}
 	return v
 }
@@ -114,10 +113,8 @@ func (v *queueView) addDetail(q query) {
 	for _, t := range v.tables() {
 		t.Open = v.Open || t.Path == "detail.discards" && len(t.Rows) > 0 && len(v.Detail.Failures) == 0
 		switch {
-		case t.Path == "detail.processing":
+		case t.Path == "detail.processing", t.Path == "detail.groups" && v.Detail.options.Groups, t.Path == "detail.failures":
 			v.First = append(v.First, t)
-		case t.Path == "detail.groups" && v.Detail.options.Groups, t.Path == "detail.failures":
-			v.Beside = append(v.Beside, t)
 		default:
 			v.Folded = append(v.Folded, t)
 		}
@@ -157,6 +154,12 @@ func (q query) address(name, value string) string {
 	return "?" + values.Encode()
 }
 
+// Summary counts the problems of the overview.
+func (v view) Summary() string {
+	n := len(v.Report.Queues) + v.Report.NotShown
+	return formatCount(n) + orNone(n == 1, " queue, ", " queues, ") + formatCount(v.Report.problems()) + " with a problem"
+}
+
 func (v view) Clock() string { return v.Report.Time.Format(time.TimeOnly) + " UTC" }
 
 func writeText(w io.Writer, r report) {
@@ -177,7 +180,7 @@ func writeText(w io.Writer, r report) {
 }
 
 func writeQueue(w io.Writer, q queueReport) {
-	fmt.Fprintf(w, "\n%s: %s, %s\n", q.ID, q.State, q.Verdict.Text)
+	fmt.Fprintf(w, "\n%s: %s, %s\n", q.ID, q.State, q.Verdict.inWords())
 	if f := q.Found; f != nil {
 		for _, notice := range f.notices() {
 			fmt.Fprintf(w, "%s\n", notice)

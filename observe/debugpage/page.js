@@ -9,11 +9,9 @@
 	const byId = (id) => document.getElementById(id);
 	const all = (selector, within = document) => [...within.querySelectorAll(selector)];
 	const interval = Number(root.dataset.poll);
-	// The milliseconds that rates, the trend and the graphs cover: more if polls are
-	// rare.
+	// The milliseconds that rates and the graphs cover: more if polls are rare.
 	const windows = {
 		rate: Math.max(10_000, 2.5 * interval),
-		trend: Math.max(60_000, 12 * interval),
 		graph: Math.max(5 * 60_000, 30 * interval),
 	};
 	const unknown = "–";
@@ -33,7 +31,7 @@
 		const n = Math.round(seconds * 1e9);
 		const whole = Math.floor(n / 1e9);
 		if (n < 0) return "-" + duration(-seconds);
-		if (n === 0) return "0 s";
+		if (n === 0) return unknown;
 		if (n < 1e3) return `${n} ns`;
 		if (n < 1e6) return withUnit(n, 1e3, "µs");
 		if (n < 1e9) return withUnit(n, 1e6, "ms");
@@ -81,6 +79,9 @@
 		case "count": return grouped(value);
 		case "brief": return brief(value);
 		case "duration": return duration(value);
+		case "age": return value === 0 ? "now" : duration(value);
+		case "measured": return value === 0 ? "0" : duration(value);
+		case "rate": return rate(value);
 		case "share": return share(value);
 		case "ratio": return ratio(value);
 		case "decimal": return value >= 100 ? grouped(Math.round(value)) : String(Number(value.toPrecision(3)));
@@ -192,9 +193,10 @@
 		if (line.length < 2) return;
 		const end = line.at(-1).time, span = Math.max(end - line[0].time, 1);
 		const highest = Math.max(...line.map((p) => p.value)), lowest = Math.min(...line.map((p) => p.value));
-		const top = what.of === "share" ? 1 : highest;
+		// The number of ready items is scaled to its range, and all others from 0.
+		const [bottom, top] = what.of === "share" ? [0, 1] : [what.graph === "gauges.ready" ? lowest : 0, highest], range = top - bottom;
 		const x = (p) => (100 * (p.time - line[0].time) / span).toFixed(2);
-		const y = (p) => (top > 0 ? 29 - 28 * p.value / top : 29).toFixed(2);
+		const y = (p) => (range > 0 ? 29 - 28 * (p.value - bottom) / range : top > 0 ? 15 : 29).toFixed(2);
 		const path2d = line.map((p, i) => `${i ? "L" : "M"}${x(p)} ${y(p)}`).join("");
 		let svg = element.firstElementChild;
 		if (!svg) {
@@ -202,39 +204,18 @@
 				draw("path", { class: "area" }), draw("path", { class: "line" }));
 			element.append(svg);
 		}
-		if (element.closest(".tile")) showScale(element, what.of === "share" ? share(top) : short(Math.round(top)), lastOf(span));
+		if (element.closest(".tile")) showScale(element, [top, bottom].map(what.of === "share" ? share : range < top / 10 ? grouped : (n) => short(Math.round(n))), lastOf(span));
 		svg.firstElementChild.setAttribute("d", `${path2d}L100 30L0 30Z`);
 		svg.lastElementChild.setAttribute("d", path2d);
 		const write = { rate, share }[what.of] ?? grouped;
 		setAttribute(svg, "aria-label", `${what.name}, ${lastOf(span)}: ${write(lowest)} to ${write(highest)}, now ${write(line.at(-1).value)}`);
 	}
 
-	// showScale writes the values of the axis beside a graph: the top, the time that
-	// it covers, and 0.
-	function showScale(element, top, time) {
+	// showScale writes the values of the axis beside a graph: the top, the bottom, and
+	// the time that it covers. A value that does not change has no axis.
+	function showScale(element, [top, bottom], time) {
 		const scale = element.querySelector(".scale") ?? element.appendChild(make("span", { className: "scale", ariaHidden: "true" }, make("i"), make("i"), make("i")));
-		[top, time, "0"].forEach((text, i) => setText(scale.children[i], text));
-	}
-
-	// judged returns the verdict of a queue, with its trend if there are enough
-	// readings.
-	function judged(queue) {
-		const past = history.get(queue.id);
-		const found = past ? trend(past.map(({ time, queue: { gauges, counters } }) => ({
-			time, ready: gauges.ready, added: counters.added, done: counters.done ?? null,
-			oldest: gauges.oldestReadySeconds ?? null, throttled: gauges.throttled,
-		})), windows.trend) : null;
-		return refine(queue.verdict, found, inWords);
-	}
-	function inWords({ verdict, change, span }) {
-		switch (verdict) {
-		case "nothing is done": return `nothing is done in ${duration(span)}`;
-		case "falling behind": return `falling behind: ${grouped(change)} more ready in ${duration(span)}`;
-		case "falling behind in age": return `falling behind: the oldest ready is ${duration(Math.floor(change))} older than ${duration(span)} ago`;
-		case "catching up": return `catching up: ${grouped(change)} fewer ready in ${duration(span)}`;
-		case "steady": return "depth is steady";
-		default: return "depth goes up and down";
-		}
+		[top === bottom ? "" : top, time, top === bottom ? "" : bottom].forEach((text, i) => setText(scale.children[i], text));
 	}
 
 	// ---- Tables ----
@@ -243,7 +224,7 @@
 
 	function prepareTable(table) {
 		for (const head of all("thead th", table)) {
-			if (head.dataset.format === "graph" || head.dataset.format === "rate") continue;
+			if (head.dataset.format === "graph") continue;
 			const button = make("button", { type: "button", textContent: head.textContent });
 			button.addEventListener("click", () => sortBy(table, head));
 			head.replaceChildren(button);
@@ -273,9 +254,8 @@
 	// shownQueues returns the queues of the overview, problems first.
 	const tones = ["bad", "warn", "plain", "good"];
 	function shownQueues({ queues }) {
-		const rank = new Map(queues.map((queue) => [queue, tones.indexOf(judged(queue).tone)]));
-		const shown = problemsOnly ? queues.filter((queue) => rank.get(queue) < 2) : queues;
-		return [...shown].sort((a, b) => rank.get(a) - rank.get(b));
+		const rank = new Map(queues.map((queue) => [queue, tones.indexOf(queue.verdict.tone)]));
+		return [...queues].sort((a, b) => rank.get(a) - rank.get(b));
 	}
 
 	function showTable(table, report) {
@@ -289,7 +269,7 @@
 			const row = known.get(id) ?? make("tr");
 			row.dataset.id = id;
 			row.classList.toggle("stuck", value.stuck === true);
-			heads.forEach((head, column) => showCell(row, column, head.dataset, value, path));
+			heads.forEach((head, column) => showCell(row, column, head, value, path));
 			return row;
 		});
 		if (wanted.length !== body.rows.length || wanted.some((row, i) => body.rows[i] !== row)) {
@@ -299,10 +279,24 @@
 		table.parentElement.hidden = rows.length === 0;
 		const empty = table.closest("section").querySelector("[data-empty]");
 		if (empty) empty.hidden = rows.length > 0;
+		hold(table);
 	}
 
-	function showCell(row, column, { field, format: kind }, value, path) {
+	// hold keeps the greatest height of a table's part, and the greatest width of each
+	// column of numbers, so that a poll does not move what is below or beside.
+	function hold(table) {
+		const part = table.closest("section");
+		if (!table.offsetWidth) return;
+		part.style.minHeight = `${part.offsetHeight}px`;
+		for (const head of all("thead th.number", table)) head.style.minWidth = `${head.offsetWidth}px`;
+	}
+	window.addEventListener("resize", () => all("[data-table]").forEach((table) => {
+		for (const element of [table.closest("section"), ...all("thead th", table)]) element.removeAttribute("style");
+	}));
+
+	function showCell(row, column, { dataset: { field, format: kind }, textContent: label }, value, path) {
 		const cell = row.cells[column] ?? row.appendChild(makeCell(kind));
+		if (!["key", "queue", "verdict", "error", "graph"].includes(kind)) cell.dataset.label = label;
 		const content = at(value, field);
 		switch (kind) {
 		case "key":
@@ -312,9 +306,9 @@
 			setAttribute(cell.firstChild, "href", "?" + new URLSearchParams({ queue: content }));
 			return setText(cell.firstChild.firstChild, content);
 		case "verdict": {
-			const { tone, text } = judged(value);
+			const { tone, text, beside } = value.verdict;
 			setAttribute(cell.firstChild, "data-tone", tone);
-			return setText(cell.firstChild, text);
+			return setText(cell.firstChild, beside ? `${text}; ${beside.text}` : text);
 		}
 		case "error":
 			setAttribute(cell.firstChild, "title", content);
@@ -324,9 +318,10 @@
 			setAttribute(cell.lastChild.lastChild, "width", Math.trunc(content * 100));
 			if (cell.firstChild.data !== share(content)) cell.firstChild.data = share(content);
 			return undefined;
-		case "rate": return setText(cell, rate(perSecond(history.get(value.id), field)));
 		case "graph": return graph(cell, history.get(value.id), { graph: field, name: "Ready" });
-		default: return setText(cell, format(kind, content));
+		default:
+			setText(cell, format(kind, content));
+			return void cell.classList.toggle("none", cell.textContent === unknown);
 		}
 	}
 
@@ -339,7 +334,6 @@
 		case "error": return make("td", { className: "error" }, make("bdi"));
 		case "yes": return make("td");
 		case "graph": return make("td", { className: "live" });
-		case "rate": return make("td", { className: "number live" });
 		case "share": return make("td", { className: "number share" }, document.createTextNode(""),
 			draw("svg", { viewBox: "0 0 100 6", preserveAspectRatio: "none", "aria-hidden": "true" },
 				draw("rect", { class: "rail", width: 100, height: 6 }), draw("rect", { class: "part", width: 0, height: 6 })));
@@ -373,7 +367,7 @@
 	// ---- Charts ----
 
 	const longest = duration(2 ** 20);
-	const bound = (bucket) => bucket.atMostSeconds === null ? `> ${longest}` : `≤ ${duration(bucket.atMostSeconds)}`;
+	const bound = (bucket) => bucket.atMostSeconds === null ? `> ${longest}` : `≤ ${format("measured", bucket.atMostSeconds)}`;
 
 	// since returns the difference of two readings of a histogram, or null if a count
 	// is lower than before: then they are different histograms.
@@ -396,9 +390,9 @@
 		};
 	}
 
-	const quantile = (h, name) => h.count === 0 ? unknown : h[name] === null ? `> ${longest}` : duration(h[name]);
-	const half = (h) => h.p50Seconds === null ? `longer than ${longest}` : `at most ${duration(h.p50Seconds)}`;
-	const summary = (h, none) => h.count === 0 ? none : `${grouped(h.count)} durations, half of them ${half(h)}`;
+	const quantile = (h, name) => h.count === 0 ? unknown : h[name] === null ? `> ${longest}` : format("measured", h[name]);
+	const half = (h) => h.p50Seconds === null ? `longer than ${longest}` : `at most ${format("measured", h.p50Seconds)}`;
+	const summary = (h, none) => h.count === 0 ? none : `${grouped(h.count)} ${h.count === 1 ? "duration," : "durations, half of them"} ${half(h)}`;
 	const highestOf = (h) => Math.max(0, ...h.buckets.map((bucket) => bucket.count));
 
 	// showChart shows a histogram, and its growth in the time of the graphs.
@@ -436,7 +430,7 @@
 	function showNumbers(chart, column, h) {
 		const show = (name, text) => setText(chart.querySelector(`td[data-${column}="${name}"]`), text);
 		for (const name of ["p50Seconds", "p90Seconds", "p99Seconds"]) show(name, quantile(h, name));
-		show("mean", format("duration", h.count === 0 ? null : h.meanSeconds));
+		show("mean", format("measured", h.count === 0 ? null : h.meanSeconds));
 		show("count", grouped(h.count));
 	}
 
@@ -512,6 +506,8 @@
 		shown = report;
 		root.classList.add("updating");
 		for (const element of all("[data-total]")) setText(element, format(element.dataset.format ?? "count", report[element.dataset.total]));
+		const count = report.queues.length + report.notShown, problems = report.queues.filter((queue) => tones.indexOf(queue.verdict.tone) < 2).length + report.problemsNotShown;
+		for (const element of all("[data-problems]")) setText(element, `${grouped(count)} ${count === 1 ? "queue" : "queues"}, ${grouped(problems)} with a problem`);
 		for (const hint of all("[data-beyond]")) hint.hidden = !report[problemsOnly ? "problemsNotShown" : "notShown"];
 		for (const article of all("[data-queue]")) {
 			const queue = queueOf(article, report);
@@ -528,16 +524,13 @@
 	function showVerdict(article, queue, before) {
 		const badge = article.querySelector(".verdict");
 		if (!queue.verdict || !queue.detail) return;
-		const { tone, text, also } = judged(queue);
+		const { tone, text, beside } = queue.verdict, trend = article.querySelector(".trend");
 		setText(badge, text);
-		badge.dataset.tone = tone;
+		article.querySelector(".hero").dataset.tone = tone;
 		if (queue.gauges.stuck > 0) badge.href = "#detail.processing"; else badge.removeAttribute("href");
-		const beside = article.querySelector(".trend");
-		beside.hidden = !also;
-		if (also) {
-			beside.dataset.tone = also.tone;
-			setText(beside, also.text);
-		}
+		trend.hidden = !beside;
+		trend.dataset.tone = beside?.tone ?? "plain";
+		setText(trend, beside?.text ?? "");
 		if (!before) return;
 		if (before.state !== queue.state) announce(`${queue.id} is ${queue.state}`);
 		else if (before.verdict.name !== queue.verdict.name || before.gauges.paused !== queue.gauges.paused) announce(`${queue.id}: ${text}`);
@@ -546,7 +539,7 @@
 	// highlights return the lines of a narrow page, as in tables.go: a key and a
 	// text, or nothing.
 	const ellipsis = (text, length) => length ? text + "…" : text;
-	const failure = (row) => row && [ellipsis(row.key, row.keyLength), `${duration(row.ageSeconds)} ago: ${ellipsis(row.error, row.errorLength)}`];
+	const failure = (row) => row && [ellipsis(row.key, row.keyLength), `${row.ageSeconds === 0 ? "now" : `${duration(row.ageSeconds)} ago`}: ${ellipsis(row.error, row.errorLength)}`];
 	const highlights = {
 		"detail.processing": ({ processing: [row] }) => row?.stuck && [ellipsis(row.key, row.keyLength), `for ${duration(row.ageSeconds)}`],
 		"detail.groups": ({ groups: [row] }) => row?.ready > 0 && [ellipsis(row.group, row.groupLength), `${grouped(row.ready)} ready, ${share(row.share)} of all`],
@@ -569,6 +562,8 @@
 			setText(element, format(element.dataset.format, value));
 			if (element.dataset.format === "brief") setAttribute(element, "title", format("count", value));
 		}
+		article.querySelector(`[data-value="state"]`).hidden = queue.state === "running";
+		for (const element of all("[data-known]", article)) element.hidden = element.querySelector("b").textContent === unknown;
 		for (const element of all("[data-rate]", article)) setText(element, rate(perSecond(past, element.dataset.rate)));
 		for (const element of all("[data-share]", article)) {
 			setText(element, format("share", past && partOf(lastSeconds(past), element.dataset.share, element.dataset.whole)));
@@ -577,7 +572,7 @@
 		for (const chart of all("[data-chart]", article)) showChart(chart, queue, past);
 		for (const map of all("[data-heat]", article)) showHeat(map, queue);
 		for (const line of all("[data-highlight]", article)) showHighlight(line, queue.detail);
-		for (const form of all("form[data-paused]", article)) form.hidden = form.dataset.paused !== String(queue.gauges.paused);
+		for (const form of all("form[data-paused]", article)) form.hidden = form.dataset.paused !== String(queue.gauges.paused) || form.dataset.paused === "false" && queue.state !== "running";
 		for (const row of all("[data-counter]", article)) row.hidden = at(queue, row.dataset.counter) === 0;
 	}
 
@@ -603,7 +598,6 @@
 		const address = new URL(location.href);
 		address.hash = "";
 		address.searchParams.set("format", "json");
-		address.searchParams.delete("problems"); // the page filters them itself, because only it knows the trends
 		if (!address.searchParams.has("rows")) address.searchParams.set("rows", root.dataset.rows);
 		if (single !== null) address.searchParams.set("queue", single);
 		const bound = AbortSignal.timeout(Math.max(15_000, 2 * interval));
@@ -673,9 +667,9 @@
 	// showConnection shows the state of the polls. A paused page also shows what was
 	// wrong with the last answer.
 	function showConnection(state = paused ? "paused" : "live") {
-		const words = { paused: "paused at", live: "live,", asking: "asking… Last seen", late: "waiting for an answer, last seen" };
+		const words = { paused: "frozen at", live: "live,", asking: "asking… Last seen", late: "waiting for an answer, last seen" };
 		if (!trouble) return connection(state, words[state]);
-		connection(trouble.state, paused ? `paused; ${trouble.why}. Last seen` : `${trouble.why}; trying again. Last seen`);
+		connection(trouble.state, paused ? `frozen; ${trouble.why}. Last seen` : `${trouble.why}; trying again. Last seen`);
 	}
 
 	async function turn() {
@@ -730,11 +724,11 @@
 	}
 
 	function addPauseButton() {
-		const button = make("button", { type: "button", textContent: "Pause" });
+		const button = make("button", { type: "button", textContent: "Freeze page" });
 		button.addEventListener("click", () => {
 			paused = !paused;
-			setText(button, paused ? "Resume" : "Pause");
-			announce(paused ? "paused" : "resumed");
+			setText(button, paused ? "Unfreeze" : "Freeze page");
+			announce(paused ? "the page is frozen" : "the page is live");
 			if (!paused) return resume();
 			showConnection();
 			schedule();

@@ -2,6 +2,7 @@ package debugpage
 
 import (
 	"cmp"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -17,6 +18,7 @@ type reading struct {
 	stuck        int
 	stuckAtLeast bool   // stuck is a lower bound
 	fault        string // why there is nothing else
+	course       course // the last samples with this one, or nil
 }
 
 func (r *reading) gauges() entry {
@@ -34,6 +36,10 @@ func (r *reading) gauges() entry {
 		"oldestProcessingSeconds": known(inSeconds(processing), r.options.Ages),
 		"nextDueSeconds":          until(r.now, s.NextDue),
 		"dirty":                   nil, "depth": nil, "unfinishedSeconds": nil,
+		"addedPerSecond": nil, "donePerSecond": nil,
+	}
+	if r.course != nil {
+		g["addedPerSecond"], g["donePerSecond"] = r.course.perSecond()
 	}
 	if m := s.Metrics; m != nil {
 		g["dirty"], g["depth"], g["unfinishedSeconds"] = m.Dirty, m.Depth, inSeconds(m.Unfinished)
@@ -74,7 +80,7 @@ var gauges = each([]heading{
 	{"Ready", "gauges.ready", asCount, ""}, {"Oldest ready", "gauges.oldestReadySeconds", asDuration, ""},
 	{"In flight", "gauges.processing", asCount, ""}, {"Longest in flight", "gauges.oldestProcessingSeconds", asDuration, ""},
 	{"Unfinished work", "gauges.unfinishedSeconds", asDuration, ""}, {"Dirty", "gauges.dirty", asCount, ""},
-	{"Delayed", "gauges.delayed", asCount, ""}, {"Next delay expires in", "gauges.nextDueSeconds", asDuration, ""},
+	{"Delayed", "gauges.delayed", asCount, ""}, {"Next delay expires in about", "gauges.nextDueSeconds", asDuration, ""},
 	{"Held, in any state", "gauges.held", asCount, ""}, {"Paused", "gauges.paused", asTruth, ""},
 	{"Workers in Run", "gauges.workers", asCount, ""}, {"Parked consumers", "gauges.parked", asCount, ""},
 	{"Groups with items", "gauges.groups", asCount, ""}, {"Throttled groups", "gauges.throttled", asCount, ""},
@@ -142,14 +148,27 @@ func (q queueReport) Configured() []fact {
 		c.Capacity, of = capacity, ", of pending values"
 	}
 	return []fact{
-		{"Items", c.Item}, {"Shards", formatCount(c.Shards)}, {"Routing", c.Routing},
+		{"Shards", formatCount(c.Shards)}, {"Routing", c.Routing},
 		{"Capacity", orNone(c.Capacity > 0, formatCount(c.Capacity)+of, "no limit")},
 		{"Tick", formatDuration(c.Tick)}, {"Stuck after", orNone(c.StuckAfter > 0, formatDuration(c.StuckAfter), "never")},
 		{"Groups", orNone(c.Groups, "on", "off")},
 		{"Low priorities", orNone(c.LowPriorityInterval > 0, "every "+formatCount(c.LowPriorityInterval)+" Gets", "strict priorities")},
 		{"Ages", orNone(c.Ages, "on", "off")}, {"Metrics", orNone(c.Metrics, "on", "off")},
-		{"Limiter", c.Limiter}, {"Clock", c.Clock},
+		{"Limiter", typeInWords(c.Limiter)}, {"Clock", typeInWords(c.Clock)},
 	}
+}
+
+var (
+	typeName = regexp.MustCompile(`([A-Za-z0-9_]+)(?:\[.*)?$`)
+	capitals = regexp.MustCompile(`\B[A-Z]`)
+)
+
+// typeInWords returns "per item" for *limiter.perItem[string].
+func typeInWords(name string) string {
+	if found := typeName.FindStringSubmatch(name); found != nil {
+		return strings.ToLower(capitals.ReplaceAllString(found[1], " $0"))
+	}
+	return name
 }
 
 func orNone(there bool, text, none string) string {
@@ -173,12 +192,13 @@ func (r *reading) state() string {
 	return drained
 }
 
-// A verdict judges one reading. In a browser, the script adds the trend: see
-// trend.js.
+// A verdict judges a reading and the trend before it. Beside is the trend of a
+// queue with a verdict of another kind.
 type verdict struct {
-	Name string `json:"name"`
-	Tone string `json:"tone"`
-	Text string `json:"text"`
+	Name   string   `json:"name"`
+	Tone   string   `json:"tone"`
+	Text   string   `json:"text"`
+	Beside *verdict `json:"beside,omitempty"`
 }
 
 const bad, warn, plain, good = "bad", "warn", "plain", "good"
@@ -193,8 +213,7 @@ type rule struct {
 	text       func(*reading) string
 }
 
-// rules decide by the first that holds. The script refines "working" by the
-// trend.
+// rules decide by the first that holds. The trend refines "working".
 var rules = []rule{
 	{"unknown", bad, func(r *reading) bool { return r.fault != "" }, always("unknown")},
 	{"drained", plain, func(r *reading) bool { return r.state() == drained }, always("drained")},
@@ -218,7 +237,9 @@ var rules = []rule{
 	{"shutting down", warn, func(r *reading) bool { return r.state() == shuttingDown }, func(r *reading) string {
 		return "shutting down: " + formatCount(r.stats.Held) + " left"
 	}},
-	{"working", plain, func(r *reading) bool { return r.stats.Ready > 0 }, func(r *reading) string { return "working: " + r.ready() }},
+	{"working", plain, func(r *reading) bool { return r.stats.Ready > 0 }, func(r *reading) string {
+		return "working: " + r.ready() + oldest(newSample(&r.stats, r.options.Ages))
+	}},
 	{"keeping up", good, func(r *reading) bool { return r.stats.Processing > 0 }, always("keeping up: nothing is ready")},
 	{"idle", good, func(*reading) bool { return true }, always("idle")},
 }
@@ -227,7 +248,28 @@ func always(text string) func(*reading) string { return func(*reading) string { 
 
 func (r *reading) verdict() verdict {
 	i := slices.IndexFunc(rules, func(one rule) bool { return one.holds(r) })
-	return verdict{rules[i].name, rules[i].tone, rules[i].text(r)}
+	alone := verdict{Name: rules[i].name, Tone: rules[i].tone, Text: rules[i].text(r)}
+	if len(r.course) == 0 {
+		return alone
+	}
+	trend := r.course.trend()
+	switch {
+	case trend == nil:
+	case alone.Name == "working", alone.Name == "no workers" && trend.Name != "nothing is done":
+		return *trend
+	case trend.Tone != plain && slices.Contains([]string{"outage", "full", "stuck", "throttled", "shutting down"}, alone.Name):
+		trend.Tone = orNone(trend.Tone == good, plain, trend.Tone)
+		alone.Beside = trend
+	}
+	return alone
+}
+
+// inWords returns the verdict as one line of text.
+func (v verdict) inWords() string {
+	if v.Beside != nil {
+		return v.Text + "; " + v.Beside.Text
+	}
+	return v.Text
 }
 
 func (r *reading) ready() string { return formatCount(r.stats.Ready) + " ready" }
@@ -256,6 +298,10 @@ func (r *report) limit(most int) {
 		}
 	}
 	r.Queues = slices.DeleteFunc(r.Queues, func(q queueReport) bool { return out[q.ID] })
+}
+
+func (r report) problems() int {
+	return r.ProblemsNotShown + len(slices.DeleteFunc(slices.Clone(r.Queues), func(q queueReport) bool { return !q.Verdict.problem() }))
 }
 
 func (r report) notShownText() string {

@@ -115,6 +115,9 @@ func (rd *reader) report(r *reading, isStuck bool) queueReport {
 	if isStuck {
 		r.stuck, r.stuckAtLeast = rd.countStuck()
 	}
+	if r.fault == "" {
+		r.course = rd.samples.since(rd.unique(), newSample(&r.stats, rd.options.Ages), rd.window())
+	}
 	return queueReport{ // the instance distinguishes it from all others, also earlier ones
 		ID: rd.id, Name: rd.title, Instance: fmt.Sprintf("%s-%d", rd.names.handler, rd.number),
 		Fault: r.fault, State: r.state(), Verdict: r.verdict(),

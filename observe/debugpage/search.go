@@ -63,6 +63,7 @@ type foundReport struct {
 	Failure            entry   `json:"failure,omitempty"`
 
 	choice  choice
+	group   string            // the name of Group
 	infos   []stats.Item[any] // of the rows
 	matches int               // of all selected items
 	exact   bool              // they are the items whose key is the text, and not those that begin with it
@@ -82,7 +83,7 @@ func (rd *reader) read(c choice) queueReport {
 		case "group":
 			for info := range rd.queue.Groups() {
 				if groupID(info.Group) == c.text {
-					q.Found.Group = rd.groupOf(info, rd.queue.Stats().Ready)
+					q.Found.Group, q.Found.group = rd.groupOf(info, rd.queue.Stats().Ready), info.Group
 					q.Found.OldestReadySeconds = q.Found.Group["oldestReadySeconds"]
 					break
 				}

@@ -22,15 +22,15 @@ const (
 func overviewTable(queues []queueReport) table {
 	entries := each(problemsFirst(queues), func(q queueReport) entry {
 		return entry{
-			"id": q.ID, "verdict": entry{"text": q.Verdict.Text, "tone": q.Verdict.Tone},
+			"id": q.ID, "verdict": entry{"text": q.Verdict.inWords(), "tone": q.Verdict.Tone},
 			"gauges": q.Gauges, "counters": q.Counters,
 		}
 	})
 	return queueReport{}.table("queues", "All queues", "There are no queues.", "queue", entries, []heading{
 		{"Queue", "id", asQueue, ""}, {"Verdict", "verdict.text", asVerdict, ""}, {"Ready", "gauges.ready", asCount, ""},
-		{"Recent", "gauges.ready", asGraph, ""}, {"Oldest ready", "gauges.oldestReadySeconds", asDuration, ""},
-		{"In flight", "gauges.processing", asCount, ""}, {"Longest in flight", "gauges.oldestProcessingSeconds", asDuration, ""},
-		{"Delayed", "gauges.delayed", asCount, ""}, {"Added", "counters.added", asCount, ""}, {"Per second", "counters.added", asRate, ""},
+		{"Recent", "gauges.ready", asGraph, ""}, {"Oldest", "gauges.oldestReadySeconds", asDuration, ""},
+		{"In flight", "gauges.processing", asCount, ""}, {"Longest", "gauges.oldestProcessingSeconds", asDuration, ""},
+		{"Delayed", "gauges.delayed", asCount, ""}, {"Added/s", "gauges.addedPerSecond", asRate, ""}, {"Done/s", "gauges.donePerSecond", asRate, ""},
 	}...)
 }
 
@@ -45,10 +45,10 @@ var (
 	reasonColumn   = heading{"Because", "reason", asWords, ""}
 
 	failedColumns = []heading{
-		keyColumn, {"Ago", "ageSeconds", asDuration, "ascending"}, attemptColumn, {"Error", "error", asError, ""}, {"Panic", "panicked", asYes, ""},
+		keyColumn, {"Ago", "ageSeconds", asAge, "ascending"}, attemptColumn, {"Error", "error", asError, ""}, {"Panic", "panicked", asYes, ""},
 	}
 	groupColumns = []heading{
-		{"Group", "group", asKey, ""}, {"Ready", "ready", asCount, "descending"}, {"Share of ready", "share", asShare, ""},
+		{"Group", "group", asKey, ""}, {"Ready", "ready", asCount, "descending"}, {"Share", "share", asShare, ""},
 		{"Oldest", "oldestReadySeconds", asDuration, ""}, {"In flight", "processing", asCount, ""},
 		{"Throttled by", "throttledBy", asYes, ""}, {"Resumes in", "pauseLeftSeconds", asDuration, ""},
 		{"Rate", "ratePerSecond", asDecimal, ""}, {"Held", "held", asCount, ""}, {"Weight", "weight", asCount, ""}, shardColumn,
@@ -64,7 +64,7 @@ func (q queueReport) tables() []table {
 		return columns
 	}
 	items := func(columns ...heading) []heading { return append(withGroup(columns...), priorityColumn, shardColumn) }
-	age := heading{"For", "ageSeconds", asDuration, unless(!d.options.Ages, "descending")}
+	age := heading{"For", "ageSeconds", asAge, unless(!d.options.Ages, "descending")}
 	all := []table{
 		q.table("detail.processing", "In flight, longest first", "Nothing is in flight.", "item", d.Processing,
 			items(keyColumn, age, attemptColumn, workerColumn, dirtyColumn)...),
@@ -81,6 +81,9 @@ func (q queueReport) tables() []table {
 	all[2].Chart = &chart{"detail.timeLeft", "Time left", "of all running delays", "now", d.TimeLeft, true}
 	all[3].Note = unless(q.Gauges["limited"] != nil, limiterMissing)
 	all[4].Note = unless(d.options.Groups, groupsMissing)
+	for i, field := range map[int]string{1: "gauges.ready", 2: "gauges.delayed", 3: "gauges.limited", 4: "gauges.groups"} {
+		all[i].Count = q.count(field)
+	}
 	if d.options.Metrics {
 		all = append(all, q.table("detail.attempts", "Attempts by result", noAttempt, "", d.Attempts, []heading{
 			{"Result", "result", asKey, ""}, {"Attempts", "count", asCount, ""}, {"Share", "share", asShare, ""},
@@ -94,11 +97,18 @@ func (q queueReport) tables() []table {
 		}
 		all = append(all, q.table("detail.attemptsByGroup", "Attempts by group, most first", noAttempt, "", d.AttemptsByGroup, columns...))
 	}
+	discards := q.table("detail.discards", "Dead letters, newest first", "No item was discarded.", "item", d.Discards,
+		withGroup(slices.Insert(slices.Clone(failedColumns), 4, reasonColumn)...)...)
+	discards.Count = q.count("counters.discarded")
 	return append(all,
 		q.table("detail.failures", "Last failures, newest first", "No attempt has failed whose item runs again.", "item", d.Failures,
 			withGroup(failedColumns...)...),
-		q.table("detail.discards", "Dead letters, newest first", "No item was discarded.", "item", d.Discards,
-			withGroup(slices.Insert(slices.Clone(failedColumns), 4, reasonColumn)...)...))
+		discards)
+}
+
+func (q queueReport) count(field string) *figure {
+	i := slices.IndexFunc(slices.Concat(gauges, counters), func(f figure) bool { return f.Field == field })
+	return &q.figures(slices.Concat(gauges, counters)[i : i+1])[0]
 }
 
 func (q queueReport) foundTables() (all []table) {
@@ -113,7 +123,7 @@ func (q queueReport) foundTables() (all []table) {
 	}
 	none := orNone(f.Complete, "No item.", "None of the items that were searched.")
 	return append(all, q.table("found.items", "Items", none, "item", f.Items, []heading{
-		keyColumn, {"State", "state", asYes, ""}, {"For", "ageSeconds", asDuration, ""}, {"Time left", "dueSeconds", asDuration, ""},
+		keyColumn, {"State", "state", asYes, ""}, {"For", "ageSeconds", asAge, ""}, {"Time left", "dueSeconds", asDuration, ""},
 		attemptColumn, workerColumn, dirtyColumn, groupColumn, priorityColumn, shardColumn,
 	}...))
 }
@@ -140,7 +150,7 @@ func (d *detailReport) Highlights() []highlight {
 		return formatValue(asCount, row["ready"]) + " ready, " + formatValue(asShare, row["share"]) + " of all"
 	}
 	failed := func(row entry) string {
-		return formatValue(asDuration, row["ageSeconds"]) + " ago: " + newCell(row, heading{Field: "error"}).withEllipsis()
+		return strings.Replace(formatValue(asAge, row["ageSeconds"])+" ago: ", "now ago", "now", 1) + newCell(row, heading{Field: "error"}).withEllipsis()
 	}
 	isStuck := len(d.Processing) > 0 && d.Processing[0]["stuck"] == true
 	isReady := len(d.Groups) > 0 && d.Groups[0]["ready"] != 0
@@ -157,8 +167,9 @@ func (d *detailReport) Highlights() []highlight {
 type table struct {
 	Path, Title, Note, Empty string
 
-	Chart   *chart // above the rows, or nil
-	Open    bool   // if the table is folded
+	Chart   *chart  // above the rows, or nil
+	Count   *figure // of all items of a folded table, or nil
+	Open    bool    // if the table is folded
 	Columns []heading
 	Rows    []row
 }
@@ -166,10 +177,10 @@ type table struct {
 type heading struct{ Title, Field, Format, Sort string } // Sort is "ascending" or "descending", if any
 
 // Live reports whether a column makes sense only while the page updates itself.
-func (h heading) Live() bool { return h.Format == asRate || h.Format == asGraph }
+func (h heading) Live() bool { return h.Format == asGraph }
 
 func (h heading) Numeric() bool {
-	return slices.Contains([]string{asCount, asDuration, asShare, asRate, asDecimal, asWorker}, h.Format)
+	return slices.Contains([]string{asCount, asDuration, asShare, asRate, asDecimal, asWorker, asAge}, h.Format)
 }
 
 type row struct {
@@ -180,11 +191,11 @@ type row struct {
 
 type cell struct {
 	shownKey
-	Format, Tone string
-	Stuck        bool
-	Percent      int
-	To           string // the link of a key
-	More         *more
+	Format, Label, Tone string
+	Stuck, None         bool // None stands for a dash
+	Percent             int
+	To                  string // the link of a key
+	More                *more
 }
 
 type more struct {
@@ -196,7 +207,7 @@ type more struct {
 const (
 	asKey, asWords, asError, asYes, asTruth, asQueue, asVerdict = "key", "text", "error", "yes", "truth", "queue", "verdict"
 	asCount, asBrief, asShare, asRatio, asDecimal, asDuration   = "count", "brief", "share", "ratio", "decimal", "duration"
-	asWorker, asRate, asGraph                                   = "worker", "rate", "graph"
+	asWorker, asRate, asGraph, asAge                            = "worker", "rate", "graph", "age"
 )
 
 // table returns a table whose rows link to pages by a parameter with their id.
@@ -222,7 +233,8 @@ func (q queueReport) table(path, title, empty, link string, entries []entry, col
 
 func newCell(e entry, h heading) cell {
 	value := at(e, h.Field)
-	c := cell{shownKey: shownKey{Text: formatValue(h.Format, value)}, Format: h.Format}
+	c := cell{shownKey: shownKey{Text: formatValue(h.Format, value)}, Format: h.Format, Label: h.Title}
+	c.None = c.Text == unknown
 	c.KeyLength, _ = e[h.Field+"Length"].(int)
 	switch h.Format {
 	case asShare:
@@ -261,7 +273,7 @@ func formatValue(format string, value any) string {
 	case bool:
 		return orNone(v, "yes", orNone(format == asTruth, "no", ""))
 	case seconds:
-		return formatDuration(v.duration())
+		return orNone(format == asAge && v == 0, "now", formatDuration(v.duration()))
 	case uint64:
 		return formatCount(v)
 	case int:
@@ -278,6 +290,8 @@ func formatValue(format string, value any) string {
 			return formatShare(v)
 		case asDecimal:
 			return formatDecimal(v)
+		case asRate:
+			return formatRate(v)
 		}
 		return formatRatio(v)
 	}

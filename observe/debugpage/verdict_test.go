@@ -42,7 +42,7 @@ func TestVerdicts(t *testing.T) {
 		{"drained", plain, "drained", reading{stats: s{ShuttingDown: true}}},
 		{"unknown", bad, "unknown", reading{fault: "it panicked"}},
 	} {
-		require.Equal(t, verdict{c.name, c.tone, c.text}, c.r.verdict())
+		require.Equal(t, verdict{Name: c.name, Tone: c.tone, Text: c.text}, c.r.verdict())
 	}
 }
 
@@ -117,7 +117,7 @@ func TestWhyGroupsAreThrottled(t *testing.T) {
 
 func TestFormats(t *testing.T) {
 	for d, want := range map[time.Duration]string{
-		0: "0 s", 1: "1 ns", 999: "999 ns", 1500: "1.5 µs", 9999: "9.9 µs", 10_000: "10 µs", 1200 * time.Microsecond: "1.2 ms",
+		0: "–", 1: "1 ns", 999: "999 ns", 1500: "1.5 µs", 9999: "9.9 µs", 10_000: "10 µs", 1200 * time.Microsecond: "1.2 ms",
 		999_999_999: "999 ms", time.Second: "1.0 s", 59_999 * time.Millisecond: "59 s", 185 * time.Second: "3 m 05 s",
 		time.Hour - 1: "59 m 59 s", 2*time.Hour + 5*time.Minute: "2 h 05 m", 75 * time.Hour: "3 d 03 h",
 		math.MaxInt64: "106,751 d 23 h", -time.Millisecond: "-1.0 ms", math.MinInt64: "-106,751 d 23 h",

@@ -219,18 +219,37 @@ func (o *Observer) Produce(ctx context.Context) ([]metricdata.ScopeMetrics, erro
 	for _, h := range series.Histograms {
 		add(h.Name, h.Text, func(r *registry.Reading) []point { return []point{newPoint(r, h.Read(r.Stats.Metrics), now)} })
 	}
-	add(series.AttemptDuration.Name, series.AttemptDuration.Text, func(r *registry.Reading) (points []point) {
-		for result, durations := range r.Stats.Metrics.Attempts.All() {
-			if durations.Count > 0 {
-				points = append(points, newPoint(r, *durations, now, resultKey.String(result.String())))
+	attempts := func(attributes func(result stats.Result, queue string) []attribute.KeyValue) func(*registry.Reading) []point {
+		return func(r *registry.Reading) (points []point) {
+			for result, durations := range r.Stats.Metrics.Attempts.All() {
+				if durations.Count > 0 {
+					points = append(points, newPoint(r, *durations, now, attributes(result, r.Name)...))
+				}
 			}
+			return points
 		}
-		return points
-	})
+	}
+	add(series.AttemptDuration.Name, series.AttemptDuration.Text, attempts(func(result stats.Result, _ string) []attribute.KeyValue {
+		return []attribute.KeyValue{resultKey.String(result.String())}
+	}))
+	add("messaging.process.duration", "Duration of processing operation", attempts(conventional))
 	if len(scope.Metrics) == 0 {
 		return nil, nil
 	}
 	return []metricdata.ScopeMetrics{scope}, nil
+}
+
+// conventional returns the attributes of messaging.process.duration in the
+// semantic conventions for messaging.
+func conventional(result stats.Result, queue string) []attribute.KeyValue {
+	all := []attribute.KeyValue{
+		attribute.String("messaging.system", "shardq"), attribute.String("messaging.operation.name", "process"),
+		attribute.String("messaging.destination.name", queue), resultKey.String(result.String()),
+	}
+	if result != stats.Succeeded && result != stats.Requeued {
+		all = append(all, attribute.String("error.type", result.String()))
+	}
+	return all
 }
 
 type point = metricdata.ExponentialHistogramDataPoint[float64]

@@ -105,7 +105,7 @@ func TestEveryMetric(t *testing.T) {
 		require.EqualValues(t, want, value(t, all, "shardq.attempts", q, label))
 		require.EqualValues(t, want, value(t, all, "shardq.group.attempts", q, label, attribute.String("shardq.group.name", "a")))
 	}
-	require.Len(t, all, len(numbers)+8, "and the failed readings, the groups, the attempts, and four histograms")
+	require.Len(t, all, len(numbers)+9, "and the failed readings, the groups, the attempts, and five histograms")
 
 	c, err := seriestest.PlayValues("q")
 	require.NoError(t, err)
@@ -113,8 +113,33 @@ func TestEveryMetric(t *testing.T) {
 	for name, want := range seriestest.Numbers(c.Queue()) {
 		require.Equal(t, want, value(t, all, name, q), name)
 	}
-	for _, name := range []string{"shardq.capacity.items", "shardq.groups", "shardq.group.items", "shardq.group.attempts", "shardq.attempt.duration"} {
+	for _, name := range []string{"shardq.capacity.items", "shardq.groups", "shardq.group.items", "shardq.group.attempts", "shardq.attempt.duration", "messaging.process.duration"} {
 		require.NotContains(t, all, name, "what the queue does not have is missing, not zero")
+	}
+}
+
+// TestDurationsByTheConventions checks that messaging.process.duration has the
+// same durations as the metric of our own, and says which attempts failed.
+func TestDurationsByTheConventions(t *testing.T) {
+	all := newWatch(t, shardqotel.Options{}, seriestest.Invent("q")).collect(t)
+	pointsOf := func(name string) []metricdata.ExponentialHistogramDataPoint[float64] {
+		return all[name].Data.(metricdata.ExponentialHistogram[float64]).DataPoints
+	}
+	own, conventional := pointsOf("shardq.attempt.duration"), pointsOf("messaging.process.duration")
+	require.Equal(t, "s", all["messaging.process.duration"].Unit)
+	require.Len(t, conventional, len(seriestest.Attempts))
+	for i, p := range conventional {
+		result, _ := own[i].Attributes.Value("shardq.attempt.result")
+		attributes := []attribute.KeyValue{
+			q, attribute.String("messaging.system", "shardq"), attribute.String("messaging.operation.name", "process"),
+			attribute.String("messaging.destination.name", "q"), attribute.String("shardq.attempt.result", result.AsString()),
+		}
+		if result.AsString() != "success" && result.AsString() != "requeue" {
+			attributes = append(attributes, attribute.String("error.type", result.AsString()))
+		}
+		require.Equal(t, attribute.NewSet(attributes...), p.Attributes)
+		require.Equal(t, own[i].Count, p.Count)
+		require.Equal(t, own[i].PositiveBucket, p.PositiveBucket)
 	}
 }
 

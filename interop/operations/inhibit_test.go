@@ -1,0 +1,106 @@
+package operations_test
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"text/template"
+
+	"github.com/prometheus/prometheus/promql/promqltest"
+	"github.com/stretchr/testify/require"
+	"sigs.k8s.io/yaml"
+)
+
+type inhibition struct {
+	Sources []string `json:"source_matchers"`
+	Targets []string `json:"target_matchers"`
+	Equal   []string `json:"equal"`
+}
+
+var matcher = regexp.MustCompile(`^alertname=~?"([\w|]+)"$`)
+
+// alertsOf returns the names in the only matcher of a list.
+func alertsOf(t *testing.T, matchers []string) []string {
+	t.Helper()
+	require.Len(t, matchers, 1)
+	found := matcher.FindStringSubmatch(matchers[0])
+	require.NotNil(t, found, matchers[0])
+	return strings.Split(found[1], "|")
+}
+
+// TestOneAlertForAFullQueue fires four alerts, of which the inhibitions leave
+// the one on the cause. An alert that is silenced itself still silences others,
+// as in Alertmanager.
+func TestOneAlertForAFullQueue(t *testing.T) {
+	var file struct {
+		Rules []inhibition `json:"inhibit_rules"`
+	}
+	require.NoError(t, yaml.UnmarshalStrict([]byte(readDocument(t, "alerts", "inhibit.yaml")), &file))
+	rules := readRules(t)
+	silences := map[string][]string{}
+	for _, rule := range file.Rules {
+		require.Contains(t, rule.Equal, "name")
+		for _, source := range alertsOf(t, rule.Sources) {
+			require.Contains(t, rules, source)
+			silences[source] = append(silences[source], alertsOf(t, rule.Targets)...)
+		}
+	}
+	for source, targets := range silences {
+		for _, target := range targets {
+			require.Contains(t, rules, target)
+			require.NotContains(t, silences[target], source, "two alerts would silence each other")
+		}
+	}
+	left := func(series ...string) (all, left []string) {
+		text := "load 1m\n"
+		for _, one := range series {
+			name, values, _ := strings.Cut(one, " ")
+			text += "  " + name + `{name="q", job="program", instance="one"} ` + values + "\n"
+		}
+		stored := promqltest.LoadedStorage(t, text)
+		for name, rule := range readFile(t, "shardq.rules.yaml") {
+			if fires(t, stored, rule) {
+				all = append(all, name)
+			}
+		}
+		left = slices.DeleteFunc(slices.Clone(all), func(name string) bool {
+			return slices.ContainsFunc(all, func(other string) bool { return slices.Contains(silences[other], name) })
+		})
+		return all, left
+	}
+	full := []string{
+		"shardq_held_items 980x120", "shardq_capacity_items 1000x120", "workqueue_depth 950x120", "shardq_shutting_down 0x120",
+		"shardq_ready_items 950x120", "shardq_parked_consumers 0x120", "shardq_oldest_ready_seconds 400x120",
+	}
+	all, kept := left(append(full, "shardq_processing_items 30x120")...)
+	require.ElementsMatch(t, []string{"ShardqNearCapacity", "ShardqDepthNotDraining", "ShardqReadyTooLong", "ShardqConsumersSaturated"}, all)
+	require.Equal(t, []string{"ShardqNearCapacity"}, kept)
+	_, kept = left(append(full, "shardq_processing_items 0x120")...)
+	require.Equal(t, []string{"ShardqNoConsumer"}, kept, "why it is full")
+	_, kept = left(full[2:]...)
+	require.Equal(t, []string{"ShardqReadyTooLong", "ShardqDepthNotDraining"}, inTheOrder(kept), "it is not full")
+}
+
+func inTheOrder(names []string) []string {
+	slices.SortFunc(names, func(a, b string) int { return strings.Compare(b, a) })
+	return names
+}
+
+// TestTextsQuoteNamesAndCountOne expands the texts for a value of one.
+func TestTextsQuoteNamesAndCountOne(t *testing.T) {
+	one := func(any) string { return "1" }
+	functions := template.FuncMap{"humanize": one, "humanizeDuration": one, "humanizePercentage": one}
+	many := regexp.MustCompile(`\b1 (\w+s) |\b1 \w+ were\b`)
+	for name, rule := range readRules(t) {
+		for _, text := range rule.Annotations {
+			expanded := &strings.Builder{}
+			text = "{{$labels := .}}{{$value := 1.0}}" + text
+			require.NoError(t, template.Must(template.New(name).Funcs(functions).Parse(text)).Execute(expanded, map[string]string{"name": "q"}), name)
+			require.NotRegexp(t, many, expanded, name)
+			if strings.Contains(text, ".name") {
+				require.Contains(t, expanded.String(), `"q"`, name)
+			}
+		}
+	}
+}

@@ -1,0 +1,226 @@
+package debugpage
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/shardq/shardq"
+)
+
+const (
+	trendWindow = time.Minute      // that the trend covers, or more if polls are rare
+	rateWindow  = 10 * time.Second // that rates cover
+	enough      = 10 * time.Second // of readings, or of waiting, to call a queue steady or late
+)
+
+// firstLook is the time between the two readings of a request whose queues the
+// handler has not read before.
+var firstLook = 250 * time.Millisecond
+
+// A sample has the numbers of a reading that the trend compares.
+type sample struct {
+	time        time.Time
+	ready       int
+	added, done uint64
+	oldest      time.Duration // of the ready items, or negative if it is not known
+	throttled   bool          // some groups
+	created     bool          // the sample stands for the empty queue when it was made
+}
+
+func newSample(s *shardq.Stats, ages bool) sample {
+	one := sample{time: time.Now(), ready: s.Ready, added: s.Added, done: s.Done, oldest: -1, throttled: s.Throttled > 0}
+	for i := range s.PerShard {
+		if ages {
+			one.oldest = max(one.oldest, s.PerShard[i].OldestReady)
+		}
+	}
+	return one
+}
+
+// samples keeps the last samples of each queue, by its number and id.
+type samples struct {
+	mu sync.Mutex
+	of map[string]course
+}
+
+// since returns the samples of the window, with now as the last. It keeps a
+// thirtieth of a window between two samples, however many pages are open.
+func (s *samples) since(key string, now sample, window time.Duration) course {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	past := slices.DeleteFunc(s.of[key], func(one sample) bool { return now.time.Sub(one.time) > window })
+	if n := len(past); n > 0 && now.time.Before(past[n-1].time) { // another request was faster
+		return course{now}
+	} else if n > 0 && (now.added < past[n-1].added || now.done < past[n-1].done) {
+		past = nil // another queue
+	}
+	all := append(slices.Clone(past), now)
+	if n := len(past); n == 0 || now.time.Sub(past[n-1].time) >= window/30 {
+		past = append(past, now)
+	}
+	s.of[key] = past
+	return all
+}
+
+// fresh returns the queues without samples, and forgets those of queues that
+// were not read for a window.
+func (s *samples) fresh(queues []named, window time.Duration) (without []named) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for key, past := range s.of {
+		if time.Since(past[len(past)-1].time) > window {
+			delete(s.of, key)
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(queues), func(n named) bool { return s.of[n.unique()] != nil })
+}
+
+func (n named) unique() string { return fmt.Sprintf("%d %s", n.number, n.id) }
+
+func (h *handler) window() time.Duration { return max(trendWindow, 12*h.options.PollEvery) }
+
+// look takes a first reading of queues that the handler has not read before,
+// so that the next one has rates. It waits only if some item is ready.
+func (h *handler) look(ctx context.Context, queues []named) {
+	isReady := false
+	for _, n := range h.samples.fresh(queues, h.window()) {
+		rd := h.reader(n, 1)
+		rd.guarded(func() (q queueReport) {
+			s := rd.queue.Stats()
+			isReady = isReady || s.Ready > 0
+			if created := rd.options.Created; time.Since(created) < trendWindow { // empty then
+				h.samples.since(n.unique(), sample{time: created, oldest: -1, created: true}, h.window())
+			}
+			h.samples.since(n.unique(), newSample(&s, rd.options.Ages), h.window())
+			return q
+		})
+	}
+	if isReady {
+		wait, stop := context.WithTimeout(ctx, firstLook)
+		defer stop()
+		<-wait.Done()
+	}
+}
+
+// A course is the last samples of a queue, oldest first.
+type course []sample
+
+func (c course) now() sample         { return c[len(c)-1] }
+func (c course) span() time.Duration { return c.now().time.Sub(c[0].time) }
+func (c course) growth() int         { return c.now().ready - c[0].ready }
+
+// perSecond returns the rates of adds and Dones in the last seconds, or nil.
+func (c course) perSecond() (added, done any) {
+	recent := c[slices.IndexFunc(c, func(s sample) bool { return c.now().time.Sub(s.time) <= rateWindow && !s.created }):]
+	if len(recent) < 2 && len(c) > 1 {
+		recent = c[len(c)-2:]
+	}
+	if seconds := recent.span().Seconds(); seconds > 0 && !recent[0].created {
+		return float64(recent.now().added-recent[0].added) / seconds, float64(recent.now().done-recent[0].done) / seconds
+	}
+	return nil, nil
+}
+
+// trend says how the number of ready items changes, as a verdict. It is nil if
+// nothing is ready, or the samples do not tell.
+//
+// The depth decides before the age, because the items of an initial list grow
+// older until the last of them is done. The last third of the samples decides
+// before all of them, because a flood that is over still leaves more than before.
+func (c course) trend() *verdict {
+	now := c.now()
+	if len(c) < 2 || now.ready == 0 {
+		return nil
+	}
+	behind := c // since something is ready
+	for i, s := range c {
+		if s.ready == 0 {
+			behind = c[i+1:]
+		}
+	}
+	if behind.span() >= enough && behind[0].done == now.done {
+		return &verdict{Name: "nothing is done", Tone: warn, Text: "nothing is done in " + formatBriefDuration(behind.span())}
+	}
+	for _, part := range []course{c[min(len(c)*2/3, len(c)-2):], c} {
+		perMinute := float64(part.growth()) / part.span().Minutes()
+		switch direction := part.direction(); {
+		case direction > 0 && part.isLate():
+			return &verdict{Name: "falling behind", Tone: warn, Text: "falling behind: " + formatChange(perMinute) + oldest(now)}
+		case direction < 0:
+			left := time.Duration(float64(now.ready) / -perMinute * float64(time.Minute))
+			return &verdict{Name: "catching up", Tone: good, Text: "catching up: " + formatChange(perMinute) + ", about " + formatBriefDuration(left) + " left"}
+		}
+	}
+	if c.span() < enough {
+		return nil
+	}
+	if c.isAging() {
+		return &verdict{Name: "falling behind in age", Tone: warn, Text: "falling behind: " + strings.TrimPrefix(oldest(now), ", ") + " and growing"}
+	}
+	margin := max(10, c[0].ready/10)
+	if slices.ContainsFunc(c, func(s sample) bool { return s.ready-c[0].ready > margin || c[0].ready-s.ready > margin }) {
+		return &verdict{Name: "up and down", Tone: plain, Text: "up and down: " + formatCount(now.ready) + " ready" + oldest(now)}
+	}
+	return &verdict{Name: "steady", Tone: plain, Text: "steady: " + formatCount(now.ready) + " ready" + oldest(now)}
+}
+
+// direction returns 1 or -1 if the number of ready items grows or falls in both
+// halves and at last, and by more than chance: a steady queue varies with the
+// square root of its adds and of the items that leave it.
+func (c course) direction() int {
+	n, growth, added := len(c), c.growth(), int(c.now().added-c[0].added)
+	if float64(max(growth, -growth)) < max(5, 4*math.Sqrt(float64(added+max(added-growth, 0)))) {
+		return 0
+	}
+	sign := cmp.Compare(growth, 0)
+	for _, part := range []course{c[:n/2+1], c[n/2:], c[min(n*2/3, n-2):]} {
+		if len(part) > 1 && cmp.Compare(part.growth(), 0) != sign {
+			return 0
+		}
+	}
+	return sign
+}
+
+// isLate tells a queue that falls behind from one that has just got a batch.
+func (c course) isLate() bool {
+	now, done := c.now(), float64(c.now().done-c[0].done)
+	if now.oldest >= 0 && now.oldest >= enough || c.span() >= enough {
+		return true
+	}
+	return now.oldest < 0 && float64(now.ready)*c.span().Seconds() >= enough.Seconds()*done
+}
+
+// isAging reports whether the oldest ready item grew older by more than half the
+// time. The items of a throttled group, and those of a list to which nothing is
+// added, grow older in a healthy queue.
+func (c course) isAging() bool {
+	first, now := c[0], c.now()
+	drains := now.added == first.added && (now.ready < first.ready || now.done > first.done)
+	throttled := slices.ContainsFunc(c, func(s sample) bool { return s.throttled })
+	return first.oldest >= 0 && !drains && !throttled && now.oldest-first.oldest > c.span()/2
+}
+
+func oldest(s sample) string {
+	return orNone(s.oldest >= time.Second, ", oldest "+formatBriefDuration(s.oldest), "")
+}
+
+// formatBriefDuration returns the first part of a duration: 3 m.
+func formatBriefDuration(d time.Duration) string {
+	parts := strings.SplitN(formatDuration(d), " ", 3)
+	return strings.Join(parts[:min(2, len(parts))], " ")
+}
+
+// formatChange returns +382/s, or +24/min if it is less than one a second.
+func formatChange(perMinute float64) string {
+	sign, size := orNone(perMinute > 0, "+", "−"), math.Abs(perMinute)
+	if size < 60 {
+		return sign + formatCount(int(math.Round(size))) + "/min"
+	}
+	return sign + formatRate(size/60) + "/s"
+}

@@ -1,0 +1,170 @@
+package debugpage
+
+import (
+	"context"
+	"math/rand/v2"
+	"net/http"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/shardq/shardq"
+)
+
+// readings returns thirty samples, two seconds apart. Its numbers depend on how
+// many samples came before. What leaves the queue is what was added and is not
+// ready.
+func readings(of func(i int) sample) course {
+	c := make(course, 30)
+	for i := range c {
+		c[i] = of(i)
+		c[i].time = time.Date(2026, 1, 1, 0, 0, 2*i, 0, time.UTC)
+		if c[i].added == 0 && c[i].done > 0 {
+			c[i].added = uint64(max(0, c[i].ready+int(c[i].done)))
+		}
+	}
+	return c
+}
+
+func up(i int) uint64 { return uint64(i) }
+
+func TestTrend(t *testing.T) {
+	second := func(n float64) time.Duration { return time.Duration(n * float64(time.Second)) }
+	for name, c := range map[string]struct {
+		of   func(i int) sample
+		text string
+	}{
+		"ready now and then":     {func(i int) sample { return sample{ready: i % 2, done: up(i)} }, "steady: 1 ready"},
+		"steady":                 {func(i int) sample { return sample{ready: 5000 + i%3, done: up(100 * i), oldest: 2e9} }, "steady: 5,002 ready, oldest 2.0 s"},
+		"no consumers":           {func(i int) sample { return sample{ready: 500, done: 7, oldest: second(2 * float64(i))} }, "nothing is done in 58 s"},
+		"one item, no consumers": {func(i int) sample { return sample{ready: 1} }, "nothing is done in 58 s"},
+		"consumers that stopped": {func(i int) sample { return sample{ready: max(0, i-19), done: up(min(i, 19))} }, "nothing is done in 18 s"},
+		"an item that just came": {func(i int) sample { return sample{ready: i / 29, done: 7} }, "steady: 1 ready"},
+		"more and more":          {func(i int) sample { return sample{ready: 100 * i, done: up(100 * i)} }, "falling behind: +50/s"},
+		"more, and older":        {func(i int) sample { return sample{ready: 764 * i, done: up(120 * i), oldest: second(240 + float64(i))} }, "falling behind: +382/s, oldest 4 m"},
+		"slowly more":            {func(i int) sample { return sample{ready: 9 + i, done: 1 + up(i/9), oldest: -1} }, "falling behind: +30/min"},
+		"older and older":        {func(i int) sample { return sample{ready: 5000, done: up(i), oldest: second(1.5 * float64(i))} }, "falling behind: oldest 43 s and growing"},
+		"a little older":         {func(i int) sample { return sample{ready: 5000, done: up(i), oldest: second(float64(i) / 4)} }, "steady: 5,000 ready, oldest 7.2 s"},
+		"a flood that drains":    {func(i int) sample { return sample{ready: 60_000*(i/20) - 100*i*(i/20), done: up(100 * i)} }, "catching up: −50/s, about 19 m left"},
+		"a peak that is over":    {func(i int) sample { return sample{ready: 20 + 60_000*(i/25)*(25/max(i, 1)), done: up(100 * i)} }, "up and down: 20 ready"},
+		"less and less":          {func(i int) sample { return sample{ready: 60_000 - 1000*i, done: up(1000 * i)} }, "catching up: −500/s, about 1 m left"},
+		"less, but not recently": {func(i int) sample {
+			return sample{ready: max(20_000, 60_000-2000*i), added: 60_000 + up(1000*i), done: up(1000 * i)}
+		}, "up and down: 20,000 ready"},
+		"less, and a step at last": {func(i int) sample {
+			return sample{ready: 60_000 - 2000*i + 48_000*(i/29), added: 60_000 + up(48_000*(i/29)), done: up(2000 * i)}
+		}, "up and down: 50,000 ready"},
+		"an initial list": {func(i int) sample {
+			return sample{ready: 60_000 - 1000*i, added: 60_000, done: up(1000 * i), oldest: second(2 * float64(i))}
+		}, "catching up: −500/s, about 1 m left"},
+		"a list in large batches": {func(i int) sample {
+			return sample{ready: 60_000, added: 60_000, done: up(100 * (i / 20)), oldest: second(2 * float64(i))}
+		}, "steady: 60,000 ready, oldest 58 s"},
+		"a paused group, older": {func(i int) sample {
+			return sample{ready: 500, done: up(100 * i), oldest: second(2 * float64(i)), throttled: i < 20}
+		}, "steady: 500 ready, oldest 58 s"},
+	} {
+		found := readings(c.of).trend()
+		require.NotNil(t, found, name)
+		require.Equal(t, c.text, found.Text, name)
+	}
+	require.Nil(t, readings(func(i int) sample { return sample{ready: 29 - i, done: up(i)} }).trend(), "nothing is ready")
+	short := readings(func(i int) sample { return sample{ready: 5000, done: up(100 * i)} })
+	require.Nil(t, short[:3].trend(), "too short")
+	require.Nil(t, readings(func(i int) sample { return sample{ready: 4000 * i, done: up(100 * i)} })[:2].trend(), "a batch that has just come")
+}
+
+// TestTrendOverTime follows queues for long, and checks that each has the same
+// trend at all times.
+func TestTrendOverTime(t *testing.T) {
+	for name, c := range map[string]struct {
+		ready, perSecond, adds, chance float64
+		minutes                        int
+		verdict                        string
+	}{
+		"a list at 40 a second":          {20_000, 40, 0, 0, 7, "catching up"},
+		"a list at 10 a second":          {20_000, 10, 0, 0, 30, "catching up"},
+		"a list, and some adds":          {20_000, 40, 10, 0, 7, "catching up"},
+		"more and more":                  {10_000, 40, 400, 0, 3, "falling behind"},
+		"steady":                         {5000, 100, 100, 0, 10, "steady"},
+		"steady, with chances":           {5000, 100, 100, 10, 10, "steady"},
+		"steady and slow, with chances":  {5000, 2, 2, 2, 10, "steady"},
+		"a large list, and as many adds": {1_000_000, 1000, 1000, 30, 10, "steady"},
+	} {
+		random, ready, added, done := rand.New(rand.NewPCG(1, 2)), c.ready, c.ready, 0.0
+		all := samples{of: map[string]course{}}
+		for i := range 30 * c.minutes {
+			now := sample{time: time.Unix(int64(2*i), 0), ready: int(ready), added: uint64(added), done: uint64(done), oldest: 12e9}
+			if found := all.since("q", now, trendWindow).trend(); i > 5 {
+				require.NotNil(t, found, name)
+				require.Equal(t, c.verdict, found.Name, "%s, at %d", name, i)
+			}
+			adds := 2 * (c.adds + 2*c.chance*(random.Float64()-0.5))
+			ready, added, done = ready+adds-2*c.perSecond, added+adds, done+2*c.perSecond
+		}
+	}
+}
+
+// TestSamples checks that samples are thinned out and end with the window, and
+// that another queue of the name, and a slow request, have no trend of others.
+func TestSamples(t *testing.T) {
+	all := samples{of: map[string]course{}}
+	at := func(seconds float64, added uint64) int {
+		when := time.Unix(0, int64(seconds*1e9))
+		return len(all.since("q", sample{time: when, added: added}, trendWindow))
+	}
+	for i := range 100 {
+		require.LessOrEqual(t, at(float64(i)/2, 100), 2+i/4, "one is kept for two seconds")
+	}
+	require.Equal(t, 26, at(52, 100))
+	require.Equal(t, 1, at(51, 90), "it was slow")
+	require.Equal(t, 22, at(70, 100), "the first ten seconds are over")
+	require.Equal(t, 1, at(71, 99), "another queue")
+	require.Equal(t, 2, at(72, 99))
+	require.Equal(t, 1, at(140, 99), "all are over")
+	require.Empty(t, all.fresh(nil, trendWindow))
+	require.Empty(t, all.of, "and forgotten")
+}
+
+// TestFirstLook checks that the first answer knows that a queue falls behind,
+// as text, too, and in the overview.
+func TestFirstLook(t *testing.T) {
+	defer func(before time.Duration) { firstLook = before }(firstLook)
+	firstLook = 250 * time.Millisecond
+	synctest.Test(t, func(t *testing.T) {
+		queue := shardq.MustNew(shardq.Options[int]{Name: "webhooks", Shards: 1, Metrics: true})
+		ctx, stop := context.WithCancel(t.Context())
+		var everybody sync.WaitGroup
+		defer everybody.Wait()
+		defer stop()
+		for i := range 100_000 {
+			queue.Add(i)
+		}
+		next := 100_000
+		everybody.Go(func() {
+			for ; ctx.Err() == nil; next++ {
+				time.Sleep(time.Second / 442)
+				queue.Add(next)
+			}
+		})
+		everybody.Go(func() {
+			for ctx.Err() == nil {
+				time.Sleep(time.Second / 60)
+				item, _ := queue.Get()
+				queue.Done(item)
+			}
+		})
+		time.Sleep(247 * time.Second)
+		for _, h := range []http.Handler{Handler(queue), Handler(queue, newQueue("other"))} {
+			require.Regexp(t, `falling behind: \+38\d/s, oldest 4 m`, get(t, h, "?format=text"))
+		}
+		h := Handler(queue)
+		require.Regexp(t, `falling behind: &#43;38\d/s, oldest 4 m`, get(t, h, ""))
+		start := time.Now()
+		require.InDelta(t, 442, getQueue(t, h, "").Gauges["addedPerSecond"], 20)
+		require.Zero(t, time.Since(start), "only the first look takes time")
+	})
+}
