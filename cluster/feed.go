@@ -19,12 +19,14 @@ type feed[K comparable] struct {
 	stream jetstream.Stream
 	take   func(m jetstream.Msg, sequence uint64)
 	logger *slog.Logger
+	ctx    context.Context // ends when the feed is closed
+	cancel context.CancelFunc
+	broke  chan struct{} // gets a value when the feed has to begin again
 
 	mu        sync.Mutex
 	consuming jetstream.ConsumeContext
 	last      uint64 // the number of the last message
-	broken    bool   // the feed has to begin again
-	closed    bool
+	broken    bool
 
 	watchdog watchdog
 }
@@ -36,9 +38,10 @@ func (n *Node[K]) consume(c jetstream.Consumer, atOnce int, take func(jetstream.
 		jetstream.ConsumeErrHandler(func(_ jetstream.ConsumeContext, err error) { failed(err) }))
 }
 
+// begin ends what the feed has begun before.
 func (f *feed[K]) begin(ctx context.Context) error {
-	if f.isClosed() {
-		return nil
+	if err := f.stop(ctx); err != nil {
+		return err
 	}
 	o := &f.node.options
 	c, err := f.stream.CreateOrUpdateConsumer(ctx, jetstream.ConsumerConfig{
@@ -52,12 +55,30 @@ func (f *feed[K]) begin(ctx context.Context) error {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.closed {
+	if f.ctx.Err() != nil {
 		return nil
 	}
 	f.last, f.broken = 0, false
 	f.consuming, err = f.node.consume(c, o.maxTaken(), f.receive, f.failed)
 	return err
+}
+
+// stop returns when the server knows that nobody waits for its last answers.
+func (f *feed[K]) stop(ctx context.Context) error {
+	f.mu.Lock()
+	before := f.consuming
+	f.consuming = nil
+	f.mu.Unlock()
+	if before == nil {
+		return nil
+	}
+	before.Stop()
+	select {
+	case <-before.Closed():
+		return f.node.connection.FlushWithContext(ctx)
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 func (f *feed[K]) receive(m jetstream.Msg) {
@@ -100,43 +121,16 @@ func isDeleted(err error) bool {
 }
 
 func (f *feed[K]) breakLocked() {
-	if !f.broken && !f.closed && f.consuming != nil {
+	if !f.broken && f.consuming != nil {
 		f.broken = true
-		go f.beginAgain()
+		wake(f.broke)
 	}
-}
-
-func (f *feed[K]) beginAgain() {
-	f.mu.Lock()
-	before := f.consuming
-	f.mu.Unlock()
-	before.Stop()
-	<-before.Closed()
-	for {
-		ctx, cancel := context.WithTimeout(context.Background(), f.node.options.Lease)
-		_ = f.node.connection.FlushWithContext(ctx) // the server knows that nobody waits for its last answers
-		err := f.begin(ctx)
-		if err != nil {
-			f.logger.Warn("a partition is not read", "error", err)
-			<-ctx.Done()
-		}
-		cancel()
-		if err == nil || f.isClosed() {
-			return
-		}
-	}
-}
-
-func (f *feed[K]) isClosed() bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.closed
 }
 
 func (f *feed[K]) close() {
+	f.cancel()
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.closed = true
 	if f.consuming != nil {
 		f.consuming.Stop()
 	}

@@ -54,6 +54,7 @@ type Node[K comparable] struct {
 	// queue does not have the limiter, which would forget what has failed when
 	// the servers take a key back.
 	queue   *shardq.Queue[K]
+	slots   []*slot // by partition
 	limiter limiter.Limiter[K]
 	counts  counts
 
@@ -78,6 +79,9 @@ func Join[K comparable](ctx context.Context, options Options[K]) (*Node[K], erro
 	n := &Node[K]{
 		options: o, id: nuid.Next(), names: names.Queue(o.Name), limiter: o.Queue.RateLimiter,
 		owned: map[int]*partition[K]{}, runs: map[K]*run[K]{},
+	}
+	for partition := range o.Partitions {
+		n.slots = append(n.slots, newSlot(o.Logger, partition))
 	}
 	o.Queue.RateLimiter = nil
 	if n.queue, err = shardq.New(o.Queue); err != nil {

@@ -24,11 +24,14 @@ import (
 type partition[K comparable] struct {
 	node   *Node[K]
 	lease  *lease.Lease
+	slot   *slot
 	ctx    context.Context // ends when the lease may be lost, and when the partition was left
 	cancel context.CancelCauseFunc
 	kept   chan struct{} // closed when the lease is no longer renewed
 	held   *hold.Table[K, jetstream.Msg]
 	feed   *feed[K]
+
+	loaded bool // the failures, for the goroutine that reads
 
 	mu       sync.Mutex
 	failures map[K]int // since the last success, on all nodes
@@ -39,22 +42,42 @@ type partition[K comparable] struct {
 
 func (n *Node[K]) newPartition(l *lease.Lease) *partition[K] {
 	p := &partition[K]{
-		node: n, lease: l, held: hold.New[K, jetstream.Msg](n.options.Values),
+		node: n, lease: l, slot: n.slots[l.Partition], held: hold.New[K, jetstream.Msg](n.options.Values),
 		failures: map[K]int{}, idle: make(chan struct{}), kept: make(chan struct{}),
 	}
 	p.ctx, p.cancel = context.WithCancelCause(context.Background())
 	context.AfterFunc(p.ctx, func() { n.cancelRuns(p) })
 	p.feed = &feed[K]{
-		node: n, stream: n.streams.work[l.Partition], take: p.take, logger: n.options.Logger.With("partition", l.Partition),
+		node: n, stream: n.streams.work[l.Partition], take: p.take, logger: p.slot.logger, broke: make(chan struct{}, 1),
 	}
+	p.feed.ctx, p.feed.cancel = context.WithCancel(p.ctx)
 	return p
+}
+
+// read opens the partition, and again when it breaks or could not be opened,
+// until it is left or lost. The lease stays: no other node would do better.
+func (p *partition[K]) read() {
+	for ctx := p.feed.ctx; ctx.Err() == nil; _ = pause(ctx, p.slot.wait()) {
+		if err := p.open(); err != nil {
+			if ctx.Err() == nil {
+				p.slot.on(failed, err)
+			}
+			continue
+		}
+		p.slot.on(opened, nil)
+		select {
+		case <-p.feed.broke:
+			p.slot.on(broke, nil)
+		case <-ctx.Done():
+		}
+	}
 }
 
 // Servers that elect a consumer's leader may answer never, and then at once.
 func (p *partition[K]) open() error {
 	patience := time.Second
-	err := retry(p.ctx, func() error {
-		attempt, cancel := context.WithTimeout(p.ctx, patience)
+	return retry(p.feed.ctx, func() error {
+		attempt, cancel := context.WithTimeout(p.feed.ctx, patience)
 		defer cancel()
 		patience *= 2
 		if err := p.loadFailures(attempt); err != nil {
@@ -62,10 +85,6 @@ func (p *partition[K]) open() error {
 		}
 		return p.feed.begin(attempt)
 	})
-	if err != nil {
-		return fmt.Errorf("cluster: open partition %d: %w", p.lease.Partition, err)
-	}
-	return nil
 }
 
 // take does not block: the server limits what a partition holds.
@@ -208,13 +227,31 @@ type failureRecord struct {
 	Time     time.Time `json:"time"`
 }
 
+// loadFailures makes no consumer if there is nothing to load: all together, the
+// partitions of a queue could exceed a limit of the servers.
 func (p *partition[K]) loadFailures(ctx context.Context) error {
+	state, subjects := p.node.streams.state, p.node.names.Of(names.Failures, p.lease.Partition)
+	if p.loaded {
+		return nil
+	}
+	_, err := state.GetMsg(ctx, 1, jetstream.WithGetMsgSubject(subjects))
+	switch {
+	case err == nil:
+		err = p.readFailures(ctx, state, subjects)
+	case errors.Is(err, jetstream.ErrMsgNotFound):
+		err = nil
+	}
+	p.loaded = err == nil
+	return err
+}
+
+func (p *partition[K]) readFailures(ctx context.Context, state jetstream.Stream, subjects string) error {
 	const atOnce = 1000
-	n := p.node
-	c, err := n.streams.state.CreateConsumer(ctx, lastOf(n.names.Of(names.Failures, p.lease.Partition)))
+	c, err := state.CreateConsumer(ctx, lastOf(subjects))
 	if err != nil {
 		return err
 	}
+	defer deleteConsumer(state, c)
 	for left := int(c.CachedInfo().NumPending); left > 0; {
 		batch, err := c.Fetch(min(left, atOnce), jetstream.FetchMaxWait(attemptTime))
 		if err != nil {
@@ -230,6 +267,14 @@ func (p *partition[K]) loadFailures(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// deleteConsumer spares the servers a consumer that nobody reads any more. If it
+// fails, they delete it later.
+func deleteConsumer(stream jetstream.Stream, c jetstream.Consumer) {
+	ctx, cancel := context.WithTimeout(context.Background(), attemptTime)
+	defer cancel()
+	_ = stream.DeleteConsumer(ctx, c.CachedInfo().Name)
 }
 
 func (p *partition[K]) noteFailures(m jetstream.Msg) {
