@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -105,6 +106,7 @@ func passes(err error) bool {
 	if !ok {
 		return slices.ContainsFunc([]error{
 			nats.ErrNoResponders, nats.ErrDisconnected, nats.ErrTimeout, context.DeadlineExceeded,
+			nats.ErrReconnectBufExceeded, os.ErrDeadlineExceeded, // a write to a frozen server
 			jetstream.ErrNoStreamResponse, jetstream.ErrAsyncPublishTimeout, jetstream.ErrTooManyStalledMsgs,
 		}, func(each error) bool { return errors.Is(err, each) })
 	}
@@ -125,7 +127,7 @@ func (n *Node[K]) added(count int, err error) error {
 		return nil
 	case isFull(err):
 		return ErrFull
-	case errors.Is(err, nats.ErrConnectionClosed), errors.Is(err, jetstream.ErrJetStreamPublisherClosed):
+	case n.closed.Load():
 		return ErrClosed
 	case errors.Is(err, ErrStore):
 		return err

@@ -24,13 +24,16 @@ type Options[K comparable] struct {
 	Name string
 
 	// Servers are the URLs of NATS servers, with commas between them, and NATS
-	// the options of the connection. With neither Servers nor Connection, Join
-	// starts a server with its data in Dir, which listens to nobody else.
+	// the options of the connection, which override those of the node, such as
+	// nats.PingInterval: 2 s, so that three unanswered pings end a connection.
+	// With neither Servers nor Connection, Join starts a server with its data in
+	// Dir, which listens to nobody else.
 	Servers string
 	NATS    []nats.Option
 
 	// Connection is used in place of a connection of the node, and excludes
-	// Servers, NATS and Dir. Give it nats.MaxReconnects(-1): a node does not
+	// Servers, NATS and Dir. Give it nats.MaxReconnects(-1) and
+	// nats.IgnoreAuthErrorAbort(), and a short nats.PingInterval: a node does not
 	// survive the end of its connection, and does not close it.
 	Connection *nats.Conn
 

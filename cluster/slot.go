@@ -103,8 +103,10 @@ func (s *slot) log(from, to State, err error) {
 		s.logger.Warn("a partition fails, and is tried again", "error", err)
 	case to == Idle && err != nil:
 		s.logger.Warn("a partition is lost", "error", err)
-	default:
+	case to == Open || to == Idle:
 		s.logger.Info("a partition is "+string(to), "before", from)
+	default:
+		s.logger.Debug("a partition is "+string(to), "before", from)
 	}
 }
 

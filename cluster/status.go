@@ -129,6 +129,9 @@ func (n *Node[K]) Status(ctx context.Context) (s Status, err error) {
 			err = fmt.Errorf("cluster: status: %w", err)
 		}
 	}()
+	if err := n.Check(); err != nil {
+		return s, err
+	}
 	s = Status{Name: n.options.Name, Partitions: make([]PartitionStatus, n.options.Partitions)}
 	for i := range s.Partitions {
 		s.Partitions[i].Partition, s.Partitions[i].State = i, Idle

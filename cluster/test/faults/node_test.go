@@ -94,6 +94,7 @@ type logbook struct {
 }
 
 func (l *logbook) Write(line []byte) (int, error) {
+	if *verbose { print(string(line)) }
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.lines = append(l.lines, string(line))
