@@ -25,8 +25,9 @@ type AddOptions struct {
 // Add adds a key, and returns nil when the servers have stored it. A key that is
 // in flight runs once more. Add returns [ErrFull], [ErrClosed], an error that
 // wraps [ErrKey], nats.ErrMaxPayload if the headers are too large, and the error
-// of ctx. It waits at most 20 seconds for servers without a leader. After another
-// error the key may have been stored, and adding it again is harmless.
+// of ctx. It waits at most 20 seconds for servers that are late or have no
+// leader. After another error the key may have been stored, and adding it again
+// is harmless.
 func (n *Node[K]) Add(ctx context.Context, key K) error {
 	return n.AddWith(ctx, key, AddOptions{})
 }

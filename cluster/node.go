@@ -25,8 +25,9 @@ var (
 	ErrLeaseLost = errors.New("cluster: the lease of the partition is lost")
 	// ErrKey means that a key's encoding fails, is empty, or exceeds 2048 bytes.
 	ErrKey = names.ErrKey
-	// ErrStore means that the node's own server cannot store. Close, and Join again.
-	ErrStore   = errors.New("cluster: the server in this process has stopped storing: is its disk full?")
+	// ErrStore means that a server says it cannot store. If it is that of this
+	// process, Close, and Join again.
+	ErrStore   = errors.New("cluster: the server cannot store: is its disk full?")
 	ErrLetter  = errors.New("cluster: a dead letter cannot be read") // comes with Dead
 	ErrRunning = errors.New("cluster: Run was called before")
 	// ErrValues is returned by Put, PutOnce, PutAfter and NewValues without
@@ -61,6 +62,7 @@ type Node[K comparable] struct {
 	ended   context.Context
 	end     context.CancelCauseFunc
 	delayed delayedCount
+	store   storeCheck
 }
 
 // Join connects to the servers, and opens the queue, or makes it. The node only

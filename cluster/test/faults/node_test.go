@@ -94,7 +94,9 @@ type logbook struct {
 }
 
 func (l *logbook) Write(line []byte) (int, error) {
-	if *verbose { print(string(line)) }
+	if *verbose {
+		print(string(line))
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.lines = append(l.lines, string(line))

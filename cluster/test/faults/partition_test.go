@@ -102,3 +102,20 @@ func TestOpeningLeavesNoConsumer(t *testing.T) {
 		require.NoError(t, node.Close())
 	}
 }
+
+// TestAWorkStreamIsDeleted checks what an add says, at once, and that a node
+// that joins makes the stream again.
+func TestAWorkStreamIsDeleted(t *testing.T) {
+	t.Parallel()
+	servers := clustertest.Start(t, 1).URLs()
+	o := small(servers)
+	o.Partitions = 1
+	node := join(t, o)
+	require.NoError(t, client(t, servers).DeleteStream(t.Context(), "shardq-faults-0"))
+	began := time.Now()
+	err := node.Add(t.Context(), "a")
+	require.ErrorIs(t, err, jetstream.ErrStreamNotFound)
+	require.ErrorContains(t, err, "was deleted")
+	require.Less(t, time.Since(began), 10*time.Second)
+	require.NoError(t, join(t, o).Add(t.Context(), "a"))
+}
