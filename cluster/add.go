@@ -33,7 +33,8 @@ func (n *Node[K]) Add(ctx context.Context, key K) error {
 }
 
 // AddAfter adds a key after a delay, by Options.Queue.Clock, as Add does. The
-// servers look for ends of delays up to four times a second.
+// servers look for ends of delays up to four times a second, and a delay ends in
+// the year 2262 at the latest.
 func (n *Node[K]) AddAfter(ctx context.Context, key K, delay time.Duration) error {
 	return n.AddWith(ctx, key, AddOptions{After: delay})
 }
@@ -246,7 +247,14 @@ func (n *Node[K]) workMessage(partition int, token string, priority int) *nats.M
 	return m
 }
 
+// The servers count nanoseconds in an int64, which ends in 2262: what is later
+// would come at once.
+var latest = time.Date(2262, time.January, 1, 0, 0, 0, 0, time.UTC)
+
 func (n *Node[K]) scheduleMessage(partition int, token string, at time.Time, priority int) *nats.Msg {
+	if at.After(latest) {
+		at = latest
+	}
 	m := nats.NewMsg(n.names.Key(names.Delay, partition, token))
 	m.Header.Set(scheduleHeader, at.UTC().Format(scheduleFormat))
 	m.Header.Set(targetHeader, n.names.Key(names.Due, partition, token))
