@@ -160,7 +160,7 @@ func (w *watchdog) isLost(oldest uint64, misses bool) bool {
 // misses reports whether the consumer has lost a message. Only counts between
 // which nothing has changed are compared.
 func (f *feed[K]) misses(ctx context.Context, holds func(sequence uint64) bool) (oldest uint64, misses bool, err error) {
-	before, err := f.stream.Info(ctx)
+	before, err := f.node.info(ctx, f.stream)
 	if err != nil || before.State.Msgs == 0 {
 		return 0, false, err
 	}
@@ -173,7 +173,7 @@ func (f *feed[K]) misses(ctx context.Context, holds func(sequence uint64) bool) 
 		return oldest, false, err
 	}
 	counted := c.CachedInfo()
-	after, err := f.stream.Info(ctx)
+	after, err := f.node.info(ctx, f.stream)
 	if err != nil {
 		return oldest, false, err
 	}

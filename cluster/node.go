@@ -14,6 +14,7 @@ import (
 
 	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/cluster/internal/names"
+	"github.com/shardq/shardq/cluster/internal/skew"
 	"github.com/shardq/shardq/limiter"
 )
 
@@ -63,6 +64,7 @@ type Node[K comparable] struct {
 	end     context.CancelCauseFunc
 	delayed delayedCount
 	store   storeCheck
+	clocks  clocks
 }
 
 // Join connects to the servers, and opens the queue, or makes it. The node only
@@ -76,7 +78,7 @@ func Join[K comparable](ctx context.Context, options Options[K]) (*Node[K], erro
 	}
 	n := &Node[K]{
 		options: o, id: nuid.Next(), names: names.Queue(o.Name), limiter: o.Queue.RateLimiter,
-		owned: map[int]*partition[K]{}, runs: map[K]*run[K]{},
+		owned: map[int]*partition[K]{}, runs: map[K]*run[K]{}, clocks: clocks{Clocks: skew.New()},
 	}
 	for partition := range o.Partitions {
 		n.slots = append(n.slots, newSlot(o.Logger, partition))

@@ -15,6 +15,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/shardq/shardq/cluster/internal/names"
+	"github.com/shardq/shardq/cluster/internal/skew"
 )
 
 type counts struct{ added, done, failed, discarded atomic.Uint64 }
@@ -106,7 +107,11 @@ type Status struct {
 	Pending, Delayed, Dead uint64            // keys, or values, and letters
 	Members                []Member          // the nodes that work, by their ids
 	Partitions             []PartitionStatus // by their numbers
+	Skew                   Skew              // the greatest between the servers' clocks
 }
+
+// A Skew is how much the clocks of two servers differ at least.
+type Skew = skew.Skew
 
 // PartitionStatus is the state of a partition.
 type PartitionStatus struct {
@@ -136,11 +141,11 @@ func (n *Node[K]) Status(ctx context.Context) (s Status, err error) {
 	for i := range s.Partitions {
 		s.Partitions[i].Partition, s.Partitions[i].State = i, Idle
 	}
-	delayed, err := n.streams.delayed.Info(ctx)
+	delayed, err := n.info(ctx, n.streams.delayed)
 	if err != nil {
 		return s, err
 	}
-	dead, err := n.streams.dead.Info(ctx)
+	dead, err := n.info(ctx, n.streams.dead)
 	if err != nil {
 		return s, err
 	}
@@ -154,11 +159,12 @@ func (n *Node[K]) Status(ctx context.Context) (s Status, err error) {
 		}
 		s.Pending += s.Partitions[i].Pending
 	}
+	s.Skew = n.clocks.Greatest()
 	return s, nil
 }
 
 func (n *Node[K]) readMembers(ctx context.Context, s *Status) error {
-	info, err := n.streams.state.Info(ctx, jetstream.WithSubjectFilter(n.names.Members()))
+	info, err := n.info(ctx, n.streams.state, jetstream.WithSubjectFilter(n.names.Members()))
 	if err != nil {
 		return err
 	}
@@ -194,7 +200,7 @@ func (m Member) addTo(partitions []PartitionStatus) {
 
 func (n *Node[K]) readPartition(ctx context.Context, p *PartitionStatus) error {
 	stream := n.streams.work[p.Partition]
-	info, err := stream.Info(ctx)
+	info, err := n.info(ctx, stream)
 	if err != nil {
 		return err
 	}

@@ -31,7 +31,7 @@ func get(r reader, target string) *httptest.ResponseRecorder {
 func status() cluster.Status {
 	ago := func(d time.Duration) time.Time { return time.Now().Add(-d) }
 	return cluster.Status{
-		Name: "invoices", Pending: 3, Delayed: 2, Dead: 1,
+		Name: "invoices", Pending: 3, Delayed: 2, Dead: 1, Skew: cluster.Skew{By: 2 * time.Second, Ahead: "n1", Behind: "n2"},
 		Members: []cluster.Member{{
 			ID: "node-000001", Host: "a.example.com", PID: 17, Time: ago(time.Second),
 			Oldest: []cluster.InFlight{{Key: "<slow>", Partition: 1, Began: ago(5 * time.Minute)}},
@@ -48,7 +48,7 @@ func TestThePageShowsWhatIsStuck(t *testing.T) {
 	require.Equal(t, 200, w.Code)
 	text := w.Body.String()
 	for _, part := range []string{
-		"<h1>invoices</h1>", "No node reads 1 of the partitions.", "was added 3 h ago: <code>&lt;slow&gt;</code>, in partition 1",
+		"<h1>invoices</h1>", "No node reads 1 of the partitions.", "server n1 is 2s ahead of that of n2", "was added 3 h ago: <code>&lt;slow&gt;</code>, in partition 1",
 		"began 5 min ago: <code>&lt;slow&gt;</code>, on a.example.com, process 17, node 000001",
 	} {
 		require.Contains(t, text, part)
