@@ -31,10 +31,20 @@ type feed[K comparable] struct {
 	watchdog watchdog
 }
 
+// fetchBytes is what a node asks for at a time: a slow link takes it long before
+// the servers cut a slow consumer, by default after 64 MiB or ten seconds.
+const fetchBytes = 16 << 20
+
+// fetchLimit is a partition's part, but at least the largest message.
+func (n *Node[K]) fetchLimit() int {
+	const around = 8 << 10 // the subjects
+	return max(fetchBytes/n.options.Partitions, int(n.connection.MaxPayload())+around)
+}
+
 // consume's requests end before the lease of a node that freezes does.
 func (n *Node[K]) consume(c jetstream.Consumer, atOnce int, take func(jetstream.Msg), failed func(error)) (jetstream.ConsumeContext, error) {
 	expiry := n.options.Lease / 2
-	return c.Consume(take, jetstream.PullMaxMessages(atOnce), jetstream.PullExpiry(expiry), jetstream.PullHeartbeat(expiry/2),
+	return c.Consume(take, jetstream.PullMaxMessagesWithBytesLimit(atOnce, n.fetchLimit()), jetstream.PullExpiry(expiry), jetstream.PullHeartbeat(expiry/2),
 		jetstream.ConsumeErrHandler(func(_ jetstream.ConsumeContext, err error) { failed(err) }))
 }
 

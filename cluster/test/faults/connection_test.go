@@ -21,7 +21,9 @@ import (
 func with(t *testing.T, change func(o *server.Options)) (s *server.Server, o *server.Options) {
 	t.Helper()
 	o = &server.Options{Host: "127.0.0.1", Port: -1, JetStream: true, StoreDir: t.TempDir(), NoLog: true, NoSigs: true}
-	change(o)
+	if change != nil {
+		change(o)
+	}
 	s, err := server.NewServer(o)
 	require.NoError(t, err)
 	go s.Start()
