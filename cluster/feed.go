@@ -4,12 +4,17 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"strconv"
 	"sync"
 
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-const ownerConsumer = "owner" // of a partition's stream
+const (
+	ownerConsumer = "owner" // of a partition's stream
+	// epochKey is in its metadata: the epoch of the owner that has begun last.
+	epochKey = "shardq-epoch"
+)
 
 // A feed hands the messages of a partition to its owner, from the oldest. If
 // one of the server's numbers is missing, it begins again: a lost message would
@@ -17,6 +22,7 @@ const ownerConsumer = "owner" // of a partition's stream
 type feed[K comparable] struct {
 	node   *Node[K]
 	stream jetstream.Stream
+	epoch  uint64
 	take   func(m jetstream.Msg, sequence uint64)
 	logger *slog.Logger
 	ctx    context.Context // ends when the feed is closed
@@ -48,6 +54,20 @@ func (n *Node[K]) consume(c jetstream.Consumer, atOnce int, take func(jetstream.
 		jetstream.ConsumeErrHandler(func(_ jetstream.ConsumeContext, err error) { failed(err) }))
 }
 
+// lastEpoch returns the epoch of the last owner of a partition, as the stream of
+// its keys knows it: that of the leases may have been deleted or rolled back.
+func (n *Node[K]) lastEpoch(ctx context.Context, partition int) (uint64, error) {
+	c, err := n.streams.work[partition].Consumer(ctx, ownerConsumer)
+	if errors.Is(err, jetstream.ErrConsumerNotFound) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	epoch, _ := strconv.ParseUint(c.CachedInfo().Config.Metadata[epochKey], 10, 64) // 0 without one
+	return epoch, nil
+}
+
 // begin ends what the feed has begun before.
 func (f *feed[K]) begin(ctx context.Context) error {
 	if err := f.stop(ctx); err != nil {
@@ -56,6 +76,7 @@ func (f *feed[K]) begin(ctx context.Context) error {
 	o := &f.node.options
 	c, err := f.stream.CreateOrUpdateConsumer(ctx, jetstream.ConsumerConfig{
 		Durable: ownerConsumer, AckPolicy: jetstream.AckExplicitPolicy, AckWait: o.Lease, MaxDeliver: -1, MaxAckPending: o.maxTaken(),
+		Metadata: map[string]string{epochKey: strconv.FormatUint(f.epoch, 10)},
 	})
 	if err != nil {
 		return err

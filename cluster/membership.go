@@ -37,6 +37,7 @@ func (n *Node[K]) join(ctx context.Context) (*membership[K], error) {
 		node: n, table: member.NewTable(n.options.Lease), changed: make(chan struct{}, 1),
 		leases: lease.Store{
 			JetStream: n.js, Stream: n.streams.state, Subject: n.names.Lease, Node: n.id, Time: n.options.Lease,
+			Floor: n.lastEpoch,
 		},
 	}
 	if err := m.beat(ctx); err != nil {

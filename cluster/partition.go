@@ -48,7 +48,7 @@ func (n *Node[K]) newPartition(l *lease.Lease) *partition[K] {
 	p.ctx, p.cancel = context.WithCancelCause(context.Background())
 	context.AfterFunc(p.ctx, func() { n.cancelRuns(p) })
 	p.feed = &feed[K]{
-		node: n, stream: n.streams.work[l.Partition], take: p.take, logger: p.slot.logger, broke: make(chan struct{}, 1),
+		node: n, stream: n.streams.work[l.Partition], epoch: l.Epoch, take: p.take, logger: p.slot.logger, broke: make(chan struct{}, 1),
 	}
 	p.feed.ctx, p.feed.cancel = context.WithCancel(p.ctx)
 	return p

@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"context"
 	"fmt"
 	"strconv"
 	"testing"
@@ -118,4 +119,32 @@ func TestAWorkStreamIsDeleted(t *testing.T) {
 	require.ErrorContains(t, err, "was deleted")
 	require.Less(t, time.Since(began), 10*time.Second)
 	require.NoError(t, join(t, o).Add(t.Context(), "a"))
+}
+
+// TestEpochsGrow checks that a sink accepts the writes of new owners after the
+// stream of the leases was deleted, and its numbers start over.
+func TestEpochsGrow(t *testing.T) {
+	t.Parallel()
+	servers := clustertest.Start(t, 1).URLs()
+	js := client(t, servers)
+	last := map[int]uint64{}
+	for round := range 3 {
+		node := join(t, small(servers))
+		fences := make(chan cluster.Fence, 1000)
+		_, stop := begin(t, node, func(_ context.Context, c cluster.Claim[string]) error {
+			fences <- c.Fence()
+			return nil
+		})
+		next := map[int]uint64{}
+		for i := 0; len(next) < 4; i++ {
+			require.NoError(t, node.Add(t.Context(), strconv.Itoa(i)))
+			fence := receive(t, fences)
+			require.Greater(t, fence.Epoch, last[fence.Partition], "round %d", round)
+			next[fence.Partition] = fence.Epoch
+		}
+		stop()
+		last = next
+		require.NoError(t, js.DeleteStream(t.Context(), "shardq-faults-state"))
+		require.NoError(t, node.Close())
+	}
 }
