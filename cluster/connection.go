@@ -160,7 +160,15 @@ func redacted(servers string) string {
 	return strings.Join(all, ",")
 }
 
+// jetStream returns an error if the server is too old: it would refuse some of the
+// streams, in words that say nothing of its version.
 func (o Options[K]) jetStream(connection *nats.Conn) (jetstream.JetStream, error) {
+	const oldest = 14
+	var major, minor int
+	version := connection.ConnectedServerVersion()
+	if _, err := fmt.Sscanf(version, "%d.%d.", &major, &minor); err == nil && (major < 2 || major == 2 && minor < oldest) {
+		return nil, fmt.Errorf("cluster: the NATS server %s has version %s: want 2.%d or later", connection.ConnectedServerName(), version, oldest)
+	}
 	window, timeout := jetstream.WithPublishAsyncMaxPending(publishWindow), jetstream.WithPublishAsyncTimeout(answerTime)
 	if o.Domain != "" {
 		return jetstream.NewWithDomain(connection, o.Domain, window, timeout)

@@ -77,3 +77,36 @@ func TestAnAnswerThatDoesNotCome(t *testing.T) {
 		require.False(t, errors.Is(ErrFull, ErrStore))
 	})
 }
+
+// Servers on which another node makes a stream do not know it at first.
+type making struct {
+	jetstream.JetStream
+	unknown int // how often
+}
+
+func (m *making) Stream(ctx context.Context, name string) (jetstream.Stream, error) {
+	if m.unknown--; m.unknown >= 0 {
+		return nil, jetstream.ErrStreamNotFound
+	}
+	return m.JetStream.Stream(ctx, name)
+}
+
+func (m *making) CreateStream(ctx context.Context, c jetstream.StreamConfig) (jetstream.Stream, error) {
+	if _, err := m.JetStream.CreateStream(ctx, c); err != nil {
+		return nil, err
+	}
+	return nil, jetstream.ErrStreamNameAlreadyInUse
+}
+
+// TestNodesThatMakeAQueueTogether checks a node that is slower than another.
+func TestNodesThatMakeAQueueTogether(t *testing.T) {
+	t.Parallel()
+	node, err := Join(t.Context(), Options[string]{Name: "one", Dir: t.TempDir(), Partitions: 1})
+	require.NoError(t, err)
+	defer node.Close()
+	o, err := Options[string]{Name: "two", Partitions: 1}.complete()
+	require.NoError(t, err)
+	streams, err := openStreams(t.Context(), &making{node.js, 3}, o)
+	require.NoError(t, err)
+	require.NotNil(t, streams.state)
+}

@@ -11,31 +11,37 @@ import (
 	"github.com/shardq/shardq/cluster/clustertest"
 )
 
-// A pastDialer makes connections on which answers of a server come from
-// the year 2020.
-type pastDialer struct{ server string }
+// A forger changes what comes from a server on a connection that it dials.
+type forger func(received []byte)
 
-func (d *pastDialer) Dial(network, address string) (net.Conn, error) {
+func (f forger) Dial(network, address string) (net.Conn, error) {
 	c, err := net.Dial(network, address)
-	return &pastConn{c, d}, err
+	return &forged{c, f}, err
 }
 
-type pastConn struct {
+type forged struct {
 	net.Conn
-	*pastDialer
+	forge forger
 }
 
-func (c *pastConn) Read(p []byte) (n int, err error) {
+func (c *forged) Read(p []byte) (n int, err error) {
 	n, err = c.Conn.Read(p)
-	rest := p[:n]
-	for {
-		at := bytes.Index(rest, []byte(`"leader":"`+c.server+`"`))
-		if at < 0 {
-			return n, err
-		}
-		rest = rest[at+1:]
-		if at = bytes.Index(rest, []byte(`"ts":"20`)); at >= 0 {
-			rest[at+len(`"ts":"202`)] = '0'
+	c.forge(p[:n])
+	return n, err
+}
+
+// inThePast makes the answers of a server come from the year 2020.
+func inThePast(server string) forger {
+	return func(rest []byte) {
+		for {
+			at := bytes.Index(rest, []byte(`"leader":"`+server+`"`))
+			if at < 0 {
+				return
+			}
+			rest = rest[at+1:]
+			if at = bytes.Index(rest, []byte(`"ts":"20`)); at >= 0 {
+				rest[at+len(`"ts":"202`)] = '0'
+			}
 		}
 	}
 }
@@ -54,7 +60,7 @@ func TestServersWhoseClocksDiffer(t *testing.T) {
 	leader, ok := servers.Leader("shardq-faults-3")
 	require.True(t, ok)
 	wrong := []string{"server-0", "server-1", "server-2"}[leader]
-	o.NATS = []nats.Option{nats.SetCustomDialer(&pastDialer{wrong})}
+	o.NATS = []nats.Option{nats.SetCustomDialer(inThePast(wrong))}
 	node = join(t, o)
 	eventually(t, func() bool { return status(t, node).Skew.Behind == wrong })
 	require.NotEqual(t, wrong, status(t, node).Skew.Ahead)
