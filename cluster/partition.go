@@ -31,19 +31,23 @@ type partition[K comparable] struct {
 	held   *hold.Table[K, jetstream.Msg]
 	feed   *feed[K]
 
-	loaded bool // the failures, for the goroutine that reads
+	loaded bool          // the failures, for the goroutine that reads
+	newest chan struct{} // gets a value when it is to take the newest message
 
-	mu       sync.Mutex
-	failures map[K]int // since the last success, on all nodes
-	inFlight int       // runs
-	leaving  bool
-	idle     chan struct{} // closed when leaving and nothing is in flight
+	mu         sync.Mutex
+	failures   map[K]int // since the last success, on all nodes
+	inFlight   int       // runs
+	runs       int       // since it took the newest message
+	tookNewest time.Time
+	leaving    bool
+	idle       chan struct{} // closed when leaving and nothing is in flight
 }
 
 func (n *Node[K]) newPartition(l *lease.Lease) *partition[K] {
 	p := &partition[K]{
 		node: n, lease: l, slot: n.slots[l.Partition], held: hold.New[K, jetstream.Msg](n.options.Values),
 		failures: map[K]int{}, idle: make(chan struct{}), kept: make(chan struct{}),
+		newest: make(chan struct{}, 1),
 	}
 	p.ctx, p.cancel = context.WithCancelCause(context.Background())
 	context.AfterFunc(p.ctx, func() { n.cancelRuns(p) })
@@ -65,10 +69,22 @@ func (p *partition[K]) read() {
 			continue
 		}
 		p.slot.on(opened, nil)
-		select {
-		case <-p.feed.broke:
+		if p.follow() {
 			p.slot.on(broke, nil)
-		case <-ctx.Done():
+		}
+	}
+}
+
+// follow returns when the feed has broken, or the partition is left or lost.
+func (p *partition[K]) follow() (broken bool) {
+	for {
+		select {
+		case <-p.newest:
+			p.takeNewest()
+		case <-p.feed.broke:
+			return true
+		case <-p.feed.ctx.Done():
+			return false
 		}
 	}
 }
@@ -131,10 +147,15 @@ func (p *partition[K]) end(r *run[K], done bool) {
 	} else {
 		p.held.Again(r.key)
 	}
+	crowded := p.isCrowded()
 	p.mu.Lock()
-	defer p.mu.Unlock()
+	newest := crowded && p.wantsNewestLocked()
 	if p.inFlight--; p.leaving && p.inFlight == 0 {
 		close(p.idle)
+	}
+	p.mu.Unlock()
+	if newest {
+		wake(p.newest)
 	}
 }
 
