@@ -40,6 +40,9 @@ func (n *Node[K]) join(ctx context.Context) (*membership[K], error) {
 			Floor: n.lastEpoch,
 		},
 	}
+	if err := n.applySettings(ctx); err != nil {
+		return nil, err
+	}
 	if err := m.beat(ctx); err != nil {
 		return nil, err
 	}
@@ -61,6 +64,14 @@ func (m *membership[K]) say(ctx context.Context, data []byte) error {
 }
 
 func (m *membership[K]) hear(msg jetstream.Msg) {
+	switch {
+	case msg.Subject() == m.node.names.Settings():
+		wake(m.changed)
+		return
+	case m.node.names.IsCancel(msg.Subject()):
+		m.node.hearCanceled(msg.Data())
+		return
+	}
 	expired := msg.Headers().Get(jetstream.MarkerReasonHeader) != ""
 	id, isMember := m.node.names.MemberOf(msg.Subject())
 	switch gone := expired || len(msg.Data()) == 0; {
@@ -86,11 +97,21 @@ func (m *membership[K]) run(ctx context.Context) {
 	defer ticker.Stop()
 	for ctx.Err() == nil {
 		m.rebalance(ctx)
+		m.applySettings(ctx)
 		select {
 		case <-ctx.Done():
 		case <-m.changed:
 		case <-ticker.C:
 		}
+	}
+}
+
+// applySettings also divides the rates by what the node owns now.
+func (m *membership[K]) applySettings(ctx context.Context) {
+	attempt, cancel := context.WithTimeout(ctx, m.node.options.Lease/4)
+	defer cancel()
+	if err := m.node.applySettings(attempt); err != nil && ctx.Err() == nil {
+		m.node.options.Logger.Warn("the settings of the queue were not read", "error", err)
 	}
 }
 

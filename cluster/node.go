@@ -65,6 +65,7 @@ type Node[K comparable] struct {
 	delayed delayedCount
 	store   storeCheck
 	clocks  clocks
+	applied applied
 }
 
 // Join connects to the servers, and opens the queue, or makes it. The node only
@@ -84,6 +85,7 @@ func Join[K comparable](ctx context.Context, options Options[K]) (*Node[K], erro
 		n.slots = append(n.slots, newSlot(o.Logger, partition))
 	}
 	o.Queue.RateLimiter = nil
+	o.Queue.GroupPolicy = n.groupPolicy(o.Queue)
 	if n.queue, err = shardq.New(o.Queue); err != nil {
 		return nil, fmt.Errorf("cluster: Options.Queue: %w", err)
 	}

@@ -30,6 +30,11 @@ type RunOptions[K comparable] struct {
 	Timeout     time.Duration
 	MaxAttempts int
 
+	// AbandonAfter, if set, is how much time RunWith gives handlers after the node
+	// has left, and their contexts have ended: see that of [worker.Options]. The
+	// key runs again on another node. Without it, RunWith waits for all handlers.
+	AbandonAfter time.Duration
+
 	// OnError is called for each failed attempt, and OnDiscard for each dead
 	// letter: see [Node.Dead]. They must be safe for concurrent use.
 	OnError, OnDiscard func(context.Context, worker.Failure[K])
@@ -101,7 +106,7 @@ func (n *Node[K]) enter(ctx context.Context) (m *membership[K], stopDue func(), 
 
 func (n *Node[K]) pool(o RunOptions[K]) (*worker.Pool[K], error) {
 	settings := worker.Options[K]{
-		Workers: o.Workers, Timeout: o.Timeout, MaxAttempts: o.MaxAttempts, OnError: o.OnError,
+		Workers: o.Workers, Timeout: o.Timeout, MaxAttempts: o.MaxAttempts, OnError: o.OnError, AbandonAfter: o.AbandonAfter,
 		OnDiscard: func(ctx context.Context, f worker.Failure[K]) {
 			if n.bury(f) && o.OnDiscard != nil {
 				o.OnDiscard(ctx, f)

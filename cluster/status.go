@@ -108,6 +108,7 @@ type Status struct {
 	Members                []Member          // the nodes that work, by their ids
 	Partitions             []PartitionStatus // by their numbers
 	Skew                   Skew              // the greatest between the servers' clocks
+	Settings               Settings
 }
 
 // A Skew is how much the clocks of two servers differ at least.
@@ -160,7 +161,8 @@ func (n *Node[K]) Status(ctx context.Context) (s Status, err error) {
 		s.Pending += s.Partitions[i].Pending
 	}
 	s.Skew = n.clocks.Greatest()
-	return s, nil
+	s.Settings, err = n.Settings(ctx)
+	return s, err
 }
 
 func (n *Node[K]) readMembers(ctx context.Context, s *Status) error {
