@@ -77,6 +77,9 @@ type place struct {
 	subject string
 }
 
+// everything is the pattern for which the servers need no look at the subjects.
+const everything = ">"
+
 // placesOf returns where the messages of a kind are, of the keys or of all.
 func (n *Node[K]) placesOf(kind names.Kind, keys []K) (places []place, err error) {
 	stream := n.streams.delayed
@@ -85,9 +88,11 @@ func (n *Node[K]) placesOf(kind names.Kind, keys []K) (places []place, err error
 	}
 	switch {
 	case len(keys) == 0 && kind == names.Work:
-		for partition, work := range n.streams.work {
-			places = append(places, place{work, n.names.Of(kind, partition)})
+		for _, work := range n.streams.work {
+			places = append(places, place{work, everything})
 		}
+	case len(keys) == 0 && kind == names.Dead:
+		places = append(places, place{stream, everything})
 	case len(keys) == 0:
 		places = append(places, place{stream, n.names.All(kind)})
 	}

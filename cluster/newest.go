@@ -6,8 +6,6 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
-
-	"github.com/shardq/shardq/cluster/internal/names"
 )
 
 // Each add of a pending key moves it to the end of its partition, so a key that
@@ -51,9 +49,13 @@ func (p *partition[K]) wantsNewestLocked() bool {
 func (p *partition[K]) takeNewest() {
 	ctx, cancel := context.WithTimeout(p.feed.ctx, attemptTime)
 	defer cancel()
-	m, err := p.feed.stream.GetLastMsgForSubject(ctx, p.node.names.Of(names.Work, p.lease.Partition))
-	if err != nil || p.held.Holds(m.Sequence) {
+	info, err := p.node.info(ctx, p.feed.stream) // to ask by a pattern would cost a scan of all subjects
+	if err != nil || p.held.Holds(info.State.LastSeq) {
 		return // the next time will do as well
+	}
+	m, err := p.feed.stream.GetMsg(ctx, info.State.LastSeq)
+	if err != nil {
+		return // it is done, perhaps
 	}
 	p.take(newestMessage{RawStreamMsg: m, delete: func(sequence uint64) error {
 		ctx, cancel := context.WithTimeout(context.Background(), attemptTime)
