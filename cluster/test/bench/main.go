@@ -7,12 +7,12 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"log"
 	"os"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/shardq/shardq/cluster"
@@ -21,143 +21,108 @@ import (
 
 const batch, workers = 512, 8
 
-// A system stores keys, and then works on them. Its work ends with ctx.
+// A system stores some keys at a time, and then works on them until ctx ends.
 type system struct {
-	store func(ctx context.Context, keys []string) error
-	work  func(ctx context.Context, done func()) error
+	store func(keys []string)
+	work  func(done func())
 	close func()
 }
 
-// A contestant is a kind of system, whose data is in a directory.
+// A contestant opens a system whose data is in a directory.
 type contestant struct {
-	name string
-	open func(ctx context.Context, dir string) (system, error)
+	name           string
+	open           func(ctx context.Context, dir string) system
+	stored, worked []float64 // keys per second, in each turn
 }
 
 func main() {
-	keys := flag.Int("keys", 50_000, "the number of keys")
+	n := flag.Int("keys", 50_000, "the number of keys")
 	turns := flag.Int("turns", 3, "how often each system runs: the table has medians")
 	flag.Parse()
-	var all []contestant
+	var all []*contestant
 	for _, replicas := range []int{1, 3} {
-		all = append(all, contestant{fmt.Sprintf("R%d, plain consumer", replicas), plain(replicas)})
+		all = append(all, &contestant{name: fmt.Sprintf("R%d, plain consumer", replicas), open: plain(replicas)})
 		for nodes := 1; nodes <= 3; nodes++ {
-			all = append(all, contestant{fmt.Sprintf("R%d, cluster, nodes: %d", replicas, nodes), clustered(replicas, nodes)})
+			all = append(all, &contestant{name: fmt.Sprintf("R%d, cluster, nodes: %d", replicas, nodes), open: clustered(replicas, nodes)})
 		}
 	}
-	all = append(all, contestant{"asynq, one Redis", openAsynq})
-	if err := compare(all, *keys, *turns); err != nil {
-		log.Fatal("bench: ", err)
-	}
-}
-
-func compare(all []contestant, keys, turns int) error {
-	stored, worked := map[string][]float64{}, map[string][]float64{}
-	for range turns {
+	all = append(all, &contestant{name: "asynq, one Redis", open: openAsynq})
+	for range *turns {
 		for _, c := range all {
-			s, w, err := measure(c, keys)
-			if errors.Is(err, errNoRedis) {
-				fmt.Fprintln(os.Stderr, c.name, "is left out:", err)
-				continue
-			}
-			if err != nil {
-				return fmt.Errorf("%s: %w", c.name, err)
-			}
-			stored[c.name], worked[c.name] = append(stored[c.name], s), append(worked[c.name], w)
+			c.measure(*n)
 		}
 	}
 	fmt.Println("| | keys stored per second | keys worked on per second |\n|---|---:|---:|")
 	for _, c := range all {
-		if s, w := stored[c.name], worked[c.name]; len(s) > 0 {
-			fmt.Printf("| %s | %.0f | %.0f |\n", c.name, median(s), median(w))
+		if len(c.stored) > 0 {
+			fmt.Printf("| %s | %.0f | %.0f |\n", c.name, median(c.stored), median(c.worked))
 		}
 	}
-	return nil
 }
+
+func check(err error) {
+	if err != nil {
+		log.Fatal("bench: ", err)
+	}
+}
+
+func must[V any](v V, err error) V { check(err); return v }
 
 func median(all []float64) float64 { slices.Sort(all); return all[len(all)/2] }
 
-// measure returns keys per second. It does not measure the start, nor the end.
-func measure(c contestant, n int) (stored, worked float64, err error) {
-	dir, err := os.MkdirTemp("", "shardq-bench-")
-	if err != nil {
-		return 0, 0, err
-	}
+// measure does not measure the start, nor the end.
+func (c *contestant) measure(n int) {
+	dir := must(os.MkdirTemp("", "shardq-bench-"))
 	defer os.RemoveAll(dir)
 	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	s, err := c.open(ctx, dir)
-	if err != nil {
-		return 0, 0, err
+	s := c.open(ctx, dir)
+	if s.close == nil {
+		cancel()
+		return
 	}
 	defer s.close()
+	defer cancel()
 	keys := make([]string, n)
 	for i := range keys {
 		keys[i] = fmt.Sprintf("invoice/%d", i)
 	}
 	begin := time.Now()
-	if err = s.store(ctx, keys); err != nil {
-		return 0, 0, err
+	for some := range slices.Chunk(keys, batch) {
+		s.store(some)
 	}
-	middle := time.Now()
-	handled, ended := make(chan struct{}, n), make(chan error, 1)
-	go func() { ended <- s.work(ctx, func() { handled <- struct{}{} }) }()
+	middle, handled := time.Now(), make(chan struct{}, n)
+	s.work(func() { handled <- struct{}{} })
 	for range n {
-		select {
-		case <-handled:
-		case err = <-ended:
-			return 0, 0, errors.Join(errors.New("the work has ended"), err)
-		}
+		<-handled
 	}
-	worked = float64(n) / time.Since(middle).Seconds()
-	cancel()
-	return float64(n) / middle.Sub(begin).Seconds(), worked, <-ended
+	c.stored = append(c.stored, float64(n)/middle.Sub(begin).Seconds())
+	c.worked = append(c.worked, float64(n)/time.Since(middle).Seconds())
 }
 
-func clustered(replicas, nodes int) func(context.Context, string) (system, error) {
-	return func(ctx context.Context, dir string) (system, error) {
-		servers, err := clustertest.New(dir, replicas)
-		if err != nil {
-			return system{}, err
+func clustered(replicas, nodes int) func(context.Context, string) system {
+	return func(ctx context.Context, dir string) system {
+		servers := must(clustertest.New(dir, replicas))
+		all := make([]*cluster.Node[string], nodes)
+		for i := range all {
+			all[i] = must(cluster.Join(ctx, cluster.Options[string]{Name: "bench", Servers: servers.URLs(), Replicas: replicas}))
 		}
-		var all []*cluster.Node[string]
-		end := func() {
-			for _, node := range all {
-				_ = node.Close()
-			}
-			servers.Close()
-		}
-		for range nodes {
-			node, err := cluster.Join(ctx, cluster.Options[string]{Name: "bench", Servers: servers.URLs(), Replicas: replicas})
-			if err != nil {
-				end()
-				return system{}, err
-			}
-			all = append(all, node)
-		}
+		var running sync.WaitGroup
 		return system{
-			store: func(ctx context.Context, keys []string) error {
-				for some := range slices.Chunk(keys, batch) {
-					if err := all[0].AddAll(ctx, some...); err != nil {
-						return err
-					}
-				}
-				return nil
-			},
-			work: func(ctx context.Context, done func()) error {
-				ended := make(chan error, len(all))
+			store: func(keys []string) { check(all[0].AddAll(ctx, keys...)) },
+			work: func(done func()) {
 				for _, node := range all {
-					go func() {
-						ended <- node.Run(ctx, workers, func(context.Context, cluster.Claim[string]) error { done(); return nil })
-					}()
+					running.Go(func() {
+						check(node.Run(ctx, workers, func(context.Context, cluster.Claim[string]) error { done(); return nil }))
+					})
 				}
-				var err error
-				for range all {
-					err = errors.Join(err, <-ended)
-				}
-				return err
 			},
-			close: end,
-		}, nil
+			close: func() {
+				running.Wait()
+				for _, node := range all {
+					check(node.Close())
+				}
+				servers.Close()
+			},
+		}
 	}
 }
