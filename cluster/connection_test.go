@@ -132,6 +132,7 @@ func TestPlacement(t *testing.T) {
 	require.ErrorContains(t, err, "tags not matched")
 	o.Placement.Tags = nil
 	join(t, o)
+	join(t, o) // it has what it asks for
 }
 
 func TestKeysThatCannotBeStored(t *testing.T) {

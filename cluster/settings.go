@@ -67,7 +67,8 @@ func (n *Node[K]) Change(ctx context.Context, change func(*Settings)) error {
 		if m.Data, err = json.Marshal(s); err != nil {
 			return err
 		}
-		if err = n.publish(ctx, m, jetstream.WithExpectLastSequencePerSubject(revision)); !isConflict(err) {
+		err = n.publish(ctx, m, jetstream.WithExpectLastSequencePerSubject(revision))
+		if !isConflict(err) && !hasCode(err, codeBusy) {
 			return err
 		}
 	}
