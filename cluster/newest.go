@@ -10,8 +10,9 @@ import (
 
 // Each add of a pending key moves it to the end of its partition, so a key that
 // is added often would never get a turn beside a backlog. But then it is often
-// the newest of all. So an owner whose places are taken runs the newest key out
-// of turn, after so many runs, and not more often than that.
+// the newest of all. So an owner whose places are taken also takes the newest,
+// after so many runs and not more often than that. In the owner's queue the key
+// keeps its place.
 const (
 	newestRuns  = 8
 	newestPause = 50 * time.Millisecond

@@ -2,6 +2,7 @@ package faults
 
 import (
 	"bytes"
+	"strconv"
 	"testing"
 
 	"github.com/nats-io/nats.go"
@@ -45,6 +46,20 @@ func TestOptionsThatDiffer(t *testing.T) {
 	changed = join(t, other)
 	require.NoError(t, changed.Add(t.Context(), "d"))
 	run(t, changed, map[string]bool{"a": true, "b": true, "c": true, "d": true})
+
+	ran, _ := beginKeys(t, node)
+	for _, other.Replicas = range []int{1, 3} { // while a node works
+		join(t, other)
+		left := map[string]bool{}
+		for i := range 50 {
+			key := strconv.Itoa(i)
+			left[key] = true
+			require.NoError(t, node.Add(t.Context(), key))
+		}
+		for len(left) > 0 {
+			delete(left, receive(t, ran))
+		}
+	}
 }
 
 // TestAnOldServer checks that Join names the version that it wants, and makes
