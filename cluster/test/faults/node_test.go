@@ -2,7 +2,9 @@ package faults
 
 import (
 	"context"
+	"flag"
 	"log/slog"
+	"maps"
 	"strings"
 	"sync"
 	"testing"
@@ -16,6 +18,40 @@ import (
 	"github.com/shardq/shardq/cluster"
 	"github.com/shardq/shardq/limiter"
 )
+
+var (
+	patience = flag.Duration("patience", 2*time.Minute, "how long to wait; it matters only if something fails")
+	verbose  = flag.Bool("log", false, "show what the nodes log")
+)
+
+// tick is how often a test looks where nobody tells it.
+const tick = 10 * time.Millisecond
+
+// receive receives from a channel.
+func receive[V any](t *testing.T, from <-chan V) (v V) {
+	t.Helper()
+	select {
+	case v = <-from:
+	case <-time.After(*patience):
+		require.FailNow(t, "nothing came")
+	}
+	return v
+}
+
+// run has a node work until each of the keys had a run.
+func run(t *testing.T, node *cluster.Node[string], keys map[string]bool) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	ran, ended := make(chan string, len(keys)+1), make(chan error, 1)
+	go func() {
+		ended <- node.Run(ctx, 4, func(_ context.Context, c cluster.Claim[string]) error { ran <- c.Key; return nil })
+	}()
+	for left := maps.Clone(keys); len(left) > 0; {
+		delete(left, receive(t, ran))
+	}
+	cancel()
+	require.NoError(t, receive(t, ended))
+}
 
 // small returns the options of a small queue with short leases.
 func small(servers string) cluster.Options[string] {
