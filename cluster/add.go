@@ -25,14 +25,16 @@ type AddOptions struct {
 // Add adds a key, and returns nil when the servers have stored it. A key that is
 // in flight runs once more. Add returns [ErrFull], [ErrClosed], an error that
 // wraps [ErrKey], nats.ErrMaxPayload if the headers are too large, and the error
-// of ctx. It waits at most 20 seconds for servers without a leader. After another
-// error the key may have been stored, and adding it again is harmless.
+// of ctx. It waits at most 20 seconds for servers that are late or have no
+// leader. After another error the key may have been stored, and adding it again
+// is harmless.
 func (n *Node[K]) Add(ctx context.Context, key K) error {
 	return n.AddWith(ctx, key, AddOptions{})
 }
 
 // AddAfter adds a key after a delay, by Options.Queue.Clock, as Add does. The
-// servers look for ends of delays up to four times a second.
+// servers look for ends of delays up to four times a second, and a delay ends in
+// the year 2262 at the latest.
 func (n *Node[K]) AddAfter(ctx context.Context, key K, delay time.Duration) error {
 	return n.AddWith(ctx, key, AddOptions{After: delay})
 }
@@ -245,7 +247,14 @@ func (n *Node[K]) workMessage(partition int, token string, priority int) *nats.M
 	return m
 }
 
+// The servers count nanoseconds in an int64, which ends in 2262: what is later
+// would come at once.
+var latest = time.Date(2262, time.January, 1, 0, 0, 0, 0, time.UTC)
+
 func (n *Node[K]) scheduleMessage(partition int, token string, at time.Time, priority int) *nats.Msg {
+	if at.After(latest) {
+		at = latest
+	}
 	m := nats.NewMsg(n.names.Key(names.Delay, partition, token))
 	m.Header.Set(scheduleHeader, at.UTC().Format(scheduleFormat))
 	m.Header.Set(targetHeader, n.names.Key(names.Due, partition, token))

@@ -227,13 +227,7 @@ func TestBoundsOfDelayedAndDead(t *testing.T) {
 	stop()
 
 	// With room for all, the letters are complete, and none is there twice.
-	js := connect(t, servers)
-	dead, err := js.Stream(t.Context(), "shardq-test-dead")
-	require.NoError(t, err)
-	config := dead.CachedInfo().Config
-	config.MaxMsgs = -1
-	_, err = js.UpdateStream(t.Context(), config)
-	require.NoError(t, err)
+	o.MaxDead, o.Update = -1, true
 	other := join(t, o)
 	discarded, stop = discard(t, other, 1, fails)
 	receive(t, discarded)

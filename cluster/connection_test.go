@@ -100,8 +100,8 @@ func TestPermissions(t *testing.T) {
 
 func TestOptionsWithFaults(t *testing.T) {
 	requireFault(t, cluster.Options[string]{
-		Name: "a.b", Partitions: 2000, Replicas: 2, Lease: 2500 * time.Millisecond, MaxPending: -1, MaxHeld: -1,
-		MaxAckPending: -1, LeaveTimeout: -1, Servers: "nats://127.0.0.1:1", Dir: "x", MaxDelayed: -1, MaxDead: -1, Domain: "a.b",
+		Name: "a.b", Partitions: 2000, Replicas: 2, Lease: 2500 * time.Millisecond, MaxPending: -2, MaxHeld: -1,
+		MaxAckPending: -1, LeaveTimeout: -1, Servers: "nats://127.0.0.1:1", Dir: "x", MaxDelayed: -1, MaxDead: -2, Domain: "a.b",
 	}, "Options.Name", "Options.Partitions", "Options.Replicas", "Options.Lease", "Options.MaxPending", "Options.MaxHeld",
 		"Options.MaxAckPending", "Options.LeaveTimeout", "Options.Dir", "Options.MaxDelayed", "Options.MaxDead", "Options.Domain")
 	requireFault(t, cluster.Options[string]{Name: "a", Placement: &jetstream.Placement{}, Domain: "d"},
@@ -132,6 +132,7 @@ func TestPlacement(t *testing.T) {
 	require.ErrorContains(t, err, "tags not matched")
 	o.Placement.Tags = nil
 	join(t, o)
+	join(t, o) // it has what it asks for
 }
 
 func TestKeysThatCannotBeStored(t *testing.T) {

@@ -123,21 +123,13 @@ func (p *partition[K]) buryUnreadable(m jetstream.Msg, sequence uint64, reason e
 	logger.Error("a key cannot be read, and is a dead letter now")
 }
 
-// Dead returns the keys that were discarded before the call. They stay until
-// [Node.Revive] or [Node.Forget]. A letter that cannot be read comes with an
-// error that wraps [ErrLetter]. After another error nothing follows.
-func (n *Node[K]) Dead(ctx context.Context) iter.Seq2[DeadLetter[K], error] {
+// Dead returns the letters of some keys, or of all that were discarded before the
+// call. They stay until [Node.Revive] or [Node.Forget]. A letter that cannot be
+// read comes with an error that wraps [ErrLetter]. After another error nothing
+// follows.
+func (n *Node[K]) Dead(ctx context.Context, keys ...K) iter.Seq2[DeadLetter[K], error] {
 	return func(yield func(DeadLetter[K], error) bool) {
-		info, err := n.streams.dead.Info(ctx)
-		if err != nil {
-			yield(DeadLetter[K]{}, err)
-			return
-		}
-		for from := uint64(1); from <= info.State.LastSeq; {
-			m, err := n.streams.dead.GetMsg(ctx, from, jetstream.WithGetMsgSubject(n.names.All(names.Dead)))
-			if errors.Is(err, jetstream.ErrMsgNotFound) {
-				return
-			}
+		for m, err := range n.scan(ctx, names.Dead, keys) {
 			var letter DeadLetter[K]
 			if err == nil {
 				letter, err = n.readDead(m)
@@ -145,7 +137,6 @@ func (n *Node[K]) Dead(ctx context.Context) iter.Seq2[DeadLetter[K], error] {
 			if !yield(letter, err) || err != nil && !errors.Is(err, ErrLetter) {
 				return
 			}
-			from = m.Sequence + 1
 		}
 	}
 }
@@ -155,11 +146,7 @@ func (n *Node[K]) readDead(m *jetstream.RawStreamMsg) (DeadLetter[K], error) {
 	err := json.Unmarshal([]byte(m.Header.Get(letterHeader)), &letter)
 	letter.Value, letter.sequence = m.Data, m.Sequence
 	if err == nil {
-		subject, _ := names.SplitID(m.Subject)
-		var data []byte
-		if _, _, data, err = names.Parse(subject); err == nil {
-			letter.Key, err = n.decode(data)
-		}
+		letter.Key, err = n.keyOf(m.Subject)
 	}
 	if err != nil {
 		err = fmt.Errorf("%w: %s: %w", ErrLetter, m.Subject, err)

@@ -5,10 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
+	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
@@ -26,25 +29,33 @@ const (
 	answerTime = 2 * time.Second
 )
 
-// publish publishes a message that may be stored twice.
+// publish publishes a message that may be stored twice. Each attempt waits longer:
+// to a server that is late, and not lost, repeated messages are only more work.
 func (n *Node[K]) publish(outer context.Context, m *nats.Msg, options ...jetstream.PublishOpt) error {
-	return retry(outer, func() error {
-		ctx, cancel := context.WithTimeout(outer, attemptTime)
+	ctx, cancel := context.WithTimeout(outer, electionTime)
+	defer cancel()
+	patience := attemptTime
+	return retry(ctx, func() error {
+		attempt, cancel := context.WithTimeout(ctx, patience)
 		defer cancel()
-		_, err := n.js.PublishMsg(ctx, m, options...)
-		if ctx.Err() == context.DeadlineExceeded && outer.Err() == nil {
-			return n.orStore(err)
-		}
-		return err
+		patience *= 2
+		_, err := n.js.PublishMsg(attempt, m, options...)
+		return n.explain(ctx, m.Subject, err)
 	})
 }
 
-// publishOnce does not repeat a message whose answer is lost.
+// publishOnce repeats only a message that the servers have refused.
 func (n *Node[K]) publishOnce(ctx context.Context, m *nats.Msg) error {
 	ctx, cancel := context.WithTimeout(ctx, electionTime)
 	defer cancel()
-	_, err := n.js.PublishMsg(ctx, m, jetstream.WithRetryWait(electionWait), jetstream.WithRetryAttempts(int(electionTime/electionWait)))
-	return n.orStore(err)
+	return retryIf(ctx, isRefused, func() error {
+		_, err := n.js.PublishMsg(ctx, m)
+		return n.explain(ctx, m.Subject, err)
+	})
+}
+
+func isRefused(err error) bool {
+	return passes(err) && !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, os.ErrDeadlineExceeded)
 }
 
 // publishAsync waits only if too many answers are outstanding.
@@ -52,17 +63,46 @@ func publishAsync(js jetstream.JetStream, m *nats.Msg, options ...jetstream.Publ
 	return js.PublishMsgAsync(m, append(options, jetstream.WithStallWait(5*time.Second))...)
 }
 
-// orStore returns ErrStore for a late server in this process: no network lies
-// between.
-func (n *Node[K]) orStore(err error) error {
-	if n.server != nil && errors.Is(err, context.DeadlineExceeded) {
+// explain returns an error that does not pass if nobody answers because the
+// server of this process says that its store has failed, or the stream was deleted.
+func (n *Node[K]) explain(ctx context.Context, subject string, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case n.server != nil && n.store.hasFailed(n.server):
 		return ErrStore
+	case errors.Is(err, nats.ErrNoResponders), errors.Is(err, jetstream.ErrNoStreamResponse):
+		ask, cancel := context.WithTimeout(ctx, attemptTime)
+		defer cancel()
+		if _, unknown := n.js.StreamNameBySubject(ask, subject); errors.Is(unknown, jetstream.ErrStreamNotFound) {
+			return fmt.Errorf("the stream of %s was deleted, and Join makes it again: %w", subject, unknown)
+		}
 	}
 	return err
 }
 
+// A storeCheck asks a server at most once a second whether its store has failed:
+// it does not answer what it cannot store.
+type storeCheck struct {
+	asked  atomic.Int64
+	failed atomic.Bool
+}
+
+func (c *storeCheck) hasFailed(s *server.Server) bool {
+	now, last := time.Now().UnixNano(), c.asked.Load()
+	if now-last > int64(time.Second) && c.asked.CompareAndSwap(last, now) {
+		health := s.Healthz(&server.HealthzOptions{Details: true})
+		c.failed.Store(!s.JetStreamEnabled() || slices.ContainsFunc(health.Errors, func(e server.HealthzError) bool {
+			return strings.Contains(e.Error, "write error")
+		}))
+	}
+	return c.failed.Load()
+}
+
 // retry calls f for electionTime, while its error passes.
-func retry(ctx context.Context, f func() error) error {
+func retry(ctx context.Context, f func() error) error { return retryIf(ctx, passes, f) }
+
+func retryIf(ctx context.Context, passes func(error) bool, f func() error) error {
 	for begin := time.Now(); ; {
 		err := f()
 		if err == nil || !passes(err) || time.Since(begin) > electionTime {
@@ -86,8 +126,10 @@ func pause(ctx context.Context, d time.Duration) error {
 const (
 	codeNoPeers     = 10005 // the replicas of a stream have no place
 	codeNoMessage   = 10043
-	codeStoreFailed = 10077 // the message exceeds a limit
+	codeStoreFailed = 10077 // a limit is exceeded, or the store has an error
+	codeDuplicate   = 10158 // it is storing another message of the id
 	codeBusy        = 10164 // it is storing another message of the subject, which may fail yet
+	codeTooMany     = 10167 // requests
 )
 
 func hasCode(err error, code jetstream.ErrorCode) bool {
@@ -97,7 +139,10 @@ func hasCode(err error, code jetstream.ErrorCode) bool {
 
 func isConflict(err error) bool { return hasCode(err, jetstream.JSErrCodeStreamWrongLastSequence) }
 
-func isFull(err error) bool { return hasCode(err, codeStoreFailed) }
+// isFull reports whether a limit was exceeded. The server has one code for all.
+func isFull(err error) bool {
+	return hasCode(err, codeStoreFailed) && strings.Contains(err.Error(), "maximum")
+}
 
 // passes reports whether an error passes, as those of an election do.
 func passes(err error) bool {
@@ -105,6 +150,7 @@ func passes(err error) bool {
 	if !ok {
 		return slices.ContainsFunc([]error{
 			nats.ErrNoResponders, nats.ErrDisconnected, nats.ErrTimeout, context.DeadlineExceeded,
+			nats.ErrReconnectBufExceeded, os.ErrDeadlineExceeded, // a write to a frozen server
 			jetstream.ErrNoStreamResponse, jetstream.ErrAsyncPublishTimeout, jetstream.ErrTooManyStalledMsgs,
 		}, func(each error) bool { return errors.Is(err, each) })
 	}
@@ -112,6 +158,8 @@ func passes(err error) bool {
 	case codeNoPeers:
 		// With another reason the servers are too few, or without the tags.
 		return !strings.Contains(api.Description, ",") || strings.Contains(api.Description, "offline")
+	case codeDuplicate, codeTooMany:
+		return true
 	case codeStoreFailed, jetstream.JSErrCodeJetStreamNotEnabled, jetstream.JSErrCodeJetStreamNotEnabledForAccount:
 		return false
 	}
@@ -125,12 +173,16 @@ func (n *Node[K]) added(count int, err error) error {
 		return nil
 	case isFull(err):
 		return ErrFull
-	case errors.Is(err, nats.ErrConnectionClosed), errors.Is(err, jetstream.ErrJetStreamPublisherClosed):
+	case n.closed.Load():
 		return ErrClosed
 	case errors.Is(err, ErrStore):
 		return err
+	case hasCode(err, codeStoreFailed):
+		return fmt.Errorf("%w: %w", ErrStore, err)
 	case errors.Is(err, nats.ErrNoResponders), errors.Is(err, jetstream.ErrNoStreamResponse):
-		return fmt.Errorf("cluster: add: no server leads the stream: are they running, with room on their disks? %w", err)
+		return fmt.Errorf("cluster: add: no server leads the stream: %w", err)
+	case errors.Is(err, context.DeadlineExceeded):
+		return fmt.Errorf("cluster: add: not known to be stored, as no server has answered in time: %w", err)
 	}
 	return fmt.Errorf("cluster: add: %w", err)
 }

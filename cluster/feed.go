@@ -4,12 +4,17 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"strconv"
 	"sync"
 
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-const ownerConsumer = "owner" // of a partition's stream
+const (
+	ownerConsumer = "owner" // of a partition's stream
+	// epochKey is in its metadata: the epoch of the owner that has begun last.
+	epochKey = "shardq-epoch"
+)
 
 // A feed hands the messages of a partition to its owner, from the oldest. If
 // one of the server's numbers is missing, it begins again: a lost message would
@@ -17,32 +22,61 @@ const ownerConsumer = "owner" // of a partition's stream
 type feed[K comparable] struct {
 	node   *Node[K]
 	stream jetstream.Stream
+	epoch  uint64
 	take   func(m jetstream.Msg, sequence uint64)
 	logger *slog.Logger
+	ctx    context.Context // ends when the feed is closed
+	cancel context.CancelFunc
+	broke  chan struct{} // gets a value when the feed has to begin again
 
 	mu        sync.Mutex
 	consuming jetstream.ConsumeContext
 	last      uint64 // the number of the last message
-	broken    bool   // the feed has to begin again
-	closed    bool
+	broken    bool
 
 	watchdog watchdog
+}
+
+// fetchBytes is what a node asks for at a time: a slow link takes it long before
+// the servers cut a slow consumer, by default after 64 MiB or ten seconds.
+const fetchBytes = 16 << 20
+
+// fetchLimit is a partition's part, but at least the largest message.
+func (n *Node[K]) fetchLimit() int {
+	const around = 8 << 10 // the subjects
+	return max(fetchBytes/n.options.Partitions, int(n.connection.MaxPayload())+around)
 }
 
 // consume's requests end before the lease of a node that freezes does.
 func (n *Node[K]) consume(c jetstream.Consumer, atOnce int, take func(jetstream.Msg), failed func(error)) (jetstream.ConsumeContext, error) {
 	expiry := n.options.Lease / 2
-	return c.Consume(take, jetstream.PullMaxMessages(atOnce), jetstream.PullExpiry(expiry), jetstream.PullHeartbeat(expiry/2),
+	return c.Consume(take, jetstream.PullMaxMessagesWithBytesLimit(atOnce, n.fetchLimit()), jetstream.PullExpiry(expiry), jetstream.PullHeartbeat(expiry/2),
 		jetstream.ConsumeErrHandler(func(_ jetstream.ConsumeContext, err error) { failed(err) }))
 }
 
+// lastEpoch returns the epoch of the last owner of a partition, as the stream of
+// its keys knows it: that of the leases may have been deleted or rolled back.
+func (n *Node[K]) lastEpoch(ctx context.Context, partition int) (uint64, error) {
+	c, err := n.streams.work[partition].Consumer(ctx, ownerConsumer)
+	if errors.Is(err, jetstream.ErrConsumerNotFound) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	epoch, _ := strconv.ParseUint(c.CachedInfo().Config.Metadata[epochKey], 10, 64) // 0 without one
+	return epoch, nil
+}
+
+// begin ends what the feed has begun before.
 func (f *feed[K]) begin(ctx context.Context) error {
-	if f.isClosed() {
-		return nil
+	if err := f.stop(ctx); err != nil {
+		return err
 	}
 	o := &f.node.options
 	c, err := f.stream.CreateOrUpdateConsumer(ctx, jetstream.ConsumerConfig{
 		Durable: ownerConsumer, AckPolicy: jetstream.AckExplicitPolicy, AckWait: o.Lease, MaxDeliver: -1, MaxAckPending: o.maxTaken(),
+		Metadata: map[string]string{epochKey: strconv.FormatUint(f.epoch, 10)},
 	})
 	if err != nil {
 		return err
@@ -52,12 +86,30 @@ func (f *feed[K]) begin(ctx context.Context) error {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.closed {
+	if f.ctx.Err() != nil {
 		return nil
 	}
 	f.last, f.broken = 0, false
 	f.consuming, err = f.node.consume(c, o.maxTaken(), f.receive, f.failed)
 	return err
+}
+
+// stop returns when the server knows that nobody waits for its last answers.
+func (f *feed[K]) stop(ctx context.Context) error {
+	f.mu.Lock()
+	before := f.consuming
+	f.consuming = nil
+	f.mu.Unlock()
+	if before == nil {
+		return nil
+	}
+	before.Stop()
+	select {
+	case <-before.Closed():
+		return f.node.connection.FlushWithContext(ctx)
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 func (f *feed[K]) receive(m jetstream.Msg) {
@@ -100,43 +152,16 @@ func isDeleted(err error) bool {
 }
 
 func (f *feed[K]) breakLocked() {
-	if !f.broken && !f.closed && f.consuming != nil {
+	if !f.broken && f.consuming != nil {
 		f.broken = true
-		go f.beginAgain()
+		wake(f.broke)
 	}
-}
-
-func (f *feed[K]) beginAgain() {
-	f.mu.Lock()
-	before := f.consuming
-	f.mu.Unlock()
-	before.Stop()
-	<-before.Closed()
-	for {
-		ctx, cancel := context.WithTimeout(context.Background(), f.node.options.Lease)
-		_ = f.node.connection.FlushWithContext(ctx) // the server knows that nobody waits for its last answers
-		err := f.begin(ctx)
-		if err != nil {
-			f.logger.Warn("a partition is not read", "error", err)
-			<-ctx.Done()
-		}
-		cancel()
-		if err == nil || f.isClosed() {
-			return
-		}
-	}
-}
-
-func (f *feed[K]) isClosed() bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.closed
 }
 
 func (f *feed[K]) close() {
+	f.cancel()
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.closed = true
 	if f.consuming != nil {
 		f.consuming.Stop()
 	}
@@ -166,7 +191,7 @@ func (w *watchdog) isLost(oldest uint64, misses bool) bool {
 // misses reports whether the consumer has lost a message. Only counts between
 // which nothing has changed are compared.
 func (f *feed[K]) misses(ctx context.Context, holds func(sequence uint64) bool) (oldest uint64, misses bool, err error) {
-	before, err := f.stream.Info(ctx)
+	before, err := f.node.info(ctx, f.stream)
 	if err != nil || before.State.Msgs == 0 {
 		return 0, false, err
 	}
@@ -179,7 +204,7 @@ func (f *feed[K]) misses(ctx context.Context, holds func(sequence uint64) bool) 
 		return oldest, false, err
 	}
 	counted := c.CachedInfo()
-	after, err := f.stream.Info(ctx)
+	after, err := f.node.info(ctx, f.stream)
 	if err != nil {
 		return oldest, false, err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -25,6 +26,7 @@ type membership[K comparable] struct {
 	work    sync.WaitGroup
 
 	// The consumer of what nodes say, when it was asked for, and if it failed.
+	consumer  jetstream.Consumer
 	consuming jetstream.ConsumeContext
 	asked     time.Time
 	failed    atomic.Bool
@@ -35,7 +37,11 @@ func (n *Node[K]) join(ctx context.Context) (*membership[K], error) {
 		node: n, table: member.NewTable(n.options.Lease), changed: make(chan struct{}, 1),
 		leases: lease.Store{
 			JetStream: n.js, Stream: n.streams.state, Subject: n.names.Lease, Node: n.id, Time: n.options.Lease,
+			Floor: n.lastEpoch,
 		},
+	}
+	if err := n.applySettings(ctx); err != nil {
+		return nil, err
 	}
 	if err := m.beat(ctx); err != nil {
 		return nil, err
@@ -58,6 +64,14 @@ func (m *membership[K]) say(ctx context.Context, data []byte) error {
 }
 
 func (m *membership[K]) hear(msg jetstream.Msg) {
+	switch {
+	case msg.Subject() == m.node.names.Settings():
+		wake(m.changed)
+		return
+	case m.node.names.IsCancel(msg.Subject()):
+		m.node.hearCanceled(msg.Data())
+		return
+	}
 	expired := msg.Headers().Get(jetstream.MarkerReasonHeader) != ""
 	id, isMember := m.node.names.MemberOf(msg.Subject())
 	switch gone := expired || len(msg.Data()) == 0; {
@@ -83,11 +97,21 @@ func (m *membership[K]) run(ctx context.Context) {
 	defer ticker.Stop()
 	for ctx.Err() == nil {
 		m.rebalance(ctx)
+		m.applySettings(ctx)
 		select {
 		case <-ctx.Done():
 		case <-m.changed:
 		case <-ticker.C:
 		}
+	}
+}
+
+// applySettings also divides the rates by what the node owns now.
+func (m *membership[K]) applySettings(ctx context.Context) {
+	attempt, cancel := context.WithTimeout(ctx, m.node.options.Lease/4)
+	defer cancel()
+	if err := m.node.applySettings(attempt); err != nil && ctx.Err() == nil {
+		m.node.options.Logger.Warn("the settings of the queue were not read", "error", err)
 	}
 }
 
@@ -119,74 +143,72 @@ func (m *membership[K]) rebalance(ctx context.Context) {
 		m.node.mu.Lock()
 		p := m.node.owned[number]
 		m.node.mu.Unlock()
-		switch mine := member.Owner(members, number) == m.node.id; {
-		case mine && p == nil && ctx.Err() == nil:
-			m.acquire(ctx, number)
-		case !mine && p != nil:
+		mine, slot := member.Owner(members, number) == m.node.id, m.node.slots[number]
+		switch {
+		case mine && p == nil && ctx.Err() == nil && slot.wait() <= 0:
+			m.acquire(ctx, number, slot)
+		case !mine && p == nil:
+			slot.on(gone, nil)
+		case !mine:
 			m.giveUp(p)
 		}
 	})
 }
 
-func (m *membership[K]) acquire(ctx context.Context, number int) {
-	logger := m.node.options.Logger.With("partition", number)
+func (m *membership[K]) acquire(ctx context.Context, number int, slot *slot) {
 	attempt, cancel := context.WithTimeout(ctx, m.node.options.Lease/2)
 	l, err := m.leases.Acquire(attempt, number)
 	cancel()
+	if errors.Is(err, lease.ErrHeld) || ctx.Err() != nil && err != nil {
+		return
+	}
 	if err != nil {
-		if !errors.Is(err, lease.ErrHeld) && ctx.Err() == nil {
-			logger.Warn("a lease was not acquired", "error", err)
-		}
+		slot.on(failed, fmt.Errorf("acquire the lease: %w", err))
 		return
 	}
 	p := m.node.newPartition(l)
 	m.node.mu.Lock()
 	m.node.owned[number] = p // before it takes any message
 	m.node.mu.Unlock()
+	slot.on(acquired, nil)
 	m.work.Go(func() {
 		if p.keep() == ErrLeaseLost {
-			logger.Warn("a lease is lost", "epoch", l.Epoch)
 			p.feed.close()
-			m.disown(p)
+			m.disown(p, ErrLeaseLost)
 		}
 	})
-	// In the background, because one whose servers are away takes long.
-	m.work.Go(func() {
-		switch err := p.open(); {
-		case p.ctx.Err() != nil: // it was left, or lost
-		case err != nil:
-			logger.Warn("a partition was not taken", "error", err)
-			m.giveUp(p)
-		default:
-			logger.Info("a partition was taken", "epoch", l.Epoch)
-		}
-	})
+	m.work.Go(p.read)
 }
 
 // What a partition held leaves first: the node may own it again at once.
-func (m *membership[K]) disown(p *partition[K]) {
+func (m *membership[K]) disown(p *partition[K], why error) {
 	n := m.node
 	for _, key := range p.held.Close() {
 		n.queue.Cancel(key)
 	}
 	p.forgetAll()
 	n.mu.Lock()
-	if n.owned[p.lease.Partition] == p {
+	is := n.owned[p.lease.Partition] == p
+	if is {
 		delete(n.owned, p.lease.Partition)
 	}
 	n.mu.Unlock()
-	wake(m.changed)
+	if is {
+		p.slot.on(gone, why)
+		wake(m.changed)
+	}
 }
 
 func (m *membership[K]) giveUp(p *partition[K]) {
 	if !p.beginLeave() {
 		return
 	}
+	p.slot.on(left, nil)
 	m.work.Go(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), m.node.options.LeaveTimeout)
 		defer cancel()
 		p.leave(ctx)
-		m.disown(p)
+		m.disown(p, nil)
 	})
 }
 
@@ -220,6 +242,7 @@ func (m *membership[K]) listen(ctx context.Context) error {
 	}
 	m.stopListening()
 	m.failed.Store(false)
+	m.consumer = c
 	m.consuming, err = m.node.consume(c, jetstream.DefaultMaxMessages, m.hear, func(error) { m.failed.Store(true) })
 	return err
 }
@@ -241,5 +264,7 @@ func (m *membership[K]) listenAgain(ctx context.Context, silent bool) {
 func (m *membership[K]) stopListening() {
 	if m.consuming != nil {
 		m.consuming.Stop()
+		deleteConsumer(m.node.streams.state, m.consumer)
+		m.consuming = nil
 	}
 }

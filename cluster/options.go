@@ -24,13 +24,16 @@ type Options[K comparable] struct {
 	Name string
 
 	// Servers are the URLs of NATS servers, with commas between them, and NATS
-	// the options of the connection. With neither Servers nor Connection, Join
-	// starts a server with its data in Dir, which listens to nobody else.
+	// the options of the connection, which override those of the node, such as
+	// nats.PingInterval: 2 s, so that three unanswered pings end a connection.
+	// With neither Servers nor Connection, Join starts a server with its data in
+	// Dir, which listens to nobody else.
 	Servers string
 	NATS    []nats.Option
 
 	// Connection is used in place of a connection of the node, and excludes
-	// Servers, NATS and Dir. Give it nats.MaxReconnects(-1): a node does not
+	// Servers, NATS and Dir. Give it nats.MaxReconnects(-1) and
+	// nats.IgnoreAuthErrorAbort(), and a short nats.PingInterval: a node does not
 	// survive the end of its connection, and does not close it.
 	Connection *nats.Conn
 
@@ -51,9 +54,14 @@ type Options[K comparable] struct {
 	Partitions int
 
 	// Replicas is the number of servers that store the queue, 1, 3 or 5, and
-	// Placement selects them, when the queue is made. Replicas defaults to 1.
+	// Placement selects them. A new queue has 1 by default.
 	Replicas  int
 	Placement *jetstream.Placement
+
+	// Update makes Join change a queue that has other Replicas, another Placement,
+	// MaxPending or MaxDead: without it, that is an error. Of a queue that exists,
+	// those that are zero stay as they are. A node that runs goes on meanwhile.
+	Update bool
 
 	// Lease is how long a partition stays with a node that is not heard of: 2 s
 	// or more, in whole seconds. Defaults to 20 s, which survives an election.
@@ -65,8 +73,8 @@ type Options[K comparable] struct {
 
 	// MaxPending limits the pending keys, or values, of each partition, and
 	// MaxDelayed about all delayed ones, without backoffs. Adds beyond return
-	// [ErrFull]. A key discarded beyond MaxDead letters runs again each second.
-	// MaxPending and MaxDead are read when the queue is made. If zero: no limit.
+	// [ErrFull]. A key discarded beyond MaxDead letters runs again each second. If
+	// zero, a new queue has no limit. If -1, Update removes that of another.
 	MaxPending, MaxDelayed, MaxDead int64
 
 	// MaxHeld limits the messages that a node has taken and not acknowledged.
@@ -120,18 +128,18 @@ func (o Options[K]) complete() (Options[K], error) {
 		fault(!ok, "Codec is nil: want one for keys of type %T", *new(K))
 		o.Codec = codec
 	}
-	o.Partitions, o.Replicas = cmp.Or(o.Partitions, 16), cmp.Or(o.Replicas, 1)
+	o.Partitions = cmp.Or(o.Partitions, 16)
 	o.MaxHeld, o.MaxAckPending = cmp.Or(o.MaxHeld, 8192), cmp.Or(o.MaxAckPending, 512)
 	o.Lease, o.LeaveTimeout = cmp.Or(o.Lease, 20*time.Second), cmp.Or(o.LeaveTimeout, 30*time.Second)
 	fault(o.Partitions < 1 || o.Partitions > 256, "Partitions is %d: want 1 to 256", o.Partitions)
-	fault(o.Replicas != 1 && o.Replicas != 3 && o.Replicas != 5, "Replicas is %d: want 1, 3 or 5", o.Replicas)
+	fault(o.Replicas != 0 && o.Replicas != 1 && o.Replicas != 3 && o.Replicas != 5, "Replicas is %d: want 1, 3 or 5", o.Replicas)
 	fault(o.Lease < minLease || o.Lease%time.Second != 0, "Lease is %v: want whole seconds, %v or more", o.Lease, minLease)
-	fault(o.MaxPending < 0, "MaxPending is %d: want 0 (no limit) or more", o.MaxPending)
+	fault(o.MaxPending < -1, "MaxPending is %d: want 0 or more, or -1 (no limit)", o.MaxPending)
 	fault(o.MaxHeld < 1, "MaxHeld is %d: want 1 or more", o.MaxHeld)
 	fault(o.MaxAckPending < 1, "MaxAckPending is %d: want 1 or more", o.MaxAckPending)
 	fault(o.LeaveTimeout < 0, "LeaveTimeout is %v: want 0 (the default) or more", o.LeaveTimeout)
 	fault(o.MaxDelayed < 0, "MaxDelayed is %d: want 0 (no limit) or more", o.MaxDelayed)
-	fault(o.MaxDead < 0, "MaxDead is %d: want 0 (no limit) or more", o.MaxDead)
+	fault(o.MaxDead < -1, "MaxDead is %d: want 0 or more, or -1 (no limit)", o.MaxDead)
 	fault(strings.ContainsAny(o.Domain, ".*> \t\r\n"), "Domain is %q: want no dot, star, > or space", o.Domain)
 	o.checkServers(fault)
 	o.Queue.Name, o.Queue.Capacity = o.Name, 0

@@ -24,37 +24,76 @@ import (
 type partition[K comparable] struct {
 	node   *Node[K]
 	lease  *lease.Lease
+	slot   *slot
 	ctx    context.Context // ends when the lease may be lost, and when the partition was left
 	cancel context.CancelCauseFunc
 	kept   chan struct{} // closed when the lease is no longer renewed
 	held   *hold.Table[K, jetstream.Msg]
 	feed   *feed[K]
 
-	mu       sync.Mutex
-	failures map[K]int // since the last success, on all nodes
-	inFlight int       // runs
-	leaving  bool
-	idle     chan struct{} // closed when leaving and nothing is in flight
+	loaded bool          // the failures, for the goroutine that reads
+	newest chan struct{} // gets a value when it is to take the newest message
+
+	mu         sync.Mutex
+	failures   map[K]int // since the last success, on all nodes
+	inFlight   int       // runs
+	runs       int       // since it took the newest message
+	tookNewest time.Time
+	leaving    bool
+	idle       chan struct{} // closed when leaving and nothing is in flight
 }
 
 func (n *Node[K]) newPartition(l *lease.Lease) *partition[K] {
 	p := &partition[K]{
-		node: n, lease: l, held: hold.New[K, jetstream.Msg](n.options.Values),
+		node: n, lease: l, slot: n.slots[l.Partition], held: hold.New[K, jetstream.Msg](n.options.Values),
 		failures: map[K]int{}, idle: make(chan struct{}), kept: make(chan struct{}),
+		newest: make(chan struct{}, 1),
 	}
 	p.ctx, p.cancel = context.WithCancelCause(context.Background())
 	context.AfterFunc(p.ctx, func() { n.cancelRuns(p) })
 	p.feed = &feed[K]{
-		node: n, stream: n.streams.work[l.Partition], take: p.take, logger: n.options.Logger.With("partition", l.Partition),
+		node: n, stream: n.streams.work[l.Partition], epoch: l.Epoch, take: p.take, logger: p.slot.logger, broke: make(chan struct{}, 1),
 	}
+	p.feed.ctx, p.feed.cancel = context.WithCancel(p.ctx)
 	return p
+}
+
+// read opens the partition, and again when it breaks or could not be opened,
+// until it is left or lost. The lease stays: no other node would do better.
+func (p *partition[K]) read() {
+	for ctx := p.feed.ctx; ctx.Err() == nil; _ = pause(ctx, p.slot.wait()) {
+		if err := p.open(); err != nil {
+			if ctx.Err() == nil {
+				p.slot.on(failed, err)
+			}
+			continue
+		}
+		p.slot.on(opened, nil)
+		if p.follow() {
+			p.slot.on(broke, nil)
+		}
+	}
+}
+
+// follow returns when the feed has broken, or the partition is left or lost.
+func (p *partition[K]) follow() (broken bool) {
+	for {
+		select {
+		case <-p.newest:
+			p.takeNewest()
+		case <-p.feed.broke:
+			return true
+		case <-p.feed.ctx.Done():
+			return false
+		}
+	}
 }
 
 // Servers that elect a consumer's leader may answer never, and then at once.
 func (p *partition[K]) open() error {
 	patience := time.Second
-	err := retry(p.ctx, func() error {
-		attempt, cancel := context.WithTimeout(p.ctx, patience)
+	return retry(p.feed.ctx, func() error {
+		attempt, cancel := context.WithTimeout(p.feed.ctx, patience)
 		defer cancel()
 		patience *= 2
 		if err := p.loadFailures(attempt); err != nil {
@@ -62,10 +101,6 @@ func (p *partition[K]) open() error {
 		}
 		return p.feed.begin(attempt)
 	})
-	if err != nil {
-		return fmt.Errorf("cluster: open partition %d: %w", p.lease.Partition, err)
-	}
-	return nil
 }
 
 // take does not block: the server limits what a partition holds.
@@ -112,10 +147,15 @@ func (p *partition[K]) end(r *run[K], done bool) {
 	} else {
 		p.held.Again(r.key)
 	}
+	crowded := p.isCrowded()
 	p.mu.Lock()
-	defer p.mu.Unlock()
+	newest := crowded && p.wantsNewestLocked()
 	if p.inFlight--; p.leaving && p.inFlight == 0 {
 		close(p.idle)
+	}
+	p.mu.Unlock()
+	if newest {
+		wake(p.newest)
 	}
 }
 
@@ -208,13 +248,31 @@ type failureRecord struct {
 	Time     time.Time `json:"time"`
 }
 
+// loadFailures makes no consumer if there is nothing to load: all together, the
+// partitions of a queue could exceed a limit of the servers.
 func (p *partition[K]) loadFailures(ctx context.Context) error {
+	state, subjects := p.node.streams.state, p.node.names.Of(names.Failures, p.lease.Partition)
+	if p.loaded {
+		return nil
+	}
+	_, err := state.GetMsg(ctx, 1, jetstream.WithGetMsgSubject(subjects))
+	switch {
+	case err == nil:
+		err = p.readFailures(ctx, state, subjects)
+	case errors.Is(err, jetstream.ErrMsgNotFound):
+		err = nil
+	}
+	p.loaded = err == nil
+	return err
+}
+
+func (p *partition[K]) readFailures(ctx context.Context, state jetstream.Stream, subjects string) error {
 	const atOnce = 1000
-	n := p.node
-	c, err := n.streams.state.CreateConsumer(ctx, lastOf(n.names.Of(names.Failures, p.lease.Partition)))
+	c, err := state.CreateConsumer(ctx, lastOf(subjects))
 	if err != nil {
 		return err
 	}
+	defer deleteConsumer(state, c)
 	for left := int(c.CachedInfo().NumPending); left > 0; {
 		batch, err := c.Fetch(min(left, atOnce), jetstream.FetchMaxWait(attemptTime))
 		if err != nil {
@@ -230,6 +288,14 @@ func (p *partition[K]) loadFailures(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// deleteConsumer spares the servers a consumer that nobody reads any more. If it
+// fails, they delete it later.
+func deleteConsumer(stream jetstream.Stream, c jetstream.Consumer) {
+	ctx, cancel := context.WithTimeout(context.Background(), attemptTime)
+	defer cancel()
+	_ = stream.DeleteConsumer(ctx, c.CachedInfo().Name)
 }
 
 func (p *partition[K]) noteFailures(m jetstream.Msg) {

@@ -30,6 +30,11 @@ type RunOptions[K comparable] struct {
 	Timeout     time.Duration
 	MaxAttempts int
 
+	// AbandonAfter, if set, is how much time RunWith gives handlers after the node
+	// has left, and their contexts have ended: see that of [worker.Options]. The
+	// key runs again on another node. Without it, RunWith waits for all handlers.
+	AbandonAfter time.Duration
+
 	// OnError is called for each failed attempt, and OnDiscard for each dead
 	// letter: see [Node.Dead]. They must be safe for concurrent use.
 	OnError, OnDiscard func(context.Context, worker.Failure[K])
@@ -38,7 +43,8 @@ type RunOptions[K comparable] struct {
 // Run processes the keys of the node's share of the partitions, in that many
 // workers, until ctx ends. Then handlers may finish for LeaveTimeout, before
 // their contexts are canceled. A handler whose lease may be lost has its
-// context canceled, with the cause [ErrLeaseLost]. Run can be called once.
+// context canceled, with the cause [ErrLeaseLost]. Run returns [Node.Err] if the
+// connection was closed for good. Run can be called once.
 func (n *Node[K]) Run(ctx context.Context, workers int, handle func(ctx context.Context, claim Claim[K]) error) error {
 	return n.RunWith(ctx, RunOptions[K]{Workers: workers, Handle: handle})
 }
@@ -71,6 +77,7 @@ func (n *Node[K]) RunWith(ctx context.Context, options RunOptions[K]) error {
 	}
 	// The workers go on while the node leaves.
 	ctx, leave := context.WithCancel(ctx)
+	defer context.AfterFunc(n.ended, leave)()
 	working, stopWorkers := context.WithCancel(context.WithoutCancel(ctx))
 	var leaving sync.WaitGroup
 	leaving.Go(func() {
@@ -81,7 +88,10 @@ func (n *Node[K]) RunWith(ctx context.Context, options RunOptions[K]) error {
 	})
 	defer leaving.Wait()
 	defer leave() // also if a hook panics
-	return pool.Run(working)
+	if err = pool.Run(working); err == nil && !n.closed.Load() {
+		err = n.Err() // its connection was closed
+	}
+	return err
 }
 
 func (n *Node[K]) enter(ctx context.Context) (m *membership[K], stopDue func(), err error) {
@@ -96,7 +106,7 @@ func (n *Node[K]) enter(ctx context.Context) (m *membership[K], stopDue func(), 
 
 func (n *Node[K]) pool(o RunOptions[K]) (*worker.Pool[K], error) {
 	settings := worker.Options[K]{
-		Workers: o.Workers, Timeout: o.Timeout, MaxAttempts: o.MaxAttempts, OnError: o.OnError,
+		Workers: o.Workers, Timeout: o.Timeout, MaxAttempts: o.MaxAttempts, OnError: o.OnError, AbandonAfter: o.AbandonAfter,
 		OnDiscard: func(ctx context.Context, f worker.Failure[K]) {
 			if n.bury(f) && o.OnDiscard != nil {
 				o.OnDiscard(ctx, f)

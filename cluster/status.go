@@ -15,6 +15,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/shardq/shardq/cluster/internal/names"
+	"github.com/shardq/shardq/cluster/internal/skew"
 )
 
 type counts struct{ added, done, failed, discarded atomic.Uint64 }
@@ -25,8 +26,9 @@ type Stats struct {
 	Done      uint64 // runs that succeeded, or whose key was discarded
 	Failed    uint64 // attempts that failed and are followed by another
 	Discarded uint64 // keys that became dead letters
-	// The node's partitions, the keys that it has taken, and its handlers.
-	Partitions, Held, InFlight int
+	// The partitions that the node reads, and those that it cannot read: see
+	// [Failing]. The keys that it has taken, and its handlers.
+	Partitions, Failing, Held, InFlight int
 }
 
 // Stats returns the node's counts.
@@ -36,8 +38,15 @@ func (n *Node[K]) Stats() Stats {
 		Failed: n.counts.failed.Load(), Discarded: n.counts.discarded.Load(),
 	}
 	for _, p := range n.partitions() {
-		s.Partitions++
 		s.Held += p.held.Len()
+	}
+	for _, slot := range n.slots {
+		switch slot.read().State {
+		case Open:
+			s.Partitions++
+		case Failing:
+			s.Failing++
+		}
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -60,6 +69,8 @@ type Member struct {
 	Stats
 	Oldest []InFlight     `json:"oldest"` // in flight for longest: at most ten
 	Epochs map[int]uint64 `json:"epochs"` // of the partitions that the node owns
+	// Others has the partitions that the node has or wants, and does not read.
+	Others map[int]PartitionState `json:"others,omitempty"`
 }
 
 // InFlight is a key that a handler has.
@@ -71,7 +82,7 @@ type InFlight struct {
 
 func (n *Node[K]) heartbeat() Member {
 	host, _ := os.Hostname()
-	m := Member{ID: n.id, Host: host, PID: os.Getpid(), Time: time.Now(), Stats: n.Stats(), Epochs: map[int]uint64{}}
+	m := Member{ID: n.id, Host: host, PID: os.Getpid(), Time: time.Now(), Stats: n.Stats(), Epochs: map[int]uint64{}, Others: map[int]PartitionState{}}
 	n.mu.Lock()
 	for number, p := range n.owned {
 		m.Epochs[number] = p.lease.Epoch
@@ -80,6 +91,11 @@ func (n *Node[K]) heartbeat() Member {
 		m.Oldest = append(m.Oldest, InFlight{fmt.Sprint(r.key), r.partition.lease.Partition, r.began})
 	}
 	n.mu.Unlock()
+	for number, slot := range n.slots {
+		if s := slot.read(); s.State != Open && s.State != Idle {
+			m.Others[number] = s
+		}
+	}
 	slices.SortFunc(m.Oldest, func(a, b InFlight) int { return cmp.Or(a.Began.Compare(b.Began), cmp.Compare(a.Key, b.Key)) })
 	m.Oldest = m.Oldest[:min(len(m.Oldest), 10)]
 	return m
@@ -91,13 +107,19 @@ type Status struct {
 	Pending, Delayed, Dead uint64            // keys, or values, and letters
 	Members                []Member          // the nodes that work, by their ids
 	Partitions             []PartitionStatus // by their numbers
+	Skew                   Skew              // the greatest between the servers' clocks
+	Settings               Settings
 }
+
+// A Skew is how much the clocks of two servers differ at least.
+type Skew = skew.Skew
 
 // PartitionStatus is the state of a partition.
 type PartitionStatus struct {
-	Partition int
-	Owner     string // the id of the node that owns it, as of its last heartbeat
-	Epoch     uint64
+	Partition      int
+	Owner          string // the id of the node that owns it, as of its last heartbeat
+	Epoch          uint64
+	PartitionState // on its owner, or on the node that cannot acquire it
 	// Pending is the number of messages, Waiting of those that the owner has
 	// not taken, and Taken of those that it has not acknowledged.
 	Pending, Waiting uint64
@@ -113,15 +135,18 @@ func (n *Node[K]) Status(ctx context.Context) (s Status, err error) {
 			err = fmt.Errorf("cluster: status: %w", err)
 		}
 	}()
+	if err := n.Check(); err != nil {
+		return s, err
+	}
 	s = Status{Name: n.options.Name, Partitions: make([]PartitionStatus, n.options.Partitions)}
 	for i := range s.Partitions {
-		s.Partitions[i].Partition = i
+		s.Partitions[i].Partition, s.Partitions[i].State = i, Idle
 	}
-	delayed, err := n.streams.delayed.Info(ctx)
+	delayed, err := n.info(ctx, n.streams.delayed)
 	if err != nil {
 		return s, err
 	}
-	dead, err := n.streams.dead.Info(ctx)
+	dead, err := n.info(ctx, n.streams.dead)
 	if err != nil {
 		return s, err
 	}
@@ -135,11 +160,13 @@ func (n *Node[K]) Status(ctx context.Context) (s Status, err error) {
 		}
 		s.Pending += s.Partitions[i].Pending
 	}
-	return s, nil
+	s.Skew = n.clocks.Greatest()
+	s.Settings, err = n.Settings(ctx)
+	return s, err
 }
 
 func (n *Node[K]) readMembers(ctx context.Context, s *Status) error {
-	info, err := n.streams.state.Info(ctx, jetstream.WithSubjectFilter(n.names.Members()))
+	info, err := n.info(ctx, n.streams.state, jetstream.WithSubjectFilter(n.names.Members()))
 	if err != nil {
 		return err
 	}
@@ -150,19 +177,32 @@ func (n *Node[K]) readMembers(ctx context.Context, s *Status) error {
 			continue // it has left
 		}
 		s.Members = append(s.Members, m)
-		for number, epoch := range m.Epochs {
-			if number < len(s.Partitions) && epoch > s.Partitions[number].Epoch {
-				s.Partitions[number].Owner, s.Partitions[number].Epoch = m.ID, epoch
-			}
-		}
+		m.addTo(s.Partitions)
 	}
 	slices.SortFunc(s.Members, func(a, b Member) int { return cmp.Compare(a.ID, b.ID) })
 	return nil
 }
 
+func (m Member) addTo(partitions []PartitionStatus) {
+	for number := range partitions {
+		p := &partitions[number]
+		epoch, owns := m.Epochs[number]
+		other, hasState := m.Others[number]
+		switch {
+		case owns && epoch > p.Epoch:
+			p.Owner, p.Epoch, p.PartitionState = m.ID, epoch, PartitionState{State: Open}
+		case owns || p.Owner != "":
+			continue // of an owner before
+		}
+		if hasState {
+			p.PartitionState = other
+		}
+	}
+}
+
 func (n *Node[K]) readPartition(ctx context.Context, p *PartitionStatus) error {
 	stream := n.streams.work[p.Partition]
-	info, err := stream.Info(ctx)
+	info, err := n.info(ctx, stream)
 	if err != nil {
 		return err
 	}

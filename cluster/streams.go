@@ -1,9 +1,11 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"strconv"
 	"sync"
 	"time"
@@ -32,18 +34,18 @@ const (
 
 func openStreams[K comparable](ctx context.Context, js jetstream.JetStream, o Options[K]) (s streams, err error) {
 	state, work, others := o.configurations()
-	if s.state, err = openStream(ctx, js, state); err != nil {
+	if s.state, err = openStream(ctx, js, state, o.Update); err != nil {
 		return s, err
 	}
 	for i, stream := range []*jetstream.Stream{&s.delayed, &s.dead} {
-		if *stream, err = openStream(ctx, js, others[i]); err != nil {
+		if *stream, err = openStream(ctx, js, others[i], o.Update); err != nil {
 			return s, err
 		}
 	}
 	s.work = make([]jetstream.Stream, len(work))
 	failed := make([]error, len(work))
-	inLanes(4, len(work), func(i int) { s.work[i], failed[i] = openStream(ctx, js, work[i]) })
-	return s, errors.Join(failed...)
+	inLanes(4, len(work), func(i int) { s.work[i], failed[i] = openStream(ctx, js, work[i], o.Update) })
+	return s, cmp.Or(failed...) // they are alike
 }
 
 func inLanes(lanes, n int, f func(i int)) {
@@ -80,9 +82,7 @@ func (o Options[K]) configurations() (state jetstream.StreamConfig, work, others
 		if o.Values {
 			one.MaxMsgsPerSubject = -1
 		}
-		if o.MaxPending > 0 {
-			one.MaxMsgs, one.Discard = o.MaxPending, jetstream.DiscardNew
-		}
+		limit(&one, o.MaxPending)
 		work = append(work, one)
 	}
 	// A stream with schedules cannot have DiscardNew, so it is another one.
@@ -94,18 +94,25 @@ func (o Options[K]) configurations() (state jetstream.StreamConfig, work, others
 	if o.Values { // each letter has a value that no other has
 		dead.MaxMsgsPerSubject = -1
 	}
-	if o.MaxDead > 0 { // what it refuses stays where it is
-		dead.MaxMsgs, dead.Discard = o.MaxDead, jetstream.DiscardNew
-	}
+	limit(&dead, o.MaxDead) // what it refuses stays where it is
 	return state, work, []jetstream.StreamConfig{delayed, dead}
 }
 
-func openStream(ctx context.Context, js jetstream.JetStream, config jetstream.StreamConfig) (jetstream.Stream, error) {
-	stream, err := js.Stream(ctx, config.Name)
-	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		stream, err = js.CreateStream(ctx, config)
+// limit refuses messages beyond the limit: the server's default deletes the oldest.
+func limit(stream *jetstream.StreamConfig, messages int64) {
+	if stream.MaxMsgs = messages; messages > 0 {
+		stream.Discard = jetstream.DiscardNew
+	}
+}
+
+func openStream(ctx context.Context, js jetstream.JetStream, config jetstream.StreamConfig, update bool) (stream jetstream.Stream, err error) {
+	look := func() error { stream, err = js.Stream(ctx, config.Name); return err }
+	if err = look(); errors.Is(err, jetstream.ErrStreamNotFound) {
+		create := config
+		create.Replicas = cmp.Or(config.Replicas, 1)
+		stream, err = js.CreateStream(ctx, create)
 		if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) { // another node was faster
-			stream, err = js.Stream(ctx, config.Name)
+			err = retryIf(ctx, func(err error) bool { return passes(err) || errors.Is(err, jetstream.ErrStreamNotFound) }, look)
 		}
 	}
 	if errors.Is(err, nats.ErrNoResponders) {
@@ -115,6 +122,13 @@ func openStream(ctx context.Context, js jetstream.JetStream, config jetstream.St
 		return nil, fmt.Errorf("cluster: open the stream %s: %w", config.Name, err)
 	}
 	have := stream.CachedInfo().Config
+	next, difference := change(have, config)
+	if difference != nil && update {
+		if stream, err = js.UpdateStream(ctx, next); err != nil {
+			return nil, fmt.Errorf("cluster: change the stream %s: %w", config.Name, err)
+		}
+		difference = nil
+	}
 	return stream, errors.Join(
 		agree(have.Metadata, config.Metadata),
 		differs(config.Name, "retention", have.Retention, config.Retention),
@@ -122,7 +136,31 @@ func openStream(ctx context.Context, js jetstream.JetStream, config jetstream.St
 		differs(config.Name, "schedules", have.AllowMsgSchedules, config.AllowMsgSchedules),
 		differs(config.Name, "lives of messages", have.AllowMsgTTL, config.AllowMsgTTL),
 		differs(config.Name, "subjects", fmt.Sprint(have.Subjects), fmt.Sprint(config.Subjects)),
+		difference,
 	)
+}
+
+// change returns a stream with what want has of that which can be changed, and an
+// error that has the differences. What is zero in want stays as it is.
+func change(have, want jetstream.StreamConfig) (next jetstream.StreamConfig, difference error) {
+	next = have
+	note := func(what string, has, wants any) {
+		difference = errors.Join(difference, fmt.Errorf("cluster: the stream %s has %s: %v, want %v: "+
+			"change the option, or the queue, by Options.Update or shardq-admin", have.Name, what, has, wants))
+	}
+	if want.Replicas != 0 && want.Replicas != have.Replicas {
+		note("Replicas", have.Replicas, want.Replicas)
+		next.Replicas = want.Replicas
+	}
+	if want.MaxMsgs != 0 && want.MaxMsgs != have.MaxMsgs {
+		note("a limit of messages", have.MaxMsgs, want.MaxMsgs)
+		limit(&next, want.MaxMsgs)
+	}
+	if want.Placement != nil && !reflect.DeepEqual(want.Placement, have.Placement) {
+		note("Placement", have.Placement, want.Placement)
+		next.Placement = want.Placement
+	}
+	return next, difference
 }
 
 func differs[V comparable](stream, what string, have, want V) error {

@@ -51,7 +51,8 @@ var ofNode = []series{
 	seriesOf(prometheus.CounterValue, "done_total", "Runs that have ended for good.", func(s cluster.Stats) uint64 { return s.Done }),
 	seriesOf(prometheus.CounterValue, "failed_total", "Attempts that have failed and are followed by another.", func(s cluster.Stats) uint64 { return s.Failed }),
 	seriesOf(prometheus.CounterValue, "discarded_total", "Keys that have become dead letters.", func(s cluster.Stats) uint64 { return s.Discarded }),
-	seriesOf(prometheus.GaugeValue, "partitions", "Partitions that the node owns.", func(s cluster.Stats) int { return s.Partitions }),
+	seriesOf(prometheus.GaugeValue, "partitions", "Partitions that the node reads.", func(s cluster.Stats) int { return s.Partitions }),
+	seriesOf(prometheus.GaugeValue, "failing_partitions", "Partitions that the node should read, and cannot.", func(s cluster.Stats) int { return s.Failing }),
 	seriesOf(prometheus.GaugeValue, "held", "Keys that the node has taken from the servers.", func(s cluster.Stats) int { return s.Held }),
 	seriesOf(prometheus.GaugeValue, "in_flight", "Handlers of the node that are running.", func(s cluster.Stats) int { return s.InFlight }),
 }
@@ -63,7 +64,8 @@ var (
 	dead    = describe("dead_letters", "Keys that were discarded.")
 	members = describe("members", "Nodes that work.")
 	longest = describe("longest_in_flight_seconds", "How long the key that has been in flight for longest is so, by the clocks of its node and of this one.")
-	unowned = describe("unowned_partitions", "Partitions without an owner.")
+	unowned = describe("unowned_partitions", "Partitions that no node reads.")
+	skew    = describe("server_clock_skew_seconds", "How much the clocks of two servers differ at least.")
 	inEach  = describe("partition_pending", "Pending keys of the partition, or values of keys.", "partition")
 	taken   = describe("partition_taken", "Messages of the partition that its owner has taken and not acknowledged.", "partition")
 	oldest  = describe("partition_oldest_seconds", "How long ago the oldest pending key of the partition was added.", "partition")
@@ -75,7 +77,7 @@ func (c *Collector) Describe(to chan<- *prometheus.Desc) {
 		to <- s.desc
 	}
 	if c.whole {
-		for _, d := range []*prometheus.Desc{up, pending, delayed, dead, members, longest, unowned, inEach, taken, oldest, epoch} {
+		for _, d := range []*prometheus.Desc{up, pending, delayed, dead, members, longest, unowned, skew, inEach, taken, oldest, epoch} {
 			to <- d
 		}
 	}
@@ -103,6 +105,7 @@ func (c *Collector) Collect(to chan<- prometheus.Metric) {
 	set(pending, float64(s.Pending))
 	set(delayed, float64(s.Delayed))
 	set(dead, float64(s.Dead))
+	set(skew, s.Skew.By.Seconds())
 	set(members, float64(len(s.Members)))
 	age, without := 0.0, 0
 	if key, _, ok := s.Stuck(); ok {
@@ -111,7 +114,7 @@ func (c *Collector) Collect(to chan<- prometheus.Metric) {
 	set(longest, age)
 	for _, p := range s.Partitions {
 		number := strconv.Itoa(p.Partition)
-		if p.Owner == "" {
+		if p.State != cluster.Open {
 			without++
 		}
 		set(inEach, float64(p.Pending), number)

@@ -21,14 +21,14 @@ type source struct{ err error }
 func (source) ID() string { return "n1" }
 
 func (source) Stats() cluster.Stats {
-	return cluster.Stats{Added: 1, Done: 2, Failed: 3, Discarded: 4, Partitions: 5, Held: 6, InFlight: 7}
+	return cluster.Stats{Added: 1, Done: 2, Failed: 3, Discarded: 4, Partitions: 5, Failing: 12, Held: 6, InFlight: 7}
 }
 
 func (s source) Status(context.Context) (cluster.Status, error) {
 	return cluster.Status{
-		Pending: 8, Delayed: 9, Dead: 10,
+		Pending: 8, Delayed: 9, Dead: 10, Skew: cluster.Skew{By: 14 * time.Second},
 		Members:    []cluster.Member{{Oldest: []cluster.InFlight{{Key: "a", Began: time.Now().Add(-time.Hour)}}}},
-		Partitions: []cluster.PartitionStatus{{Owner: "n1", Epoch: 11, Pending: 12, Taken: 13}, {Partition: 1}},
+		Partitions: []cluster.PartitionStatus{{Owner: "n1", Epoch: 11, PartitionState: cluster.PartitionState{State: cluster.Open}, Pending: 12, Taken: 13}, {Partition: 1}},
 	}, s.err
 }
 
@@ -58,7 +58,7 @@ func gather(t *testing.T, c *metrics.Collector) map[string]float64 {
 
 func TestSeriesOfANode(t *testing.T) {
 	require.Equal(t, map[string]float64{
-		"added_total": 1, "done_total": 2, "failed_total": 3, "discarded_total": 4, "partitions": 5, "held": 6, "in_flight": 7,
+		"added_total": 1, "done_total": 2, "failed_total": 3, "discarded_total": 4, "partitions": 5, "failing_partitions": 12, "held": 6, "in_flight": 7,
 	}, gather(t, metrics.New("q", source{}, false)))
 }
 
@@ -66,7 +66,7 @@ func TestSeriesOfTheQueue(t *testing.T) {
 	got := gather(t, metrics.New("q", source{}, true))
 	require.InDelta(t, 3600, got["longest_in_flight_seconds"], 60)
 	for name, want := range map[string]float64{
-		"up": 1, "pending": 8, "delayed": 9, "dead_letters": 10, "members": 1, "unowned_partitions": 1,
+		"up": 1, "pending": 8, "delayed": 9, "dead_letters": 10, "members": 1, "unowned_partitions": 1, "server_clock_skew_seconds": 14,
 		"partition_epoch 0": 11, "partition_pending 0": 12, "partition_taken 0": 13, "partition_pending 1": 0,
 	} {
 		require.Equal(t, want, got[name], name)

@@ -56,7 +56,7 @@ func Handler(reader Reader) http.Handler {
 type view struct {
 	cluster.Status
 	Now      time.Time
-	Unowned  int                      // partitions
+	Unread   int                      // partitions
 	Oldest   *cluster.PartitionStatus // with the oldest pending key, or nil
 	StuckKey map[string]any           // the key in flight for longest, with its node, or nil
 }
@@ -64,8 +64,8 @@ type view struct {
 func viewOf(s cluster.Status) view {
 	v := view{Status: s, Now: time.Now()}
 	for i, p := range s.Partitions {
-		if p.Owner == "" {
-			v.Unowned++
+		if p.State != cluster.Open {
+			v.Unread++
 		}
 		if p.OldestKey != "" && (v.Oldest == nil || p.OldestAdded.Before(v.Oldest.OldestAdded)) {
 			v.Oldest = &s.Partitions[i]

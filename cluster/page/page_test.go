@@ -31,14 +31,14 @@ func get(r reader, target string) *httptest.ResponseRecorder {
 func status() cluster.Status {
 	ago := func(d time.Duration) time.Time { return time.Now().Add(-d) }
 	return cluster.Status{
-		Name: "invoices", Pending: 3, Delayed: 2, Dead: 1,
+		Name: "invoices", Pending: 3, Delayed: 2, Dead: 1, Skew: cluster.Skew{By: 2 * time.Second, Ahead: "n1", Behind: "n2"},
 		Members: []cluster.Member{{
 			ID: "node-000001", Host: "a.example.com", PID: 17, Time: ago(time.Second),
 			Oldest: []cluster.InFlight{{Key: "<slow>", Partition: 1, Began: ago(5 * time.Minute)}},
 		}},
 		Partitions: []cluster.PartitionStatus{
 			{Partition: 0},
-			{Partition: 1, Owner: "node-000001", Epoch: 9, Pending: 3, Taken: 1, OldestKey: "<slow>", OldestAdded: ago(3 * time.Hour)},
+			{Partition: 1, Owner: "node-000001", Epoch: 9, PartitionState: cluster.PartitionState{State: cluster.Open}, Pending: 3, Taken: 1, OldestKey: "<slow>", OldestAdded: ago(3 * time.Hour)},
 		},
 	}
 }
@@ -48,7 +48,7 @@ func TestThePageShowsWhatIsStuck(t *testing.T) {
 	require.Equal(t, 200, w.Code)
 	text := w.Body.String()
 	for _, part := range []string{
-		"<h1>invoices</h1>", "1 partitions have no owner.", "was added 3 h ago: <code>&lt;slow&gt;</code>, in partition 1",
+		"<h1>invoices</h1>", "No node reads 1 of the partitions.", "server n1 is 2s ahead of that of n2", "was added 3 h ago: <code>&lt;slow&gt;</code>, in partition 1",
 		"began 5 min ago: <code>&lt;slow&gt;</code>, on a.example.com, process 17, node 000001",
 	} {
 		require.Contains(t, text, part)

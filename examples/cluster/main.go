@@ -2,8 +2,8 @@
 // processes share, while some of them fail.
 //
 // The workers are processes of this program, and count in a SQLite database.
-// Meanwhile it kills a worker, freezes another, and stops one of three NATS
-// servers. At the end it compares the counts.
+// Meanwhile it kills a worker, freezes another that is about to write, and stops
+// one of three NATS servers. At the end it compares the counts.
 //
 //	go run -C examples ./cluster
 package main
@@ -28,6 +28,7 @@ type options struct {
 	directory, servers, listen string
 	events                     int
 	database                   string // makes the process a worker
+	waits                      bool   // makes it a worker that waits before its first write
 }
 
 func main() {
@@ -37,6 +38,7 @@ func main() {
 	flag.StringVar(&o.servers, "servers", "", "the URLs of NATS servers to use, with commas; none are stopped then")
 	flag.StringVar(&o.listen, "listen", "", "an address for the live page, such as 127.0.0.1:8080")
 	flag.StringVar(&o.database, "database", "", "used by the program itself: be a worker with this file as the database")
+	flag.BoolVar(&o.waits, "waits", false, "used by the program itself: wait before the first write for the end of the standard input")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -99,10 +101,16 @@ func work(ctx context.Context, o options) error {
 		return err
 	}
 	defer s.db.Close()
-	node, err := cluster.Join(ctx, o.settings(1)) // the queue is there
+	node, err := cluster.Join(ctx, o.settings(0)) // the queue is there
+	if ctx.Err() != nil {
+		return nil
+	}
 	if err != nil {
 		return err
 	}
 	defer node.Close()
+	if o.waits { // in one worker: another could keep the database locked
+		return node.Run(ctx, 1, s.countLate(os.Stdin))
+	}
 	return node.Run(ctx, 4, s.count)
 }

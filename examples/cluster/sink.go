@@ -6,6 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"sync"
+	"time"
 
 	_ "modernc.org/sqlite"
 
@@ -21,6 +24,7 @@ CREATE TABLE IF NOT EXISTS fences (partition INTEGER PRIMARY KEY, epoch INTEGER 
 CREATE TABLE IF NOT EXISTS counts (identifier TEXT PRIMARY KEY, n INTEGER NOT NULL, sequence INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS log (id INTEGER PRIMARY KEY AUTOINCREMENT, partition INTEGER, epoch INTEGER, repeated INTEGER);
 CREATE TABLE IF NOT EXISTS refused (id INTEGER PRIMARY KEY AUTOINCREMENT, partition INTEGER, epoch INTEGER);
+CREATE TABLE IF NOT EXISTS waiting (partition INTEGER, epoch INTEGER);
 `
 
 var errStale = errors.New("another worker has this partition by now")
@@ -76,6 +80,37 @@ func (s *sink) count(ctx context.Context, c cluster.Claim[string]) error {
 		return err
 	}
 	return tx.Commit()
+}
+
+// countLate returns a handler whose first write waits until an input ends.
+func (s *sink) countLate(input io.Reader) func(context.Context, cluster.Claim[string]) error {
+	var once sync.Once
+	return func(ctx context.Context, c cluster.Claim[string]) error {
+		var err error
+		once.Do(func() {
+			_, err = s.db.ExecContext(ctx, `INSERT INTO waiting VALUES (?, ?)`, c.Fence().Partition, c.Fence().Epoch)
+			_, read := io.Copy(io.Discard, input)
+			err = errors.Join(err, read)
+			ctx = context.WithoutCancel(ctx) // a write may begin just before its context ends
+		})
+		if err != nil {
+			return err
+		}
+		return s.count(ctx, c)
+	}
+}
+
+// waitFor waits until a query returns a row, and scans it.
+func (s *sink) waitFor(ctx context.Context, query string, arguments []any, to ...any) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for {
+		err := s.db.QueryRowContext(ctx, query, arguments...).Scan(to...)
+		if !errors.Is(err, sql.ErrNoRows) {
+			return err
+		}
+		wait(ctx, 10*time.Millisecond)
+	}
 }
 
 func advance(ctx context.Context, tx *sql.Tx, f cluster.Fence) error {

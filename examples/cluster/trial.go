@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -33,9 +34,8 @@ type trial struct {
 }
 
 const (
-	workers   = 3
-	patience  = 2 * time.Minute // while servers are away
-	frozenFor = 5 * time.Second // longer than a worker's leases
+	workers  = 3
+	patience = 2 * time.Minute // while servers are away
 )
 
 func (t *trial) open(ctx context.Context, dir string) (err error) {
@@ -85,13 +85,20 @@ func (t *trial) serve(address string) error {
 }
 
 func (t *trial) spawn() error {
-	w := exec.Command(os.Args[0], "-servers", t.options.servers, "-database", t.options.database)
+	_, _, err := t.spawnWith()
+	return err
+}
+
+func (t *trial) spawnWith(arguments ...string) (w *exec.Cmd, input io.Closer, err error) {
+	w = exec.Command(os.Args[0], append([]string{"-servers", t.options.servers, "-database", t.options.database}, arguments...)...)
 	w.Stderr = os.Stderr
-	err := w.Start()
+	if input, err = w.StdinPipe(); err == nil {
+		err = w.Start()
+	}
 	if err == nil {
 		t.workers = append(t.workers, w)
 	}
-	return err
+	return w, input, err
 }
 
 func (t *trial) run(ctx context.Context) error {
@@ -133,32 +140,36 @@ func (t *trial) killWorker(context.Context) error {
 	return t.spawn()
 }
 
-// The worker first ends its transaction, which would keep SQLite locked.
+// freezeWorker freezes a worker that is about to write, until another has its
+// partition and has written. Then its own write must be refused.
 func (t *trial) freezeWorker(ctx context.Context) error {
-	victim := t.workers[0]
-	for {
-		if err := freeze(victim); err != nil {
-			t.say("no worker is frozen: %v", err)
-			return nil
-		}
-		if t.databaseIsFree(ctx) {
-			break
-		}
-		if err := thaw(victim); err != nil {
-			return err
-		}
+	victim, input, err := t.spawnWith("-waits")
+	if err != nil {
+		return err
 	}
-	t.say("worker %d is frozen", victim.Process.Pid)
-	wait(ctx, frozenFor)
-	t.say("worker %d goes on", victim.Process.Pid)
-	return thaw(victim)
-}
-
-func (t *trial) databaseIsFree(ctx context.Context) bool {
-	ctx, cancel := context.WithTimeout(ctx, time.Second)
-	defer cancel()
-	tx, err := t.sink.db.BeginTx(ctx, nil)
-	return err == nil && tx.Rollback() == nil
+	defer input.Close()
+	var partition, epoch uint64
+	if err := t.sink.waitFor(ctx, `SELECT partition, epoch FROM waiting`, nil, &partition, &epoch); err != nil {
+		return fmt.Errorf("wait for a worker that is about to write: %w", err)
+	}
+	if err := freeze(victim); err != nil {
+		t.say("no worker is frozen: %v", err)
+		return nil
+	}
+	t.say("worker %d is frozen just before it writes", victim.Process.Pid)
+	fence, found := []any{partition, epoch}, 0
+	if err := t.sink.waitFor(ctx, `SELECT 1 FROM fences WHERE partition = ? AND epoch > ?`, fence, &found); err != nil {
+		return fmt.Errorf("wait for another owner: %w", err)
+	}
+	t.say("worker %d goes on, and writes: another has its partition by now", victim.Process.Pid)
+	if err := errors.Join(input.Close(), thaw(victim)); err != nil {
+		return err
+	}
+	if err := t.sink.waitFor(ctx, `SELECT 1 FROM refused WHERE partition = ? AND epoch = ?`, fence, &found); err != nil {
+		return fmt.Errorf("the late write was not refused: %w", err)
+	}
+	t.say("its write is refused")
+	return nil
 }
 
 func (t *trial) stopServer(context.Context) error {

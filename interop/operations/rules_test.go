@@ -238,6 +238,20 @@ func noisy(start, change, spread int) string {
 func TestAlertsFire(t *testing.T) {
 	t.Run("shardq", func(t *testing.T) { requireFires(t, readFile(t, "shardq.rules.yaml"), stories) })
 	t.Run("kubernetes", func(t *testing.T) { requireFires(t, readFile(t, "kubernetes.rules.yaml"), storiesOfControllers) })
+	t.Run("cluster", func(t *testing.T) { requireFires(t, readFile(t, "cluster.rules.yaml"), storiesOfClusters) })
+}
+
+var storiesOfClusters = []story{
+	{"all is well", []string{
+		`shardq_cluster_up 1x120`, `shardq_cluster_failing_partitions 0x120`, `shardq_cluster_unowned_partitions 0x120`,
+		`shardq_cluster_server_clock_skew_seconds 0.01x120`,
+	}, nil},
+	{"the servers are away", []string{`shardq_cluster_up 0x120`}, []string{"ShardqClusterDown"}},
+	{"a partition fails", []string{
+		`shardq_cluster_failing_partitions{node="a"} 0x120`, `shardq_cluster_failing_partitions{node="b"} 1x120`,
+		`shardq_cluster_unowned_partitions 1x120`,
+	}, []string{"ShardqClusterPartitionFails", "ShardqClusterUnread"}},
+	{"a server's clock is ahead", []string{`shardq_cluster_server_clock_skew_seconds 60x120`}, []string{"ShardqClusterClocksDiffer"}},
 }
 
 func requireFires(t *testing.T, rules map[string]rulefmt.Rule, stories []story) {

@@ -94,6 +94,24 @@ func (t *Table[K, M]) Again(key K) {
 	e.waiting, e.running = append(e.running, e.waiting...), nil
 }
 
+// Cancel removes the messages of a key that wait for a run, up to a place in the
+// stream, and returns them.
+func (t *Table[K, M]) Cancel(key K, upTo uint64) (canceled []Message[M]) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	e := t.keys[key]
+	if e == nil {
+		return nil
+	}
+	for len(e.waiting) > 0 && e.waiting[0].Sequence <= upTo {
+		canceled, e.waiting = append(canceled, e.waiting[0]), e.waiting[1:]
+	}
+	if len(e.waiting)+len(e.running) == 0 {
+		delete(t.keys, key)
+	}
+	return canceled
+}
+
 // Close ends Add and Begin. Only the first call returns the keys: by the next
 // one their node may own them once more.
 func (t *Table[K, M]) Close() (keys []K) {

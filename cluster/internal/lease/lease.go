@@ -1,7 +1,8 @@
 // Package lease has the right to work on a partition. A lease is the last message
 // of a subject, and the server deletes it after its time. Its publisher names the
 // message that it replaces, so that of two only one succeeds. Its epoch is the
-// sequence number of the message that acquired it, so that epochs grow.
+// sequence number of the message that acquired it, so that epochs grow. After the
+// stream was deleted or rolled back, that number is added to the floor of epochs.
 package lease
 
 import (
@@ -28,11 +29,13 @@ type Store struct {
 	Subject   func(partition int) string
 	Node      string        // the id of the node, which no other has or had
 	Time      time.Duration // how long a lease lives after its last renewal: 1 s or more
+	// Floor returns an epoch that no later one may fall below.
+	Floor func(ctx context.Context, partition int) (uint64, error)
 }
 
 type Record struct {
 	Node string `json:"node"`
-	// Epoch is 0 in the message that acquires the lease, whose number it is.
+	// Epoch is 0 in the message that acquires the lease, whose number decides it.
 	Epoch    uint64 `json:"epoch,omitempty"`
 	Released bool   `json:"released,omitempty"`
 }
@@ -102,6 +105,10 @@ func (s *Store) Acquire(ctx context.Context, partition int) (*Lease, error) {
 	if sequence != 0 && !before.Released {
 		return nil, ErrHeld
 	}
+	floor, err := s.Floor(ctx, partition)
+	if err != nil {
+		return nil, err
+	}
 	l := &Lease{Partition: partition, store: s, begin: time.Now()}
 	l.Epoch, err = s.publish(ctx, partition, Record{Node: s.Node}, sequence)
 	if isConflict(err) {
@@ -111,6 +118,9 @@ func (s *Store) Acquire(ctx context.Context, partition int) (*Lease, error) {
 		return nil, err // if it was stored nevertheless, it expires
 	}
 	l.revision = l.Epoch
+	if l.Epoch <= floor {
+		l.Epoch += floor // and not floor+1, which an owner between may have had
+	}
 	return l, nil
 }
 

@@ -1,6 +1,7 @@
 package lease_test
 
 import (
+	"context"
 	"strconv"
 	"testing"
 	"time"
@@ -31,6 +32,7 @@ func stores(t *testing.T) (a, b *lease.Store) {
 		return &lease.Store{
 			JetStream: js, Stream: stream, Node: node, Time: time.Second,
 			Subject: func(partition int) string { return "lease." + strconv.Itoa(partition) },
+			Floor:   func(context.Context, int) (uint64, error) { return 0, nil },
 		}
 	}
 	return store("a"), store("b")

@@ -59,6 +59,13 @@ func (q Queue) Leases() string             { return q.join("lease", "*") }
 func (q Queue) Member(id string) string    { return q.join("member", id) }
 func (q Queue) Members() string            { return q.join("member", "*") }
 
+// Settings and Cancel return subjects that Leases has: whoever hears of leases
+// hears of the queue's settings, and of keys that were canceled.
+func (q Queue) Settings() string        { return q.join("lease", "settings") }
+func (q Queue) Cancel(id string) string { return q.join("lease", "cancel-"+id) }
+
+func (q Queue) IsCancel(subject string) bool { return strings.HasPrefix(subject, q.Cancel("")) }
+
 func (q Queue) MemberOf(subject string) (id string, ok bool) {
 	return strings.CutPrefix(subject, q.join("member", ""))
 }

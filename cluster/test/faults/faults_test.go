@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
-	"maps"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -23,14 +22,9 @@ import (
 )
 
 var (
-	keys     = flag.Int("keys", 40, "the number of keys of each test")
-	rounds   = flag.Int("rounds", 3, "how often each key is added")
-	verbose  = flag.Bool("log", false, "show what the nodes log")
-	patience = flag.Duration("patience", 2*time.Minute, "how long to wait; it matters only if something fails")
+	keys   = flag.Int("keys", 40, "the number of keys of each test")
+	rounds = flag.Int("rounds", 3, "how often each key is added")
 )
-
-// tick is how often a test looks where nobody tells it.
-const tick = 10 * time.Millisecond
 
 // workerVariable makes the test's binary a worker.
 const workerVariable = "SHARDQ_FAULTS_WORKER"
@@ -171,32 +165,6 @@ func (c *cell) verdict() error {
 		}
 	}
 	return fmt.Errorf("after %v: %w", *patience, last)
-}
-
-// receive receives from a channel.
-func receive[V any](t *testing.T, from <-chan V) (v V) {
-	t.Helper()
-	select {
-	case v = <-from:
-	case <-time.After(*patience):
-		require.FailNow(t, "nothing came")
-	}
-	return v
-}
-
-// run has a node work until each of the keys had a run.
-func run(t *testing.T, node *cluster.Node[string], keys map[string]bool) {
-	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
-	ran, ended := make(chan string, len(keys)+1), make(chan error, 1)
-	go func() {
-		ended <- node.Run(ctx, 4, func(_ context.Context, c cluster.Claim[string]) error { ran <- c.Key; return nil })
-	}()
-	for left := maps.Clone(keys); len(left) > 0; {
-		delete(left, receive(t, ran))
-	}
-	cancel()
-	require.NoError(t, receive(t, ended))
 }
 
 func (c *cell) send(process int, s syscall.Signal) {

@@ -19,22 +19,27 @@ type link struct {
 }
 
 // newLink returns a link to a server of the cell.
-func (c *cell) newLink() *link {
-	c.t.Helper()
+func (c *cell) newLink() *link { return newLink(c.t, c.servers.URL(0)) }
+
+func newLink(t *testing.T, server string) *link {
+	t.Helper()
 	quiet := zerolog.Nop()
-	server := toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), quiet)
-	l := &link{c.t, toxiproxy.NewProxy(server, "link", "127.0.0.1:0", strings.TrimPrefix(c.servers.URL(0), "nats://"))}
-	require.NoError(c.t, l.proxy.Start())
-	c.t.Cleanup(l.proxy.Stop)
+	proxies := toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), quiet)
+	l := &link{t, toxiproxy.NewProxy(proxies, "link", "127.0.0.1:0", strings.TrimPrefix(server, "nats://"))}
+	require.NoError(t, l.proxy.Start())
+	t.Cleanup(l.proxy.Stop)
 	return l
 }
 
 func (l *link) url() string { return "nats://" + l.proxy.Listen }
 
-// spoil has a toxic in both directions, until heal.
-func (l *link) spoil(kind, attributes string) {
+// spoil has a toxic in both directions, or in the named ones, until heal.
+func (l *link) spoil(kind, attributes string, streams ...string) {
 	l.t.Helper()
-	for _, stream := range []string{"upstream", "downstream"} {
+	if streams == nil {
+		streams = []string{"upstream", "downstream"}
+	}
+	for _, stream := range streams {
 		_, err := l.proxy.Toxics.AddToxicJson(strings.NewReader(
 			`{"name": "` + stream + `", "type": "` + kind + `", "stream": "` + stream + `", "attributes": ` + attributes + `}`))
 		require.NoError(l.t, err)

@@ -16,8 +16,8 @@ import (
 	"github.com/shardq/shardq/worker"
 )
 
-// call runs the command, and returns what it prints.
-func call(t *testing.T, arguments ...string) (string, error) {
+// admin runs the command, and returns what it prints.
+func admin(t *testing.T, arguments ...string) (string, error) {
 	t.Helper()
 	var out strings.Builder
 	err := run(t.Context(), arguments, &out)
@@ -49,19 +49,19 @@ func TestDeadLetters(t *testing.T) {
 	require.NoError(t, <-ended)
 
 	queue := []string{"-servers", servers.URLs(), "-name", "q"}
-	got, err := call(t, append(queue, "list")...)
+	got, err := admin(t, append(queue, "dead")...)
 	require.NoError(t, err)
 	require.Equal(t, 4, strings.Count(got, "\n"))
 	require.Contains(t, got, `"no luck"`)
 
-	got, err = call(t, append(queue, "revive", "b")...)
+	got, err = admin(t, append(queue, "revive", "b")...)
 	require.NoError(t, err)
 	require.Equal(t, "revive \"b\"\n", got)
 	s, err := node.Status(t.Context())
 	require.NoError(t, err)
 	require.EqualValues(t, 1, s.Pending)
 	require.EqualValues(t, 2, s.Dead)
-	_, err = call(t, append(queue, "revive", "b")...)
+	_, err = admin(t, append(queue, "revive", "b")...)
 	require.ErrorContains(t, err, `no dead letter has the key ["b"]`)
 
 	// A message that is no letter hides none of the letters.
@@ -72,29 +72,65 @@ func TestDeadLetters(t *testing.T) {
 	require.NoError(t, err)
 	_, err = js.Publish(t.Context(), "shardq.q.dead.0.YQ", []byte("no letter"))
 	require.NoError(t, err)
-	got, err = call(t, append(queue, "list")...)
+	got, err = admin(t, append(queue, "dead")...)
 	require.NoError(t, err)
 	require.Contains(t, got, `"c"`)
 	require.Contains(t, got, "cannot be read: shardq.q.dead.0.YQ")
-	got, err = call(t, append(queue, "revive", "all")...)
+	got, err = admin(t, append(queue, "revive", "all")...)
 	require.NoError(t, err)
 	require.Contains(t, got, "revive \"c\"\n")
 	require.Contains(t, got, "left: cluster: a dead letter cannot be read")
 
-	_, err = call(t, append(queue, "forget", "all")...)
+	_, err = admin(t, append(queue, "forget", "all")...)
 	require.NoError(t, err)
-	got, err = call(t, append(queue, "list")...)
+	got, err = admin(t, append(queue, "dead")...)
 	require.NoError(t, err)
 	require.Equal(t, 1, strings.Count(got, "\n"))
 }
 
+func TestKeysAndSettings(t *testing.T) {
+	servers := clustertest.Start(t, 1)
+	o := cluster.Options[string]{Name: "q", Servers: servers.URLs(), Partitions: 2}
+	node, err := cluster.Join(t.Context(), o)
+	require.NoError(t, err)
+	defer node.Close()
+	require.NoError(t, node.AddAll(t.Context(), "a", "b"))
+	require.NoError(t, node.AddAfter(t.Context(), "late", time.Hour))
+	for _, each := range []struct {
+		arguments string
+		want      []string
+	}{
+		{"keys", []string{`"a"`, `"b"`, `"late"`, "pending"}},
+		{"keys late", []string{`"late"`}},
+		{"cancel a late", []string{`canceled "a"`, `canceled "late"`}},
+		{"cancel a", []string{`was not there: "a"`}},
+		{"rate 50", []string{`{"Rate":{"PerSecond":50`}},
+		{"pause", []string{`"Paused":true,"Rate":{"PerSecond":50`}},
+		{"pause tenant other", []string{`"Groups":{"other":{"Paused":true`, `"tenant":{"Paused":true`}},
+		{"resume tenant other", []string{"}}\n"}},
+		{"status", []string{`"Pending": 1`, `"Delayed": 0`, `"Paused": true`}},
+		{"-max-pending 7 -max-dead 8 update", []string{"updated"}},
+	} {
+		arguments := append([]string{"-servers", servers.URLs(), "-name", "q"}, strings.Fields(each.arguments)...)
+		got, err := admin(t, arguments...)
+		require.NoError(t, err, each.arguments)
+		for _, want := range each.want {
+			require.Contains(t, got, want, each.arguments)
+		}
+	}
+	o.MaxPending, o.MaxDead = 7, 8
+	same, err := cluster.Join(t.Context(), o)
+	require.NoError(t, err)
+	require.NoError(t, same.Close())
+}
+
 func TestCommandsWithFaults(t *testing.T) {
-	for _, arguments := range [][]string{{}, {"-name", "q"}, {"-name", "q", "-dir", "x", "bury"}, {"-name", "q", "-dir", "x", "revive"}, {"-name", "q", "-dir", "x", "list", "a"}} {
-		_, err := call(t, arguments...)
+	for _, arguments := range [][]string{{}, {"-name", "q"}, {"-name", "q", "-dir", "x", "bury"}, {"-name", "q", "-dir", "x", "revive"}, {"-name", "q", "-dir", "x", "status", "a"}, {"-name", "q", "-dir", "x", "update"}} {
+		_, err := admin(t, arguments...)
 		require.ErrorContains(t, err, "want")
 	}
-	_, err := call(t, "-servers", "tls://127.0.0.1:1", "-name", "q", "-tlsca", "no such file", "list")
+	_, err := admin(t, "-servers", "tls://127.0.0.1:1", "-name", "q", "-tlsca", "no such file", "status")
 	require.ErrorContains(t, err, "no such file")
-	_, err = call(t, "-servers", clustertest.Start(t, 1).URLs(), "-name", "q", "list")
+	_, err = admin(t, "-servers", clustertest.Start(t, 1).URLs(), "-name", "q", "status")
 	require.ErrorContains(t, err, `the queue "q": nats: API error`)
 }

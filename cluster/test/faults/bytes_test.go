@@ -1,0 +1,43 @@
+//go:build unix
+
+package faults
+
+import (
+	"context"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/shardq/shardq/cluster"
+)
+
+// TestLargeValuesOverASlowLink checks that a server has no reason to cut off a
+// node whose link is slower than its disk.
+func TestLargeValuesOverASlowLink(t *testing.T) {
+	t.Parallel()
+	s, _ := with(t, nil)
+	o := small(s.ClientURL())
+	o.Values, o.Lease = true, longLease
+	producer := join(t, o)
+	const values, size = 200, 500_000
+	for i := range values {
+		require.NoError(t, producer.Put(t.Context(), strconv.Itoa(i), make([]byte, size)))
+	}
+	l := newLink(t, s.ClientURL())
+	l.spoil("bandwidth", `{"rate": 20000}`, "downstream")
+	o.Servers = l.url()
+	ran := make(chan int, values+1)
+	begin(t, join(t, o), func(_ context.Context, c cluster.Claim[string]) error {
+		ran <- len(c.Values()[0].Data)
+		return nil
+	})
+	for range values {
+		require.Equal(t, size, receive(t, ran))
+	}
+	eventually(t, func() bool { return status(t, producer).Pending == 0 })
+	require.Empty(t, ran, "no run is repeated")
+	about, err := s.Varz(nil)
+	require.NoError(t, err)
+	require.Zero(t, about.SlowConsumers)
+}

@@ -1,0 +1,69 @@
+package faults
+
+import (
+	"bytes"
+	"net"
+	"testing"
+
+	"github.com/nats-io/nats.go"
+	"github.com/stretchr/testify/require"
+
+	"github.com/shardq/shardq/cluster/clustertest"
+)
+
+// A forger changes what comes from a server on a connection that it dials.
+type forger func(received []byte)
+
+func (f forger) Dial(network, address string) (net.Conn, error) {
+	c, err := net.Dial(network, address)
+	return &forged{c, f}, err
+}
+
+type forged struct {
+	net.Conn
+	forge forger
+}
+
+func (c *forged) Read(p []byte) (n int, err error) {
+	n, err = c.Conn.Read(p)
+	c.forge(p[:n])
+	return n, err
+}
+
+// inThePast makes the answers of a server come from the year 2020.
+func inThePast(server string) forger {
+	return func(rest []byte) {
+		for {
+			at := bytes.Index(rest, []byte(`"leader":"`+server+`"`))
+			if at < 0 {
+				return
+			}
+			rest = rest[at+1:]
+			if at = bytes.Index(rest, []byte(`"ts":"20`)); at >= 0 {
+				rest[at+len(`"ts":"202`)] = '0'
+			}
+		}
+	}
+}
+
+// TestServersWhoseClocksDiffer checks that a node sees it, says so once, and
+// shows which servers they are.
+func TestServersWhoseClocksDiffer(t *testing.T) {
+	t.Parallel()
+	servers := clustertest.Start(t, 3)
+	var log logbook
+	o := small(servers.URLs())
+	o.Partitions, o.Replicas, o.Logger = 12, 3, log.logger() // so many that more than one server leads some
+	node := join(t, o)
+	require.Less(t, status(t, node).Skew.By, o.Lease/8)
+	require.Zero(t, log.count("clocks"))
+	leader, ok := servers.Leader("shardq-faults-3")
+	require.True(t, ok)
+	wrong := []string{"server-0", "server-1", "server-2"}[leader]
+	o.NATS = []nats.Option{nats.SetCustomDialer(inThePast(wrong))}
+	node = join(t, o)
+	eventually(t, func() bool { return status(t, node).Skew.Behind == wrong })
+	require.NotEqual(t, wrong, status(t, node).Skew.Ahead)
+	require.Greater(t, status(t, node).Skew.By.Hours(), 24.0*300)
+	require.Equal(t, 1, log.count("level=WARN", "clocks", "behind="+wrong))
+}

@@ -1,0 +1,56 @@
+package faults
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/shardq/shardq/cluster"
+	"github.com/shardq/shardq/cluster/clustertest"
+)
+
+// TestAHotKey checks that a key which is added again and again beside an endless
+// backlog gets turns, once for each message that is stored, and in no two runs at
+// a time. At the end nothing is left.
+func TestAHotKey(t *testing.T) {
+	t.Parallel()
+	o := small(clustertest.Start(t, 1).URLs())
+	o.Partitions, o.MaxAckPending, o.Lease = 1, 8, longLease
+	node := join(t, o)
+	const backlog = 100
+	for i := range backlog {
+		require.NoError(t, node.Add(t.Context(), fmt.Sprint(i)))
+	}
+	require.NoError(t, node.Add(t.Context(), "hot"))
+	hot, cold := make(chan uint64, 100_000), atomic.Int64{}
+	var over, together atomic.Bool
+	begin(t, node, func(ctx context.Context, c cluster.Claim[string]) error {
+		if c.Key == "hot" {
+			if together.Swap(true) {
+				t.Error("two runs at a time")
+			}
+			defer together.Store(false)
+			hot <- c.Sequence()
+		}
+		if over.Load() {
+			return nil
+		}
+		if c.Key != "hot" {
+			if err := node.Add(ctx, fmt.Sprint(cold.Add(1)+backlog)); err != nil {
+				return err
+			}
+		}
+		return node.Add(ctx, "hot")
+	})
+	last := uint64(0)
+	for range 5 {
+		next := receive(t, hot)
+		require.Greater(t, next, last)
+		last = next
+	}
+	over.Store(true)
+	eventually(t, func() bool { s := status(t, node); return s.Pending == 0 && s.Partitions[0].Taken == 0 })
+}

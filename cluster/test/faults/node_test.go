@@ -1,0 +1,160 @@
+package faults
+
+import (
+	"context"
+	"flag"
+	"log/slog"
+	"maps"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/stretchr/testify/require"
+
+	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/cluster"
+	"github.com/shardq/shardq/limiter"
+)
+
+var (
+	patience = flag.Duration("patience", 2*time.Minute, "how long to wait; it matters only if something fails")
+	verbose  = flag.Bool("log", false, "show what the nodes log")
+)
+
+// tick is how often a test looks where nobody tells it.
+const tick = 10 * time.Millisecond
+
+// receive receives from a channel.
+func receive[V any](t *testing.T, from <-chan V) (v V) {
+	t.Helper()
+	select {
+	case v = <-from:
+	case <-time.After(*patience):
+		require.FailNow(t, "nothing came")
+	}
+	return v
+}
+
+// run has a node work until each of the keys had a run.
+func run(t *testing.T, node *cluster.Node[string], keys map[string]bool) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	ran, ended := make(chan string, len(keys)+1), make(chan error, 1)
+	go func() {
+		ended <- node.Run(ctx, 4, func(_ context.Context, c cluster.Claim[string]) error { ran <- c.Key; return nil })
+	}()
+	for left := maps.Clone(keys); len(left) > 0; {
+		delete(left, receive(t, ran))
+	}
+	cancel()
+	require.NoError(t, receive(t, ended))
+}
+
+// small returns the options of a small queue with short leases.
+func small(servers string) cluster.Options[string] {
+	return cluster.Options[string]{
+		Name: "faults", Servers: servers, Partitions: 4, Lease: shortLease,
+		Queue: shardq.Options[string]{RateLimiter: limiter.NewExponential[string](time.Millisecond, time.Millisecond)},
+	}
+}
+
+func join(t *testing.T, o cluster.Options[string]) *cluster.Node[string] {
+	t.Helper()
+	node, err := cluster.Join(t.Context(), o)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = node.Close() })
+	return node
+}
+
+// begin runs a node in the background, until stop or the end of the test. Its
+// keys and the end of Run are received.
+func begin(t *testing.T, node *cluster.Node[string], handle func(context.Context, cluster.Claim[string]) error) (ended <-chan error, stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	ends, over := make(chan error, 1), make(chan struct{})
+	go func() {
+		ends <- node.Run(ctx, 4, handle)
+		close(over)
+	}()
+	stop = func() { cancel(); receive(t, over) }
+	t.Cleanup(stop)
+	return ends, stop
+}
+
+// beginKeys is begin with a handler that sends its keys.
+func beginKeys(t *testing.T, node *cluster.Node[string]) (ran <-chan string, stop func()) {
+	t.Helper()
+	keys := make(chan string, 20_000)
+	_, stop = begin(t, node, func(_ context.Context, c cluster.Claim[string]) error { keys <- c.Key; return nil })
+	return keys, stop
+}
+
+func eventually(t *testing.T, is func() bool) {
+	t.Helper()
+	require.Eventually(t, is, *patience, tick)
+}
+
+func status(t *testing.T, node *cluster.Node[string]) cluster.Status {
+	t.Helper()
+	s, err := node.Status(t.Context())
+	require.NoError(t, err)
+	return s
+}
+
+// client returns a client of servers.
+func client(t *testing.T, servers string) jetstream.JetStream {
+	t.Helper()
+	conn, err := nats.Connect(servers)
+	require.NoError(t, err)
+	t.Cleanup(conn.Close)
+	js, err := jetstream.New(conn)
+	require.NoError(t, err)
+	return js
+}
+
+// stream returns a stream of the queue of small.
+func stream(t *testing.T, js jetstream.JetStream, name string) jetstream.Stream {
+	t.Helper()
+	s, err := js.Stream(t.Context(), "shardq-faults-"+name)
+	require.NoError(t, err)
+	return s
+}
+
+// A logbook counts what a node logs.
+type logbook struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+func (l *logbook) Write(line []byte) (int, error) {
+	if *verbose {
+		print(string(line))
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.lines = append(l.lines, string(line))
+	return len(line), nil
+}
+
+func (l *logbook) logger() *slog.Logger { return slog.New(slog.NewTextHandler(l, nil)) }
+
+// count returns the number of lines that have all parts.
+func (l *logbook) count(parts ...string) (n int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, line := range l.lines {
+		has := 0
+		for _, part := range parts {
+			if strings.Contains(line, part) {
+				has++
+			}
+		}
+		if has == len(parts) {
+			n++
+		}
+	}
+	return n
+}

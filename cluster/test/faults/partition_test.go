@@ -1,0 +1,150 @@
+package faults
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/stretchr/testify/require"
+
+	"github.com/shardq/shardq/cluster"
+	"github.com/shardq/shardq/cluster/clustertest"
+)
+
+// TestAPartitionFails checks that an operator's consumer, which stops one
+// partition, stops nothing else: not the other partitions, nor the servers by
+// endless attempts. The partition goes on when the consumer is gone.
+func TestAPartitionFails(t *testing.T) {
+	t.Parallel()
+	servers := clustertest.Start(t, 1).URLs()
+	var log logbook
+	o := small(servers)
+	o.Logger = log.logger()
+	node := join(t, o)
+	js := client(t, servers)
+	work := stream(t, js, "1")
+	_, err := work.CreateConsumer(t.Context(), jetstream.ConsumerConfig{Durable: "audit", AckPolicy: jetstream.AckExplicitPolicy})
+	require.NoError(t, err)
+	ran, _ := beginKeys(t, node)
+
+	failing := func() bool { return status(t, node).Partitions[1].State == cluster.Failing }
+	eventually(t, failing)
+	ill := status(t, node).Partitions[1]
+	require.Contains(t, ill.Error, "10099")
+	require.NotEmpty(t, ill.Owner, "the lease stays, as another node would fail as well")
+	others := map[string]bool{}
+	for i := range 40 {
+		key := strconv.Itoa(i)
+		require.NoError(t, node.Add(t.Context(), key))
+	}
+	for range 40 - status(t, node).Partitions[1].Pending {
+		others[receive(t, ran)] = true
+	}
+	require.Equal(t, 1, node.Stats().Failing)
+	require.Equal(t, 3, node.Stats().Partitions)
+	before := stream(t, js, "state").CachedInfo().State.LastSeq
+	began := time.Now()
+	eventually(t, func() bool { return time.Since(began) > shortLease && failing() })
+	stored := float64(stream(t, js, "state").CachedInfo().State.LastSeq - before)
+	require.Less(t, stored/time.Since(began).Seconds(), 20.0, "messages a second on the state stream")
+	require.Equal(t, 1, log.count("partition=1", "level=WARN"), "one line for the change, not for each attempt")
+
+	require.NoError(t, work.DeleteConsumer(t.Context(), "audit"))
+	for len(others) < 40 {
+		others[receive(t, ran)] = true
+	}
+	eventually(t, func() bool { return status(t, node).Partitions[1].State == cluster.Open })
+}
+
+// TestALeaseCannotBeRead checks the same where an operator has written over a
+// lease: its partition fails, and the node acquires the others.
+func TestALeaseCannotBeRead(t *testing.T) {
+	t.Parallel()
+	servers := clustertest.Start(t, 1).URLs()
+	var log logbook
+	o := small(servers)
+	o.Logger = log.logger()
+	node := join(t, o)
+	js := client(t, servers)
+	_, err := js.Publish(t.Context(), "shardq.faults.lease.2", []byte("mine"))
+	require.NoError(t, err)
+	beginKeys(t, node)
+	eventually(t, func() bool { s := node.Stats(); return s.Failing == 1 && s.Partitions == 3 })
+	eventually(t, func() bool { return status(t, node).Partitions[2].State == cluster.Failing })
+	require.Contains(t, status(t, node).Partitions[2].Error, "acquire the lease")
+	require.Equal(t, 1, log.count("a partition fails", "partition=2"))
+	require.NoError(t, stream(t, js, "state").Purge(t.Context(), jetstream.WithPurgeSubject("shardq.faults.lease.2")))
+	eventually(t, func() bool { return node.Stats().Partitions == 4 })
+}
+
+// TestOpeningLeavesNoConsumer checks that restarts of workers do not add up to
+// the servers' limit of consumers.
+func TestOpeningLeavesNoConsumer(t *testing.T) {
+	t.Parallel()
+	servers := clustertest.Start(t, 1).URLs()
+	js := client(t, servers)
+	for range 3 {
+		node := join(t, small(servers))
+		for partition := range 4 { // a key of each has failed before
+			m := nats.NewMsg(fmt.Sprintf("shardq.faults.failures.%d.YQ", partition))
+			m.Data = []byte(`{"failures":1}`)
+			_, err := js.PublishMsg(t.Context(), m)
+			require.NoError(t, err)
+		}
+		_, stop := beginKeys(t, node)
+		eventually(t, func() bool { return node.Stats().Partitions == 4 })
+		require.LessOrEqual(t, stream(t, js, "state").CachedInfo().State.Consumers, 1, "what hears the other nodes")
+		stop()
+		require.Zero(t, stream(t, js, "state").CachedInfo().State.Consumers)
+		require.NoError(t, node.Close())
+	}
+}
+
+// TestAWorkStreamIsDeleted checks what an add says, at once, and that a node
+// that joins makes the stream again.
+func TestAWorkStreamIsDeleted(t *testing.T) {
+	t.Parallel()
+	servers := clustertest.Start(t, 1).URLs()
+	o := small(servers)
+	o.Partitions = 1
+	node := join(t, o)
+	require.NoError(t, client(t, servers).DeleteStream(t.Context(), "shardq-faults-0"))
+	began := time.Now()
+	err := node.Add(t.Context(), "a")
+	require.ErrorIs(t, err, jetstream.ErrStreamNotFound)
+	require.ErrorContains(t, err, "was deleted")
+	require.Less(t, time.Since(began), 10*time.Second)
+	require.NoError(t, join(t, o).Add(t.Context(), "a"))
+}
+
+// TestEpochsGrow checks that a sink accepts the writes of new owners after the
+// stream of the leases was deleted, and its numbers start over.
+func TestEpochsGrow(t *testing.T) {
+	t.Parallel()
+	servers := clustertest.Start(t, 1).URLs()
+	js := client(t, servers)
+	last := map[int]uint64{}
+	for round := range 3 {
+		node := join(t, small(servers))
+		fences := make(chan cluster.Fence, 1000)
+		_, stop := begin(t, node, func(_ context.Context, c cluster.Claim[string]) error {
+			fences <- c.Fence()
+			return nil
+		})
+		next := map[int]uint64{}
+		for i := 0; len(next) < 4; i++ {
+			require.NoError(t, node.Add(t.Context(), strconv.Itoa(i)))
+			fence := receive(t, fences)
+			require.Greater(t, fence.Epoch, last[fence.Partition], "round %d", round)
+			next[fence.Partition] = fence.Epoch
+		}
+		stop()
+		last = next
+		require.NoError(t, js.DeleteStream(t.Context(), "shardq-faults-state"))
+		require.NoError(t, node.Close())
+	}
+}
