@@ -48,7 +48,7 @@ type AddOptions struct {
 	// Priority is the least priority that the item has when it is ready. Items
 	// of a higher priority are handed out first, those of one priority in order.
 	// The highest priority of all adds that a run serves counts. A ready item
-	// whose priority rises moves to the end of that priority. Across shards,
+	// whose priority rises moves behind those of its new priority. Across shards,
 	// docs/reference/semantics.md has the bounds.
 	Priority int
 	// NotAgainWithin refuses the add if another add opened a window for the

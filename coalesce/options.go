@@ -36,8 +36,9 @@ type Options[K comparable, V any] struct {
 	// nothing else is pending. If nil, Capacity counts keys.
 	Weight func(V) int
 
-	// PutEndsBackoff makes a key ready at once if a value is put for it during
-	// its backoff, or was put between its Take and its Retry.
+	// PutEndsBackoff makes a key ready at once, or after its Linger or delay, if a
+	// value is put for it during its backoff, or was put between its Take and its
+	// Retry.
 	PutEndsBackoff bool
 
 	// Readable allows [Coalescer.Peek] and [Coalescer.Range], which panic

@@ -113,7 +113,7 @@ var qualifier = regexp.MustCompile(`\b([a-z][a-z0-9]*)\.[A-Z]`)
 
 // importable are the packages that a block may use without importing them.
 var importable = []string{
-	"context", "errors", "fmt", "log", "net/http", "net/http/httptest", "os", "os/signal", "runtime", "strings", "sync",
+	"context", "errors", "fmt", "log", "log/slog", "net/http", "net/http/httptest", "os", "os/signal", "runtime", "strings", "sync",
 	"sync/atomic", "syscall",
 	"testing", "testing/synctest", "time",
 	"golang.org/x/time/rate",
@@ -139,7 +139,7 @@ func source(block string) string {
 	case declares(block):
 		return "package snippet\n" + imports(block) + block
 	default:
-		const parameters = "ctx context.Context, queue *shardq.Queue[string], process func(string) error, " +
+		const parameters = "ctx context.Context, queue *shardq.Queue[string], process func(context.Context, string) error, " +
 			"handle worker.Handler[string], insert func(context.Context, []string) error, t *testing.T"
 		body := fmt.Sprintf("func _(%s) (_ error) {\n{\n%s}\nreturn\n}\n", parameters, block)
 		return "package snippet\n" + imports(body) + body

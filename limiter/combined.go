@@ -32,9 +32,8 @@ func (t *tokens[T]) When(T) time.Duration {
 func (t *tokens[T]) Forget(T)          {}
 func (t *tokens[T]) NumRequeues(T) int { return 0 }
 
-// NewMaxOf returns a limiter that combines the given ones. When returns the
-// longest of their delays, and NumRequeues the largest of their counts, as
-// client-go's MaxOfRateLimiter.
+// NewMaxOf combines limiters: When returns the longest of their delays, and
+// NumRequeues the largest of their counts, as client-go's MaxOfRateLimiter.
 func NewMaxOf[T comparable](limiters ...Limiter[T]) Limiter[T] {
 	for i, l := range limiters {
 		if l == nil {

@@ -14,8 +14,14 @@ type Attempt[T any] struct {
 	queue string
 }
 
-// Number returns the number of the attempt, from 1, as the owner counts failures.
-func (a Attempt[T]) Number() int { return a.Claim.Failures() + 1 }
+// Number returns the number of the attempt, from 1, as the owner counts failures,
+// or 0 for the zero Attempt.
+func (a Attempt[T]) Number() int {
+	if a.Claim.owner == nil {
+		return 0
+	}
+	return a.Claim.Failures() + 1
+}
 
 // Priority returns the priority with which the item was ready.
 func (a Attempt[T]) Priority() int { return a.Claim.Priority }
@@ -60,8 +66,8 @@ type FailureTimer[T any] interface {
 	FailingSince(item T) (first, now time.Time)
 }
 
-// AttemptOf returns the attempt that a handler's context belongs to. T must be
-// the type of the pool's items, and the pool have [Options].Attempts or Use.
+// AttemptOf returns the attempt that a handler's context belongs to, or false if
+// the pool has neither [Options].Attempts nor Use, or items of another type.
 func AttemptOf[T any](ctx context.Context) (a Attempt[T], ok bool) {
 	if found, is := ctx.Value(attemptKey[T]{}).(*Attempt[T]); is {
 		return *found, true

@@ -100,7 +100,7 @@ func (e *LeftoverError[T]) Left() []Failure[T] { return e.left }
 
 // Error returns the number of items. Their texts may be private.
 func (e *LeftoverError[T]) Error() string {
-	return fmt.Sprintf("worker: queue %q: %d items are left over", e.Queue, len(e.left))
+	return fmt.Sprintf("worker: queue %q: items left over: %d", e.Queue, len(e.left))
 }
 
 var errAbandoned = errors.New("worker: the handler still ran when Run returned")

@@ -72,7 +72,7 @@ func ExampleNew() {
 	// done: mail
 	// discarded: nonsense: cannot be read
 	// done: last
-	// worker: queue "": 1 items are left over
+	// worker: queue "": items left over: 1
 	// for the next start: poll
 }
 

@@ -76,10 +76,9 @@ type Options[T any] struct {
 	// the item. If the item was added meanwhile, it runs again.
 	OnDiscard func(context.Context, Failure[T])
 
-	// Workers call OnLeftover for each item that a shutdown left over, which
-	// may succeed another time: what failed, was interrupted or returned a
-	// [RequeueAfter] after a shutdown had begun, and what Drain dropped. If nil,
-	// Run returns a [LeftoverError] that has them.
+	// Workers call OnLeftover for each item that may succeed another time: those
+	// whose retry a shutdown refused, and those that Drain dropped. If nil, Run
+	// returns a [LeftoverError] that has them.
 	OnLeftover func(context.Context, Failure[T])
 
 	// Drain shuts the source down, and waits until nothing is left to do, while
@@ -92,11 +91,10 @@ type Options[T any] struct {
 	DrainTimeout time.Duration
 
 	// AbandonAfter, if set, is how much real time Run gives handlers after their
-	// contexts have ended, which a drain needs a DrainTimeout for. It then returns
-	// a [LeftoverError] that names the items of those that still run. Each stays in
-	// processing until its handler returns or ends its claim. If the handler
-	// returns, the item is ready again without Drain. With it, the item is Done,
-	// and LeftoverError alone has it.
+	// contexts have ended. With Drain, set DrainTimeout, too: only that ends them.
+	// Run then returns a [LeftoverError] that names the items whose handlers still
+	// run. Each stays in processing until its handler returns or ends its claim.
+	// Without Drain, it is ready again then, and with it, it is Done.
 	AbandonAfter time.Duration
 
 	// Labels sets two pprof labels in the workers' goroutines and the handlers'

@@ -67,7 +67,7 @@ func TestC49AbandonedHandlers(t *testing.T) {
 					require.Equal(t, worker.Failure[string]{
 						Queue: "mail", Item: "hangs", Err: f.Err, Reason: worker.ReasonAbandoned, Duration: took, Attempt: 1,
 					}, f)
-					require.ErrorContains(t, s.err, `worker: queue "mail": 1 items are left over`)
+					require.ErrorContains(t, s.err, `worker: queue "mail": items left over: 1`)
 					left, is := errors.AsType[*shardq.DrainError[string]](s.err)
 					require.Equal(t, drains, is)
 					if is {
@@ -156,7 +156,7 @@ func TestC49HandlerThatBeginsTooLate(t *testing.T) {
 		requireStillFalse(t, s.ended, "the handler is not called yet")
 		time.Sleep(time.Second)
 		requireBecomesTrue(t, s.ended)
-		require.ErrorContains(t, s.err, "2 items are left over")
+		require.ErrorContains(t, s.err, "items left over: 2")
 		require.ErrorIs(t, s.err, errOnPurpose)
 		close(finish)
 		synctest.Wait()
@@ -204,7 +204,7 @@ func TestC51HooksAreNotAbandoned(t *testing.T) {
 		requireStillFalse(t, s.ended, "a hook is called")
 		time.Sleep(time.Second)
 		requireBecomesTrue(t, s.ended)
-		require.ErrorContains(t, s.err, "1 items are left over")
+		require.ErrorContains(t, s.err, "items left over: 1")
 		close(finish)
 		synctest.Wait()
 		require.Zero(t, s.Len())
