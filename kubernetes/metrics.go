@@ -37,8 +37,11 @@ func newProvider(r prometheus.Registerer) *provider {
 		return p
 	}
 	const own = "shardq_" + metrics.WorkQueueSubsystem
-	log.Log.WithName("shardq").Error(err, "the workqueue metrics of these queues have other names", "prefix", own)
-	if p, err = collectorsOf(r, own); err != nil { // a queue never stops a manager for its metrics
+	log.Log.WithName("shardq").Error(err, "the workqueue metrics of these queues have other names, or none", "prefix", own)
+	if !errors.Is(err, errNotDescribed) {
+		p, err = collectorsOf(r, own)
+	}
+	if err != nil { // a queue never stops a manager for its metrics
 		p, _ = collectorsOf(prometheus.NewRegistry(), own)
 	}
 	return p
@@ -46,7 +49,11 @@ func newProvider(r prometheus.Registerer) *provider {
 
 // collectorsOf returns the registered collectors, or registers its own.
 func collectorsOf(r prometheus.Registerer, subsystem string) (*provider, error) {
-	c := collectors{to: r, subsystem: subsystem, helps: helpsOf(r)}
+	helps, err := helpsOf(r)
+	if err != nil {
+		return nil, err // it holds the registry's lock, so nothing can be registered either
+	}
+	c := collectors{to: r, subsystem: subsystem, helps: helps}
 	p := &provider{
 		depth: c.gauge(metrics.DepthKey, "priority"), unfinished: c.gauge(metrics.UnfinishedWorkKey),
 		longest: c.gauge(metrics.LongestRunningProcessorKey),
@@ -56,17 +63,33 @@ func collectorsOf(r prometheus.Registerer, subsystem string) (*provider, error) 
 	return p, errors.Join(c.faults...)
 }
 
+// longestDescribe bounds the wait for the collectors of others.
+const longestDescribe = time.Second
+
+var errNotDescribed = errors.New("the registered collectors do not describe themselves in time")
+
 // helpsOf returns the texts of the registered metrics. A collector is found again by
 // its name, its labels and its text, and controller-runtime changes its texts.
-func helpsOf(r prometheus.Registerer) map[string]string {
-	helps := map[string]string{}
+func helpsOf(r prometheus.Registerer) (helps map[string]string, err error) {
 	registered, ok := r.(prometheus.Collector)
 	if !ok {
-		return helps
+		return nil, nil
 	}
-	descs := make(chan *prometheus.Desc)
+	found := make(chan map[string]string, 1)
+	go func() { found <- described(registered) }()
+	select {
+	case helps = <-found:
+		return helps, nil
+	case <-time.After(longestDescribe):
+		return nil, errNotDescribed
+	}
+}
+
+func described(registered prometheus.Collector) map[string]string {
+	helps, descs := map[string]string{}, make(chan *prometheus.Desc)
 	go func() {
 		defer close(descs)
+		defer func() { _ = recover() }() // of a collector that is not ours
 		registered.Describe(descs)
 	}()
 	for d := range descs {

@@ -27,3 +27,32 @@ func TestCollectorsOfOthers(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 1, n)
 }
+
+type hanging struct{ described int }
+
+func (h *hanging) Describe(descs chan<- *prometheus.Desc) {
+	if h.described++; h.described > 1 {
+		select {}
+	}
+	descs <- prometheus.NewDesc("hanging", "hangs when it is asked again", nil, nil)
+}
+
+func (*hanging) Collect(chan<- prometheus.Metric) {}
+
+type panicking struct{ hanging }
+
+func (p *panicking) Describe(descs chan<- *prometheus.Desc) {
+	if p.described++; p.described > 1 {
+		panic("on purpose")
+	}
+	descs <- prometheus.NewDesc("panicking", "panics when it is asked again", nil, nil)
+}
+
+// TestForeignCollectorStopsNoQueue: the queue then counts where nobody sees it.
+func TestForeignCollectorStopsNoQueue(t *testing.T) {
+	for _, c := range []prometheus.Collector{&panicking{}, &hanging{}} {
+		r := prometheus.NewRegistry()
+		r.MustRegister(c)
+		newProvider(r).NewAddsMetric("q").Inc()
+	}
+}

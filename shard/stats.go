@@ -161,6 +161,31 @@ func (s *Core) Depth() (n int) {
 	return n
 }
 
+// CountDirty adds the numbers of dirty items by priority. With ages, it visits the
+// items in processing, in one hold of each shard: as many as there are consumers.
+func (s *Core) CountDirty(by map[int]int) {
+	for sh := range s.shards.made() {
+		count := func(id uint32, e *items.Entry) {
+			if e.Phase() == items.Dirty {
+				by[sh.table.Requested.Run(id)]++
+			}
+		}
+		if !s.config.Ages {
+			sh.eachEntry(count, func() bool { return true })
+			continue
+		}
+		sh.withLock(func() (visited int, more bool) {
+			if sh.table != nil {
+				sh.table.Walk(&sh.table.times.inFlight, func(id uint32) bool {
+					count(id, sh.table.At(id))
+					return true
+				})
+			}
+			return 0, false
+		})
+	}
+}
+
 func (sh *shard) len() int {
 	sh.lock()
 	defer sh.unlock()

@@ -14,10 +14,10 @@ func TestMemoryReturns(t *testing.T) {
 	for _, stride := range []uint32{1, 1237, chunks - 1} {
 		var a Array[int]
 		for c := range uint32(chunks) {
-			Hold(&a, c * ChunkCells)
+			Hold(&a, c*ChunkCells)
 		}
 		for c := range uint32(chunks) {
-			Release(&a, c * stride % chunks * ChunkCells)
+			Release(&a, c*stride%chunks*ChunkCells)
 		}
 		require.Equal(t, firstCells+ChunkCells, Size(&a))
 		require.Len(t, a.chunks, 1)

@@ -225,26 +225,44 @@ func (d *shownDurations) show(now stats.Histogram, on interface{ Observe(float64
 		d.counts = map[time.Duration]uint64{}
 	}
 	d.count, d.sum = now.Count, now.Sum
-	middles, lower := 0.0, time.Duration(0)
+	middles := 0.0
 	for upper, all := range now.Buckets() {
-		middles += float64(all-d.counts[upper]) * middle(lower, upper)
-		lower = upper
+		middles += float64(all-d.counts[upper]) * middle(upper)
 	}
-	lower = 0
 	for upper, all := range now.Buckets() {
 		seconds := sum.Seconds()
 		if n > 1 {
-			seconds = min(max(middle(lower, upper)*sum.Seconds()/middles, lower.Seconds()), upper.Seconds())
+			seconds = min(max(middle(upper)*sum.Seconds()/middles, lower(upper)), upper.Seconds())
 		}
 		more := all - d.counts[upper]
 		d.counts[upper] = all
 		for range more {
 			on.Observe(seconds)
 		}
-		lower = upper
 	}
 }
 
-func middle(lower, upper time.Duration) float64 {
-	return max(lower.Seconds()+min(upper, lower*2+1).Seconds(), 1e-9) / 2
+const (
+	shortest = time.Microsecond    // the shortest buckets are wider
+	longest  = 12 * 24 * time.Hour // the last bucket has no bound
+	step     = 1.0906              // the ratio of bounds, which are powers of ten, too
+)
+
+// lower is the shortest duration of a bucket, in seconds.
+func lower(upper time.Duration) float64 {
+	switch {
+	case upper == math.MaxInt64:
+		return longest.Seconds()
+	case upper <= shortest:
+		return 0
+	}
+	decade := shortest
+	for decade < upper/10 {
+		decade *= 10
+	}
+	return max(upper.Seconds()/step, (decade + 1).Seconds())
+}
+
+func middle(upper time.Duration) float64 {
+	return max(lower(upper)+min(upper, 2*longest).Seconds(), 1e-9) / 2
 }

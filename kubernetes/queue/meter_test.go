@@ -163,3 +163,36 @@ func TestInstrumentsAgreeWithTheQueue(t *testing.T) {
 	}
 	require.InEpsilon(t, m.QueueDuration.Sum.Seconds(), sum, 0.02)
 }
+
+// TestObservationsAreInTheirBuckets: many operations between two ticks are shown
+// together, each duration within a twelfth of what it was.
+func TestObservationsAreInTheirBuckets(t *testing.T) {
+	c, n := clock.NewFake(time.Unix(1e9, 0)), ignored{}
+	work := &observed{}
+	q, err := queue.New(queue.Options[int]{
+		Priority: true, Scraped: true, Queue: shardq.Options[int]{Clock: c},
+		Instruments: &queue.Instruments{Depth: n, Adds: n, Retries: n, Latency: n, WorkDuration: work, Unfinished: n, LongestRunning: n},
+	})
+	require.NoError(t, err)
+	const each = 150
+	for i := range 2 * each {
+		q.Add(i)
+		q.Get()
+		c.Step([]time.Duration{time.Millisecond, 10 * time.Millisecond}[i%2])
+		q.Done(i)
+	}
+	q.ShutDown()
+	require.Len(t, work.all, 2*each)
+	sum := 0.0
+	for _, seconds := range work.all {
+		sum += seconds
+		require.True(t, seconds > 0.9e-3 && seconds <= 1e-3 || seconds > 9e-3 && seconds <= 10e-3, "%v", seconds)
+	}
+	require.InEpsilon(t, each*11e-3, sum, 0.01)
+}
+
+type observed struct{ all []float64 }
+
+func (o *observed) Observe(seconds float64) { o.all = append(o.all, seconds) }
+
+func (ignored) Dec() {}

@@ -18,7 +18,6 @@ import (
 	"github.com/shardq/shardq/internal/engine"
 	"github.com/shardq/shardq/limiter"
 	"github.com/shardq/shardq/shard"
-	"github.com/shardq/shardq/stats"
 )
 
 // Options configure a [Queue].
@@ -78,7 +77,7 @@ func New[T comparable](options Options[T]) (*Queue[T], error) {
 		engine.Follow(q.queue, engine.Controller)
 	}
 	if options.Instruments != nil {
-		q.meter = &meter{to: *options.Instruments, read: q.shards.Core.Stats, dirty: q.countDirty, most: mostAtOnce, known: map[int]bool{}}
+		q.meter = &meter{to: *options.Instruments, read: q.shards.Core.Stats, dirty: q.shards.Core.CountDirty, most: mostAtOnce, known: map[int]bool{}}
 		q.meter.taken.Store(nothingTaken)
 		if options.Scraped {
 			q.meter.most = mostScraped
@@ -103,14 +102,6 @@ func (q *Queue[T]) follow(ticker clock.Ticker) {
 	}
 }
 
-func (q *Queue[T]) countDirty(depths map[int]int) {
-	for row := range q.queue.All(stats.Processing) {
-		if row.Dirty {
-			depths[row.Priority]++
-		}
-	}
-}
-
 // Underlying returns the shardq queue, for what this type does not have. What is done
 // through it is on the Instruments with the next operation of this type, or tick.
 func (q *Queue[T]) Underlying() *shardq.Queue[T] { return q.queue }
@@ -128,10 +119,16 @@ func (q *Queue[T]) addAfter(item T, delay time.Duration, backoff bool) {
 
 func (q *Queue[T]) AddRateLimited(item T) {
 	if q.countEveryDelay { // client-go asks the limiter in any case
-		q.addAfter(item, q.limiter.When(item), true)
+		q.addAfter(item, q.backoff(item), true)
 		return
 	}
 	q.AddWith(AddOptions{RateLimited: true}, item)
+}
+
+func (q *Queue[T]) backoff(item T) time.Duration {
+	delay := q.limiter.When(item)
+	q.shards.Core.CountBackoff()
+	return delay
 }
 
 // AddOptions say how [Queue.AddWith] adds items.
@@ -156,7 +153,7 @@ func (q *Queue[T]) AddWith(o AddOptions, items ...T) {
 		}
 		delay := o.After
 		if o.RateLimited {
-			if backoff := q.limiter.When(item); delay == 0 || backoff < delay {
+			if backoff := q.backoff(item); delay == 0 || backoff < delay {
 				delay = backoff
 			}
 		}
@@ -200,7 +197,7 @@ func (q *Queue[T]) Depth() (n int) {
 		return q.shards.Core.Depth()
 	}
 	dirty := map[int]int{}
-	q.countDirty(dirty)
+	q.shards.Core.CountDirty(dirty)
 	for _, some := range dirty {
 		n += some
 	}
