@@ -114,6 +114,11 @@ func (h *History) operations() []porcupine.Operation {
 		byKey[r.Key] = append(byKey[r.Key], r)
 	}
 	end := h.clock + 1
+	for i := range all {
+		// The owner hears of an add a moment later. A run may begin meanwhile, and
+		// another follows.
+		all[i].Return = max(end, all[i].Return)
+	}
 	for key, runs := range byKey {
 		slices.SortFunc(runs, func(a, b *Run) int { return cmp.Compare(a.began, b.began) })
 		for i, r := range runs {
