@@ -76,15 +76,25 @@ func newTab(t *testing.T) *tab {
 		chromedp.Flag("disable-background-networking", true),
 		chromedp.Flag("disable-component-update", true),
 	)
-	allocator, cancelAllocator := chromedp.NewExecAllocator(context.Background(), options...)
-	t.Cleanup(cancelAllocator)
 	b := &tab{t: t}
-	ctx, cancel := chromedp.NewContext(allocator, chromedp.WithListener(b.listen))
-	t.Cleanup(cancel)
-	b.ctx = ctx
-	require.NoError(t, chromedp.Do(ctx, chromedp.Navigate("about:blank"))) // with a timeout, the browser would end
+	var err error
+	for range 3 { // a browser sometimes ends as it starts
+		if err = b.start(options); err == nil {
+			break
+		}
+	}
+	require.NoError(t, err)
 	call(b, log.Enable, cdp.Empty{})
 	return b
+}
+
+func (b *tab) start(options []chromedp.ExecAllocatorOption) error {
+	allocator, cancelAllocator := chromedp.NewExecAllocator(context.Background(), options...)
+	b.t.Cleanup(cancelAllocator)
+	ctx, cancel := chromedp.NewContext(allocator, chromedp.WithListener(b.listen))
+	b.t.Cleanup(cancel)
+	b.ctx = ctx
+	return chromedp.Do(ctx, chromedp.Navigate("about:blank")) // with a timeout, the browser would end
 }
 
 // call sends a command to the browser.
