@@ -56,8 +56,8 @@ type Options[T any] struct {
 	// an error that wraps context.Canceled or ErrAddedAgain, the attempt counts
 	// neither as a success nor as a failure, and the item is ready again at
 	// once. CancelIfCanceled does the same with the cause [ErrItemCanceled] when
-	// the queue's Cancel is called for the item, which is Done then. Both need a
-	// [Watcher], and must be false with HandleBatch.
+	// the queue's Cancel is called for the item. The item is then Done. Both need
+	// a [Watcher], and must be false with HandleBatch.
 	CancelIfAddedAgain, CancelIfCanceled bool
 
 	// MaxAttempts, if set, limits the attempts of an item, as the source counts.
