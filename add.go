@@ -116,8 +116,9 @@ func (q *Queue[T]) AddContext(ctx context.Context, item T, options AddOptions) e
 }
 
 // AddBatch is [Queue.AddWith] of each of the items, and costs less for many. It
-// ignores [Options].Capacity, and items of a shard become ready in order. If an item's dynamic
-// value cannot be compared, AddBatch panics, and may have added some before it.
+// ignores [Options].Capacity. Items that share a shard become ready in their
+// order. If an item's dynamic value cannot be compared, AddBatch panics, and may
+// have added some before it.
 func (q *Queue[T]) AddBatch(items []T, options AddOptions) {
 	delay := q.delay(options)
 	switch {
