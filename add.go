@@ -36,10 +36,10 @@ type AddOptions struct {
 	// RateLimited asks the queue's limiter for a delay and counts a requeue, as
 	// [Queue.AddRateLimited] does. With After, the longer delay counts.
 	RateLimited bool
-	// Policy says which deadline counts if the item is delayed already. If the
-	// add asks for no delay, the running one goes on with KeepEarliest, and is
-	// canceled with KeepNew; the item becomes ready. With KeepLatest and KeepOld
-	// the item stays delayed.
+	// Policy says which deadline counts if the item is delayed already. An add
+	// without a delay makes the item ready with KeepEarliest, beside the running
+	// delay, and with KeepNew, which cancels that delay. With KeepLatest and
+	// KeepOld the item stays delayed.
 	Policy DelayPolicy
 	// MaxWait limits how long this delay of the item can be put off, also by
 	// later calls: it expires at most MaxWait from now. Of several limits the
@@ -56,6 +56,7 @@ type AddOptions struct {
 	// which begins now. A refused add is counted in Stats.Deduplicated.
 	// [Queue.TryAdd] and [Queue.AddContext] return [ErrNotAgain] for it. Adds
 	// without NotAgainWithin ignore windows. [Queue.Cancel] closes the window.
+	// For one run in the queue's life, use math.MaxInt64.
 	NotAgainWithin time.Duration
 }
 
@@ -114,9 +115,10 @@ func (q *Queue[T]) AddContext(ctx context.Context, item T, options AddOptions) e
 	return q.set().AddContext(ctx, item, delay)
 }
 
-// AddBatch is [Queue.AddWith] of each of the items, and costs less for many.
-// Those that share a shard become ready in their order. If an item's dynamic
-// value cannot be compared, AddBatch panics, and may have added some before it.
+// AddBatch is [Queue.AddWith] of each of the items, and costs less for many. It
+// ignores [Options].Capacity. Items that share a shard become ready in their
+// order. If an item's dynamic value cannot be compared, AddBatch panics, and may
+// have added some before it.
 func (q *Queue[T]) AddBatch(items []T, options AddOptions) {
 	delay := q.delay(options)
 	switch {

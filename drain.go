@@ -21,8 +21,10 @@ type DrainOptions struct {
 	Retries RetryPolicy
 }
 
-// A RetryPolicy says whether a drain accepts adds of items in processing. An
-// item that always fails keeps such a drain going unless there is a limit.
+// A RetryPolicy says whether a drain accepts adds of items that are then in
+// processing, by any method, such as AddRateLimited or a claim's Retry. A drain
+// drops all other adds. An item that always fails keeps a drain that accepts
+// retries going, unless there is a limit.
 type RetryPolicy uint8
 
 const (

@@ -40,7 +40,8 @@ type Options[T comparable] struct {
 	// client-go does. More shards relax the order between items, never the
 	// promises, and let goroutines work side by side.
 	//
-	// If zero, it grows with GOMAXPROCS: 16 to 256 shards.
+	// If zero, it grows with GOMAXPROCS: 16 to 256 shards. The constructors of
+	// package kubernetes and its subpackage workqueue then take one.
 	Shards int
 
 	// RateLimiter computes the delays of AddRateLimited, and counts the failures

@@ -160,8 +160,8 @@ func (q *Queue[T]) GetContext(ctx context.Context) (item T, err error) {
 // Done ends the processing of an item that Get returned, whatever the result of
 // the work. If it was added meanwhile, it becomes ready again, last in its
 // shard. A Done of an item that is not in processing changes nothing, and is
-// counted in Stats.Misused. A late one may end the turn of another consumer,
-// which the Done of a [Queue.Claim] cannot.
+// counted in Stats.Misused. A late Done may end the processing
+// of another consumer; the Done of a [Queue.Claim] cannot.
 func (q *Queue[T]) Done(item T) { q.set().Done(item) }
 
 // Len returns the depth of the queue: the number of ready items, including

@@ -63,7 +63,7 @@ type Options[K comparable] struct {
 	// those that are zero stay as they are. A node that runs goes on meanwhile.
 	Update bool
 
-	// Lease is how long a partition stays with a node that is not heard of: 2 s
+	// Lease is how long a silent node keeps its partitions: 2 s
 	// or more, in whole seconds. Defaults to 20 s, which survives an election.
 	Lease time.Duration
 
@@ -88,8 +88,8 @@ type Options[K comparable] struct {
 	// LeaveTimeout is the wait for handlers of lost partitions: 30 s if zero.
 	LeaveTimeout time.Duration
 
-	// Queue has the options of the queue in the node's memory: its limiter, its
-	// groups, its hooks. The node sets Name, and no Capacity.
+	// Queue configures the queue in the node's memory, such as its limiter,
+	// groups and hooks. The node sets Name, and no Capacity.
 	Queue shardq.Options[K]
 
 	// Inject writes headers into each add: see [Claim.Headers]. Their names must

@@ -21,7 +21,7 @@ const (
 type RunOptions[K comparable] struct {
 	Workers int // the number of workers: 1 or more
 
-	// Handle processes a key. Its error is as that of [worker.Options].Handle.
+	// Handle processes a key. Its error means the same as in [worker.Options].
 	// A key that is added again may run before its backoff ends.
 	Handle func(ctx context.Context, claim Claim[K]) error
 

@@ -98,8 +98,8 @@ func (c *Coalescer[K, V]) TryPut(key K, value V, options PutOptions) error {
 
 // PutContext is [Coalescer.TryPut] that blocks until there is room, in the order
 // of the calls. The delay begins when there is room. PutContext returns ctx.Err()
-// if ctx ends first. With the context of a handler of this Coalescer, it does not
-// wait, but exceeds the capacity.
+// if ctx ends first. With the context of a handler of this Coalescer, it
+// puts the value at once, beyond the capacity if necessary.
 func (c *Coalescer[K, V]) PutContext(ctx context.Context, key K, value V, options PutOptions) error {
 	if err := ctx.Err(); err != nil {
 		return err

@@ -33,16 +33,16 @@ type Options[T comparable] struct {
 	// Claims, if not nil, tell the reconciler about the item that it has.
 	Claims *Claims[T]
 	// DrainFor makes ShutDown let the workers go on with ready items, for at
-	// most so long, before it discards the rest. With Claims, reconcilers have
-	// a context that ends with the drain. Without Claims, they must ignore that
-	// the controller has ended theirs. A manager waits for a controller no
+	// most so long, before it discards the rest. With Claims, the reconcilers' context
+	// ends with the drain. Without Claims, the controller has ended it before,
+	// and reconcilers must work on all the same. A manager waits for a controller no
 	// longer than its GracefulShutdownTimeout.
 	DrainFor time.Duration
 }
 
 // NewQueue returns a function for NewQueue in the Options of a controller. It makes a
-// [Queue], or with NoPriorities one that is no PriorityQueue, and panics if the options
-// have a fault.
+// [Queue], or with NoPriorities a queue that is no PriorityQueue. It panics if the
+// options have a fault.
 func NewQueue[T comparable](options Options[T]) func(
 	name string, limiter workqueue.TypedRateLimiter[T],
 ) workqueue.TypedRateLimitingInterface[T] {

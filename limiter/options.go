@@ -13,8 +13,8 @@ import (
 type Options struct {
 	// Clock is the source of time, by default [clock.Real].
 	Clock clock.Clock
-	// Random returns the next number of a random sequence, at least 0 and less
-	// than 1, by default [rand.Float64]. It must be safe for concurrent use.
+	// Random returns a random number, at least 0 and less than 1. It must be
+	// safe for concurrent use. If nil, it is [rand.Float64].
 	Random func() float64
 	// ForgetAfter limits how long a history is kept without a further failure,
 	// from the deadline of the last delay on. Choose a period far longer than

@@ -132,8 +132,8 @@ type Group struct {
 type Priority struct{ Priority, Ready int }
 
 // Metrics are the figures that a queue keeps only if it is asked to. Depth,
-// Retries, QueueDuration, WorkDuration, Unfinished and LongestRunning have the
-// meaning that they have in client-go's workqueue.
+// Retries, QueueDuration, WorkDuration, Unfinished and LongestRunning mean the
+// same as in client-go's workqueue.
 type Metrics struct {
 	// Depth is the number of ready and of dirty items. A dirty item becomes
 	// ready at its Done.

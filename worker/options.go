@@ -27,8 +27,9 @@ type Options[T any] struct {
 	// allocation for each attempt, and must be empty with HandleBatch.
 	Use []Middleware[T]
 
-	// Attempts makes [AttemptOf] work without Use, for an allocation for each
-	// attempt. It must be false with HandleBatch.
+	// Attempts makes [AttemptOf] work in Handle, for an allocation for each
+	// attempt. With Use, it works without this. Attempts must be false with
+	// HandleBatch.
 	Attempts bool
 
 	// HandleBatch processes 1 to BatchSize items: those that are ready. It
@@ -55,14 +56,14 @@ type Options[T any] struct {
 	// an error that wraps context.Canceled or ErrAddedAgain, the attempt counts
 	// neither as a success nor as a failure, and the item is ready again at
 	// once. CancelIfCanceled does the same with the cause [ErrItemCanceled] when
-	// the queue's Cancel is called for the item, which is Done then. Both need a
-	// [Watcher], and must be false with HandleBatch.
+	// the queue's Cancel is called for the item. The item is then Done. Both need
+	// a [Watcher], and must be false with HandleBatch.
 	CancelIfAddedAgain, CancelIfCanceled bool
 
 	// MaxAttempts, if set, limits the attempts of an item, as the source counts.
-	// MaxElapsed, if set, makes that attempt the last that fails so long after
-	// the first did, by the clock of the queue, also while that was paused. Both
-	// need a limiter that counts.
+	// MaxElapsed, if set, discards an item that fails when at least this time
+	// has passed since its first failure, by the clock of the queue, pauses
+	// included. Both need a limiter that counts.
 	MaxAttempts int
 	MaxElapsed  time.Duration
 

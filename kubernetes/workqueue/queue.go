@@ -66,8 +66,10 @@ func NewTypedRateLimitingQueueWithConfig[T comparable](
 }
 
 // NewTypedRateLimitingQueueWithOptions is [NewTypedRateLimitingQueueWithConfig]
-// with options of a shardq queue, except name, clock and limiter. It panics if
-// they have a fault, or if the configuration has a DelayingQueue.
+// with options of a shardq queue, except name, clock and limiter. If Shards is
+// zero, the queue has one. The result's Underlying has the other methods of
+// shardq's queue, such as Stats. It panics if the options have a fault, or if
+// the configuration has a DelayingQueue.
 func NewTypedRateLimitingQueueWithOptions[T comparable](
 	limiter TypedRateLimiter[T], config TypedRateLimitingQueueConfig[T], options shardq.Options[T],
 ) *queue.Queue[T] {
