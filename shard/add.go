@@ -19,7 +19,7 @@ func (s *Set[T]) Add(item T) {
 		sh = s.addressOf(item, &to)
 	}
 	sh.lock()
-	fx := s.addItem(sh, item, &to, s.Core.request())
+	fx := s.addItem(sh, item, &to, s.Core.config.request())
 	sh.unlock()
 	s.Core.after(fx)
 }

@@ -50,7 +50,7 @@ func (s *Set[T]) addAdmitted(sh *shard, item T, to *address, d *Delay, a *admiss
 	if d.Window > 0 {
 		a.beginWindow(&s.Core.time, s.Core.driver.taken(s.Core.time.Nanoseconds()), d.Window)
 	}
-	r := s.Core.request()
+	r := s.Core.config.request()
 	r.priority = d.Priority
 	sh.lock()
 	fx := effects(0)

@@ -98,7 +98,7 @@ func (s *Set[T]) AddBatchWith(items []T, d Delay) {
 		}
 		return
 	}
-	r := s.Core.request()
+	r := s.Core.config.request()
 	r.priority = d.Priority
 	files := d.files() || d.Retry && s.Core.measures != nil
 	defer s.Core.notify() // last, because it may panic; also if hashing an item panics

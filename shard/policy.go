@@ -69,7 +69,7 @@ type request struct {
 	expired      bool // the add is the end of a delay
 }
 
-func (s *Core) request() request { return request{cancelsDelay: s.config.Rules.CancelDelayOnAdd} }
+func (s *Settings) request() request { return request{cancelsDelay: s.Rules.CancelDelayOnAdd} }
 
 // A DelayedPolicy decides what a Drain does with delayed items.
 type DelayedPolicy uint8

@@ -12,7 +12,7 @@ func (s *Set[T]) addAtPriority(item T, priority int) {
 	var to address
 	sh := s.addressOf(item, &to)
 	s.Core.refresh()
-	r := s.Core.request()
+	r := s.Core.config.request()
 	r.priority = priority
 	sh.lock()
 	fx := s.addItem(sh, item, &to, r)

@@ -24,7 +24,7 @@ func (s *Core) Stats() stats.Stats {
 	for sh := range s.shards.made() {
 		sh.withLock(func() (visited int, more bool) { return sh.addStatsTo(&st, now), false })
 	}
-	s.finish(&st)
+	st.finish(s)
 	return st.Stats
 }
 
@@ -56,7 +56,7 @@ func (s *Core) newStats() (st tally, now present) {
 	return st, now
 }
 
-func (s *Core) finish(st *tally) {
+func (st *tally) finish(s *Core) {
 	st.Priorities = st.depths.rows()
 	first := uint64(never)
 	for sh := range s.shards.made() {
@@ -217,7 +217,7 @@ func (s *Set[T]) Inspect(limit int) stats.Snapshot[T] {
 	for sh := range s.Core.shards.made() {
 		l.inspectShard(s, sh)
 	}
-	s.Core.finish(&l.tally)
+	l.tally.finish(s.Core)
 	l.rows.cut(l.limit)
 	return stats.Snapshot[T]{
 		Stats: l.tally.Stats, Ready: l.rows[stats.Ready],
