@@ -1,6 +1,8 @@
 package kubernetes_test
 
 import (
+	"crypto/rand"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -19,7 +21,8 @@ import (
 // TestWithoutPriorities: such a queue is in order, counts a delay of zero as a retry,
 // as client-go's, and leaves the page.
 func TestWithoutPriorities(t *testing.T) {
-	q := kubernetes.NewQueue(kubernetes.Options[int]{NoPriorities: true})("plain", nil)
+	name := rand.Text() // series outlive a queue
+	q := kubernetes.NewQueue(kubernetes.Options[int]{NoPriorities: true})(name, nil)
 	for i := range 50 {
 		q.AddAfter(i, 0)
 	}
@@ -28,10 +31,10 @@ func TestWithoutPriorities(t *testing.T) {
 		require.Equal(t, i, item)
 	}
 	q.ShutDown()
-	require.Contains(t, scraped(), `workqueue_retries_total{controller="plain",name="plain"} 50`)
+	require.Contains(t, scraped(), fmt.Sprintf(`workqueue_retries_total{controller=%q,name=%q} 50`, name, name))
 	page := httptest.NewRecorder()
 	kubernetes.Handler().ServeHTTP(page, httptest.NewRequest(http.MethodGet, "/?format=text", nil))
-	require.NotContains(t, page.Body.String(), "plain")
+	require.NotContains(t, page.Body.String(), name)
 }
 
 func TestTwoQueuesOfOneNameHaveGroupMetrics(t *testing.T) {
@@ -60,7 +63,8 @@ func TestShorterOfTwoDelaysCounts(t *testing.T) {
 }
 
 func TestDirtyItemsHaveTheirPriority(t *testing.T) {
-	q, err := kubernetes.New(kubernetes.Options[string]{Queue: shardq.Options[string]{Name: "dirty"}})
+	name := rand.Text()
+	q, err := kubernetes.New(kubernetes.Options[string]{Queue: shardq.Options[string]{Name: name}})
 	require.NoError(t, err)
 	defer q.ShutDown()
 	p := 7
@@ -68,5 +72,5 @@ func TestDirtyItemsHaveTheirPriority(t *testing.T) {
 	q.Get()
 	q.AddWithOpts(priorityqueue.AddOpts{Priority: &p}, "a")
 	require.Equal(t, 1, q.Len())
-	require.Contains(t, scraped(), `workqueue_depth{controller="dirty",name="dirty",priority="7"} 1`)
+	require.Contains(t, scraped(), fmt.Sprintf(`workqueue_depth{controller=%q,name=%q,priority="7"} 1`, name, name))
 }
