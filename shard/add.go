@@ -11,13 +11,8 @@ func (s *Set[T]) Add(item T) {
 		return
 	}
 	s.Core.refresh()
-	var sh *shard
 	var to address
-	if !s.Core.config.grouped { // as addressOf, but without the call
-		sh, to.hash = s.locate(item)
-	} else {
-		sh = s.addressOf(item, &to)
-	}
+	sh := s.addressOf(item, &to)
 	sh.lock()
 	fx := s.addItem(sh, item, &to, s.Core.config.request())
 	sh.unlock()

@@ -13,12 +13,17 @@ import (
 
 // addressOf fills in the address of an item, because a copy would take time.
 func (s *Set[T]) addressOf(item T, to *address) (sh *shard) {
+	sh, to.hash = s.locateTagged(item, &to.Tag)
+	return sh
+}
+
+// locateTagged is locate that also writes the item's group and its policy.
+func (s *Set[T]) locateTagged(item T, tag *line.Tag) (sh *shard, hash uint32) {
 	if !s.Core.config.grouped {
-		sh, to.hash = s.locate(item)
-		return sh
+		return s.locate(item)
 	}
-	to.hash = uint32(maphash.Comparable(s.Core.seed, item))
-	return s.Core.shardAt(s.Core.tag(&to.Tag, s.user.Group(item)))
+	hash = uint32(maphash.Comparable(s.Core.seed, item))
+	return s.Core.shardAt(s.Core.tag(tag, s.user.Group(item))), hash
 }
 
 func (s *Core) tag(to *line.Tag, group string) (route uint64) {

@@ -29,7 +29,7 @@ func (s *Set[T]) addSome(items []T, r request) {
 
 func (s *Set[T]) partitionAdds(p *partition, items []T) {
 	p.prefetched = s.prefetch(items)
-	if s.Core.config.grouped {
+	if s.Core.lines.HasTags() {
 		p.tags = new([batchSize]line.Tag)
 	}
 	for i, item := range items {

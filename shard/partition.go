@@ -1,7 +1,6 @@
 package shard
 
 import (
-	"hash/maphash"
 	"math/bits"
 	"reflect"
 	"unsafe"
@@ -17,10 +16,10 @@ type partition struct {
 	placed     uint64 // has a bit for each place that was ever put into a bucket
 	prefetched byte   // keeps the compiler from removing prefetches
 	buckets    [64]bucket
-	hashes     [batchSize]uint32    // by place, like the fields below; behind is the next place of a bucket
-	tags       *[batchSize]line.Tag // nil without groups, or where nothing is added
+	hashes     [batchSize]uint32 // by place, like the fields below; behind is the next place of a bucket
 	shards     [batchSize]uint16
 	behind     [batchSize]uint8
+	tags       *[batchSize]line.Tag // nil without groups, or where nothing is added
 }
 
 // A bucket is a list of places, each as 1 + its number. 0 is none.
@@ -33,8 +32,7 @@ func (s *Set[T]) assign(p *partition, place int, item T) {
 		p.add(place, hash, sh.number)
 		return
 	}
-	hash := uint32(maphash.Comparable(s.Core.seed, item))
-	sh := s.Core.shardAt(s.Core.tag(&p.tags[place], s.user.Group(item)))
+	sh, hash := s.locateTagged(item, &p.tags[place])
 	p.add(place, hash, sh.number)
 }
 

@@ -85,8 +85,7 @@ func (sh *shard) showGroups() {
 // join gives a new entry its group, and configure gives the group of another its
 // policy, if there are groups.
 func (sh *shard) join(id uint32, to *address) {
-	if sh.set.lines.Grouped {
-		sh.line.Join(&sh.set.lines, &sh.table.Table, id, &to.Tag)
+	if sh.line.Join(&sh.set.lines, &sh.table.Table, id, &to.Tag) {
 		sh.show()
 	}
 }

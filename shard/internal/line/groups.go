@@ -81,8 +81,19 @@ func (l *Line) needGroups(c *Config, t *items.Table) *groups {
 	return l.groups
 }
 
-// Join puts a new entry into its group, which takes its policy.
-func (l *Line) Join(c *Config, t *items.Table, id uint32, to *Tag) {
+// Join puts a new entry into its group, which takes its policy. Without groups it
+// reports false.
+func (l *Line) Join(c *Config, t *items.Table, id uint32, to *Tag) (joined bool) {
+	if c.Grouped {
+		l.join(c, t, id, to)
+	}
+	return c.Grouped
+}
+
+// HasTags reports whether Join reads the tag of an entry.
+func (c *Config) HasTags() bool { return c.Grouped }
+
+func (l *Line) join(c *Config, t *items.Table, id uint32, to *Tag) {
 	g := l.needGroups(c, t)
 	of, p := items.Find(&g.names, to.Hash, to.Group)
 	var state *group
