@@ -48,16 +48,18 @@ func (sh *shard) inPieces(part func(n int) (visited int, more bool), between fun
 }
 
 func (sh *shard) eachEntry(visit func(id uint32, e *items.Entry), between func() (on bool)) {
-	sh.inPieces(func(n int) (visited int, more bool) {
-		if sh.table == nil {
-			return 0, false
+	sh.inPieces(func(n int) (visited int, more bool) { return sh.piece(n, visit) }, between)
+}
+
+func (sh *shard) piece(n int, visit func(id uint32, e *items.Entry)) (visited int, more bool) {
+	if sh.table == nil {
+		return 0, false
+	}
+	return sh.table.Piece(n, rowsPerHold, func(id uint32) {
+		if e := sh.table.At(id); !e.Free() {
+			visit(id, e)
 		}
-		return sh.table.Piece(n, rowsPerHold, func(id uint32) {
-			if e := sh.table.At(id); !e.Free() {
-				visit(id, e)
-			}
-		})
-	}, between)
+	})
 }
 
 const stepsPerHold = 128 // bounds how long expire holds a shard's lock
