@@ -161,6 +161,44 @@ func TestDrainForWithoutWorkers(t *testing.T) {
 	})
 }
 
+// TestPlainQueueDrains: ShutDownWithDrain of a queue without priorities waits for
+// what is in processing and what is ready.
+func TestPlainQueueDrains(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := kubernetes.NewQueue(kubernetes.Options[string]{NoPriorities: true})("", nil)
+		q.Add("a")
+		q.Add("b")
+		ended := make(chan struct{})
+		go func() { q.ShutDownWithDrain(); close(ended) }()
+		for range 2 {
+			synctest.Wait()
+			item, shutdown := q.Get()
+			require.False(t, shutdown)
+			synctest.Wait()
+			select {
+			case <-ended:
+				t.Fatal("the drain has not waited")
+			default:
+			}
+			q.Done(item)
+		}
+		<-ended
+	})
+}
+
+// TestSecondQueueOfClaims gets an error and leaves no goroutine: the bubble would
+// not end.
+func TestSecondQueueOfClaims(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		claims := &kubernetes.Claims[string]{}
+		first, err := kubernetes.New(kubernetes.Options[string]{Claims: claims})
+		require.NoError(t, err)
+		defer first.ShutDown()
+		_, err = kubernetes.New(kubernetes.Options[string]{Claims: claims, Queue: shardq.Options[string]{Name: "second of claims"}})
+		require.Error(t, err)
+	})
+}
+
 func TestFaultsOfOptions(t *testing.T) {
 	_, err := kubernetes.New(kubernetes.Options[string]{Queue: shardq.Options[string]{Shards: -1}})
 	require.ErrorContains(t, err, "Options.Shards is -1")

@@ -37,6 +37,20 @@ func TestPassedOverLevelLeaves(t *testing.T) {
 	}
 }
 
+// TestWhoCountsForTheLowPriorities: a line does, unless consumers count for all shards.
+func TestWhoCountsForTheLowPriorities(t *testing.T) {
+	for _, c := range []struct {
+		shards  int
+		grouped bool
+		want    uint32
+	}{{1, false, 5}, {2, false, 0}, {1, true, 5}, {2, true, 5}} {
+		s := Settings{Shards: c.shards, LowPriorityInterval: 5, Tick: 1, grouped: c.grouped}
+		if lines := s.lines(); lines.LowPriorityInterval != c.want {
+			t.Errorf("%+v: every %d", c, lines.LowPriorityInterval)
+		}
+	}
+}
+
 // TestClassComesBack: a hidden class is shown again by a shard that served it
 // before, and nothing else since.
 func TestClassComesBack(t *testing.T) {

@@ -191,6 +191,47 @@ func TestObservationsAreInTheirBuckets(t *testing.T) {
 	require.InEpsilon(t, each*11e-3, sum, 0.01)
 }
 
+// ticks is a clock.Ticker.
+type ticks chan time.Time
+
+func (c ticks) C() <-chan time.Time { return c }
+func (c ticks) Stop()               {}
+
+// told passes on what a gauge is set to.
+type told chan float64
+
+func (c told) Set(seconds float64) { c <- seconds }
+
+// TestTickShowsAll: beyond the operations that are shown at once, a tick shows what
+// was counted, and how long the items in processing have taken; then operations are
+// shown at once again.
+func TestTickShowsAll(t *testing.T) {
+	fake, tick, unfinished, longest := clock.NewFake(time.Unix(0, 0)), make(ticks), make(told), make(told)
+	adds, n := &bulk{}, ignored{}
+	q, err := queue.New(queue.Options[int]{
+		Scraped: true, Queue: shardq.Options[int]{Clock: fake}, Ticker: tick,
+		Instruments: &queue.Instruments{Depth: n, Adds: adds, Retries: n, Latency: n, WorkDuration: n, Unfinished: unfinished, LongestRunning: longest},
+	})
+	require.NoError(t, err)
+	defer q.ShutDown()
+	q.Add(-1)
+	q.Get()
+	fake.Step(2 * time.Second)
+	q.Add(-2)
+	q.Get()
+	fake.Step(time.Second)
+	for item := range 200 {
+		q.Add(item)
+	}
+	require.Less(t, adds.counted, 200.0)
+	tick <- time.Time{}
+	require.Equal(t, 4.0, <-unfinished)
+	require.Equal(t, 3.0, <-longest)
+	require.Equal(t, 202.0, adds.counted)
+	q.Add(200)
+	require.Equal(t, 203.0, adds.counted)
+}
+
 type observed struct{ all []float64 }
 
 func (o *observed) Observe(seconds float64) { o.all = append(o.all, seconds) }

@@ -62,8 +62,11 @@ func TestRegisteredProvider(t *testing.T) {
 		q.AddAfter("y", 0)
 		q.ShutDown()
 	}
-	for _, c := range []*counts{first, own} {
-		require.EqualValues(t, 2, testutil.ToFloat64(c.adds))
+	named := workqueue.NewNamedRateLimitingQueue(workqueue.DefaultControllerRateLimiter(), "c")
+	named.Add("z")
+	named.ShutDown()
+	for c, adds := range map[*counts]int{first: 3, own: 2} {
+		require.EqualValues(t, adds, testutil.ToFloat64(c.adds))
 		require.EqualValues(t, 1, testutil.ToFloat64(c.retries), "client-go counts an AddAfter without a delay")
 	}
 	require.Zero(t, testutil.ToFloat64(second.adds))
