@@ -206,7 +206,7 @@ func (c told) Set(seconds float64) { c <- seconds }
 // was counted, and how long the items in processing have taken; then operations are
 // shown at once again.
 func TestTickShowsAll(t *testing.T) {
-	fake, tick, unfinished, longest := clock.NewFake(time.Unix(0, 0)), make(ticks), make(told), make(told)
+	fake, tick, unfinished, longest := clock.NewFake(time.Unix(0, 0)), make(ticks), make(told, 1), make(told, 1)
 	adds, n := &bulk{}, ignored{}
 	q, err := queue.New(queue.Options[int]{
 		Scraped: true, Queue: shardq.Options[int]{Clock: fake}, Ticker: tick,
