@@ -19,6 +19,7 @@ type reading struct {
 	stuckAtLeast bool   // stuck is a lower bound
 	fault        string // why there is nothing else
 	course       course // the last samples with this one, or nil
+	long         course // the same of five times as long, with fewer samples
 }
 
 func (r *reading) gauges() entry {
@@ -52,10 +53,10 @@ func (r *reading) counters() entry {
 	c := entry{
 		"added": s.Added, "deduplicated": s.Deduplicated, "expired": s.Expired, "dropped": s.Dropped, "canceled": s.Canceled,
 		"overCapacity": s.OverCapacity, "rejected": s.Rejected, "misused": s.Misused, "discarded": s.Discarded, "outages": s.Outages,
-		"retries": nil, "backoffs": nil, "handedOut": nil, "done": nil,
+		"retries": nil, "backoffs": nil, "handedOut": nil, "done": s.Done,
 	}
 	if m := s.Metrics; m != nil {
-		c["retries"], c["backoffs"], c["handedOut"], c["done"] = m.Retries, m.Backoffs, m.QueueDuration.Count, m.WorkDuration.Count
+		c["retries"], c["backoffs"], c["handedOut"] = m.Retries, m.Backoffs, m.QueueDuration.Count
 	}
 	return c
 }
@@ -224,21 +225,27 @@ var rules = []rule{
 	{"outage", bad, func(r *reading) bool { return r.stats.OutageFailures > 0 && r.stats.Held > 0 }, func(r *reading) string {
 		return "outage: the last " + formatCount(r.stats.OutageFailures) + " attempts failed"
 	}},
-	{"full", warn, func(r *reading) bool { held, capacity := r.limited(); return capacity > 0 && held >= capacity }, func(r *reading) string {
+	{"full", warn, func(r *reading) bool {
+		held, capacity := r.limited()
+		return capacity > 0 && held >= capacity-capacity/100
+	}, func(r *reading) string {
 		held, capacity := r.limited()
 		return "full: " + formatBrief(held) + " of " + formatBrief(capacity)
 	}},
 	{"no workers", bad, func(r *reading) bool {
 		return r.stats.Ready > 0 && r.stats.Workers == 0 && r.stats.Parked == 0 && r.stats.Processing == 0
-	}, func(r *reading) string { return "no workers: " + r.ready() }},
+	}, func(r *reading) string { return "no workers: " + r.ready() + r.oldest() }},
 	{"throttled", warn, func(r *reading) bool { // only the groups, or the rate of the queue, keep consumers from what is ready
 		return r.stats.Ready > 0 && r.stats.Parked > 0 && (r.stats.Throttled > 0 || r.stats.Rate.PerSecond > 0)
 	}, func(r *reading) string { return "throttled: " + r.ready() + ", workers wait" }},
 	{"shutting down", warn, func(r *reading) bool { return r.state() == shuttingDown }, func(r *reading) string {
 		return "shutting down: " + formatCount(r.stats.Held) + " left"
 	}},
+	{"failing", warn, func(r *reading) bool { return r.course.failing() >= 0.5 }, func(r *reading) string {
+		return "failing: " + formatShare(r.course.failing()) + " of attempts"
+	}},
 	{"working", plain, func(r *reading) bool { return r.stats.Ready > 0 }, func(r *reading) string {
-		return "working: " + r.ready() + oldest(newSample(&r.stats, r.options.Ages))
+		return "working: " + r.ready() + r.oldest()
 	}},
 	{"keeping up", good, func(r *reading) bool { return r.stats.Processing > 0 }, always("keeping up: nothing is ready")},
 	{"idle", good, func(*reading) bool { return true }, always("idle")},
@@ -253,11 +260,14 @@ func (r *reading) verdict() verdict {
 		return alone
 	}
 	trend := r.course.trend()
+	if slowly := r.long.fallingBehind(); slowly != nil && trend != nil && trend.Tone == plain {
+		trend = slowly
+	}
 	switch {
 	case trend == nil:
 	case alone.Name == "working", alone.Name == "no workers" && trend.Name != "nothing is done":
 		return *trend
-	case trend.Tone != plain && slices.Contains([]string{"outage", "full", "stuck", "throttled", "shutting down"}, alone.Name):
+	case trend.Tone != plain && slices.Contains([]string{"outage", "full", "stuck", "throttled", "shutting down", "failing"}, alone.Name):
 		trend.Tone = orNone(trend.Tone == good, plain, trend.Tone)
 		alone.Beside = trend
 	}
@@ -272,7 +282,8 @@ func (v verdict) inWords() string {
 	return v.Text
 }
 
-func (r *reading) ready() string { return formatCount(r.stats.Ready) + " ready" }
+func (r *reading) ready() string  { return formatCount(r.stats.Ready) + " ready" }
+func (r *reading) oldest() string { return oldest(newSample(&r.stats, r.options.Ages)) }
 
 func (r *reading) limited() (held, capacity int) {
 	if v := r.stats.Values; v != nil && v.Capacity > 0 {

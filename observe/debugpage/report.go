@@ -116,7 +116,9 @@ func (rd *reader) report(r *reading, isStuck bool) queueReport {
 		r.stuck, r.stuckAtLeast = rd.countStuck()
 	}
 	if r.fault == "" {
-		r.course = rd.samples.since(rd.unique(), newSample(&r.stats, rd.options.Ages), rd.window())
+		now := newSample(&r.stats, rd.options.Ages)
+		r.course = rd.samples.since(rd.unique(), now, rd.window())
+		r.long = rd.samples.since(rd.unique()+" long", now, 5*rd.window())
 	}
 	return queueReport{ // the instance distinguishes it from all others, also earlier ones
 		ID: rd.id, Name: rd.title, Instance: fmt.Sprintf("%s-%d", rd.names.handler, rd.number),

@@ -12,7 +12,7 @@ import (
 const (
 	agesMissing = "Ages are off: it is unknown how long items have been ready or in flight, and the rows are an " +
 		"arbitrary selection. Options.Ages or Options.Metrics turns them on."
-	metricsMissing = "Metrics are off: durations, retries, and the counts of items handed out and done are unknown. " +
+	metricsMissing = "Metrics are off: durations, retries, and the count of items handed out are unknown. " +
 		"Options.Metrics turns them on."
 	groupsMissing  = "This queue has no groups. Options.Group creates them."
 	limiterMissing = "The limiter does not report failures: it lacks the methods of limiter.Census."

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/stats"
 )
 
 const (
@@ -28,6 +29,8 @@ type sample struct {
 	time        time.Time
 	ready       int
 	added, done uint64
+	attempts    uint64
+	failed      uint64        // of the attempts
 	oldest      time.Duration // of the ready items, or negative if it is not known
 	throttled   bool          // some groups
 	created     bool          // the sample stands for the empty queue when it was made
@@ -38,6 +41,14 @@ func newSample(s *shardq.Stats, ages bool) sample {
 	for i := range s.PerShard {
 		if ages {
 			one.oldest = max(one.oldest, s.PerShard[i].OldestReady)
+		}
+	}
+	if s.Metrics != nil {
+		for result, h := range s.Metrics.Attempts.All() {
+			one.attempts += h.Count
+			if result != stats.Succeeded && result != stats.Requeued {
+				one.failed += h.Count
+			}
 		}
 	}
 	return one
@@ -127,6 +138,14 @@ func (c course) perSecond() (added, done any) {
 	return nil, nil
 }
 
+// failing returns the share of attempts that failed, of ten or more.
+func (c course) failing() float64 {
+	if len(c) == 0 || c.now().attempts < c[0].attempts+10 {
+		return 0
+	}
+	return ratio(c.now().failed-c[0].failed, c.now().attempts-c[0].attempts)
+}
+
 // trend says how the number of ready items changes, as a verdict. It is nil if
 // nothing is ready, or the samples do not tell.
 //
@@ -148,13 +167,12 @@ func (c course) trend() *verdict {
 		return &verdict{Name: "nothing is done", Tone: warn, Text: "nothing is done in " + formatBriefDuration(behind.span())}
 	}
 	for _, part := range []course{c[min(len(c)*2/3, len(c)-2):], c} {
-		perMinute := float64(part.growth()) / part.span().Minutes()
-		switch direction := part.direction(); {
-		case direction > 0 && part.isLate():
-			return &verdict{Name: "falling behind", Tone: warn, Text: "falling behind: " + formatChange(perMinute) + oldest(now)}
-		case direction < 0:
-			left := time.Duration(float64(now.ready) / -perMinute * float64(time.Minute))
-			return &verdict{Name: "catching up", Tone: good, Text: "catching up: " + formatChange(perMinute) + ", about " + formatBriefDuration(left) + " left"}
+		if behind := part.fallingBehind(); behind != nil {
+			return behind
+		}
+		if part.direction() < 0 {
+			left := time.Duration(float64(now.ready) / -part.perMinute() * float64(time.Minute))
+			return &verdict{Name: "catching up", Tone: good, Text: "catching up: " + formatChange(part.perMinute()) + ", about " + formatBriefDuration(left) + " left"}
 		}
 	}
 	if c.span() < enough {
@@ -170,17 +188,26 @@ func (c course) trend() *verdict {
 	return &verdict{Name: "steady", Tone: plain, Text: "steady: " + formatCount(now.ready) + " ready" + oldest(now)}
 }
 
+func (c course) perMinute() float64 { return float64(c.growth()) / c.span().Minutes() }
+
+func (c course) fallingBehind() *verdict {
+	if len(c) < 2 || c.direction() <= 0 || !c.isLate() {
+		return nil
+	}
+	return &verdict{Name: "falling behind", Tone: warn, Text: "falling behind: " + formatChange(c.perMinute()) + oldest(c.now())}
+}
+
 // direction returns 1 or -1 if the number of ready items grows or falls in both
 // halves and at last, and by more than chance: a steady queue varies with the
 // square root of its adds and of the items that leave it.
 func (c course) direction() int {
 	n, growth, added := len(c), c.growth(), int(c.now().added-c[0].added)
-	if float64(max(growth, -growth)) < max(5, 4*math.Sqrt(float64(added+max(added-growth, 0)))) {
+	sign, size := cmp.Compare(growth, 0), max(growth, -growth)
+	if float64(size) < max(5, 4*math.Sqrt(float64(added+max(added-growth, 0)))) {
 		return 0
 	}
-	sign := cmp.Compare(growth, 0)
 	for _, part := range []course{c[:n/2+1], c[n/2:], c[min(n*2/3, n-2):]} {
-		if len(part) > 1 && cmp.Compare(part.growth(), 0) != sign {
+		if len(part) > 1 && 8*sign*part.growth() < size { // a step is no trend
 			return 0
 		}
 	}

@@ -49,6 +49,7 @@ func TestTrend(t *testing.T) {
 		"older and older":        {func(i int) sample { return sample{ready: 5000, done: up(i), oldest: second(1.5 * float64(i))} }, "falling behind: oldest 43 s and growing"},
 		"a little older":         {func(i int) sample { return sample{ready: 5000, done: up(i), oldest: second(float64(i) / 4)} }, "steady: 5,000 ready, oldest 7.2 s"},
 		"a flood that drains":    {func(i int) sample { return sample{ready: 60_000*(i/20) - 100*i*(i/20), done: up(100 * i)} }, "catching up: −50/s, about 19 m left"},
+		"a step at the start":    {func(i int) sample { return sample{ready: min(i, 1)*364 + i/9, done: up(90 * i), oldest: 3e9} }, "up and down: 367 ready, oldest 3.0 s"},
 		"a peak that is over":    {func(i int) sample { return sample{ready: 20 + 60_000*(i/25)*(25/max(i, 1)), done: up(100 * i)} }, "up and down: 20 ready"},
 		"less and less":          {func(i int) sample { return sample{ready: 60_000 - 1000*i, done: up(1000 * i)} }, "catching up: −500/s, about 1 m left"},
 		"less, but not recently": {func(i int) sample {
@@ -84,23 +85,26 @@ func TestTrendOverTime(t *testing.T) {
 		ready, perSecond, adds, chance float64
 		minutes                        int
 		verdict                        string
+		from                           int // the first sample that tells
 	}{
-		"a list at 40 a second":          {20_000, 40, 0, 0, 7, "catching up"},
-		"a list at 10 a second":          {20_000, 10, 0, 0, 30, "catching up"},
-		"a list, and some adds":          {20_000, 40, 10, 0, 7, "catching up"},
-		"more and more":                  {10_000, 40, 400, 0, 3, "falling behind"},
-		"steady":                         {5000, 100, 100, 0, 10, "steady"},
-		"steady, with chances":           {5000, 100, 100, 10, 10, "steady"},
-		"steady and slow, with chances":  {5000, 2, 2, 2, 10, "steady"},
-		"a large list, and as many adds": {1_000_000, 1000, 1000, 30, 10, "steady"},
+		"a list at 40 a second":          {20_000, 40, 0, 0, 7, "catching up", 6},
+		"a list at 10 a second":          {20_000, 10, 0, 0, 30, "catching up", 6},
+		"a list, and some adds":          {20_000, 40, 10, 0, 7, "catching up", 6},
+		"more and more":                  {10_000, 40, 400, 0, 3, "falling behind", 6},
+		"slowly more, with chances":      {400, 27, 30, 5, 20, "falling behind", 80},
+		"steady":                         {5000, 100, 100, 0, 10, "steady", 6},
+		"steady, with chances":           {5000, 100, 100, 10, 10, "steady", 6},
+		"steady and slow, with chances":  {5000, 2, 2, 2, 10, "steady", 6},
+		"a large list, and as many adds": {1_000_000, 1000, 1000, 30, 10, "steady", 6},
 	} {
 		random, ready, added, done := rand.New(rand.NewPCG(1, 2)), c.ready, c.ready, 0.0
 		all := samples{of: map[string]course{}}
 		for i := range 30 * c.minutes {
 			now := sample{time: time.Unix(int64(2*i), 0), ready: int(ready), added: uint64(added), done: uint64(done), oldest: 12e9}
-			if found := all.since("q", now, trendWindow).trend(); i > 5 {
-				require.NotNil(t, found, name)
-				require.Equal(t, c.verdict, found.Name, "%s, at %d", name, i)
+			r := reading{stats: shardq.Stats{Ready: now.ready, Workers: 1, Parked: 1}}
+			r.course, r.long = all.since("q", now, trendWindow), all.since("q long", now, 5*trendWindow)
+			if i >= c.from {
+				require.Equal(t, c.verdict, r.verdict().Name, "%s, at %d", name, i)
 			}
 			adds := 2 * (c.adds + 2*c.chance*(random.Float64()-0.5))
 			ready, added, done = ready+adds-2*c.perSecond, added+adds, done+2*c.perSecond
