@@ -562,7 +562,7 @@
 			setText(element, format(element.dataset.format, value));
 			if (element.dataset.format === "brief") setAttribute(element, "title", format("count", value));
 		}
-		article.querySelector(`[data-value="state"]`).hidden = queue.state === "running";
+		article.querySelector(`[data-value="state"]`).hidden = queue.state === "running" || queue.state === queue.verdict.name;
 		for (const element of all("[data-known]", article)) element.hidden = element.querySelector("b").textContent === unknown;
 		for (const element of all("[data-rate]", article)) setText(element, rate(perSecond(past, element.dataset.rate)));
 		for (const element of all("[data-share]", article)) {
