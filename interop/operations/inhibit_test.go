@@ -1,6 +1,7 @@
 package operations_test
 
 import (
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -38,9 +39,10 @@ func TestOneAlertForAFullQueue(t *testing.T) {
 	}
 	require.NoError(t, yaml.UnmarshalStrict([]byte(readDocument(t, "alerts", "inhibit.yaml")), &file))
 	rules := readRules(t)
+	maps.Copy(rules, readFile(t, "cluster.rules.yaml"))
 	silences := map[string][]string{}
 	for _, rule := range file.Rules {
-		require.Contains(t, rule.Equal, "name")
+		require.True(t, slices.Contains(rule.Equal, "name") || slices.Contains(rule.Equal, "queue"), "of the same queue")
 		for _, source := range alertsOf(t, rule.Sources) {
 			require.Contains(t, rules, source)
 			silences[source] = append(silences[source], alertsOf(t, rule.Targets)...)
@@ -92,13 +94,15 @@ func TestTextsQuoteNamesAndCountOne(t *testing.T) {
 	one := func(any) string { return "1" }
 	functions := template.FuncMap{"humanize": one, "humanizeDuration": one, "humanizePercentage": one}
 	many := regexp.MustCompile(`\b1 (\w+s) |\b1 \w+ were\b`)
-	for name, rule := range readRules(t) {
+	rules := readRules(t)
+	maps.Copy(rules, readFile(t, "cluster.rules.yaml"))
+	for name, rule := range rules {
 		for _, text := range rule.Annotations {
 			expanded := &strings.Builder{}
 			text = "{{$labels := .}}{{$value := 1.0}}" + text
-			require.NoError(t, template.Must(template.New(name).Funcs(functions).Parse(text)).Execute(expanded, map[string]string{"name": "q"}), name)
+			require.NoError(t, template.Must(template.New(name).Funcs(functions).Parse(text)).Execute(expanded, map[string]string{"name": "q", "queue": "q"}), name)
 			require.NotRegexp(t, many, expanded, name)
-			if strings.Contains(text, ".name") {
+			if strings.Contains(text, ".name") || strings.Contains(text, ".queue") {
 				require.Contains(t, expanded.String(), `"q"`, name)
 			}
 		}
