@@ -54,12 +54,15 @@ var actions = map[string]func(*target) error{
 		"there is nothing to cancel: the item is done, or in flight"),
 	"pause": func(t *target) error {
 		if t.queue.Stats().ShuttingDown {
-			return refuse(http.StatusConflict, "the queue is shutting down: a pause would keep its items from workers")
+			return errShutdown
 		}
 		return t.onQueue(stats.Operator.Pause)
 	},
 	"resume": func(t *target) error { return t.onQueue(stats.Operator.Resume) },
 	"pause-group": func(t *target) error {
+		if t.queue.Stats().ShuttingDown {
+			return errShutdown
+		}
 		minutes, err := t.number("minutes", 1, maxMinutes)
 		if err != nil {
 			return err
@@ -156,7 +159,10 @@ func (t *target) back(r *http.Request) string {
 	return page.to("queue", t.id)
 }
 
-var errCannot = refuse(http.StatusBadRequest, "this queue cannot do that")
+var (
+	errCannot   = refuse(http.StatusBadRequest, "this queue cannot do that")
+	errShutdown = refuse(http.StatusConflict, "the queue is shutting down: its end would wait for what the action keeps from workers")
+)
 
 func (t *target) onQueue(do func(stats.Operator)) error {
 	queue := t.operator()
@@ -223,6 +229,9 @@ func (t *target) resize() error {
 	if workers == nil {
 		return refuse(http.StatusBadRequest, "this queue has no workers that can be resized: see debugpage.Options.Workers")
 	}
+	if n == 0 && t.queue.Stats().ShuttingDown {
+		return errShutdown
+	}
 	if err := t.refused(nil, ""); err != nil {
 		return err
 	}
@@ -275,11 +284,14 @@ func (h *handler) buttons(r *http.Request, n named, q queueReport) (all []button
 		id := f.Items[0]["id"].(string)
 		item = f.infos[0].Item
 		add(f.Items[0]["dueSeconds"] != nil, button{Action: "retry", Title: "Retry now", Item: id})
-		// The cancel of a coalescer drops a value.
-		add(true, button{Action: "cancel", Title: orNone(q.Values != nil, "Drop the value", "Cancel"), Item: id})
+		cancel := button{Action: "cancel", Title: "Cancel", Item: id, Confirm: "The item does not run unless it is added again."}
+		if q.Values != nil {
+			cancel.Title, cancel.Confirm = "Drop the value", "The pending value is lost."
+		}
+		add(true, cancel)
 	case f.Group != nil && n.groupOperator() != nil:
 		group = f.group
-		add(true, button{
+		add(q.State == running, button{
 			Action: "pause-group", Title: "Pause the group", Group: f.choice.text,
 			Field: "minutes", Value: defaultMinutes, Least: 1, Greatest: maxMinutes,
 		})

@@ -243,9 +243,9 @@ func TestRightsDifferByActionAndTarget(t *testing.T) {
 }
 
 // TestNoPauseDuringAShutdown checks that a click cannot keep a drain from its
-// end, and that a paused queue can still be resumed.
+// end, and that a paused queue or group can still be resumed.
 func TestNoPauseDuringAShutdown(t *testing.T) {
-	q := newQueue("invoices")
+	q := shardq.MustNew(shardq.Options[string]{Name: "invoices", Group: func(string) string { return "acme" }})
 	q.Add("acme/1")
 	d := newDesk(t, q)
 	require.Contains(t, get(t, d.h, ""), "No worker gets an item until somebody resumes the queue.")
@@ -254,6 +254,14 @@ func TestNoPauseDuringAShutdown(t *testing.T) {
 	require.Equal(t, []string{"resume", "resize"}, d.buttons(""))
 	d.press(303, "resume")
 	d.press(409, "pause")
+	d.press(409, "resize", "workers", "0")
+	d.press(303, "resize", "workers", "1")
+	acme := groupID("acme")
+	require.Empty(t, d.buttons("?group="+acme))
+	d.press(409, "pause-group", "group", acme, "minutes", "1")
+	q.PauseGroup("acme", time.Time{})
+	require.Equal(t, []string{"resume-group"}, d.buttons("?group="+acme))
+	d.press(303, "resume-group", "group", acme)
 	require.False(t, q.Stats().Paused)
 }
 
