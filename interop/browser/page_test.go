@@ -1,6 +1,8 @@
 package browser
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -193,6 +195,47 @@ func TestNarrow(t *testing.T) {
 	b.requireNoComplaints()
 }
 
+// TestLongNamesLeaveRoom checks that a long name or key pushes no column out of
+// its table, at any width.
+func TestLongNamesLeaveRoom(t *testing.T) {
+	long := strings.Repeat("n", 300)
+	q := shardq.MustNew(shardq.Options[string]{Name: long, Group: func(string) string { return long }, Metrics: true})
+	q.AddBatch([]string{long, long[1:]}, shardq.AddOptions{})
+	failWith(t, q, errors.New(long))
+	b := newTab(t)
+	b.open(serve(t, debugpage.Options{Queues: []shardq.Inspector{q, shardq.MustNew(shardq.Options[int]{Name: "q"})}}))
+	one := evaluate[string](b, `document.querySelector("tbody a[href*=nnn]").href`)
+	for _, page := range []string{evaluate[string](b, "location.href"), one} {
+		b.open(page)
+		for _, width := range []int64{390, 768, 1280, 1920} {
+			b.run(chromedp.EmulateViewport(width, 900))
+			b.waitForFrames(3)
+			require.Empty(t, evaluate[[]string](b, `[...document.querySelectorAll(".scroll")].filter(e => e.checkVisibility() && e.scrollWidth > e.clientWidth).map(e => e.textContent)`), width)
+		}
+	}
+}
+
+// failWith lets one attempt of a queue fail, and the next one begin.
+func failWith(t *testing.T, q *shardq.Queue[string], err error) {
+	ctx, stop := context.WithCancel(context.Background())
+	attempts, ended := make(chan struct{}, 2), make(chan error, 1)
+	go func() {
+		first := true
+		ended <- q.Run(ctx, 1, func(ctx context.Context, _ string) error {
+			attempts <- struct{}{}
+			if first {
+				first = false
+				return err
+			}
+			<-ctx.Done()
+			return nil
+		})
+	}()
+	t.Cleanup(func() { stop(); q.ShutDown(); <-ended })
+	<-attempts
+	<-attempts
+}
+
 // TestContrast checks that text has a contrast of 4.5 to 1 in light and dark,
 // as in WCAG AA.
 func TestContrast(t *testing.T) {
@@ -280,7 +323,7 @@ func TestUnknownValuesHaveNoGraph(t *testing.T) {
 	q := shardq.MustNew(shardq.Options[int]{Name: "plain"})
 	b.open(serve(t, debugpage.Options{Queues: []shardq.Inspector{q}}))
 	b.waitFor(`document.querySelector("[data-graph='counters.added'] svg")`)
-	require.Zero(t, evaluate[int](b, `document.querySelectorAll("[data-graph='counters.done'] svg, [data-graph='counters.retries'] svg").length`))
+	require.Zero(t, evaluate[int](b, `document.querySelectorAll("[data-graph='counters.handedOut'] svg, [data-graph='counters.retries'] svg").length`))
 	require.Equal(t, "–", b.text(`[data-rate="counters.retries"]`))
 	require.Contains(t, b.text("main"), "Options.Metrics turns them on.")
 	b.requireNoComplaints()
