@@ -25,6 +25,7 @@ type mover[K comparable] struct {
 	gone      chan struct{} // gets a value when the consumer has to begin again
 	ended     chan struct{} // closed when no more keys are moved
 	watchdog  watchdog
+	limit     int       // the bytes of a request, or 0 for the usual ones
 	refused   time.Time // when a key could not be postponed
 }
 
@@ -33,30 +34,67 @@ type moved struct {
 	stored jetstream.PubAckFuture
 }
 
-func (n *Node[K]) moveDue(ctx context.Context) (stop func(), err error) {
+// moveDue moves keys whose delay has ended, until stop. If it cannot, all other
+// keys run meanwhile.
+func (n *Node[K]) moveDue() (stop func(), err error) {
 	v := &mover[K]{node: n, moving: make(chan moved, publishWindow), gone: make(chan struct{}, 1), ended: make(chan struct{})}
 	if v.js, err = n.options.jetStream(n.connection); err != nil {
 		return nil, err
 	}
-	if err = v.begin(ctx); err != nil {
-		return nil, err
-	}
 	watching, stopWatching := context.WithCancel(context.Background())
 	var watch, work sync.WaitGroup
-	watch.Go(func() { v.watch(watching) })
+	watch.Go(func() { v.read(watching) })
 	work.Go(v.settleAll)
 	return func() {
 		stopWatching()
 		watch.Wait()
 		v.end()
+		n.due.on(gone, nil)
 		close(v.ended)
 		work.Wait()
 		v.js.CleanupPublisher()
 	}, nil
 }
 
+// read is to the delayed keys what that of a partition is to its keys.
+func (v *mover[K]) read(ctx context.Context) {
+	due := v.node.due
+	due.on(acquired, nil)
+	for again := false; ctx.Err() == nil; _ = pause(ctx, due.wait()) {
+		if err := v.open(ctx, again); err != nil {
+			if ctx.Err() == nil {
+				due.on(failed, err)
+			}
+			continue
+		}
+		due.on(opened, nil)
+		if v.follow(ctx) {
+			again = true
+			v.end()
+			due.on(broke, nil)
+		}
+	}
+}
+
+// open has what other nodes have taken come twice only if something was lost.
+func (v *mover[K]) open(ctx context.Context, again bool) error {
+	n := v.node
+	ctx, cancel := context.WithTimeout(ctx, n.options.Lease)
+	defer cancel()
+	err := retry(ctx, func() error {
+		attempt, cancel := context.WithTimeout(ctx, attemptTime)
+		defer cancel()
+		return v.begin(attempt)
+	})
+	if err == nil && again {
+		_, err = n.js.ResetConsumerToSequence(ctx, n.names.DelayedStream(), dueConsumer, 1)
+	}
+	return err
+}
+
 func (v *mover[K]) begin(ctx context.Context) error {
 	n := v.node
+	v.end()
 	c, err := n.streams.delayed.CreateOrUpdateConsumer(ctx, jetstream.ConsumerConfig{
 		Durable: dueConsumer, FilterSubject: n.names.All(names.Due), AckPolicy: jetstream.AckExplicitPolicy,
 		AckWait: n.options.Lease, MaxDeliver: -1, MaxAckPending: publishWindow,
@@ -64,7 +102,7 @@ func (v *mover[K]) begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	consuming, err := n.consume(c, publishWindow/2, v.take, func(err error) {
+	consuming, err := n.consume(c, publishWindow/2, v.limit, v.take, func(err error) {
 		if isDeleted(err) {
 			wake(v.gone)
 		}
@@ -76,8 +114,11 @@ func (v *mover[K]) begin(ctx context.Context) error {
 }
 
 func (v *mover[K]) end() {
-	v.consuming.Stop()
-	<-v.consuming.Closed()
+	if v.consuming != nil {
+		v.consuming.Stop()
+		<-v.consuming.Closed()
+		v.consuming = nil
+	}
 }
 
 func (v *mover[K]) take(m jetstream.Msg) {
@@ -160,18 +201,19 @@ func (n *Node[K]) postponeDue(m jetstream.Msg) error {
 	return n.publish(ctx, copied(n.scheduleMessage(partition, names.WithID(token, id), at, priorityOf(m.Headers())), m))
 }
 
-func (v *mover[K]) watch(ctx context.Context) {
+// follow returns when the consumer is gone or has lost a key, or with ctx.
+func (v *mover[K]) follow(ctx context.Context) (broken bool) {
 	ticker := time.NewTicker(v.node.options.Lease)
 	defer ticker.Stop()
 	for {
 		select {
 		case <-ctx.Done():
-			return
+			return false
 		case <-v.gone:
-			v.beginAgain(ctx)
+			return true
 		case <-ticker.C:
 			if v.isLost(ctx) {
-				v.beginAgain(ctx)
+				return true
 			}
 		}
 	}
@@ -182,28 +224,16 @@ func (v *mover[K]) isLost(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, n.options.Lease)
 	defer cancel()
 	oldest, err := n.streams.delayed.GetMsg(ctx, 1, jetstream.WithGetMsgSubject(n.names.All(names.Due)))
-	if err != nil || !v.watchdog.isLost(oldest.Sequence, true) {
+	if err != nil {
 		return false // none, perhaps
+	}
+	if size := sizeOf(oldest); size > n.fetchLimit(v.limit) {
+		v.limit = size
+		return true
+	}
+	if !v.watchdog.isLost(oldest.Sequence, true) {
+		return false
 	}
 	n.options.Logger.Error("the server does not deliver all keys that are due: they are read again", "oldest", oldest.Sequence)
 	return true
-}
-
-func (v *mover[K]) beginAgain(ctx context.Context) {
-	n := v.node
-	ctx, cancel := context.WithTimeout(ctx, n.options.Lease)
-	defer cancel()
-	v.end()
-	err := retry(ctx, func() error {
-		attempt, cancel := context.WithTimeout(ctx, attemptTime)
-		defer cancel()
-		return v.begin(attempt)
-	})
-	if err == nil {
-		_, err = n.js.ResetConsumerToSequence(ctx, n.names.DelayedStream(), dueConsumer, 1)
-	}
-	if err != nil {
-		n.options.Logger.Warn("keys that are due are not read yet", "error", err)
-		time.AfterFunc(fullDelay, func() { wake(v.gone) })
-	}
 }

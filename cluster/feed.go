@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"sync"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
@@ -33,24 +34,35 @@ type feed[K comparable] struct {
 	consuming jetstream.ConsumeContext
 	last      uint64 // the number of the last message
 	broken    bool
+	limit     int // the bytes of a request, or 0 for the usual ones
 
-	watchdog watchdog
+	watchdog   watchdog
+	unanswered int // checks in a row
 }
 
 // fetchBytes is what a node asks for at a time: a slow link takes it long before
 // the servers cut a slow consumer, by default after 64 MiB or ten seconds.
 const fetchBytes = 16 << 20
 
+// around is the room for what comes with a message: its subjects.
+const around = 8 << 10
+
 // fetchLimit is a partition's part, but at least the largest message.
-func (n *Node[K]) fetchLimit() int {
-	const around = 8 << 10 // the subjects
-	return max(fetchBytes/n.options.Partitions, int(n.connection.MaxPayload())+around)
+func (n *Node[K]) fetchLimit(least int) int {
+	return max(least, fetchBytes/n.options.Partitions, int(n.connection.MaxPayload())+around)
+}
+
+// sizeOf tells how many bytes a request must have for a message. The servers took
+// larger ones, perhaps, before their max_payload was changed. They do not deliver
+// what is larger than a request, and the client only asks again, without a pause.
+func sizeOf(m *jetstream.RawStreamMsg) int {
+	return (&nats.Msg{Header: m.Header, Data: m.Data}).Size() + around
 }
 
 // consume's requests end before the lease of a node that freezes does.
-func (n *Node[K]) consume(c jetstream.Consumer, atOnce int, take func(jetstream.Msg), failed func(error)) (jetstream.ConsumeContext, error) {
+func (n *Node[K]) consume(c jetstream.Consumer, atOnce, least int, take func(jetstream.Msg), failed func(error)) (jetstream.ConsumeContext, error) {
 	expiry := n.options.Lease / 2
-	return c.Consume(take, jetstream.PullMaxMessagesWithBytesLimit(atOnce, n.fetchLimit()), jetstream.PullExpiry(expiry), jetstream.PullHeartbeat(expiry/2),
+	return c.Consume(take, jetstream.PullMaxMessagesWithBytesLimit(atOnce, n.fetchLimit(least)), jetstream.PullExpiry(expiry), jetstream.PullHeartbeat(expiry/2),
 		jetstream.ConsumeErrHandler(func(_ jetstream.ConsumeContext, err error) { failed(err) }))
 }
 
@@ -90,7 +102,7 @@ func (f *feed[K]) begin(ctx context.Context) error {
 		return nil
 	}
 	f.last, f.broken = 0, false
-	f.consuming, err = f.node.consume(c, o.maxTaken(), f.receive, f.failed)
+	f.consuming, err = f.node.consume(c, o.maxTaken(), f.limit, f.receive, f.failed)
 	return err
 }
 
@@ -212,13 +224,40 @@ func (f *feed[K]) misses(ctx context.Context, holds func(sequence uint64) bool) 
 	return oldest, same && after.State.Msgs > counted.NumPending+uint64(counted.NumAckPending), nil
 }
 
+// check also breaks a feed whose stream does not answer: to begin again fails, and
+// says why.
 func (f *feed[K]) check(ctx context.Context, holds func(sequence uint64) bool) {
 	oldest, misses, err := f.misses(ctx, holds)
-	if err != nil || !f.watchdog.isLost(oldest, misses) {
-		return // after an error, the next check will do as well
+	switch {
+	case err != nil:
+		if f.unanswered++; f.unanswered < maxMissed {
+			return // the next check will do as well
+		}
+	case misses && f.isTooLarge(ctx, oldest):
+	case f.watchdog.isLost(oldest, misses):
+		f.logger.Error("the server does not deliver all messages: the partition is read again", "oldest", oldest)
+	default:
+		f.unanswered = 0
+		return
 	}
-	f.logger.Error("the server does not deliver all messages: the partition is read again", "oldest", oldest)
+	f.unanswered = 0
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.breakLocked()
+}
+
+// isTooLarge makes the next requests large enough.
+func (f *feed[K]) isTooLarge(ctx context.Context, sequence uint64) bool {
+	m, err := f.stream.GetMsg(ctx, sequence)
+	if err != nil {
+		return false // it is done, perhaps
+	}
+	size := sizeOf(m)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	is := size > f.node.fetchLimit(f.limit)
+	if is {
+		f.limit = size
+	}
+	return is
 }

@@ -243,7 +243,7 @@ func (m *membership[K]) listen(ctx context.Context) error {
 	m.stopListening()
 	m.failed.Store(false)
 	m.consumer = c
-	m.consuming, err = m.node.consume(c, jetstream.DefaultMaxMessages, m.hear, func(error) { m.failed.Store(true) })
+	m.consuming, err = m.node.consume(c, jetstream.DefaultMaxMessages, 0, m.hear, func(error) { m.failed.Store(true) })
 	return err
 }
 

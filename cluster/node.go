@@ -51,6 +51,7 @@ type Node[K comparable] struct {
 	// the servers take a key back.
 	queue   *shardq.Queue[K]
 	slots   []*slot // by partition
+	due     *slot   // of the keys whose delay has ended
 	limiter limiter.Limiter[K]
 	counts  counts
 
@@ -82,8 +83,9 @@ func Join[K comparable](ctx context.Context, options Options[K]) (*Node[K], erro
 		owned: map[int]*partition[K]{}, runs: map[K]*run[K]{}, clocks: clocks{Clocks: skew.New()},
 	}
 	for partition := range o.Partitions {
-		n.slots = append(n.slots, newSlot(o.Logger, partition))
+		n.slots = append(n.slots, newSlot(o.Logger.With("partition", partition), "a partition"))
 	}
+	n.due = newSlot(o.Logger, "the reader of delayed keys")
 	o.Queue.RateLimiter = nil
 	o.Queue.GroupPolicy = n.groupPolicy(o.Queue)
 	if n.queue, err = shardq.New(o.Queue); err != nil {

@@ -98,7 +98,7 @@ func (n *Node[K]) enter(ctx context.Context) (m *membership[K], stopDue func(), 
 	if err = retry(ctx, func() (err error) { m, err = n.join(ctx); return err }); err != nil {
 		return nil, nil, err
 	}
-	if err = retry(ctx, func() (err error) { stopDue, err = n.moveDue(ctx); return err }); err != nil {
+	if stopDue, err = n.moveDue(); err != nil {
 		m.leave()
 	}
 	return m, stopDue, err

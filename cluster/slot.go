@@ -44,9 +44,11 @@ const (
 	longestPause = 30 * time.Second
 )
 
-// A slot has the state of a partition on this node, under all its leases there.
+// A slot has the state of a partition on this node, under all its leases there,
+// or that of the delayed keys.
 type slot struct {
 	logger *slog.Logger
+	what   string
 
 	mu    sync.Mutex
 	state State
@@ -56,8 +58,8 @@ type slot struct {
 	next  time.Time // when the next may begin
 }
 
-func newSlot(logger *slog.Logger, partition int) *slot {
-	return &slot{logger: logger.With("partition", partition), state: Idle}
+func newSlot(logger *slog.Logger, what string) *slot {
+	return &slot{logger: logger, what: what, state: Idle}
 }
 
 // on changes the state, and logs each change once, however long it lasts.
@@ -100,13 +102,13 @@ func (s *slot) delayLocked(e event) {
 func (s *slot) log(from, to State, err error) {
 	switch {
 	case to == Failing:
-		s.logger.Warn("a partition fails, and is tried again", "error", err)
+		s.logger.Warn(s.what+" fails, and is tried again", "error", err)
 	case to == Idle && err != nil:
-		s.logger.Warn("a partition is lost", "error", err)
+		s.logger.Warn(s.what+" is lost", "error", err)
 	case to == Open || to == Idle:
-		s.logger.Info("a partition is "+string(to), "before", from)
+		s.logger.Info(s.what+" is "+string(to), "before", from)
 	default:
-		s.logger.Debug("a partition is "+string(to), "before", from)
+		s.logger.Debug(s.what+" is "+string(to), "before", from)
 	}
 }
 

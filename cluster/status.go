@@ -27,7 +27,8 @@ type Stats struct {
 	Failed    uint64 // attempts that failed and are followed by another
 	Discarded uint64 // keys that became dead letters
 	// The partitions that the node reads, and those that it cannot read: see
-	// [Failing]. The keys that it has taken, and its handlers.
+	// [Failing], also one more if it cannot read keys whose delay has ended. The
+	// keys that it has taken, and its handlers.
 	Partitions, Failing, Held, InFlight int
 }
 
@@ -47,6 +48,9 @@ func (n *Node[K]) Stats() Stats {
 		case Failing:
 			s.Failing++
 		}
+	}
+	if n.due.read().State == Failing {
+		s.Failing++
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -69,8 +73,10 @@ type Member struct {
 	Stats
 	Oldest []InFlight     `json:"oldest"` // in flight for longest: at most ten
 	Epochs map[int]uint64 `json:"epochs"` // of the partitions that the node owns
-	// Others has the partitions that the node has or wants, and does not read.
+	// Others has the partitions that the node has or wants, and does not read, and
+	// Due tells whether it reads keys whose delay has ended.
 	Others map[int]PartitionState `json:"others,omitempty"`
+	Due    PartitionState         `json:"due"`
 }
 
 // InFlight is a key that a handler has.
@@ -82,7 +88,8 @@ type InFlight struct {
 
 func (n *Node[K]) heartbeat() Member {
 	host, _ := os.Hostname()
-	m := Member{ID: n.id, Host: host, PID: os.Getpid(), Time: time.Now(), Stats: n.Stats(), Epochs: map[int]uint64{}, Others: map[int]PartitionState{}}
+	m := Member{ID: n.id, Host: host, PID: os.Getpid(), Time: time.Now(), Stats: n.Stats(), Epochs: map[int]uint64{}, Others: map[int]PartitionState{},
+		Due: n.due.read()}
 	n.mu.Lock()
 	for number, p := range n.owned {
 		m.Epochs[number] = p.lease.Epoch

@@ -6,7 +6,9 @@ import (
 	"context"
 	"strconv"
 	"testing"
+	"time"
 
+	"github.com/nats-io/nats-server/v2/server"
 	"github.com/stretchr/testify/require"
 
 	"github.com/shardq/shardq/cluster"
@@ -40,4 +42,29 @@ func TestLargeValuesOverASlowLink(t *testing.T) {
 	about, err := s.Varz(nil)
 	require.NoError(t, err)
 	require.Zero(t, about.SlowConsumers)
+}
+
+// TestAMessageLargerThanARequest checks that a value runs which the servers took
+// before their limit was lowered, and that a delayed one stops no other.
+func TestAMessageLargerThanARequest(t *testing.T) {
+	t.Parallel()
+	s, settings := with(t, func(o *server.Options) { o.MaxPayload = 32 << 20 })
+	o := small(s.ClientURL())
+	o.Values = true
+	producer := join(t, o)
+	const size = 20 << 20
+	require.NoError(t, producer.Put(t.Context(), "now", make([]byte, size)))
+	require.NoError(t, producer.PutAfter(t.Context(), "later", make([]byte, size), time.Millisecond))
+	lower := settings.Clone()
+	lower.MaxPayload = 1 << 20
+	require.NoError(t, s.ReloadOptions(lower))
+	ran := make(chan int, 10)
+	node := join(t, o)
+	begin(t, node, func(_ context.Context, c cluster.Claim[string]) error {
+		ran <- len(c.Values()[0].Data)
+		return nil
+	})
+	require.Equal(t, size, receive(t, ran))
+	require.NoError(t, node.PutAfter(t.Context(), "small", make([]byte, 7), time.Millisecond))
+	require.Equal(t, 7, receive(t, ran))
 }
