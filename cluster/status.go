@@ -126,7 +126,7 @@ type PartitionStatus struct {
 	Partition      int
 	Owner          string // the id of the node that owns it, as of its last heartbeat
 	Epoch          uint64
-	PartitionState // on its owner, or on the node that cannot acquire it
+	PartitionState // on its owner, on the node that cannot acquire it, or here
 	// Pending is the number of messages, Waiting of those that the owner has
 	// not taken, and Taken of those that it has not acknowledged.
 	Pending, Waiting uint64
@@ -151,21 +151,24 @@ func (n *Node[K]) Status(ctx context.Context) (s Status, err error) {
 	}
 	delayed, err := n.info(ctx, n.streams.delayed)
 	if err != nil {
-		return s, err
+		return s, fmt.Errorf("the stream %s: %w", n.names.DelayedStream(), err)
 	}
 	dead, err := n.info(ctx, n.streams.dead)
 	if err != nil {
-		return s, err
+		return s, fmt.Errorf("the stream %s: %w", n.names.DeadStream(), err)
 	}
 	s.Delayed, s.Dead = delayed.State.Msgs, dead.State.Msgs
 	if err := n.readMembers(ctx, &s); err != nil {
 		return s, err
 	}
 	for i := range s.Partitions {
-		if err := n.readPartition(ctx, &s.Partitions[i]); err != nil {
-			return s, err
+		p := &s.Partitions[i]
+		if err := n.readPartition(ctx, p); ctx.Err() != nil || n.disconnected() != nil {
+			return s, cmp.Or(n.disconnected(), err, ctx.Err())
+		} else if err != nil { // the others can be read, perhaps
+			p.State, p.Error = Failing, err.Error()
 		}
-		s.Pending += s.Partitions[i].Pending
+		s.Pending += p.Pending
 	}
 	s.Skew = n.clocks.Greatest()
 	s.Settings, err = n.Settings(ctx)
@@ -208,6 +211,8 @@ func (m Member) addTo(partitions []PartitionStatus) {
 }
 
 func (n *Node[K]) readPartition(ctx context.Context, p *PartitionStatus) error {
+	ctx, cancel := context.WithTimeout(ctx, attemptTime)
+	defer cancel()
 	stream := n.streams.work[p.Partition]
 	info, err := n.info(ctx, stream)
 	if err != nil {

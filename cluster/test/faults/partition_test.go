@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -104,17 +105,24 @@ func TestOpeningLeavesNoConsumer(t *testing.T) {
 	}
 }
 
-// TestAWorkStreamIsDeleted checks what an add says, at once, and that a node
-// that joins makes the stream again.
+// TestAWorkStreamIsDeleted checks what an add says, at once, that the status has
+// the other partitions, and that a node that joins makes the stream again.
 func TestAWorkStreamIsDeleted(t *testing.T) {
 	t.Parallel()
 	servers := clustertest.Start(t, 1).URLs()
 	o := small(servers)
-	o.Partitions = 1
+	o.Partitions = 2
 	node := join(t, o)
+	keys := strings.Split("abcdefghij", "")
+	require.NoError(t, node.AddAll(t.Context(), keys...))
+	left := status(t, node).Partitions[1].Pending
 	require.NoError(t, client(t, servers).DeleteStream(t.Context(), "shardq-faults-0"))
+	s := status(t, node)
+	require.Equal(t, cluster.Failing, s.Partitions[0].State)
+	require.Contains(t, s.Partitions[0].Error, "stream not found")
+	require.Equal(t, []uint64{left, left}, []uint64{s.Pending, s.Partitions[1].Pending})
 	began := time.Now()
-	err := node.Add(t.Context(), "a")
+	err := node.AddAll(t.Context(), keys...)
 	require.ErrorIs(t, err, jetstream.ErrStreamNotFound)
 	require.ErrorContains(t, err, "was deleted")
 	require.Less(t, time.Since(began), 10*time.Second)
