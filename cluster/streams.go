@@ -122,22 +122,24 @@ func openStream(ctx context.Context, js jetstream.JetStream, config jetstream.St
 		return nil, fmt.Errorf("cluster: open the stream %s: %w", config.Name, err)
 	}
 	have := stream.CachedInfo().Config
-	next, difference := change(have, config)
-	if difference != nil && update {
-		if stream, err = js.UpdateStream(ctx, next); err != nil {
-			return nil, fmt.Errorf("cluster: change the stream %s: %w", config.Name, err)
-		}
-		difference = nil
-	}
-	return stream, errors.Join(
+	if err := errors.Join(
 		agree(have.Metadata, config.Metadata),
 		differs(config.Name, "retention", have.Retention, config.Retention),
 		differs(config.Name, "messages per subject", have.MaxMsgsPerSubject, config.MaxMsgsPerSubject),
 		differs(config.Name, "schedules", have.AllowMsgSchedules, config.AllowMsgSchedules),
 		differs(config.Name, "lives of messages", have.AllowMsgTTL, config.AllowMsgTTL),
 		differs(config.Name, "subjects", fmt.Sprint(have.Subjects), fmt.Sprint(config.Subjects)),
-		difference,
-	)
+	); err != nil {
+		return nil, err
+	}
+	next, difference := change(have, config)
+	if difference == nil || !update {
+		return stream, difference
+	}
+	if stream, err = js.UpdateStream(ctx, next); err != nil {
+		return nil, fmt.Errorf("cluster: change the stream %s: %w", config.Name, err)
+	}
+	return stream, nil
 }
 
 // change returns a stream with what want has of that which can be changed, and an

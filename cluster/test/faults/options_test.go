@@ -31,6 +31,11 @@ func TestOptionsThatDiffer(t *testing.T) {
 	require.ErrorContains(t, err, "a limit of messages: -1, want 7")
 
 	other.Update, other.Replicas = true, 3
+	wrong := other
+	wrong.Partitions = 2
+	_, err = cluster.Join(t.Context(), wrong)
+	require.ErrorContains(t, err, "Partitions")
+	join(t, o) // nothing has changed
 	changed := join(t, other)
 	require.EqualValues(t, 3, status(t, node).Pending, "a limit below what is pending removes nothing")
 	require.ErrorIs(t, changed.Add(t.Context(), "d"), cluster.ErrFull)
