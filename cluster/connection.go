@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
@@ -27,38 +26,16 @@ const (
 // ofConnection connects again for ever, also after another password: whoever
 // changes the credentials may take his time.
 func (o Options[K]) ofConnection() []nats.Option {
-	errs := &connectionErrors{logger: cmp.Or(o.Logger, slog.New(slog.DiscardHandler))}
+	// An error such as that of a wrong password comes with each attempt.
+	errs := newQuiet(cmp.Or(o.Logger, slog.New(slog.DiscardHandler)))
 	return []nats.Option{
 		nats.Name("shardq " + o.Name), nats.ReconnectWait(250 * time.Millisecond),
 		nats.MaxReconnects(-1), nats.IgnoreAuthErrorAbort(),
 		nats.PingInterval(pingInterval), nats.MaxPingsOutstanding(2),
 		nats.FlusherTimeout(writeTimeout), nats.ReconnectOnFlusherError(),
-		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { errs.log(err) }),
-	}
-}
-
-// connectionErrors logs what the client would print. An error that comes again
-// and again, such as that of a wrong password, is logged at longer intervals.
-type connectionErrors struct {
-	logger *slog.Logger
-
-	mu   sync.Mutex
-	last string
-	at   time.Time
-}
-
-func (c *connectionErrors) log(err error) {
-	if err == nil {
-		return
-	}
-	c.mu.Lock()
-	again := c.last == err.Error() && time.Since(c.at) < longestPause
-	if !again {
-		c.last, c.at = err.Error(), time.Now()
-	}
-	c.mu.Unlock()
-	if !again {
-		c.logger.Warn("the connection to the servers has an error", "error", err)
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
+			errs.warn(fmt.Sprint(err), "the connection to the servers has an error", err)
+		}),
 	}
 }
 

@@ -54,7 +54,7 @@ func (n *Node[K]) bury(f worker.Failure[K]) bool {
 	}
 	if err != nil {
 		r.keep = true
-		n.options.Logger.Warn("a key was not discarded, because that could not be stored", "error", err)
+		n.ofKeys.warn("discard", "keys are not discarded, because that cannot be stored: they run again each second", err)
 		return false
 	}
 	n.counts.discarded.Add(1)

@@ -54,6 +54,7 @@ type Node[K comparable] struct {
 	due     *slot   // of the keys whose delay has ended
 	limiter limiter.Limiter[K]
 	counts  counts
+	ofKeys  *quiet // warnings
 
 	mu      sync.Mutex
 	owned   map[int]*partition[K] // that the node may work on
@@ -85,6 +86,7 @@ func Join[K comparable](ctx context.Context, options Options[K]) (*Node[K], erro
 	for partition := range o.Partitions {
 		n.slots = append(n.slots, newSlot(o.Logger.With("partition", partition), "a partition"))
 	}
+	n.ofKeys = newQuiet(o.Logger)
 	n.due = newSlot(o.Logger, "the reader of delayed keys")
 	o.Queue.RateLimiter = nil
 	o.Queue.GroupPolicy = n.groupPolicy(o.Queue)

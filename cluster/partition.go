@@ -349,7 +349,7 @@ func (p *partition[K]) forget(key K) {
 	ctx, cancel := p.node.settling()
 	defer cancel()
 	if err := p.recordFailures(ctx, key, 0); err != nil {
-		p.node.options.Logger.Warn("the failures of a key were not forgotten", "error", err)
+		p.node.ofKeys.warn("forget", "failures are not forgotten", err)
 	}
 }
 

@@ -276,7 +276,7 @@ func (s source[K]) ReturnClaim(key K, token worker.Token, how worker.Return) err
 func (s source[K]) backoff(ctx context.Context, r *run[K]) time.Duration {
 	failures, err := r.partition.failed(ctx, r.key)
 	if err != nil {
-		s.options.Logger.Warn("a failure was not recorded", "error", err)
+		s.ofKeys.warn("failure", "failures are not recorded", err)
 	}
 	for known := s.limiter.NumRequeues(r.key); known < min(failures-1, maxReplayed); {
 		s.limiter.When(r.key)
@@ -303,7 +303,7 @@ func (s source[K]) postpone(ctx context.Context, r *run[K], how worker.Return) b
 		err = s.schedule(ctx, m, at)
 	}
 	if err != nil {
-		s.options.Logger.Warn("a delay was not stored, and this node keeps the key", "error", err)
+		s.ofKeys.warn("delay", "delays are not stored, and this node keeps the keys", err)
 	}
 	return err == nil
 }

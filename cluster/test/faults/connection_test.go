@@ -58,8 +58,9 @@ func TestCredentialsChange(t *testing.T) {
 	before, _ := s.Varz(nil)
 	eventually(t, func() bool { // a client gives up after the second attempt, unless told otherwise
 		now, _ := s.Varz(nil)
-		return now.TotalConnections > before.TotalConnections+3
+		return now.TotalConnections > before.TotalConnections+9
 	})
+	require.Less(t, log.count("has an error"), 5, "not a line for each attempt")
 	eventually(t, func() bool { return errors.Is(node.Check(), nats.ErrAuthorization) })
 	code, text := probe(node)
 	require.Equal(t, 503, code)

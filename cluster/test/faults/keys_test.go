@@ -218,3 +218,29 @@ func TestAHandlerNeverReturns(t *testing.T) {
 	ran, _ := beginKeys(t, join(t, o))
 	require.Equal(t, "hangs", receive(t, ran))
 }
+
+// TestLettersHaveNoRoom checks that keys beyond MaxDead stay, and do not fill the
+// log.
+func TestLettersHaveNoRoom(t *testing.T) {
+	t.Parallel()
+	var log logbook
+	o := small(clustertest.Start(t, 1).URLs())
+	o.MaxDead, o.Logger = 1, log.logger()
+	node := join(t, o)
+	const many = 50
+	for i := range many {
+		require.NoError(t, node.Add(t.Context(), fmt.Sprint(i)))
+	}
+	runs := make(chan struct{}, 100*many)
+	begin(t, node, func(context.Context, cluster.Claim[string]) error {
+		runs <- struct{}{}
+		return worker.Permanent(context.Canceled)
+	})
+	for range 3 * many {
+		receive(t, runs)
+	}
+	require.EqualValues(t, many-1, status(t, node).Pending)
+	lines := log.count("are not discarded")
+	require.NotZero(t, lines)
+	require.Less(t, lines, many)
+}
