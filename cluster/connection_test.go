@@ -81,7 +81,7 @@ func TestPermissions(t *testing.T) {
 	o := natsserver(t, func(o *server.Options) {
 		o.Users = []*server.User{{Username: "u", Password: "p", Permissions: &server.Permissions{
 			Publish:   &server.SubjectPermission{Allow: []string{"shardq.test.>", "$JS.API.>", "$JS.ACK.>"}},
-			Subscribe: &server.SubjectPermission{Allow: []string{"_INBOX.>"}},
+			Subscribe: &server.SubjectPermission{Allow: []string{"_INBOX.>", "shardq.test.work.>"}},
 		}}}
 	})
 	requireFault(t, o, "Authorization Violation")

@@ -31,23 +31,25 @@ type partition[K comparable] struct {
 	held   *hold.Table[K, jetstream.Msg]
 	feed   *feed[K]
 
-	loaded bool          // the failures, for the goroutine that reads
-	newest chan struct{} // gets a value when it is to take the newest message
+	crowd *crowd
 
-	mu         sync.Mutex
-	failures   map[K]int // since the last success, on all nodes
-	inFlight   int       // runs
-	runs       int       // since it took the newest message
-	tookNewest time.Time
-	leaving    bool
-	idle       chan struct{} // closed when leaving and nothing is in flight
+	// For the goroutine that reads: whether the failures were loaded, and the
+	// subscription of adds, while the partition is crowded.
+	loaded bool
+	adds   *nats.Subscription
+
+	mu       sync.Mutex
+	failures map[K]int // since the last success, on all nodes
+	inFlight int       // runs
+	leaving  bool
+	idle     chan struct{} // closed when leaving and nothing is in flight
 }
 
 func (n *Node[K]) newPartition(l *lease.Lease) *partition[K] {
 	p := &partition[K]{
 		node: n, lease: l, slot: n.slots[l.Partition], held: hold.New[K, jetstream.Msg](n.options.Values),
 		failures: map[K]int{}, idle: make(chan struct{}), kept: make(chan struct{}),
-		newest: make(chan struct{}, 1),
+		crowd: newCrowd(n.options.maxTaken()),
 	}
 	p.ctx, p.cancel = context.WithCancelCause(context.Background())
 	context.AfterFunc(p.ctx, func() { n.cancelRuns(p) })
@@ -61,6 +63,7 @@ func (n *Node[K]) newPartition(l *lease.Lease) *partition[K] {
 // read opens the partition, and again when it breaks or could not be opened,
 // until it is left or lost. The lease stays: no other node would do better.
 func (p *partition[K]) read() {
+	defer p.stopHearing()
 	for ctx := p.feed.ctx; ctx.Err() == nil; _ = pause(ctx, p.slot.wait()) {
 		if err := p.open(); err != nil {
 			if ctx.Err() == nil {
@@ -79,8 +82,8 @@ func (p *partition[K]) read() {
 func (p *partition[K]) follow() (broken bool) {
 	for {
 		select {
-		case <-p.newest:
-			p.takeNewest()
+		case <-p.crowd.turn:
+			p.lookAtCrowd()
 		case <-p.feed.broke:
 			return true
 		case <-p.feed.ctx.Done():
@@ -147,15 +150,13 @@ func (p *partition[K]) end(r *run[K], done bool) {
 	} else {
 		p.held.Again(r.key)
 	}
-	crowded := p.isCrowded()
+	if !p.node.options.Values { // a value has its place
+		p.crowd.ran(p.held.Len())
+	}
 	p.mu.Lock()
-	newest := crowded && p.wantsNewestLocked()
+	defer p.mu.Unlock()
 	if p.inFlight--; p.leaving && p.inFlight == 0 {
 		close(p.idle)
-	}
-	p.mu.Unlock()
-	if newest {
-		wake(p.newest)
 	}
 }
 
