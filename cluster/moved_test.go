@@ -59,7 +59,7 @@ func TestACrowd(t *testing.T) {
 		require.Len(t, c.moved, maxMoved)
 
 		time.Sleep(movedPause)
-		for range movedRuns - 1 {
+		for range movedRuns - 2 {
 			require.False(t, run(2), "the crowd goes on, and it is too soon")
 		}
 		require.True(t, run(1), "the crowd is over")
