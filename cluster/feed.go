@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"strconv"
 	"sync"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -61,8 +62,10 @@ func sizeOf(m *jetstream.RawStreamMsg) int {
 
 // consume's requests end before the lease of a node that freezes does.
 func (n *Node[K]) consume(c jetstream.Consumer, atOnce, least int, take func(jetstream.Msg), failed func(error)) (jetstream.ConsumeContext, error) {
+	const longest = 30 * time.Second // that the client takes
 	expiry := n.options.Lease / 2
-	return c.Consume(take, jetstream.PullMaxMessagesWithBytesLimit(atOnce, n.fetchLimit(least)), jetstream.PullExpiry(expiry), jetstream.PullHeartbeat(expiry/2),
+	return c.Consume(take, jetstream.PullMaxMessagesWithBytesLimit(atOnce, n.fetchLimit(least)),
+		jetstream.PullExpiry(expiry), jetstream.PullHeartbeat(min(expiry/2, longest)),
 		jetstream.ConsumeErrHandler(func(_ jetstream.ConsumeContext, err error) { failed(err) }))
 }
 

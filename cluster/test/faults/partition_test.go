@@ -27,6 +27,7 @@ func TestAPartitionFails(t *testing.T) {
 	o.Logger = log.logger()
 	node := join(t, o)
 	js := client(t, servers)
+	conn := js.Conn()
 	work := stream(t, js, "1")
 	_, err := work.CreateConsumer(t.Context(), jetstream.ConsumerConfig{Durable: "audit", AckPolicy: jetstream.AckExplicitPolicy})
 	require.NoError(t, err)
@@ -47,11 +48,17 @@ func TestAPartitionFails(t *testing.T) {
 	}
 	require.Equal(t, 1, node.Stats().Failing)
 	require.Equal(t, 3, node.Stats().Partitions)
+	requests, err := conn.SubscribeSync("$JS.API.CONSUMER.CREATE.shardq-faults-1.>")
+	require.NoError(t, err)
 	before := stream(t, js, "state").CachedInfo().State.LastSeq
 	began := time.Now()
 	eventually(t, func() bool { return time.Since(began) > shortLease && failing() })
 	stored := float64(stream(t, js, "state").CachedInfo().State.LastSeq - before)
 	require.Less(t, stored/time.Since(began).Seconds(), 20.0, "messages a second on the state stream")
+	attempts, _, err := requests.Pending()
+	require.NoError(t, err)
+	require.NotZero(t, attempts)
+	require.Less(t, float64(attempts)/time.Since(began).Seconds(), 10.0, "attempts to open it a second")
 	require.Equal(t, 1, log.count("partition=1", "level=WARN"), "one line for the change, not for each attempt")
 
 	require.NoError(t, work.DeleteConsumer(t.Context(), "audit"))
@@ -59,6 +66,21 @@ func TestAPartitionFails(t *testing.T) {
 		others[receive(t, ran)] = true
 	}
 	eventually(t, func() bool { return status(t, node).Partitions[1].State == cluster.Open })
+}
+
+// TestAConsumerIsDeleted checks that the owner of a partition sees at once that an
+// operator has deleted its consumer: not by its own checks, which come each lease.
+func TestAConsumerIsDeleted(t *testing.T) {
+	t.Parallel()
+	servers := clustertest.Start(t, 1).URLs()
+	o := small(servers)
+	o.Partitions, o.Lease = 1, time.Hour
+	node := join(t, o)
+	ran, _ := beginKeys(t, node)
+	eventually(t, func() bool { return node.Stats().Partitions == 1 })
+	require.NoError(t, stream(t, client(t, servers), "0").DeleteConsumer(t.Context(), "owner"))
+	require.NoError(t, node.Add(t.Context(), "a"))
+	require.Equal(t, "a", receive(t, ran))
 }
 
 // TestALeaseCannotBeRead checks the same where an operator has written over a
