@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"errors"
+	"os"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -66,6 +67,11 @@ func TestAnAnswerThatDoesNotCome(t *testing.T) {
 			&jetstream.APIError{Code: 409, ErrorCode: codeDuplicate}, &jetstream.APIError{Code: 429, ErrorCode: codeTooMany},
 		}
 		require.NoError(t, node.publish(t.Context(), m))
+
+		// A value whose write was cut may have been stored, and is sent once.
+		server.errs = []error{os.ErrDeadlineExceeded, nil}
+		require.ErrorIs(t, node.publishOnce(t.Context(), m), os.ErrDeadlineExceeded)
+		require.Len(t, server.errs, 1)
 
 		// What it says of its store, or of a limit, does not.
 		failed := &jetstream.APIError{Code: 503, ErrorCode: codeStoreFailed, Description: "no space left on device"}

@@ -84,3 +84,18 @@ func TestALeaseThatExpires(t *testing.T) {
 	require.ErrorIs(t, late.Renew(t.Context()), lease.ErrLost)
 	require.Greater(t, again.Epoch, next.Epoch)
 }
+
+// TestEpochsAfterARollback checks that they grow, and are above the floor, also if
+// an owner between has left no trace there.
+func TestEpochsAfterARollback(t *testing.T) {
+	a, _ := stores(t)
+	last := uint64(1000)
+	a.Floor = func(context.Context, int) (uint64, error) { return 1000, nil }
+	for range 3 {
+		l, err := a.Acquire(t.Context(), 1)
+		require.NoError(t, err)
+		require.Greater(t, l.Epoch, last)
+		last = l.Epoch
+		require.NoError(t, l.Release(t.Context()))
+	}
+}

@@ -1,0 +1,110 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/stretchr/testify/require"
+
+	"github.com/shardq/shardq/cluster/internal/names"
+)
+
+func inProcess(t *testing.T, dir string) *Node[string] {
+	t.Helper()
+	node, err := Join(t.Context(), Options[string]{Name: "inside", Dir: dir, Partitions: 1})
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = node.Close() })
+	return node
+}
+
+// A meddler does something before or after a stream is read.
+type meddler struct {
+	jetstream.Stream
+	before, after func() error // of GetLastMsgForSubject
+	get           func() error // before GetMsg
+}
+
+func (m *meddler) GetLastMsgForSubject(ctx context.Context, subject string) (*jetstream.RawStreamMsg, error) {
+	if err := do(&m.before); err != nil {
+		return nil, err
+	}
+	last, err := m.Stream.GetLastMsgForSubject(ctx, subject)
+	return last, errors.Join(err, do(&m.after))
+}
+
+func (m *meddler) GetMsg(ctx context.Context, sequence uint64, options ...jetstream.GetMsgOpt) (*jetstream.RawStreamMsg, error) {
+	if err := do(&m.get); err != nil {
+		return nil, err
+	}
+	return m.Stream.GetMsg(ctx, sequence, options...)
+}
+
+// do calls a function once.
+func do(f *func() error) error {
+	once := *f
+	if *f = nil; once == nil {
+		return nil
+	}
+	return once()
+}
+
+// TestACancelMeetsAnAdd checks that what is added meanwhile stays.
+func TestACancelMeetsAnAdd(t *testing.T) {
+	node := inProcess(t, t.TempDir())
+	add := func() error { return node.Add(t.Context(), "a") }
+	require.NoError(t, add())
+	node.streams.work[0] = &meddler{Stream: node.streams.work[0], after: add}
+	canceled, err := node.Cancel(t.Context(), "a")
+	require.NoError(t, err)
+	require.True(t, canceled)
+	s, err := node.Status(t.Context())
+	require.NoError(t, err)
+	require.EqualValues(t, 1, s.Pending)
+}
+
+// TestACancelMeetsTheEndOfADelay checks that a key is found that moves meanwhile.
+func TestACancelMeetsTheEndOfADelay(t *testing.T) {
+	node := inProcess(t, t.TempDir())
+	require.NoError(t, node.AddAfter(t.Context(), "a", time.Hour))
+	delayed := node.streams.delayed
+	node.streams.delayed = &meddler{Stream: delayed, before: func() error {
+		_, token, err := node.place("a")
+		if err == nil {
+			err = delayed.Purge(t.Context(), jetstream.WithPurgeSubject(node.names.Key(names.Delay, 0, token)))
+		}
+		return errors.Join(err, node.Add(t.Context(), "a"))
+	}}
+	canceled, err := node.Cancel(t.Context(), "a")
+	require.NoError(t, err)
+	require.True(t, canceled)
+	s, err := node.Status(t.Context())
+	require.NoError(t, err)
+	require.Zero(t, s.Pending+s.Delayed)
+}
+
+// TestFailuresAreReadAgain checks that the attempts of a key count although the
+// first look at them has failed.
+func TestFailuresAreReadAgain(t *testing.T) {
+	dir := t.TempDir()
+	attempt := func(node *Node[string], fails error) int {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		attempt := 0
+		require.NoError(t, node.RunWith(ctx, RunOptions[string]{Workers: 1, Handle: func(_ context.Context, c Claim[string]) error {
+			attempt = c.Attempt()
+			cancel()
+			return fails
+		}}))
+		return attempt
+	}
+	node := inProcess(t, dir)
+	require.NoError(t, node.Add(t.Context(), "a"))
+	require.Equal(t, 1, attempt(node, errors.New("no")))
+	require.NoError(t, node.Close())
+
+	node = inProcess(t, dir)
+	node.streams.state = &meddler{Stream: node.streams.state, get: func() error { return errors.New("no answer") }}
+	require.Equal(t, 2, attempt(node, nil))
+}
