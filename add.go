@@ -9,9 +9,9 @@ import (
 	"github.com/shardq/shardq/stats"
 )
 
-// Add asks for a run of item that begins later. An idle item becomes ready, last
-// in its shard. A ready item keeps its place. An item in processing becomes
-// ready at its Done. A delay of the item goes on.
+// Add asks for one run of item, which begins after this call. An idle item
+// becomes ready, last in its shard. A ready item keeps its place. An item in
+// processing becomes ready at its Done. A delay of the item goes on.
 //
 // Add never waits, and ignores [Options].Capacity. After a shutdown has begun,
 // it drops the item. It panics if the item's dynamic value cannot be compared.
@@ -28,28 +28,28 @@ func (q *Queue[T]) AddAfter(item T, duration time.Duration) { q.set().AddAfter(i
 type AddOptions struct {
 	// After is the delay, as in [Queue.AddAfter].
 	After time.Duration
-	// At is the moment of the queue's clock at which the item becomes ready, for
-	// appointments: [clock.Wall] keeps them beside a suspended machine. With
-	// After or RateLimited, the longer delay counts. A moment that has passed is
-	// no delay.
+	// At is the moment of the queue's clock at which the item becomes ready.
+	// For appointments, use [clock.Wall], whose time goes on while the machine
+	// is suspended. With After or RateLimited, the longer delay counts. A
+	// moment that has passed is no delay.
 	At time.Time
 	// RateLimited asks the queue's limiter for a delay and counts a requeue, as
 	// [Queue.AddRateLimited] does. With After, the longer delay counts.
 	RateLimited bool
-	// Policy says which deadline counts if the item is delayed already. An add
-	// without a delay makes the item ready with KeepEarliest, beside the running
-	// delay, and with KeepNew, which cancels that delay. With KeepLatest and
-	// KeepOld the item stays delayed.
+	// Policy says which deadline counts if the item is delayed already. If this
+	// add has no delay, KeepEarliest makes the item ready and leaves the
+	// running delay, and KeepNew makes it ready and cancels the delay. With
+	// KeepLatest and KeepOld the item stays delayed.
 	Policy DelayPolicy
 	// MaxWait limits how long this delay of the item can be put off, also by
 	// later calls: it expires at most MaxWait from now. Of several limits the
 	// earliest counts. If zero or negative, there is no limit.
 	MaxWait time.Duration
 	// Priority is the least priority that the item has when it is ready. Items
-	// of a higher priority are handed out first, those of one priority in order.
-	// The highest priority of all adds that a run serves counts. A ready item
-	// whose priority rises moves behind those of its new priority. Across shards,
-	// docs/reference/semantics.md has the bounds.
+	// of a higher priority are handed out first, those of one priority in
+	// order. A run has the highest priority of all adds that it serves. A ready
+	// item whose priority rises moves behind those of its new priority. Across
+	// shards, docs/reference/semantics.md has the bounds.
 	Priority int
 	// NotAgainWithin refuses the add if another add opened a window for the
 	// item that is still open. Otherwise the add opens a window of this length,
@@ -78,12 +78,13 @@ func (q *Queue[T]) AddWith(item T, options AddOptions) {
 	}
 }
 
-// TryAdd is [Queue.AddWith] that honors [Options].Capacity. It returns
-// [ErrFull] and does nothing if the queue is full, or callers wait in
-// [Queue.AddContext], unless it holds the item already, in any state.
+// TryAdd is [Queue.AddWith] that honors [Options].Capacity. If the queue is
+// full, or callers wait in [Queue.AddContext], it does nothing and returns
+// [ErrFull]. An item that the queue holds, in any state, needs no room.
 //
 // TryAdd also returns [ErrNotAgain], [ErrRejected], and [ErrShutDown] after a
-// shutdown has begun. The limiter counts a requeue also of a refused item.
+// shutdown has begun. With RateLimited, the limiter counts a requeue even if
+// the item is refused.
 func (q *Queue[T]) TryAdd(item T, options AddOptions) error {
 	if options == (AddOptions{}) { // copying them costs a seventh of the add
 		return q.set().TryAdd(item, shard.Delay{})
@@ -100,7 +101,8 @@ func (q *Queue[T]) TryAdd(item T, options AddOptions) error {
 // queue is shut down: then the item was not added.
 //
 // With the context of a handler of this queue it does not wait, because the
-// handler's own item takes room, and adds the item beyond the capacity.
+// handler's own item takes room. It then adds the item even beyond the
+// capacity.
 func (q *Queue[T]) AddContext(ctx context.Context, item T, options AddOptions) error {
 	if err := ctx.Err(); err != nil {
 		return err // before the limiter counts a requeue
@@ -184,8 +186,8 @@ func (q *Queue[T]) backoff(item T) time.Duration {
 }
 
 // Forget makes the limiter forget the item's failures, so that the next one
-// counts as the first. It changes nothing else, except that adds end a backoff
-// of the item in spite of [Options].KeepBackoff.
+// counts as the first. A running backoff becomes an ordinary delay, which an
+// add overtakes even with [Options].KeepBackoff. Nothing else changes.
 func (q *Queue[T]) Forget(item T) {
 	q.set().EndBackoff(item)
 	if q.firsts.Any() {

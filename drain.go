@@ -21,10 +21,10 @@ type DrainOptions struct {
 	Retries RetryPolicy
 }
 
-// A RetryPolicy says whether a drain accepts adds of items that are then in
-// processing, by any method, such as AddRateLimited or a claim's Retry. A drain
-// drops all other adds. An item that always fails keeps a drain that accepts
-// retries going, unless there is a limit.
+// A RetryPolicy says whether a drain accepts adds of items in processing, by
+// any method, such as AddRateLimited or a claim's Retry. A drain drops all
+// other adds. With AcceptRetries, an item that always fails keeps a drain
+// going, unless its attempts are limited.
 type RetryPolicy uint8
 
 const (
@@ -79,10 +79,9 @@ func (o DrainOptions) mustBeValid() {
 // delayed. Workers must go on meanwhile, and one that owes a Done must not call
 // Drain. Drain returns the items that it dropped, with an error or without.
 //
-// If ctx ends first, ShutDown is called, or nothing can be handed out before the
-// deadline of ctx, Drain returns a [*DrainError] that lists the items left.
-// Another Drain may then wait on. Until another one or ShutDown is called, Gets
-// that find nothing block.
+// If ctx ends first, ShutDown is called, or nothing can be handed out before
+// the deadline of ctx, Drain returns a [*DrainError] that lists the items left.
+// Call Drain again then, or ShutDown: until then, Gets that find nothing block.
 func (q *Queue[T]) Drain(ctx context.Context, options DrainOptions) (dropped []T, err error) {
 	options.mustBeValid()
 	_ = ctx.Done() // a nil context panics before anything is changed
@@ -179,7 +178,8 @@ func (e *DrainError[T]) Refresh() error { return e.Refreshed() }
 // Refreshed is [DrainError.Refresh] that returns a DrainError.
 func (e *DrainError[T]) Refreshed() *DrainError[T] { return newDrainError(e.Queue, e.Cause, e.list) }
 
-// Error returns the counts. It names no items, which may be private, and many.
+// Error returns the counts. It names no items, because they may be private, and
+// many.
 func (e *DrainError[T]) Error() string {
 	queue := ""
 	if e.Queue != "" {

@@ -40,24 +40,24 @@ type Options[T comparable] struct {
 	// client-go does. More shards relax the order between items, never the
 	// promises, and let goroutines work side by side.
 	//
-	// If zero, it grows with GOMAXPROCS: 16 to 256 shards. The constructors of
-	// package kubernetes and its subpackage workqueue then take one.
+	// If zero, it grows with GOMAXPROCS: 16 to 256 shards. Queues that package
+	// kubernetes makes then have one.
 	Shards int
 
-	// RateLimiter computes the delays of AddRateLimited, and counts the failures
-	// of items. Queues whose items may be equal must not share one: a success in
-	// one would end the backoff in the other.
+	// RateLimiter computes the delays of AddRateLimited, and counts the
+	// failures of items. Queues whose items may be equal must not share a
+	// limiter: a success in one queue would end the backoff in the other.
 	//
 	// If nil, it is a backoff for each item that starts at 5 ms and doubles
 	// with each requeue up to 1000 s.
 	RateLimiter limiter.Limiter[T]
 
-	// KeepBackoff lets no add end the backoff of an item that has failed: until
-	// then, adds of the item are merged into the run at its end. A success,
-	// [Queue.Forget], a Cancel, and an operator's RetryNow end the backoff. It
-	// is for items whose own failure adds them again, by a status update for
-	// example. A shutdown makes the item ready if an add was merged. By default
-	// an add makes it ready at once, as in client-go. A Coalescer has
+	// KeepBackoff makes an item that has failed wait until its backoff ends,
+	// even if it is added meanwhile. One run at the end serves these adds. It
+	// is for items whose own failure adds them again, for example by a status
+	// update. A success, [Queue.Forget], a Cancel, and an operator's RetryNow
+	// end the backoff, and so does a shutdown if the item was added. By default
+	// an add makes the item ready at once, as in client-go. A Coalescer has
 	// PutEndsBackoff instead.
 	KeepBackoff bool
 
@@ -103,11 +103,11 @@ type Options[T comparable] struct {
 	// one may be handed out twice, and a drain may wait forever.
 	Group func(item T) string
 
-	// GroupPolicy returns the weight, the limit and the rate of a group. Each
-	// add of an item asks it. [Queue.RefreshGroup] applies a change at once. A
-	// group at its limit, or whose rate allows no item, is throttled: its items
-	// stay ready, and no worker is held. Gets and drains wait for them, so a
-	// Done that is never called may stop its whole group.
+	// GroupPolicy returns the weight, the limit and the rate of a group. It is
+	// called at each add of an item. [Queue.RefreshGroup] applies a change at
+	// once. A group at its limit, or whose rate allows no item, is throttled:
+	// its items stay ready, and no worker is held. Gets and drains wait for
+	// them, so a Done that is never called may stop its whole group.
 	//
 	// If nil, groups have the weight 1, and neither limits nor rates.
 	GroupPolicy func(group string) GroupPolicy
@@ -127,9 +127,9 @@ type Options[T comparable] struct {
 
 	// # Hooks
 
-	// The queue calls OnAdd when an item is in line for a run, has its priority
-	// raised there, or leaves the line without a Get. OnAdd runs in the
-	// goroutine of a call, or of the clock's timer, where a panic ends the
+	// The queue calls OnAdd when an item gets in line for a run, has its
+	// priority raised there, or leaves the line without a Get. OnAdd runs in
+	// the goroutine of a call, or of the clock's timer, where a panic ends the
 	// program.
 	OnAdd func(stats.Add[T])
 
@@ -153,10 +153,10 @@ type Options[T comparable] struct {
 
 	// # Metrics
 
-	// Ages makes the queue record since when each item is ready or in
-	// processing, to the tick, for [Queue.Snapshot] and the like. It costs 8
-	// bytes for each item, and wake-ups. Metrics, OnStuck, and a StuckAfter with
-	// a Logger include it.
+	// Ages makes the queue record when each item became ready or was handed
+	// out, to the tick, for [Queue.Snapshot] and the like. It costs 8 bytes for
+	// each item, and wake-ups. Metrics, OnStuck, and a StuckAfter with a Logger
+	// turn it on.
 	Ages bool
 
 	// Metrics makes the queue count retries and the attempts of workers, and
@@ -171,9 +171,10 @@ type Options[T comparable] struct {
 type Watermarks struct {
 	High, Low int
 	// The queue calls On when it holds High items, and again when it is down to
-	// Low, in the goroutine of the call that changed the number. Calls alternate
-	// and never overlap. A crossing that reverses during a call may be skipped.
-	// The Logger logs both marks as well, also without On.
+	// Low, in the goroutine of the call that changed the number. Calls
+	// alternate and never overlap. If the number crosses a mark and comes back
+	// during a call, On may not be called for that. The Logger logs both marks
+	// as well, also without On.
 	On func(Watermark)
 }
 

@@ -72,8 +72,8 @@ type Queue[T comparable] struct {
 }
 
 // New returns a queue, or an error that lists every fault of the options. It
-// starts no goroutine. A queue that is no longer referred to is collected
-// without a ShutDown, with its items, and calls no hooks any more.
+// starts no goroutine. A queue that nothing refers to is garbage collected with
+// its items, without a ShutDown, and calls no more hooks.
 func New[T comparable](options Options[T]) (*Queue[T], error) {
 	settings, given := options.settings(), options.given()
 	if err := validate(&settings, given); err != nil {
@@ -136,7 +136,8 @@ func (q *Queue[T]) Name() string {
 var (
 	// ErrFull is the error of [Queue.TryAdd] when there is no room.
 	ErrFull = shard.ErrFull
-	// ErrRejected is the error of an add of an item such as NaN.
+	// ErrRejected is the error of an add of an item that is not equal to
+	// itself, such as NaN.
 	ErrRejected = shard.ErrRejected
 	// ErrNotAgain is the error of an add that [AddOptions].NotAgainWithin refuses.
 	ErrNotAgain = shard.ErrNotAgain
@@ -201,7 +202,7 @@ func (q *Queue[T]) PauseGroup(group string, until time.Time) { q.groups().PauseG
 func (q *Queue[T]) ResumeGroup(group string) { q.groups().ResumeGroup(group) }
 
 // RefreshGroup calls [Options].GroupPolicy for a group, and lets the result
-// count at once, rather than at the group's next item. What is missing of the
+// count at once, rather than at the group's next item. The missing part of the
 // next token is earned at the new rate. It panics without [Options].Group.
 func (q *Queue[T]) RefreshGroup(group string) { q.groups().RefreshGroup(group) }
 
