@@ -1,9 +1,10 @@
 package coalesce
 
 // Cancel takes the pending value of key back, and reports whether there was
-// one. It leaves a value that a worker has, that another call is merging or
-// giving back, or that a ClaimBatch has begun to take. If values could not be
-// merged, each Cancel returns one. Cancel also works after a shutdown.
+// one. It does not take a value that a worker has, that another call is merging
+// or giving back, or that a ClaimBatch has begun to take. If Merge has
+// panicked, a key may have several values, and each Cancel returns one. Cancel
+// also works after a shutdown.
 func (c *Coalescer[K, V]) Cancel(key K) (value V, ok bool) {
 	x := canceler[K, V]{teller: teller[K, V]{c: c, stripe: c.stripeOf(key), key: key}}
 	c.shards.SetAddress(&x.address, key)

@@ -176,10 +176,11 @@ func (c *Coalescer[K, V]) Retry(key K, value V) error {
 	return c.putBack(key, value, delay)
 }
 
-// Run is [worker.New] with Workers, Handle and Use alone, and [worker.Pool.Run].
-// The error of handle says what happens to the value, as for
-// [worker.Options].Handle: a value that failed goes back. Those that a shutdown
-// left over are in the error, as a [worker.LeftoverError].
+// Run processes the values in that many workers. It is the short form of
+// [worker.New] and [worker.Pool.Run], with only Workers, Handle and Use. The
+// error of handle says what happens to the value, as for
+// [worker.Options].Handle: a value that failed goes back. Values that a
+// shutdown left over are in the error of Run, a [worker.LeftoverError].
 func (c *Coalescer[K, V]) Run(ctx context.Context, workers int, handle func(ctx context.Context, key K, value V) error,
 	use ...worker.Middleware[Entry[K, V]]) error {
 	options := worker.Options[Entry[K, V]]{Workers: workers, Use: use}

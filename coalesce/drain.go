@@ -15,7 +15,7 @@ import (
 //
 // Retry and PutBack refuse values, unless the options say
 // [shardq.AcceptRetries]. Drain returns the values of the delayed keys that it
-// dropped. If ctx ends first, or another call is ShutDown, it returns a
+// dropped. If ctx ends first, or ShutDown is called, it returns a
 // [*DrainError]. Call Drain again then, or ShutDown: until then a Take that
 // finds nothing ready blocks.
 func (c *Coalescer[K, V]) Drain(ctx context.Context, options shardq.DrainOptions) (dropped []Entry[K, V], err error) {

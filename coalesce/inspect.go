@@ -120,12 +120,13 @@ func (c *Coalescer[K, V]) whereabouts(key K) (where shardq.Canceled) {
 	return where
 }
 
-// Keys are the queue of keys of a Coalescer, to read: see [Coalescer.Queue].
-// The methods are those of [shardq.Queue], but Inspect offers no Operator.
+// Keys are a read-only view of a Coalescer's queue of keys: see
+// [Coalescer.Queue]. The methods are those of [shardq.Queue], but Inspect
+// offers no Operator.
 type Keys[K comparable] struct{ queue *shardq.Queue[K] }
 
-// Queue returns the queue of keys, to read. Its Len counts the keys that are
-// ready.
+// Queue returns a read-only view of the queue of keys. Its Len counts the keys
+// that are ready.
 func (c *Coalescer[K, V]) Queue() Keys[K] { return Keys[K]{c.queue} }
 
 func (k Keys[K]) Name() string                                  { return k.queue.Name() }

@@ -36,9 +36,9 @@ type Options[K comparable, V any] struct {
 	// nothing else is pending. If nil, Capacity counts keys.
 	Weight func(V) int
 
-	// PutEndsBackoff makes a key ready at once, or after its Linger or delay, if a
-	// value is put for it during its backoff, or was put between its Take and its
-	// Retry.
+	// PutEndsBackoff lets a value end the backoff of its key, if it is put
+	// during the backoff, or between the key's Take and Retry. The key is then
+	// ready at once, or after its Linger or delay.
 	PutEndsBackoff bool
 
 	// Readable allows [Coalescer.Peek] and [Coalescer.Range], which panic
@@ -48,10 +48,11 @@ type Options[K comparable, V any] struct {
 
 	// Linger is how long a key waits for more values, from the first one that
 	// is put for it, on the queue's clock. A shutdown and a drain end it. A
-	// [PutOptions].Delay and a backoff count instead of it.
+	// [PutOptions].Delay and a backoff replace it.
 	Linger time.Duration
 
-	// LingerValues, if set, makes a lingering key ready with so many values.
+	// LingerValues, if set, makes a lingering key ready once it has so many
+	// values.
 	LingerValues int
 }
 
