@@ -52,7 +52,8 @@ type Describer interface {
 	ClaimWaited(token Token) (waited time.Duration, known bool)
 }
 
-// FirstFailure is that of a [Failure], or zero if the item has not failed.
+// FirstFailure returns when the item first failed since its last success, as in
+// a [Failure], or zero if it has not failed.
 func (a Attempt[T]) FirstFailure() (first time.Time) {
 	if timer, is := a.Claim.owner.(FailureTimer[T]); is && a.Number() > 1 {
 		first, _ = timer.FailingSince(a.Claim.Item)
@@ -61,7 +62,8 @@ func (a Attempt[T]) FirstFailure() (first time.Time) {
 }
 
 // A FailureTimer is an [Owner] that keeps [Return].FirstFailure of each item
-// until its failures are forgotten. It returns that, or zero, and the time.
+// until its failures are forgotten. FailingSince returns that time, or zero,
+// and the present time.
 type FailureTimer[T any] interface {
 	FailingSince(item T) (first, now time.Time)
 }

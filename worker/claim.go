@@ -39,7 +39,7 @@ type Owner[T any] interface {
 	ClaimFailures(item T) int
 }
 
-// A Token is what the [Owner] of a claim knows it by.
+// A Token identifies a claim to its [Owner].
 type Token struct {
 	ID    uint64 // of the owner's choice
 	Fence uint64 // for [Claim.Fence], or 0

@@ -15,7 +15,7 @@ type Failure[T any] struct {
 	Item  T
 	Err   error // why it failed, never nil
 	// Final reports that the item will not run again, and Reason why. OnError
-	// may see false although a shutdown begins before the next attempt.
+	// may see false for an item that a shutdown then keeps from running.
 	Final bool
 	// Requeued reports that the item did not fail: a shutdown interrupted its
 	// attempt, or had begun before its [RequeueAfter].
@@ -23,8 +23,9 @@ type Failure[T any] struct {
 	// Attempt is the number of the attempt, from 1. For an item that a drain
 	// dropped, it is the number of failed attempts.
 	Attempt int
-	// FirstFailure is when the item first failed since it last succeeded, on the
-	// queue's clock, or zero if it did not or if unknown, as when a drain drops it.
+	// FirstFailure is when the item first failed since its last success, on the
+	// queue's clock. It is zero if the item has not failed, or if the time is
+	// unknown, as when a drain drops the item.
 	FirstFailure time.Time
 	Duration     time.Duration // of the attempt, or the whole batch, in real time
 	Reason       Reason
@@ -32,9 +33,9 @@ type Failure[T any] struct {
 
 // RequeueAfter returns an error by which a handler asks for the item again
 // after a delay, although it did not fail. The limiter forgets the item's
-// failures. It may be wrapped, and overrules joined errors but a [Permanent].
-// [github.com/shardq/shardq/limiter.Jitter] spreads items that would come back
-// together.
+// failures. It may be wrapped, and overrules all errors joined with it except a
+// [Permanent]. [github.com/shardq/shardq/limiter.Jitter] spreads items that
+// would come back together.
 func RequeueAfter(d time.Duration) error { return requeue(d) }
 
 type requeue time.Duration
@@ -94,8 +95,9 @@ type LeftoverError[T any] struct {
 	left  []Failure[T]
 }
 
-// Left returns what a shutdown left over, without [Options].OnLeftover, and with
-// ReasonAbandoned the items of handlers that still run, with how long they do.
+// Left returns the items that a shutdown left over, if there is no
+// [Options].OnLeftover. It also returns the items whose handlers still run,
+// with ReasonAbandoned and the time since these began.
 func (e *LeftoverError[T]) Left() []Failure[T] { return e.left }
 
 // Error returns the number of items. Their texts may be private.

@@ -42,13 +42,14 @@ type Options[T any] struct {
 	// BatchSize limits the items of one HandleBatch: 1 to [MaxBatchSize].
 	BatchSize int
 
-	// Linger is how long a worker waits in real time until its batch is full,
-	// from the first item. Meanwhile its items are in processing. The end of
-	// the context of Run and a shutdown end it.
+	// Linger is how long a worker waits for a full batch, in real time from the
+	// first item. Meanwhile its items are in processing. The end of the context
+	// of Run and a shutdown end the wait.
 	Linger time.Duration
 
-	// Timeout, if set, ends the context of an attempt, or of a batch, after that
-	// much real time. The result of a handler that ignores its context counts.
+	// Timeout, if set, ends the context of an attempt, or of a batch, after
+	// that much real time. If a handler ignores its context, its result counts
+	// all the same.
 	Timeout time.Duration
 
 	// CancelIfAddedAgain ends the context of an attempt with the cause
@@ -60,21 +61,21 @@ type Options[T any] struct {
 	// a [Watcher], and must be false with HandleBatch.
 	CancelIfAddedAgain, CancelIfCanceled bool
 
-	// MaxAttempts, if set, limits the attempts of an item, as the source counts.
-	// MaxElapsed, if set, discards an item that fails when at least this time
-	// has passed since its first failure, by the clock of the queue, pauses
-	// included. Both need a limiter that counts.
+	// MaxAttempts, if set, limits the attempts of an item, as the source counts
+	// them. MaxElapsed, if set, discards an item that fails when at least this
+	// time has passed since its first failure, by the clock of the queue,
+	// pauses included. Both need a limiter that counts failures.
 	MaxAttempts int
 	MaxElapsed  time.Duration
 
 	// Workers call OnError for each failed attempt, including the one after
 	// which the item is discarded. It must not keep the value of a coalescer,
-	// because it goes back afterwards.
+	// because the value goes back afterwards.
 	OnError func(context.Context, Failure[T])
 
 	// Workers call OnDiscard for each dead letter: an item that will not run
-	// again for one of the [Reason]s but ReasonShutDown. The limiter then forgets
-	// the item. If the item was added meanwhile, it runs again.
+	// again for any [Reason] but ReasonShutDown. The limiter then forgets the
+	// item. If the item was added meanwhile, it runs again.
 	OnDiscard func(context.Context, Failure[T])
 
 	// Workers call OnLeftover for each item that may succeed another time: those
@@ -91,11 +92,12 @@ type Options[T any] struct {
 	// DrainTimeout, if set, ends the context of Drain after that much real time.
 	DrainTimeout time.Duration
 
-	// AbandonAfter, if set, is how much real time Run gives handlers after their
-	// contexts have ended. With Drain, set DrainTimeout, too: only that ends them.
-	// Run then returns a [LeftoverError] that names the items whose handlers still
-	// run. Each stays in processing until its handler returns or ends its claim.
-	// Without Drain, it is ready again then, and with it, it is Done.
+	// AbandonAfter, if set, is how much real time Run gives handlers after
+	// their contexts have ended. With Drain, set DrainTimeout, too, because
+	// only that ends the contexts. Run then returns a [LeftoverError] that
+	// names the items whose handlers still run. Each stays in processing until
+	// its handler returns or ends its claim. With Drain, it is then Done, and
+	// otherwise ready again.
 	AbandonAfter time.Duration
 
 	// Labels sets two pprof labels in the workers' goroutines and the handlers'

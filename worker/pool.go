@@ -108,10 +108,10 @@ func nameOfSource(source any) (name string, err error) {
 // which lists what is left.
 //
 // If something else shuts the source down, workers leave when nothing is ready,
-// and Run returns nil. What is left over without OnLeftover is in the error, as a
-// [LeftoverError]. After an error of the source, all leave, and Run returns
-// it. A panic of a hook, or of what the source calls, is no failure of the item:
-// all workers leave, and Run panics with a [*PanicError].
+// and Run returns nil. What is left over without OnLeftover is in the error, as
+// a [LeftoverError]. After an error of the source, all leave, and Run returns
+// it. A panic of a hook, or of code that the source calls, is no failure of the
+// item: all workers leave, and Run panics with a [*PanicError].
 func (p *Pool[T]) Run(ctx context.Context) (err error) {
 	if err := p.begin(ctx); err != nil {
 		return err

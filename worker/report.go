@@ -10,7 +10,7 @@ import (
 // An AttemptReporter is an [Owner] that counts attempts by their results.
 type AttemptReporter[T any] interface {
 	// CountsAttempts reports whether the owner wants reports. It must always
-	// return the same, because workers remember it.
+	// return the same value, because workers remember it.
 	CountsAttempts() bool
 	// ReportAttempt is called once for each attempt, after the hook OnError and
 	// before the claim ends or OnDiscard is called.
