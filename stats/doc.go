@@ -1,9 +1,9 @@
 // Package stats has the plain types in which a queue describes itself. It has
 // no locks and knows no queue.
 //
-// Most are fields of [Stats] and of a [Snapshot]. A [Histogram] counts durations
-// by their lengths. A [Recorder] fills one, and a [Sample] estimates one from
-// some durations of many.
+// Most are fields of [Stats] and of a [Snapshot]. A [Histogram] counts
+// durations by their lengths. A [Recorder] fills one, and a [Sample] estimates
+// one from a part of the durations.
 //
 // # The buckets of a histogram
 //

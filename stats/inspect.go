@@ -54,9 +54,9 @@ type Operator interface {
 type Snapshot[T comparable] struct {
 	Time  time.Time // by the queue's clock
 	Stats Stats
-	// Processing, Ready and Delayed are some of the items in each state, those
-	// that have been in it longest first, and of the delayed ones the next to
-	// expire.
+	// Processing, Ready and Delayed are some of the items in each state. Those
+	// that have been in it longest come first, and delayed items that expire
+	// next.
 	Processing, Ready, Delayed []Item[T]
 }
 

@@ -99,16 +99,16 @@ type Shard struct {
 	// or in processing as well.
 	Ready, Processing, Delayed, Held int
 	Added                            uint64 // adds that asked for a run
-	// OldestReady is how long the first ready item has been ready, to the tick,
-	// and OldestProcessing is that of the items in processing.
+	// OldestReady is how long the first ready item has been ready, and
+	// OldestProcessing how long the longest processing has taken, to the tick.
 	OldestReady, OldestProcessing time.Duration
 }
 
 // Group counts the items of one group.
 type Group struct {
 	Group string // its name
-	// Held is the number of its items, Ready of those that are ready, and
-	// Processing of those in processing. The others are delayed.
+	// Held counts all its items, Ready those that are ready, and Processing
+	// those in processing. The others are delayed.
 	Held, Ready, Processing int
 	// Weight is the number of its items that are handed out in its turn. It is
 	// 0 if the group was paused before its first item.
@@ -145,11 +145,11 @@ type Metrics struct {
 	// add that the run serves.
 	QueueDuration Histogram
 	WorkDuration  Histogram // how long items were in processing, until their Done
-	// Delay is how long the positive delays were that were asked for. Each call
-	// counts, also if the item was delayed already.
+	// Delay has the lengths of all positive delays that calls asked for, also
+	// if the item was delayed already.
 	Delay Histogram
-	// Unfinished is how long the items in processing have been so, added
-	// together. LongestRunning is the time of the longest.
+	// Unfinished is how long the items have been in processing, added together.
+	// LongestRunning is the time of the longest.
 	Unfinished, LongestRunning time.Duration
 	// Attempts has how long the attempts of a worker.Pool took, by their
 	// results, in real time.
