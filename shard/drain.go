@@ -12,8 +12,8 @@ import (
 func (s *Core) Released() <-chan struct{} { return s.drains.drained.released() }
 
 // DrainUntil ends adds, blocks until nothing is delayed, ready or in
-// processing, and shuts down. It appends to dropped what it drops, and what a
-// ShutDown drops meanwhile, also if a hook panics.
+// processing, and shuts down. It appends the items that it drops to dropped,
+// and those that a ShutDown drops meanwhile, even if a hook panics.
 func (s *Set[T]) DrainUntil(ctx context.Context, d Draining, released <-chan struct{}, dropped *[]T) error {
 	before := s.abandoned.any.Load()
 	var part *drain // to wait for before the close

@@ -115,7 +115,7 @@ const (
 	refusingRetries        // another call has
 )
 
-// Decide notes that a call begins that ends the queue.
+// Decide notes that a call which ends the queue has begun.
 func (r *Retries) Decide(take bool) {
 	if !take {
 		r.state.Store(refusingRetries)
