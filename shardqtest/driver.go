@@ -24,8 +24,9 @@ type TB interface {
 	Fatalf(format string, arguments ...any)
 }
 
-// MaxAttempts limits the attempts of one item in a call of a [Driver], and of
-// all items to a hundred times as many. A call that needs more fails the test.
+// MaxAttempts limits the attempts of one item in a call of a [Driver]. The
+// limit of all items together is a hundred times as high. A call that needs
+// more fails the test.
 const MaxAttempts = 10_000
 
 // A Driver processes the items of a queue when the test says so, and moves the
@@ -84,7 +85,8 @@ func drive[T any, K comparable](
 }
 
 // Step processes the next ready item, and returns what happened. It returns
-// false if no item is ready that a pause, a rate or a limit lets through.
+// false if no item is ready, or if a pause, a rate or a limit holds back all
+// that are.
 func (d *Driver[T]) Step() (attempt Attempt[T], ok bool) {
 	d.t.Helper()
 	if attempts := d.run(1); len(attempts) > 0 {
@@ -99,9 +101,9 @@ func (d *Driver[T]) RunReady() (attempts []Attempt[T]) {
 	return d.runReady(nil, map[any]int{})
 }
 
-// RunUntilIdle processes items, and moves the clock to the next deadline, token
-// of a rate or end of a pause whenever none can run, until the queue holds
-// nothing. It fails the test if what is left cannot run, and says why.
+// RunUntilIdle processes items until the queue holds nothing. Whenever no item
+// can run, it moves the clock to the next deadline, token of a rate or end of a
+// pause. It fails the test if the items left cannot run, and says why.
 func (d *Driver[T]) RunUntilIdle() (attempts []Attempt[T]) {
 	d.t.Helper()
 	counted := map[any]int{}

@@ -9,9 +9,9 @@ import (
 	"sync"
 )
 
-// A Script is a handler that does what the test says, for each item by itself,
-// before it does what the real handler does. It is safe for concurrent use. The
-// zero Script is NewScript(nil).
+// A Script is a handler that does what the test prescribes for the first
+// attempts of each item, and calls the real handler for the others. It is safe
+// for concurrent use. The zero Script is NewScript(nil).
 type Script[T comparable] struct {
 	handle func(ctx context.Context, item T) error
 
@@ -19,10 +19,10 @@ type Script[T comparable] struct {
 	lines map[T]*Line
 }
 
-// NewScript returns a script that calls handle for each attempt that no line
-// describes.
+// NewScript returns a script without prescribed attempts: see [Script.For]. It
+// calls handle for all others.
 //
-// If handle is nil, as in NewScript[string](nil), such attempts succeed.
+// If handle is nil, as in NewScript[string](nil), the others succeed.
 func NewScript[T comparable](handle func(ctx context.Context, item T) error) *Script[T] {
 	return &Script[T]{handle: handle}
 }
