@@ -7,7 +7,8 @@ import (
 )
 
 // A Backoff is a sequence of delays that grow by a factor and are spread by
-// jitter. Its rules are package wait's, except for a Steps of 0.
+// jitter. It follows the rules of apimachinery's package wait, except if Steps
+// is 0.
 type Backoff struct {
 	// Duration is the first delay, before jitter. Negative values count as 0.
 	Duration time.Duration
