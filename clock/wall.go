@@ -9,8 +9,8 @@ import (
 // calendar, or that go on while the machine is suspended. The monotonic clock
 // stands still then.
 //
-// Deadlines that a suspension or a step forward has passed are reached within
-// 30 s, because a timer looks at the clock that often. If the clock is set back,
+// If a suspension or a step forward passes a deadline, its call comes within 30
+// s, because a timer looks at the clock that often. If the clock is set back,
 // deadlines are later by as much.
 func Wall() Clock { return &wall }
 
