@@ -160,9 +160,9 @@ func (q *Queue[T]) AddWithOpts(o priorityqueue.AddOpts, items ...T) {
 // Len returns the number of ready and of dirty items, as in controller-runtime.
 func (q *Queue[T]) Len() int { return q.Depth() }
 
-// ShutDown ends the queue. Ready items are discarded, at once or after
-// [Options].DrainFor, for which it blocks, or until nothing is left. It does not block
-// if no worker has ever called Get, as in a replica that never led.
+// ShutDown ends the queue, and discards ready items. With [Options].DrainFor it
+// first blocks for that time, or until nothing is left. It does not block if no
+// worker has ever called Get, as in a replica that never led.
 func (q *Queue[T]) ShutDown() {
 	if q.drainFor > 0 && q.Asked() {
 		ctx, cancel := context.WithTimeout(context.Background(), q.drainFor)

@@ -35,7 +35,7 @@ type Options[T comparable] struct {
 	Ticker      clock.Ticker // or nil
 	// Scraped says that the instruments are read now and then. They may lag by a tick.
 	Scraped bool
-	// CountEveryDelay counts also an AddAfter without a delay as a retry.
+	// CountEveryDelay makes an AddAfter without a delay count as a retry, too.
 	CountEveryDelay bool
 }
 
@@ -102,8 +102,9 @@ func (q *Queue[T]) follow(ticker clock.Ticker) {
 	}
 }
 
-// Underlying returns the shardq queue, for what this type does not have. What is done
-// through it is on the Instruments with the next operation of this type, or tick.
+// Underlying returns the shardq queue, for what this type does not have. The
+// Instruments show changes made through it after the next operation of this
+// type, or the next tick.
 func (q *Queue[T]) Underlying() *shardq.Queue[T] { return q.queue }
 
 func (q *Queue[T]) Add(item T) { q.AddWith(AddOptions{}, item) }

@@ -29,7 +29,8 @@ func DefaultQueue[T comparable]() Queue[T] { return workqueue.DefaultQueue[T]() 
 func NewTyped[T comparable]() *Typed[T] { return NewTypedWithConfig(TypedQueueConfig[T]{}) }
 
 // NewTypedWithConfig is client-go's constructor. If the configuration has a
-// Queue, which is an order, the result is a queue of client-go.
+// Queue, client-go's type for an order of items, the result is a queue of
+// client-go.
 func NewTypedWithConfig[T comparable](config TypedQueueConfig[T]) *Typed[T] {
 	if config.Queue != nil {
 		return &Typed[T]{workqueue.NewTypedWithConfig(config)}
