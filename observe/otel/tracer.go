@@ -45,10 +45,11 @@ type Keys[T comparable] interface {
 }
 
 // A Tracer makes a span for each attempt of a handler, with links to the spans
-// of the adds that the attempt serves. An attempt that fails leaves its links to
-// the next one. After a [worker.RequeueAfter], the next attempt is linked to the
-// span of this one. An add beside the beginning of an attempt may be linked to
-// both attempts, and is never missed. A batch has one span for all its items.
+// of the adds that the attempt serves. An attempt that fails leaves its links
+// to the next one. After a [worker.RequeueAfter], the next attempt is linked to
+// the span of this one. An add at the moment when an attempt begins may be
+// linked to this attempt and the next, but is never missed. A batch has one
+// span for all its items.
 //
 // It is made by [NewTracer]. All methods are safe for concurrent use.
 type Tracer[T comparable] struct {
@@ -200,9 +201,9 @@ func (s *service[T]) ended(ctx context.Context, err error) {
 func (s *service[T]) end() { s.tracer.links.putBack(s.item, s.again) }
 
 // HandleBatch is [Tracer.Handle] for a handler of batches. A batch has one
-// span, with the links of all its items and their number. It is an error if an
-// item has failed. It ignores the options Parent, Baggage, Item and Group.
-// HandleBatch panics if next is nil.
+// span, with the links of all its items and their number. The span has the
+// status Error if an item has failed. It ignores the options Parent, Baggage,
+// Item and Group. HandleBatch panics if next is nil.
 func (t *Tracer[T]) HandleBatch(next func(ctx context.Context, items []T) []error) func(ctx context.Context, items []T) []error {
 	return HandleBatchKeyed(t, func(item T) T { return item }, next)
 }
