@@ -113,10 +113,11 @@ func (n *Node[K]) arrive(ctx context.Context, s sending) error {
 	}
 }
 
-// Put adds a value of a key, and returns as Add does. If the value is larger than
-// the servers take, less about 1 KiB and six times the size of the key, the error
-// wraps nats.ErrMaxPayload. After another error the value may have been stored,
-// and a second Put stores it twice: see [Node.PutOnce].
+// Put adds a value of a key, and returns as Add does. The limit of a value is
+// that of the servers, less about 1 KiB and six times the size of the key. For
+// a larger one, the error wraps nats.ErrMaxPayload. After another error the
+// value may have been stored, and a second Put stores it twice: see
+// [Node.PutOnce].
 func (n *Node[K]) Put(ctx context.Context, key K, value []byte) error {
 	m, _, err := n.valueMessage(ctx, key, value)
 	if err != nil {
@@ -125,8 +126,9 @@ func (n *Node[K]) Put(ctx context.Context, key K, value []byte) error {
 	return n.added(1, n.publishOnce(ctx, m))
 }
 
-// PutOnce is Put of a value that has an id, and can be repeated after any error:
-// within two minutes the servers store a key's value with that id once.
+// PutOnce is Put of a value that has an id, and can be repeated after any
+// error: for two minutes, the servers store only one value of the key with that
+// id.
 func (n *Node[K]) PutOnce(ctx context.Context, key K, value []byte, id string) error {
 	if id == "" {
 		return errors.New("cluster: PutOnce wants an id")

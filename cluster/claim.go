@@ -21,9 +21,9 @@ type Claim[K comparable] struct {
 	run *run[K]
 }
 
-// A Fence is a fencing token: each owner of a partition has a greater epoch. A
-// sink that refuses epochs less than the partition's greatest accepts nothing
-// from a node that has lost the partition.
+// A Fence is a fencing token: each owner of a partition has a greater epoch
+// than the owner before. A sink that refuses epochs less than the partition's
+// greatest accepts nothing from a node that has lost the partition.
 type Fence struct {
 	Partition int
 	Epoch     uint64
@@ -49,8 +49,8 @@ type Value struct {
 	Data     []byte
 }
 
-// Values returns the values that the run serves, oldest first. If the run is
-// repeated, the sink may have some: [Values.After] merges the others.
+// Values returns the values that the run serves, oldest first. If the run is a
+// repetition, the sink may have some of them: [Values.After] merges the others.
 func (c Claim[K]) Values() []Value { return c.run.values() }
 
 type run[K comparable] struct {
@@ -161,8 +161,8 @@ func (v *Values[K, V]) Handle(handle func(ctx context.Context, claim Claim[K], v
 	}
 }
 
-// After merges the values of a claim, from the oldest, for a sink that has
-// those up to sequence. If there are none, ok is false.
+// After merges the values of a claim that come after sequence, from the oldest,
+// for a sink that has the others already. If there are none, ok is false.
 func (v *Values[K, V]) After(claim Claim[K], sequence uint64) (merged V, ok bool, err error) {
 	for _, value := range claim.Values() {
 		if value.Sequence <= sequence {

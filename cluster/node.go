@@ -26,8 +26,8 @@ var (
 	ErrLeaseLost = errors.New("cluster: the lease of the partition is lost")
 	// ErrKey means that a key's encoding fails, is empty, or exceeds 2048 bytes.
 	ErrKey = names.ErrKey
-	// ErrStore means that a server says it cannot store. If it is that of this
-	// process, Close, and Join again.
+	// ErrStore means that a server says it cannot store. If this process runs
+	// that server, close the node and Join again.
 	ErrStore   = errors.New("cluster: the server cannot store: is its disk full?")
 	ErrLetter  = errors.New("cluster: a dead letter cannot be read") // comes with Dead
 	ErrRunning = errors.New("cluster: Run was called before")
@@ -71,9 +71,9 @@ type Node[K comparable] struct {
 }
 
 // Join connects to the servers, and opens the queue, or makes it. The node only
-// adds keys until Run is called. Join returns an error also if the queue was
-// made with other options. ctx limits the time to open the queue, and
-// nats.Timeout to connect.
+// adds keys until Run is called. If the queue was made with other options, Join
+// returns an error. ctx limits the time to open the queue, and nats.Timeout to
+// connect.
 func Join[K comparable](ctx context.Context, options Options[K]) (*Node[K], error) {
 	o, err := options.complete()
 	if err != nil {

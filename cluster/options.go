@@ -58,9 +58,9 @@ type Options[K comparable] struct {
 	Replicas  int
 	Placement *jetstream.Placement
 
-	// Update makes Join change a queue that has other Replicas, another Placement,
-	// MaxPending or MaxDead: without it, that is an error. Of a queue that exists,
-	// those that are zero stay as they are. A node that runs goes on meanwhile.
+	// Update makes Join change the Replicas, Placement, MaxPending and MaxDead
+	// of a queue that exists. Without it, other values are an error. Values
+	// that are zero change nothing. A node that runs goes on meanwhile.
 	Update bool
 
 	// Lease is how long a silent node keeps its partitions: 2 s
@@ -73,16 +73,18 @@ type Options[K comparable] struct {
 
 	// MaxPending limits the pending keys, or values, of each partition, and
 	// MaxDelayed about all delayed ones, without backoffs. Adds beyond return
-	// [ErrFull]. A key discarded beyond MaxDead letters runs again each second. If
-	// zero, a new queue has no limit. If -1, Update removes that of another.
+	// [ErrFull]. When there are MaxDead dead letters, a key that would be
+	// discarded runs again each second. If zero, a new queue has no limit. If
+	// -1, Update removes that of another.
 	MaxPending, MaxDelayed, MaxDead int64
 
 	// MaxHeld limits the messages that a node has taken and not acknowledged.
 	// Each partition has an equal part, at least one. Defaults to 8192.
 	MaxHeld int
 
-	// MaxAckPending limits the same for each partition, which stops if so many
-	// keys wait for a short backoff, or with Values any. Defaults to 512.
+	// MaxAckPending limits these messages for each partition. A partition stops
+	// while so many of its keys wait for a short backoff, or with Values for
+	// any backoff. Defaults to 512.
 	MaxAckPending int
 
 	// LeaveTimeout is the wait for handlers of lost partitions: 30 s if zero.

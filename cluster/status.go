@@ -118,7 +118,8 @@ type Status struct {
 	Settings               Settings
 }
 
-// A Skew is how much the clocks of two servers differ at least.
+// A Skew is the least difference between two servers' clocks that fits the
+// times in their answers.
 type Skew = skew.Skew
 
 // PartitionStatus is the state of a partition.
