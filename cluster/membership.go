@@ -180,23 +180,22 @@ func (m *membership[K]) acquire(ctx context.Context, number int, slot *slot) {
 	m.work.Go(p.read)
 }
 
-// What a partition held leaves first: the node may own it again at once.
+// What a partition held leaves first, and its state changes: the node may own it
+// again at once.
 func (m *membership[K]) disown(p *partition[K], why error) {
+	if p.disowned.Swap(true) {
+		return
+	}
 	n := m.node
 	for _, key := range p.held.Close() {
 		n.queue.Cancel(key)
 	}
 	p.forgetAll()
+	p.slot.on(gone, why)
 	n.mu.Lock()
-	is := n.owned[p.lease.Partition] == p
-	if is {
-		delete(n.owned, p.lease.Partition)
-	}
+	delete(n.owned, p.lease.Partition)
 	n.mu.Unlock()
-	if is {
-		p.slot.on(gone, why)
-		wake(m.changed)
-	}
+	wake(m.changed)
 }
 
 func (m *membership[K]) giveUp(p *partition[K]) {

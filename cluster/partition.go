@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -31,7 +32,8 @@ type partition[K comparable] struct {
 	held   *hold.Table[K, jetstream.Msg]
 	feed   *feed[K]
 
-	crowd *crowd
+	crowd    *crowd
+	disowned atomic.Bool
 
 	// For the goroutine that reads: whether the failures were loaded, and the
 	// subscription of adds, while the partition is crowded.
@@ -70,6 +72,9 @@ func (p *partition[K]) read() {
 				p.slot.on(failed, err)
 			}
 			continue
+		}
+		if ctx.Err() != nil {
+			return // the slot may have another owner by now
 		}
 		p.slot.on(opened, nil)
 		if p.follow() {
