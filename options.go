@@ -23,7 +23,14 @@ const (
 )
 
 // Options configure a [Queue]. The zero Options is a complete queue. [New]
-// reads them once, and does not modify them.
+// reads them once, and does not modify them. They are:
+//
+//   - everyday: Name, Shards, RateLimiter, KeepBackoff, Clock, Tick, Capacity,
+//     Watermarks;
+//   - order and groups: Hash, StableRouting, Group, GroupPolicy, Rate,
+//     LowPriorityInterval;
+//   - hooks: OnAdd, OnMisuse, OnStuck, Logger;
+//   - metrics: Ages, Metrics.
 //
 // Functions and hooks are called with no lock held, may use the queue, and must
 // be safe for concurrent use. Most calls that take an item call Hash or Group
