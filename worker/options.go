@@ -10,11 +10,14 @@ import (
 // MaxBatchSize is the greatest [Options].BatchSize.
 const MaxBatchSize = 1 << 20
 
-// Options configure a [Pool]. [New] reads them once. Workers call the hooks
-// OnError, OnDiscard and OnLeftover in their own goroutines, between the end of
-// the attempt and the end of the claim. The hooks must be safe for concurrent
-// use, and may use the source and the Pool. Their context has the values of the
-// context of Run, and does not end.
+// Options configure a [Pool]. [New] reads them once. Most pools set Workers,
+// Handle, MaxAttempts and OnDiscard, and for an orderly end Drain and
+// DrainTimeout. For batches, set HandleBatch and BatchSize in place of Handle.
+//
+// Workers call the hooks OnError, OnDiscard and OnLeftover in their own
+// goroutines, between the end of the attempt and the end of the claim. The
+// hooks must be safe for concurrent use, and may use the source and the Pool.
+// Their context has the values of the context of Run, and does not end.
 type Options[T any] struct {
 	// Workers is the number of workers that Run starts: 1 or more.
 	Workers int
