@@ -22,7 +22,8 @@ var (
 	// ErrFull is returned by an add beyond MaxPending or MaxDelayed.
 	ErrFull   = errors.New("cluster: the queue is full")
 	ErrClosed = errors.New("cluster: the node is closed") // Close was called
-	// ErrLeaseLost is the cause of a handler's context whose lease may be lost.
+	// ErrLeaseLost is the cause with which a handler's context ends if the
+	// lease of its key may be lost.
 	ErrLeaseLost = errors.New("cluster: the lease of the partition is lost")
 	// ErrKey means that a key's encoding fails, is empty, or exceeds 2048 bytes.
 	ErrKey = names.ErrKey

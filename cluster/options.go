@@ -23,18 +23,18 @@ type Options[K comparable] struct {
 	// Name is the name of the queue: 1 to 64 letters, digits, - or _.
 	Name string
 
-	// Servers are the URLs of NATS servers, with commas between them, and NATS
-	// the options of the connection, which override those of the node, such as
-	// nats.PingInterval: 2 s, so that three unanswered pings end a connection.
-	// With neither Servers nor Connection, Join starts a server with its data in
-	// Dir, which listens to nobody else.
+	// Servers are the URLs of NATS servers, with commas between them. NATS has
+	// options of the connection, which override those that the node sets, such
+	// as a nats.PingInterval of 2 s: three unanswered pings end a connection.
+	// With neither Servers nor Connection, Join starts a server with its data
+	// in Dir, which listens to nobody else.
 	Servers string
 	NATS    []nats.Option
 
-	// Connection is used in place of a connection of the node, and excludes
-	// Servers, NATS and Dir. Give it nats.MaxReconnects(-1) and
-	// nats.IgnoreAuthErrorAbort(), and a short nats.PingInterval: a node does not
-	// survive the end of its connection, and does not close it.
+	// Connection is used in place of the node's own, and excludes Servers, NATS
+	// and Dir. Give it nats.MaxReconnects(-1) and nats.IgnoreAuthErrorAbort(),
+	// and a short nats.PingInterval: a node does not survive the end of its
+	// connection, and does not close it.
 	Connection *nats.Conn
 
 	// Domain is the JetStream domain of the servers that store the queue.
