@@ -25,18 +25,20 @@ type Options[T comparable] struct {
 	// priority if it has the method NewDepthMetricWithPriority. If nil, it is
 	// [Metrics], and in busy times the metrics lag by up to half a second.
 	MetricsProvider workqueue.MetricsProvider
-	// NoPriorities makes NewQueue return a queue without priorities, as controllers with
-	// UsePriorityQueue: false have: items in the order of their adds, the depth with
-	// priority="", and a ShutDown that hands out what is ready. A controller does not
-	// tell NewQueue what UsePriorityQueue is.
+	// NoPriorities makes NewQueue return a queue without priorities, as
+	// controllers with UsePriorityQueue: false have: items in the order of
+	// their adds, the depth with priority="", and a ShutDown after which ready
+	// items are still handed out. NewQueue cannot know the controller's
+	// UsePriorityQueue.
 	NoPriorities bool
 	// Claims, if not nil, tell the reconciler about the item that it has.
 	Claims *Claims[T]
-	// DrainFor makes ShutDown let the workers go on with ready items, for at
-	// most so long, before it discards the rest. With Claims, the reconcilers' context
-	// ends with the drain. Without Claims, the controller has ended it before,
-	// and reconcilers must work on all the same. A manager waits for a controller no
-	// longer than its GracefulShutdownTimeout.
+	// DrainFor makes ShutDown wait while the workers go on with ready items,
+	// for at most this time, before it discards the rest. With Claims, the
+	// contexts of reconcilers end with the drain. Without Claims, the
+	// controller has ended them before, and reconcilers must go on all the
+	// same. A manager waits for a controller no longer than its
+	// GracefulShutdownTimeout.
 	DrainFor time.Duration
 }
 
