@@ -35,8 +35,8 @@ type Options struct {
 // while it reads a queue.
 //
 // A queue that is shut down and empty disappears from the next collection.
-// Until then the Observer keeps it alive, also if the program drops it: call
-// Remove.
+// Until then, the Observer keeps it in memory. For a queue that is dropped
+// without a shutdown, call Remove.
 type Observer struct {
 	registry registry.Registry
 	options  Options
