@@ -16,8 +16,8 @@ import (
 // while it reads a queue.
 //
 // A queue that is shut down and empty disappears from the next scrape, without
-// the events since the previous one. Until then the Collector keeps it alive,
-// also if the program drops it: call Remove.
+// the events since the previous one. Until then, the Collector keeps it in
+// memory. For a queue that is dropped without a shutdown, call Remove.
 type Collector struct {
 	registry  registry.Registry
 	options   Options
