@@ -106,7 +106,8 @@ type closing struct {
 	complete atomic.Bool
 }
 
-// Retries decides whether retries are accepted after the end has begun.
+// Retries decides whether retries are accepted after a call that ends the queue
+// has begun.
 type Retries struct{ state atomic.Uint32 }
 
 const (
