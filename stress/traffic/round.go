@@ -218,6 +218,9 @@ func (r *round) watch(patience time.Duration, over <-chan struct{}) {
 			stacks := make([]byte, 1<<20)
 			panic(fmt.Sprintf("%v\n%v\n%s", r.found.Err(), r.plan, stacks[:runtime.Stack(stacks, true)]))
 		}
+		if r.context.Err() != nil {
+			r.queue.Queue.Resume() // a saboteur may have lost the last one
+		}
 	}
 }
 
