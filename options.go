@@ -47,8 +47,8 @@ type Options[T comparable] struct {
 	// client-go does. More shards relax the order between items, never the
 	// promises, and let goroutines work side by side.
 	//
-	// If zero, it grows with GOMAXPROCS: 16 to 256 shards. Queues that package
-	// kubernetes makes then have one.
+	// If zero, there are 16 to 256 shards, by GOMAXPROCS, or one in queues of
+	// package kubernetes.
 	Shards int
 
 	// RateLimiter computes the delays of AddRateLimited, and counts the
