@@ -110,7 +110,7 @@ var errAbandoned = errors.New("worker: the handler still ran when Run returned")
 var errDropped = &tooLate{ErrShutDown, errors.New("dropped while it was delayed")}
 
 // RequeueDelay returns the delay of a [RequeueAfter] that err is or wraps, and
-// whether a [Pool] reads it as one.
+// whether a [Pool] requeues an item for err.
 func RequeueDelay(err error) (after time.Duration, ok bool) {
 	if IsPermanent(err) {
 		return 0, false
