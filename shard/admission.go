@@ -132,8 +132,8 @@ func (s *Set[T]) entryOf(sh *shard, a *admission, item T, to *address) (id uint3
 	return id, e
 }
 
-// TryAdd adds item as [Set.AddWith] does, or returns [ErrFull], also if others
-// wait for room, [ErrNotAgain] or [ErrShutDown].
+// TryAdd adds item as [Set.AddWith] does, or returns [ErrFull], [ErrNotAgain]
+// or [ErrShutDown]. It is full also while others wait for room.
 func (s *Set[T]) TryAdd(item T, d Delay) error {
 	var to address
 	_, err := s.offerItem(item, &to, &d, &admission{limited: true})

@@ -5,9 +5,9 @@ import (
 	"runtime"
 )
 
-// WaitIdle blocks until there is a moment at which the set holds nothing.
-// Unless also is nil, it must return true then. It returns the error of ctx if
-// that ends first.
+// WaitIdle blocks until there is a moment at which the set holds nothing. If
+// the function also is not nil, it must return true at that moment, too. It
+// returns the error of ctx if that ends first.
 //
 // An item may move from shard to shard, so WaitIdle checks all twice. A shard
 // that was empty both times, and has counted nothing, was empty all the time.
