@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -133,7 +134,12 @@ func (v *mover[K]) take(m jetstream.Msg) {
 		stored, err = publishAsync(v.js, copied(pending, m), once...)
 	}
 	if err != nil {
-		_ = m.NakWithDelay(fullDelay)
+		v.node.ofKeys.warn("due", "keys that are due are not moved", err)
+		delay := fullDelay
+		if errors.Is(err, nats.ErrMaxPayload) { // which was lowered since: others go first
+			delay = longestPause
+		}
+		_ = m.NakWithDelay(delay)
 		return
 	}
 	select {

@@ -9,7 +9,9 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 
+	"github.com/shardq/shardq/cluster/internal/lease"
 	"github.com/shardq/shardq/cluster/internal/names"
+	"github.com/shardq/shardq/worker"
 )
 
 func inProcess(t *testing.T, dir string) *Node[string] {
@@ -106,4 +108,35 @@ func TestFailuresAreReadAgain(t *testing.T) {
 	node = inProcess(t, dir)
 	node.streams.state = &meddler{Stream: node.streams.state, get: func() error { return errors.New("no answer") }}
 	require.Equal(t, []int{before[len(before)-1] + 1}, attempts(node, nil))
+}
+
+// TestAKeyThatWasAddedAgain checks that a key which is taken out of turn runs, and
+// is deleted afterwards, as it was not delivered.
+func TestAKeyThatWasAddedAgain(t *testing.T) {
+	node := inProcess(t, t.TempDir())
+	require.NoError(t, node.Add(t.Context(), "a"))
+	leases := lease.Store{
+		JetStream: node.js, Stream: node.streams.state, Subject: node.names.Lease, Node: node.id, Time: time.Minute, Floor: node.lastEpoch,
+	}
+	l, err := leases.Acquire(t.Context(), 0)
+	require.NoError(t, err)
+	p := node.newPartition(l)
+	node.owned[0] = p
+	_, token, err := node.place("a")
+	require.NoError(t, err)
+	p.crowd.listens(p.crowd.places)
+	p.takeMoved()
+	require.Zero(t, p.held.Len())
+	for range 2 {
+		p.crowd.hear(node.names.Key(names.Work, 0, token))
+	}
+	p.takeMoved()
+	claims := make([]worker.Claim[string], 1)
+	_, err = source[string]{node}.ClaimBatch(t.Context(), claims)
+	require.NoError(t, err)
+	require.Equal(t, "a", claims[0].Item)
+	require.NoError(t, claims[0].Done())
+	info, err := node.streams.work[0].Info(t.Context())
+	require.NoError(t, err)
+	require.Zero(t, info.State.Msgs)
 }
