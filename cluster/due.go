@@ -230,16 +230,10 @@ func (v *mover[K]) isLost(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, n.options.Lease)
 	defer cancel()
 	oldest, err := n.streams.delayed.GetMsg(ctx, 1, jetstream.WithGetMsgSubject(n.names.All(names.Due)))
-	if err != nil {
+	if err != nil || !v.watchdog.isLost(oldest.Sequence, true) {
 		return false // none, perhaps
 	}
-	if size := sizeOf(oldest); size > n.fetchLimit(v.limit) {
-		v.limit = size
-		return true
-	}
-	if !v.watchdog.isLost(oldest.Sequence, true) {
-		return false
-	}
 	n.options.Logger.Error("the server does not deliver all keys that are due: they are read again", "oldest", oldest.Sequence)
+	v.limit = largest
 	return true
 }

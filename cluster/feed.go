@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
@@ -45,19 +44,15 @@ type feed[K comparable] struct {
 // the servers cut a slow consumer, by default after 64 MiB or ten seconds.
 const fetchBytes = 16 << 20
 
-// around is the room for what comes with a message: its subjects.
-const around = 8 << 10
+// largest is the greatest max_payload of servers, and more: they took larger messages
+// than now, perhaps. They do not deliver what is larger than a request, and the
+// client only asks again, without a pause. So after a loss, requests are that large.
+const largest = 65 << 20
 
 // fetchLimit is a partition's part, but at least the largest message.
 func (n *Node[K]) fetchLimit(least int) int {
+	const around = 8 << 10 // the subjects
 	return max(least, fetchBytes/n.options.Partitions, int(n.connection.MaxPayload())+around)
-}
-
-// sizeOf tells how many bytes a request must have for a message. The servers took
-// larger ones, perhaps, before their max_payload was changed. They do not deliver
-// what is larger than a request, and the client only asks again, without a pause.
-func sizeOf(m *jetstream.RawStreamMsg) int {
-	return (&nats.Msg{Header: m.Header, Data: m.Data}).Size() + around
 }
 
 // consume's requests end before the lease of a node that freezes does.
@@ -236,7 +231,6 @@ func (f *feed[K]) check(ctx context.Context, holds func(sequence uint64) bool) {
 		if f.unanswered++; f.unanswered < maxMissed {
 			return // the next check will do as well
 		}
-	case misses && f.isTooLarge(ctx, oldest):
 	case f.watchdog.isLost(oldest, misses):
 		f.logger.Error("the server does not deliver all messages: the partition is read again", "oldest", oldest)
 	default:
@@ -246,21 +240,8 @@ func (f *feed[K]) check(ctx context.Context, holds func(sequence uint64) bool) {
 	f.unanswered = 0
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if err == nil {
+		f.limit = largest
+	}
 	f.breakLocked()
-}
-
-// isTooLarge makes the next requests large enough.
-func (f *feed[K]) isTooLarge(ctx context.Context, sequence uint64) bool {
-	m, err := f.stream.GetMsg(ctx, sequence)
-	if err != nil {
-		return false // it is done, perhaps
-	}
-	size := sizeOf(m)
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	is := size > f.node.fetchLimit(f.limit)
-	if is {
-		f.limit = size
-	}
-	return is
 }
