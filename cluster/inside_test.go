@@ -26,7 +26,14 @@ func inProcess(t *testing.T, dir string) *Node[string] {
 type meddler struct {
 	jetstream.Stream
 	before, after func() error // of GetLastMsgForSubject
-	get           func() error // before GetMsg
+	get, info     func() error // before GetMsg and Info
+}
+
+func (m *meddler) Info(ctx context.Context, options ...jetstream.StreamInfoOpt) (*jetstream.StreamInfo, error) {
+	if err := do(&m.info); err != nil {
+		return nil, err
+	}
+	return m.Stream.Info(ctx, options...)
 }
 
 func (m *meddler) GetLastMsgForSubject(ctx context.Context, subject string) (*jetstream.RawStreamMsg, error) {
@@ -110,18 +117,46 @@ func TestFailuresAreReadAgain(t *testing.T) {
 	require.Equal(t, []int{before[len(before)-1] + 1}, attempts(node, nil))
 }
 
-// TestAKeyThatWasAddedAgain checks that a key which is taken out of turn runs, and
-// is deleted afterwards, as it was not delivered.
-func TestAKeyThatWasAddedAgain(t *testing.T) {
-	node := inProcess(t, t.TempDir())
-	require.NoError(t, node.Add(t.Context(), "a"))
+// own returns the partition, which nothing reads or keeps.
+func own(t *testing.T, node *Node[string]) *partition[string] {
+	t.Helper()
 	leases := lease.Store{
 		JetStream: node.js, Stream: node.streams.state, Subject: node.names.Lease, Node: node.id, Time: time.Minute, Floor: node.lastEpoch,
 	}
 	l, err := leases.Acquire(t.Context(), 0)
 	require.NoError(t, err)
-	p := node.newPartition(l)
-	node.owned[0] = p
+	node.owned[0] = node.newPartition(l)
+	return node.owned[0]
+}
+
+// TestAStreamDoesNotAnswer checks that a partition is opened again after several
+// checks without an answer in a row, so that it fails.
+func TestAStreamDoesNotAnswer(t *testing.T) {
+	node := inProcess(t, t.TempDir())
+	f := own(t, node).feed
+	require.NoError(t, f.begin(t.Context()))
+	defer f.close()
+	work := &meddler{Stream: f.stream}
+	f.stream = work
+	check := func(answer error) {
+		work.info = func() error { return answer }
+		f.check(t.Context(), func(uint64) bool { return true })
+	}
+	no := errors.New("the stream is offline")
+	for _, answer := range []error{no, no, nil, no, no} {
+		check(answer)
+		require.Empty(t, f.broke)
+	}
+	check(no)
+	require.Len(t, f.broke, 1)
+}
+
+// TestAKeyThatWasAddedAgain checks that a key which is taken out of turn runs, and
+// is deleted afterwards, as it was not delivered.
+func TestAKeyThatWasAddedAgain(t *testing.T) {
+	node := inProcess(t, t.TempDir())
+	require.NoError(t, node.Add(t.Context(), "a"))
+	p := own(t, node)
 	_, token, err := node.place("a")
 	require.NoError(t, err)
 	p.crowd.listens(p.crowd.places)
