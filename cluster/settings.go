@@ -50,14 +50,18 @@ func (n *Node[K]) readSettings(ctx context.Context) (s Settings, revision uint64
 }
 
 // Change changes the settings, by a function that may be called several times,
-// and returns when they are stored. The nodes follow a moment later:
+// and returns when they are stored. It replaces settings that cannot be read. The
+// nodes follow a moment later:
 //
 //	err := node.Change(ctx, func(s *cluster.Settings) { s.Paused = true })
 func (n *Node[K]) Change(ctx context.Context, change func(*Settings)) error {
 	for {
 		s, revision, err := n.readSettings(ctx)
-		if err != nil {
+		switch {
+		case err != nil && revision == 0:
 			return err
+		case err != nil:
+			s = Settings{}
 		}
 		change(&s)
 		if err = s.validate(); err != nil {

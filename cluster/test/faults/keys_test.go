@@ -189,6 +189,19 @@ func TestSettingsOfAQueue(t *testing.T) {
 	})
 }
 
+// TestSettingsThatCannotBeRead checks that Run says so, and that they can be
+// replaced.
+func TestSettingsThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	o := small(clustertest.Start(t, 1).URLs())
+	node := join(t, o)
+	_, err := client(t, o.Servers).Publish(t.Context(), "shardq.faults.lease.settings", []byte("{"))
+	require.NoError(t, err)
+	require.ErrorContains(t, node.Run(t.Context(), 1, func(context.Context, cluster.Claim[string]) error { return nil }), "settings")
+	require.NoError(t, node.Change(t.Context(), func(s *cluster.Settings) { s.Rate.PerSecond = 7 }))
+	require.EqualValues(t, 7, status(t, node).Settings.Rate.PerSecond)
+}
+
 // isAbout compares a rate, which a queue keeps as a whole number of nanoseconds.
 func isAbout(perSecond float64, want int) bool { return math.Abs(perSecond-float64(want)) < 0.01 }
 
