@@ -31,7 +31,7 @@ func natsserver(t *testing.T, change func(o *server.Options)) cluster.Options[st
 // requireFault checks the error of Join, which has to mention all parts.
 func requireFault(t *testing.T, o cluster.Options[string], parts ...string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second) // enough for an election here
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second) // enough for an election beside much else
 	defer cancel()
 	_, err := cluster.Join(ctx, o)
 	for _, part := range parts {
