@@ -52,7 +52,7 @@ var ofNode = []series{
 	seriesOf(prometheus.CounterValue, "failed_total", "Attempts that have failed and are followed by another.", func(s cluster.Stats) uint64 { return s.Failed }),
 	seriesOf(prometheus.CounterValue, "discarded_total", "Keys that have become dead letters.", func(s cluster.Stats) uint64 { return s.Discarded }),
 	seriesOf(prometheus.GaugeValue, "partitions", "Partitions that the node reads.", func(s cluster.Stats) int { return s.Partitions }),
-	seriesOf(prometheus.GaugeValue, "failing_partitions", "Partitions that the node should read, and cannot.", func(s cluster.Stats) int { return s.Failing }),
+	seriesOf(prometheus.GaugeValue, "failing_partitions", "Partitions that the node should read, and cannot; the reader of delayed keys counts, too.", func(s cluster.Stats) int { return s.Failing }),
 	seriesOf(prometheus.GaugeValue, "held", "Keys that the node has taken from the servers.", func(s cluster.Stats) int { return s.Held }),
 	seriesOf(prometheus.GaugeValue, "in_flight", "Handlers of the node that are running.", func(s cluster.Stats) int { return s.InFlight }),
 }
