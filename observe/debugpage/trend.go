@@ -66,12 +66,18 @@ func (s *samples) since(key string, now sample, window time.Duration) course {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	past := slices.DeleteFunc(s.of[key], func(one sample) bool { return now.time.Sub(one.time) > window })
-	if n := len(past); n > 0 && now.time.Before(past[n-1].time) { // another request was faster
-		return course{now}
-	} else if n > 0 && (now.added < past[n-1].added || now.done < past[n-1].done) {
+	s.of[key] = past
+	late := slices.IndexFunc(past, func(one sample) bool { return now.time.Before(one.time) })
+	if late >= 0 { // another request was faster
+		past = past[:late]
+	}
+	if n := len(past); n > 0 && (now.added < past[n-1].added || now.done < past[n-1].done) {
 		past = nil // another queue
 	}
 	all := append(slices.Clone(past), now)
+	if late >= 0 {
+		return all
+	}
 	if n := len(past); n == 0 || now.time.Sub(past[n-1].time) >= window/30 {
 		past = append(past, now)
 	}
