@@ -78,7 +78,7 @@ func (s *samples) since(key string, now sample, window time.Duration) course {
 	if late >= 0 {
 		return all
 	}
-	if n := len(past); n == 0 || now.time.Sub(past[n-1].time) >= window/30 {
+	if n := len(past); n == 0 || past[n-1].created || now.time.Sub(past[n-1].time) >= window/30 {
 		past = append(past, now)
 	}
 	s.of[key] = past
@@ -132,13 +132,14 @@ func (c course) now() sample         { return c[len(c)-1] }
 func (c course) span() time.Duration { return c.now().time.Sub(c[0].time) }
 func (c course) growth() int         { return c.now().ready - c[0].ready }
 
-// perSecond returns the rates of adds and Dones in the last seconds, or nil.
+// perSecond returns the rates of adds and Dones in the last seconds, or nil if
+// the readings are too close to tell.
 func (c course) perSecond() (added, done any) {
 	recent := c[slices.IndexFunc(c, func(s sample) bool { return c.now().time.Sub(s.time) <= rateWindow && !s.created }):]
 	if len(recent) < 2 && len(c) > 1 {
 		recent = c[len(c)-2:]
 	}
-	if seconds := recent.span().Seconds(); seconds > 0 && !recent[0].created {
+	if seconds := recent.span().Seconds(); seconds > 0 && recent.span() >= firstLook && !recent[0].created {
 		return float64(recent.now().added-recent[0].added) / seconds, float64(recent.now().done-recent[0].done) / seconds
 	}
 	return nil, nil
