@@ -1,7 +1,6 @@
 package worker
 
 import (
-	"slices"
 	"time"
 
 	"github.com/shardq/shardq/internal/foreach"
@@ -20,23 +19,28 @@ func (w *worker[T]) noting(show func(items []T)) func(items []T) {
 // note ends the claims of a handler that Run has abandoned. Without them, what
 // it has returned changes nothing.
 func (w *worker[T]) note(begins bool) {
-	w.pool.mu.Lock()
-	_, mine := w.pool.handling[w]
-	if delete(w.pool.handling, w); begins {
-		w.pool.handling[w] = time.Now()
-		w.pool.reportLeftLocked()
-	}
-	w.pool.mu.Unlock()
-	if !begins && !mine {
+	if w.seat.note(begins) {
 		w.endAbandoned(w.claim[:])
 		w.endAbandoned(w.batch.claims)
 	}
 }
 
+// note reports whether Run has abandoned the handler that has ended.
+func (s *seat) note(begins bool) (abandoned bool) {
+	s.crew.mu.Lock()
+	defer s.crew.mu.Unlock()
+	_, mine := s.crew.handling[s]
+	if delete(s.crew.handling, s); begins {
+		s.crew.handling[s] = time.Now()
+		s.crew.reportLeftLocked()
+	}
+	return !begins && !mine
+}
+
 // endAbandoned ends the processing of items that Run's error has named. After a
 // drain, the error alone has them: a value that went back would be in two places.
 func (w *worker[T]) endAbandoned(claims []Claim[T]) {
-	if w.pool.options.Drain == nil {
+	if !w.seat.crew.drains {
 		w.releaseAll(claims)
 		return
 	}
@@ -44,43 +48,25 @@ func (w *worker[T]) endAbandoned(claims []Claim[T]) {
 	foreach.Do(len(claims), func(i int) { _ = claims[i].Done() })
 }
 
-// abandon makes Run wait no longer for handlers. It still waits for workers
-// between a handler and the end of the claim: no hook is called after Run.
-func (p *Pool[T]) abandon() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.overdue = true
-	p.reportLeftLocked()
-}
-
-// abandonLocked reads the claims of workers that change them only after a note.
-func (p *Pool[T]) abandonLocked() {
-	for w, began := range p.handling {
-		for _, claim := range slices.Concat(w.claim[:], w.batch.claims) {
-			if claim.owner != nil {
-				p.abandoned = append(p.abandoned, abandoned[T]{claim, time.Since(began)})
-			}
+func (w *worker[T]) abandonLocked(took time.Duration) {
+	claims := w.claim[:]
+	if w.claim[0].owner == nil {
+		claims = w.batch.claims
+	}
+	for i := range claims {
+		if claims[i].owner != nil {
+			w.pool.abandoned = append(w.pool.abandoned, w.newFailed(&claims[i], &outcome{}))
+			w.pool.abandoned[len(w.pool.abandoned)-1].attempt.took = took
 		}
 	}
-	clear(p.handling)
 }
 
-// An abandoned item is one whose handler still runs.
-type abandoned[T any] struct {
-	claim Claim[T]
-	took  time.Duration
-}
-
-func (p *Pool[T]) abandonedItems() (left []Failure[T]) {
-	p.mu.Lock()
-	all := p.abandoned
-	p.mu.Unlock()
-	for _, a := range all { // asks the owners, without the lock
-		attempt := Attempt[T]{Claim: a.claim}
-		left = append(left, Failure[T]{
-			Queue: p.name, Item: a.claim.Item, Err: errAbandoned, Reason: ReasonAbandoned, Duration: a.took,
-			Attempt: attempt.Number(), FirstFailure: attempt.FirstFailure(),
-		})
+// describeAbandoned is called without the lock, because it asks the owner.
+func (a *attempt) describeAbandoned() {
+	a.failure = failure{
+		queue: a.crew.name, err: errAbandoned, reason: ReasonAbandoned, duration: a.took, attempt: a.of.failures() + 1,
 	}
-	return left
+	if a.failure.attempt > 1 {
+		a.failure.firstFailure, _, _ = a.of.failingSince()
+	}
 }

@@ -30,9 +30,11 @@ func (a Attempt[T]) Priority() int { return a.Claim.Priority }
 func (a Attempt[T]) Queue() string { return nameOf(a.Claim.owner, a.queue) }
 
 // Group returns the item's group, or "".
-func (a Attempt[T]) Group() string {
-	if describer, is := a.Claim.owner.(Describer); is {
-		return describer.ClaimGroup(a.Claim.token)
+func (a Attempt[T]) Group() string { return groupOf(a.Claim.owner, a.Claim.token) }
+
+func groupOf(owner any, token Token) string {
+	if describer, is := owner.(Describer); is {
+		return describer.ClaimGroup(token)
 	}
 	return ""
 }
@@ -40,8 +42,12 @@ func (a Attempt[T]) Group() string {
 // Waited returns how long the item was ready before it was claimed. It returns
 // false if that is unknown, as in a queue without Ages and Metrics.
 func (a Attempt[T]) Waited() (waited time.Duration, ok bool) {
-	if describer, is := a.Claim.owner.(Describer); is {
-		return describer.ClaimWaited(a.Claim.token)
+	return waitOf(a.Claim.owner, a.Claim.token)
+}
+
+func waitOf(owner any, token Token) (waited time.Duration, ok bool) {
+	if describer, is := owner.(Describer); is {
+		return describer.ClaimWaited(token)
 	}
 	return 0, false
 }
@@ -94,30 +100,27 @@ func (c *attemptContext[T]) Value(key any) any {
 
 func (w *worker[T]) handle(item T) error {
 	if w.pool.plain {
-		return w.pool.options.Handle(w.labeled, item)
+		return w.pool.options.Handle(w.seat.labeled, item)
 	}
-	ctx := w.labeled
-	if w.pool.options.showsAttempts() {
-		ctx = &attemptContext[T]{ctx, Attempt[T]{w.claim[0], w.pool.name}}
+	ctx := w.seat.labeled
+	if w.seat.crew.limits.showsAttempts() {
+		ctx = &attemptContext[T]{ctx, Attempt[T]{w.claim[0], w.pool.crew.name}}
 	}
-	if w.pool.options.watches() {
-		return w.handleWatched(ctx, func(ctx context.Context) error { return w.handleInTime(ctx, item) })
-	}
-	return w.handleInTime(ctx, item)
+	return w.seat.watched(ctx, w.claim[0].owner, w.claim[0].token,
+		func(ctx context.Context) error { return w.pool.options.Handle(ctx, item) })
 }
 
-func (w *worker[T]) handleInTime(ctx context.Context, item T) error {
-	if w.pool.options.Timeout == 0 {
-		return w.pool.options.Handle(ctx, item)
+// inTime calls do with a context that ends after Options.Timeout.
+func (s *seat) inTime(ctx context.Context, do func(context.Context) (failed bool)) {
+	if s.crew.limits.Timeout == 0 {
+		do(ctx)
+		return
 	}
-	ctx, release := context.WithTimeoutCause(ctx, w.pool.options.Timeout, w.pool.over)
+	ctx, release := context.WithTimeoutCause(ctx, s.crew.limits.Timeout, s.crew.over)
 	defer release()
-	err := w.pool.options.Handle(ctx, item)
-	w.late = err != nil && context.Cause(ctx) == error(w.pool.over)
-	return err
+	failed := do(ctx)
+	s.late = failed && context.Cause(ctx) == error(s.crew.over)
 }
-
-func (o *Options[T]) showsAttempts() bool { return o.Attempts || len(o.Use) > 0 }
 
 // The causes of a context that ended because of its item: see
 // [Options].CancelIfAddedAgain.
@@ -142,47 +145,45 @@ type Watcher interface {
 // AddedAgain reports whether the item was added since the claim began, so that
 // it runs once more. It is false if the claim has ended.
 func (c Claim[T]) AddedAgain() bool {
-	added, _ := c.changes()
+	added, _ := changesOf(c.owner, c.token)
 	return added
 }
 
 // Canceled reports whether the queue's Cancel was called for the item since the
 // claim began. It is false if the claim has ended.
 func (c Claim[T]) Canceled() bool {
-	_, canceled := c.changes()
+	_, canceled := changesOf(c.owner, c.token)
 	return canceled
 }
 
-func (c Claim[T]) changes() (addedAgain, canceled bool) {
-	if watcher, is := c.owner.(Watcher); is {
-		return watcher.ClaimChanges(c.token)
+func changesOf(owner any, token Token) (addedAgain, canceled bool) {
+	if watcher, is := owner.(Watcher); is {
+		return watcher.ClaimChanges(token)
 	}
 	return false, false
 }
 
-func (o *Options[T]) watches() bool { return o.CancelIfAddedAgain || o.CancelIfCanceled }
-
-func (o *Options[T]) cancels(cause error) bool {
-	return cause == ErrAddedAgain && o.CancelIfAddedAgain || cause == ErrItemCanceled && o.CancelIfCanceled
-}
-
-// handleWatched returns an interruption if the handler ended because its context
+// watched returns an interruption if the handler ended because its context
 // ended with a change of the item.
-func (w *worker[T]) handleWatched(ctx context.Context, handle func(context.Context) error) error {
-	claim := w.claim[0]
-	watcher, is := claim.owner.(Watcher)
-	if !is {
-		return handle(ctx)
+func (s *seat) watched(ctx context.Context, owner any, token Token, handle func(context.Context) error) (err error) {
+	do := func(ctx context.Context) (failed bool) {
+		err = handle(ctx)
+		return err != nil
+	}
+	watcher, is := owner.(Watcher)
+	if !is || !s.crew.limits.watches() {
+		s.inTime(ctx, do)
+		return err
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	defer watcher.WatchClaim(claim.token, func(cause error) {
-		if w.pool.options.cancels(cause) {
+	defer watcher.WatchClaim(token, func(cause error) {
+		if s.crew.limits.cancels(cause) {
 			cancel(cause)
 		}
 	})()
-	err := handle(ctx)
-	if cause := context.Cause(ctx); w.pool.options.cancels(cause) && isEndOf(ctx, err) {
+	s.inTime(ctx, do)
+	if cause := context.Cause(ctx); s.crew.limits.cancels(cause) && isEndOf(ctx, err) {
 		return interruption{cause}
 	}
 	return err
@@ -206,15 +207,4 @@ func Interrupted(ctx context.Context, err error) (cause error) {
 		return context.Cause(pool)
 	}
 	return nil
-}
-
-// interrupted makes the item run again with its failures unchanged, unless it was
-// canceled and not added after that.
-func (p *Pool[T]) interrupted(a *attempt[T]) {
-	if _, changed := a.err.(interruption); !changed {
-		p.runAgain(a, Return{Reason: ReturnRelease})
-	} else if !a.claim.Canceled() { // otherwise endAttempt calls Done
-		a.settled = true
-		p.ended(a.claim.Release())
-	}
 }

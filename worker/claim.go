@@ -54,6 +54,12 @@ const (
 	ReturnRelease                     // as by [Claim.Release]
 )
 
+func (r ReturnReason) check() {
+	if r > ReturnRelease {
+		panic(fmt.Sprintf("worker: Return.Reason is %d: want ReturnRetry, ReturnRequeue or ReturnRelease", r))
+	}
+}
+
 // A Return says how an item becomes ready again: see [Claim.Return].
 type Return struct {
 	Reason   ReturnReason
@@ -120,9 +126,7 @@ func (c Claim[T]) Release() error { return c.Return(Return{Reason: ReturnRelease
 // Return ends the claim as Retry, RequeueAfter or Release does, by its Reason.
 // An unknown Reason panics.
 func (c Claim[T]) Return(how Return) error {
-	if how.Reason > ReturnRelease {
-		panic(fmt.Sprintf("worker: Return.Reason is %d: want ReturnRetry, ReturnRequeue or ReturnRelease", how.Reason))
-	}
+	how.Reason.check()
 	if c.owner == nil {
 		return ErrClaimEnded
 	}
@@ -131,7 +135,12 @@ func (c Claim[T]) Return(how Return) error {
 }
 
 // Valid reports whether the claim has not ended.
-func (c Claim[T]) Valid() bool { return c.owner != nil && c.owner.ClaimValid(c.token) }
+func (c Claim[T]) Valid() bool { return isValid(c.owner, c.token) }
+
+func isValid(owner any, token Token) bool {
+	validator, is := owner.(interface{ ClaimValid(Token) bool })
+	return is && validator.ClaimValid(token)
+}
 
 // Failures returns how often the item has failed, without the present attempt.
 func (c Claim[T]) Failures() int {

@@ -31,6 +31,21 @@ type Failure[T any] struct {
 	Reason       Reason
 }
 
+// A failure is a [Failure] without its item.
+type failure struct {
+	queue           string
+	err             error
+	final, requeued bool
+	attempt         int
+	firstFailure    time.Time
+	duration        time.Duration
+	reason          Reason
+}
+
+func failureOf[T any](item T, f *failure) Failure[T] {
+	return Failure[T]{f.queue, item, f.err, f.final, f.requeued, f.attempt, f.firstFailure, f.duration, f.reason}
+}
+
 // RequeueAfter returns an error by which a handler asks for the item again
 // after a delay, although it did not fail. The limiter forgets the item's
 // failures. It may be wrapped, and overrules all errors joined with it except a

@@ -24,14 +24,18 @@ func wrap[T any](handle Handler[T], use []Middleware[T]) (Handler[T], error) {
 	var faults []error
 	for i := len(use) - 1; i >= 0; i-- {
 		if use[i] == nil {
-			faults = append(faults, fmt.Errorf("worker: Options.Use[%d] is nil, or TimeoutOf(nil): want a function", i))
+			faults = append(faults, faultOfUse(i, "is nil, or TimeoutOf(nil): want a function"))
 		} else if handle != nil {
 			if handle = use[i](handle); handle == nil {
-				faults = append(faults, fmt.Errorf("worker: Options.Use[%d] returned nil: want a handler", i))
+				faults = append(faults, faultOfUse(i, "returned nil: want a handler"))
 			}
 		}
 	}
 	return handle, errors.Join(faults...)
+}
+
+func faultOfUse(i int, what string) error {
+	return fmt.Errorf("worker: Options.Use[%d] %s", i, what)
 }
 
 // TimeoutOf returns a middleware that ends the context of an attempt after a

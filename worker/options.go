@@ -108,28 +108,52 @@ type Options[T any] struct {
 	Labels bool
 }
 
-// limits has the options that touch no item.
-func (o *Options[T]) limits() Options[struct{}] {
-	return Options[struct{}]{
-		Workers: o.Workers, Attempts: o.Attempts, BatchSize: o.BatchSize, Linger: o.Linger, Timeout: o.Timeout,
+// limits are the options that touch no item.
+type limits struct {
+	Workers, BatchSize                   int
+	Linger, Timeout                      time.Duration
+	Attempts, Uses, Labels               bool
+	CancelIfAddedAgain, CancelIfCanceled bool
+	MaxAttempts                          int
+	MaxElapsed                           time.Duration
+	DrainTimeout, AbandonAfter           time.Duration
+}
+
+func (o *Options[T]) limits() limits {
+	return limits{
+		Workers: o.Workers, BatchSize: o.BatchSize, Linger: o.Linger, Timeout: o.Timeout,
+		Attempts: o.Attempts, Uses: len(o.Use) > 0, Labels: o.Labels,
 		CancelIfAddedAgain: o.CancelIfAddedAgain, CancelIfCanceled: o.CancelIfCanceled,
 		MaxAttempts: o.MaxAttempts, MaxElapsed: o.MaxElapsed,
 		DrainTimeout: o.DrainTimeout, AbandonAfter: o.AbandonAfter,
 	}
 }
 
+// plain reports whether a handler needs nothing but the worker's context.
+func (l *limits) plain() bool { return l.Timeout == 0 && !l.showsAttempts() && !l.watches() }
+
+func (l *limits) showsAttempts() bool { return l.Attempts || l.Uses }
+
+func (l *limits) watches() bool { return l.CancelIfAddedAgain || l.CancelIfCanceled }
+
+func (l *limits) cancels(cause error) bool {
+	return cause == ErrAddedAgain && l.CancelIfAddedAgain || cause == ErrItemCanceled && l.CancelIfCanceled
+}
+
 // given says which functions the options have.
 type given struct {
-	one, batches, drain bool
-	middlewares         int
+	one, batches, drain, timed bool // timed: hooks that need durations
+	middlewares                int
 }
 
 func (o *Options[T]) given() given {
-	return given{o.Handle != nil, o.HandleBatch != nil, o.Drain != nil, len(o.Use)}
+	return given{
+		o.Handle != nil, o.HandleBatch != nil, o.Drain != nil,
+		o.OnError != nil || o.OnDiscard != nil || o.OnLeftover != nil, len(o.Use),
+	}
 }
 
-// validate has no type parameter, and is compiled once.
-func validate(o Options[struct{}], g given) error {
+func validate(o limits, g given) error {
 	var faults []error
 	fault := func(isFault bool, format string, arguments ...any) {
 		if isFault {

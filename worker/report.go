@@ -64,25 +64,17 @@ func (w *worker[T]) wantsReports(claims []Claim[T]) bool {
 }
 
 func (w *worker[T]) reportSuccess(claim *Claim[T]) {
-	if w.reports {
+	if w.seat.reports {
 		if reporter := w.known.reporterOf(&claim.owner); reporter != nil {
-			reporter.ReportAttempt(Report[T]{claim.Item, stats.Succeeded, w.watch.took, w.number})
+			reporter.ReportAttempt(Report[T]{claim.Item, stats.Succeeded, w.seat.watch.took, w.seat.number})
 		}
 	}
-	if w.pool.failing.Load() {
-		w.pool.succeeded(claim)
+	if w.seat.crew.failing.Load() {
+		w.seat.crew.succeeded(claim.owner)
 	}
 }
 
-func (p *Pool[T]) reportEnd(a *attempt[T], discarded bool) {
-	reporter := reporterOf(a.claim.owner)
-	if reporter == nil {
-		return
-	}
-	reporter.ReportAttempt(Report[T]{a.claim.Item, a.result(discarded), a.took, a.worker})
-}
-
-func (a *attempt[T]) result(discarded bool) stats.Result {
+func (a *attempt) result(discarded bool) stats.Result {
 	switch {
 	case discarded:
 		return stats.Discarded

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/shardq/shardq/internal/foreach"
+	"github.com/shardq/shardq/stats"
 )
 
 type outcome struct {
@@ -52,12 +52,14 @@ func outcomeOfPanic(recovered any) outcome {
 	return outcome{err: fault, panicked: fault}
 }
 
-type attempt[T any] struct {
-	claim Claim[T]
+// An attempt is one that did not succeed, without its item.
+type attempt struct {
+	crew *crew
+	of   typedAttempt
 	outcome
 	// failure is what describe has found out. It is here, and not an argument,
 	// so that a failed attempt allocates once for all functions below.
-	failure   Failure[T]
+	failure   failure
 	described bool
 	elapsed   time.Duration // since the first failure, if dated
 	took      time.Duration // if the pool or the owner of the claim needs durations
@@ -69,180 +71,209 @@ type attempt[T any] struct {
 	lost bool
 }
 
-// ended takes the result of the end of a claim. It is no fault if other code
-// has ended the claim.
-func (p *Pool[T]) ended(err error) {
-	if err != nil {
-		p.endedWith(err) // apart, so that ended is inlined
-	}
+func (a *attempt) begin(of typedAttempt, s *seat, result *outcome) {
+	a.crew, a.of, a.outcome, a.took, a.worker = s.crew, of, *result, s.watch.took, s.number
 }
 
-func (p *Pool[T]) endedWith(err error) {
-	if !errors.Is(err, ErrClaimEnded) {
-		p.fail(nil, err)
-	}
+// A typedAttempt is the [failed] of an attempt.
+type typedAttempt interface {
+	owner() (owner any, token Token)
+	failures() int
+	failingSince() (first, now time.Time, known bool)
+	giveBack(how Return) error
+	report(result stats.Result) // to an AttemptReporter
+	reportFailure()
+	reportDiscard()
+	callOnError()
+	callOnDiscard(f failure)
 }
 
-// settle ends the claim of an item that did not succeed if that runs again.
-func (p *Pool[T]) settle(a *attempt[T]) {
+// settle ends the claim of the item if that runs again.
+func (a *attempt) settle() {
+	owner, _ := a.of.owner()
 	switch {
-	case a.claim.owner == nil: // Run has abandoned the handler
+	case owner == nil: // Run has abandoned the handler
 		a.settled = true
 		return
 	case a.interrupted:
-		defer p.interrupted(a)
+		defer a.afterInterruption()
 	case a.requeue:
-		defer p.runAgain(a, Return{Reason: ReturnRequeue, After: a.delay})
+		defer a.runAgain(Return{Reason: ReturnRequeue, After: a.delay})
 	default:
-		p.describe(a)
-		p.failed(a)
+		a.describe()
+		a.failed()
 		return
 	}
-	p.reportEnd(a, false)
-	if a.requeue && p.failing.Load() {
-		p.succeeded(&a.claim) // the handler asked for another run, and has not failed
+	a.of.report(a.result(false))
+	if a.requeue {
+		a.crew.succeeded(owner) // the handler asked for another run, and has not failed
 	}
 }
 
 // failed decides about the item also if OnError or the logger panics or ends the
 // goroutine.
-func (p *Pool[T]) failed(a *attempt[T]) {
-	a.failure.Reason = p.reasonToDiscard(a)
-	a.failure.Final = a.failure.Reason != ReasonNone
-	defer p.decide(a)
-	defer p.reportEnd(a, a.failure.Final)
-	if p.options.OnError != nil {
-		defer p.options.OnError(p.hooks, a.failure)
-	}
-	if reporter, is := a.claim.Owner().(Reporter[T]); is {
-		p.failing.Store(true)
-		reporter.ReportFailure(p.context, a.failure, a.panicked)
-	}
+func (a *attempt) failed() {
+	a.failure.reason = a.reasonToDiscard()
+	a.failure.final = a.failure.reason != ReasonNone
+	defer a.decide()
+	defer a.of.report(a.result(a.failure.final))
+	defer a.of.callOnError()
+	a.of.reportFailure()
 }
 
-func (p *Pool[T]) reasonToDiscard(a *attempt[T]) Reason {
+func (a *attempt) reasonToDiscard() Reason {
+	l := &a.crew.limits
 	switch {
 	case a.lost:
 		return ReasonNone
 	case a.permanent:
 		return ReasonPermanent
-	case p.options.MaxAttempts > 0 && a.failure.Attempt >= p.options.MaxAttempts,
-		p.options.MaxElapsed > 0 && a.elapsed >= p.options.MaxElapsed:
+	case l.MaxAttempts > 0 && a.failure.attempt >= l.MaxAttempts, l.MaxElapsed > 0 && a.elapsed >= l.MaxElapsed:
 		return ReasonExhausted
 	}
 	return ReasonNone
 }
 
-func (p *Pool[T]) succeeded(claim *Claim[T]) {
-	if !p.failing.CompareAndSwap(true, false) {
+// succeeded tells the owner of a claim of the first success after a failure.
+func (c *crew) succeeded(owner any) {
+	if !c.failing.Load() || !c.failing.CompareAndSwap(true, false) {
 		return
 	}
-	defer p.catch() // of the logger
-	if reporter, is := claim.Owner().(successReporter); is {
-		reporter.ReportSuccess(p.context)
+	defer c.catch() // of the logger
+	if reporter, is := owner.(successReporter); is {
+		reporter.ReportSuccess(c.context)
 	}
 }
 
-func (p *Pool[T]) decide(a *attempt[T]) {
-	if !a.failure.Final {
-		p.runAgain(a, Return{Reason: ReturnRetry, FirstFailure: a.failure.FirstFailure})
+func (a *attempt) decide() {
+	if !a.failure.final {
+		a.runAgain(Return{Reason: ReturnRetry, FirstFailure: a.failure.firstFailure})
 		return
 	}
-	defer p.callOnDiscard(a.failure) // also if the logger panics
-	if reporter, is := a.claim.Owner().(Reporter[T]); is {
-		reporter.ReportDiscard(p.context, a.failure, a.panicked)
-	}
+	defer a.of.callOnDiscard(a.failure) // also if the logger panics
+	a.of.reportDiscard()
 }
 
 // describe fills the failure of the attempt. If a method of the owner panics,
 // such as the limiter, the item runs again: a panic must not lose it.
-func (p *Pool[T]) describe(a *attempt[T]) {
+func (a *attempt) describe() {
 	a.described = true
-	a.failure = Failure[T]{Queue: p.name, Item: a.claim.Item, Err: a.err, Duration: a.took, Requeued: a.requeue || a.interrupted}
+	a.failure = failure{queue: a.crew.name, err: a.err, duration: a.took, requeued: a.requeue || a.interrupted}
 	counted := false
 	defer func() {
 		if !counted {
-			defer p.runAgain(a, Return{Reason: ReturnRelease})
-			p.reportEnd(a, false)
+			defer a.runAgain(Return{Reason: ReturnRelease})
+			a.of.report(a.result(false))
 		}
 	}()
-	a.failure.Queue = nameOf(a.claim.Owner(), p.name)
-	a.failure.Attempt = a.claim.Failures() + 1
-	asked := p.timed || p.options.MaxElapsed > 0 || p.options.showsAttempts()
-	if timer, is := a.claim.Owner().(FailureTimer[T]); is && asked {
-		first, now := timer.FailingSince(a.claim.Item)
-		if a.failure.Attempt == 1 || first.IsZero() {
-			if first = now; a.failure.Requeued {
-				first = time.Time{} // it has not failed
-			}
-		}
-		a.failure.FirstFailure, a.elapsed = first, now.Sub(first)
+	owner, token := a.of.owner()
+	a.failure.queue = nameOf(owner, a.crew.name)
+	a.failure.attempt = a.of.failures() + 1
+	if a.crew.timed || a.crew.limits.MaxElapsed > 0 || a.crew.limits.showsAttempts() {
+		a.date()
 	}
 	// Where nothing discards the item, Return finds out.
-	a.lost = p.reasonToDiscard(a) != ReasonNone && !a.claim.Valid()
+	a.lost = a.reasonToDiscard() != ReasonNone && !isValid(owner, token)
 	counted = true
+}
+
+func (a *attempt) date() {
+	first, now, known := a.of.failingSince()
+	if !known {
+		return
+	}
+	if a.failure.attempt == 1 || first.IsZero() {
+		if first = now; a.failure.requeued {
+			first = time.Time{} // it has not failed
+		}
+	}
+	a.failure.firstFailure, a.elapsed = first, now.Sub(first)
 }
 
 // runAgain makes the item ready again, or discards it if that is refused. If
 // other code has ended the claim, that end decided about the item.
-func (p *Pool[T]) runAgain(a *attempt[T], how Return) {
+func (a *attempt) runAgain(how Return) {
 	if a.refused { // the limiter has panicked in describe
-		p.tooLate(a, ErrShutDown)
+		a.tooLate(ErrShutDown)
 		return
 	}
-	how.Refused = func() { p.tooLate(a, ErrShutDown) }
-	err := a.claim.Return(how)
+	how.Refused = func() { a.tooLate(ErrShutDown) }
+	err := a.of.giveBack(how)
 	a.settled = true
 	if err != nil && !a.refused && !errors.Is(err, ErrClaimEnded) {
-		p.tooLate(a, err)
+		a.tooLate(err)
+	}
+}
+
+// afterInterruption makes the item run again with its failures unchanged, unless
+// it was canceled and not added after that.
+func (a *attempt) afterInterruption() {
+	if _, changed := a.err.(interruption); !changed {
+		a.runAgain(Return{Reason: ReturnRelease})
+	} else if _, canceled := changesOf(a.of.owner()); !canceled { // otherwise the worker calls Done
+		a.settled = true
+		a.crew.ended(a.of.giveBack(Return{Reason: ReturnRelease}))
 	}
 }
 
 // tooLate discards an item that cannot run again. It does not call the Reporter:
 // a queue counts the items that its end leaves over as dropped.
-func (p *Pool[T]) tooLate(a *attempt[T], reason error) {
+func (a *attempt) tooLate(reason error) {
 	a.refused = true
 	if !a.described { // the handler asked for another run
-		p.describe(a)
+		a.describe()
 	}
 	f := a.failure
-	f.Err, f.Reason = &tooLate{reason, f.Err}, ReasonRefused
+	f.err, f.reason = &tooLate{reason, f.err}, ReasonRefused
 	if errors.Is(reason, ErrShutDown) {
-		f.Reason = ReasonShutDown
+		f.reason = ReasonShutDown
 	}
-	p.callOnDiscard(f)
+	a.of.callOnDiscard(f)
 }
 
-func (p *Pool[T]) callOnDiscard(f Failure[T]) {
-	f.Final = true
-	hook := p.options.OnDiscard
-	if f.Reason == ReasonShutDown {
-		hook = p.options.OnLeftover
-		if hook == nil {
-			hook = p.keepLeftover
-		}
+// A failed is an attempt with the claim to its item.
+type failed[T any] struct {
+	attempt attempt
+	claim   Claim[T]
+	pool    *Pool[T]
+}
+
+func (f *failed[T]) owner() (owner any, token Token) { return f.claim.owner, f.claim.token }
+func (f *failed[T]) failures() int                   { return f.claim.Failures() }
+func (f *failed[T]) giveBack(how Return) error       { return f.claim.Return(how) }
+func (f *failed[T]) failure() Failure[T]             { return failureOf(f.claim.Item, &f.attempt.failure) }
+
+func (f *failed[T]) failingSince() (first, now time.Time, known bool) {
+	timer, known := f.claim.owner.(FailureTimer[T])
+	if known {
+		first, now = timer.FailingSince(f.claim.Item)
 	}
-	if hook != nil {
-		hook(p.hooks, f)
+	return first, now, known
+}
+
+func (f *failed[T]) report(result stats.Result) {
+	if reporter := reporterOf(f.claim.owner); reporter != nil {
+		reporter.ReportAttempt(Report[T]{f.claim.Item, result, f.attempt.took, f.attempt.worker})
 	}
 }
 
-func (p *Pool[T]) keepLeftover(_ context.Context, f Failure[T]) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.leftover = append(p.leftover, f)
+func (f *failed[T]) reportFailure() {
+	if reporter, is := f.claim.owner.(Reporter[T]); is {
+		f.pool.crew.failing.Store(true)
+		reporter.ReportFailure(f.pool.crew.context, f.failure(), f.attempt.panicked)
+	}
 }
 
-func (p *Pool[T]) reportDropped(items []T) {
-	history, has := p.source.(historySource[T])
-	foreach.Do(len(items), func(i int) {
-		f := Failure[T]{Queue: p.name, Item: items[i], Err: errDropped, Reason: ReasonShutDown}
-		if has {
-			defer history.Forget(f.Item)
-		}
-		defer func() { p.callOnDiscard(f) }() // also if the limiter panics
-		if has {
-			f.Attempt = history.NumRequeues(f.Item)
-		}
-	})
+func (f *failed[T]) reportDiscard() {
+	if reporter, is := f.claim.owner.(Reporter[T]); is {
+		reporter.ReportDiscard(f.pool.crew.context, f.failure(), f.attempt.panicked)
+	}
 }
+
+func (f *failed[T]) callOnError() {
+	if hook := f.pool.options.OnError; hook != nil {
+		hook(f.pool.crew.hooks, f.failure())
+	}
+}
+
+func (f *failed[T]) callOnDiscard(told failure) { f.pool.callOnDiscard(f.claim.Item, told) }

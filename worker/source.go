@@ -69,7 +69,7 @@ type (
 
 // part returns what has the methods of P: the source itself, or what its
 // Inspect returns, as with a queue.
-func part[P, T any](source Source[T]) (p P, ok bool) {
+func part[P any](source any) (p P, ok bool) {
 	if p, ok = source.(P); ok {
 		return p, true
 	}

@@ -3,131 +3,32 @@ package worker
 import (
 	"context"
 	"errors"
-	"runtime/pprof"
-	"strconv"
+	"fmt"
+
+	"github.com/shardq/shardq/internal/foreach"
 )
 
-// A worker runs in one goroutine, or in several one after the other: if user
-// code calls runtime.Goexit, another goroutine continues.
+// A worker takes claims to items, calls the handler, and settles the items.
 type worker[T any] struct {
-	pool    *Pool[T]
-	labeled context.Context // the handlers' context, with the worker's pprof label
-	stays   context.Context // ends when the worker must leave, or all must
-	leave   context.CancelFunc
-	batch   batch[T] // for HandleBatch
-	number  int      // the value of the label "worker"
-	// The worker's slot in the source, if it has slots.
-	slotted   bool // OpenSlot was called
-	show      func(items []T)
-	closeSlot func()
-	shown     [1]T
-	watch     stopwatch
-	reports   bool // an owner of the claims wants reports of attempts
-	late      bool // Options.Timeout has ended the attempt that has just failed
-	known     knownOwner[T]
-	// due is the error that Run returns: the source returned it together with
-	// claims, which are processed first, or it says what is wrong with them.
-	due   error
+	seat  seat
+	pool  *Pool[T]
+	batch batch[T]        // for HandleBatch
+	show  func(items []T) // in the slot of the source, or nil
+	shown [1]T
+	known knownOwner[T]
 	claim [1]Claim[T] // of Handle: a field, because copying a claim costs some nanoseconds
 	more  bool        // the end of the last claim has made it the next one
 }
 
-func newWorker[T any](pool *Pool[T]) *worker[T] {
-	w := &worker[T]{pool: pool, labeled: context.WithValue(pool.context, poolKey{}, pool.context), number: pool.started}
-	w.stays, w.leave = context.WithCancel(pool.context)
-	return w
-}
-
-// openSlot is called by the worker itself, so no lock is held, and a panic is the
-// worker's. If OpenSlot does not return, it is not called again.
 func (w *worker[T]) openSlot() {
-	if w.slotted {
-		return
-	}
-	w.slotted = true
 	defer func() {
-		if w.pool.options.AbandonAfter > 0 {
+		if w.seat.crew.limits.AbandonAfter > 0 {
 			w.show = w.noting(w.show)
-		}
-		if w.pool.options.Labels {
-			w.labeled = pprof.WithLabels(w.labeled, pprof.Labels("worker", strconv.Itoa(w.number)))
 		}
 	}()
 	if slots, is := part[Slots[T]](w.pool.source); is {
-		w.number, w.show, w.closeSlot = slots.OpenSlot()
+		w.seat.number, w.show, w.seat.closeSlot = slots.OpenSlot()
 	}
-}
-
-func (w *worker[T]) live() {
-	returned, shutDown := false, false
-	defer func() {
-		switch r := recover(); {
-		case r != nil:
-			w.pool.fail(panicError(r), nil)
-		case !returned:
-			go w.live() // runtime.Goexit ends this goroutine
-			return
-		}
-		w.leave()
-		defer w.pool.hasLeft(w, shutDown) // whatever closeSlot does
-		defer w.pool.catch()
-		if w.closeSlot != nil {
-			w.closeSlot()
-		}
-	}()
-	w.openSlot()
-	w.setLabels()
-	shutDown = w.work()
-	returned = true
-}
-
-// setLabels labels the goroutine again: a handler may have changed its labels.
-func (w *worker[T]) setLabels() {
-	if w.pool.options.Labels {
-		pprof.SetGoroutineLabels(w.labeled)
-	}
-}
-
-// work processes items until the worker must leave. It reports whether the
-// source is shut down and has nothing ready.
-func (w *worker[T]) work() (shutDown bool) {
-	for {
-		err := w.turn(w.stays)
-		if err != nil && w.mustStay(err) {
-			err = w.turn(w.pool.context)
-		}
-		switch {
-		case err == nil:
-			continue
-		case w.due != nil:
-			w.pool.fail(nil, w.due)
-		case errors.Is(err, ErrShutDown):
-			return true
-		case !w.isEnd(err):
-			w.pool.fail(nil, err)
-		}
-		return false
-	}
-}
-
-// mustStay reports whether a worker that was asked to leave must stay. The race
-// would be this: a shutdown begins, and all other workers find nothing ready
-// and leave. This worker's item becomes ready again at the end of its claim. If
-// it left now, a drain would wait for that item forever. Before a shutdown, the
-// workers that stay take the item.
-func (w *worker[T]) mustStay(err error) bool {
-	source, is := w.pool.source.(endingSource)
-	return is && w.isEnd(err) && !errors.Is(err, ErrShutDown) && source.ShuttingDown()
-}
-
-// isEnd reports whether an error of the source says that the worker's context
-// has ended. A source may fail in another way at that time.
-func (w *worker[T]) isEnd(err error) bool {
-	return isEndOf(w.stays, err) || isEndOf(w.pool.context, err)
-}
-
-func isEndOf(ctx context.Context, err error) bool {
-	return ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx)))
 }
 
 func (w *worker[T]) turn(ctx context.Context) error {
@@ -139,28 +40,79 @@ func (w *worker[T]) turn(ctx context.Context) error {
 		w.process(&w.claim[0])
 		return nil
 	}
-	n, err := w.take(ctx, w.claim[:])
+	n, err := w.take(ctx, 0)
 	if n > 0 {
 		w.process(&w.claim[0])
 	}
 	return err
 }
 
+// buffer is what claims are taken to.
+func (w *worker[T]) buffer() []Claim[T] {
+	if w.pool.options.HandleBatch != nil {
+		return w.batch.claims
+	}
+	return w.claim[:]
+}
+
+func (w *worker[T]) take(ctx context.Context, from int) (n int, err error) {
+	if err := w.seat.mayTake(); err != nil {
+		return 0, err
+	}
+	dst := w.buffer()[from:]
+	n, err = w.pool.source.ClaimBatch(ctx, dst)
+	if n == 1 && err == nil && dst[0].owner != nil {
+		return n, nil // the usual case
+	}
+	if fault := faultOfCount(n, len(dst)); fault != nil {
+		return 0, w.refuse(dst, err, fault)
+	}
+	for i := range n {
+		if dst[i].owner == nil {
+			return 0, w.refuse(dst[:n], err, errZeroClaim)
+		}
+	}
+	return n, w.seat.errorBeside(ctx, n, err)
+}
+
+var errZeroClaim = errors.New("worker: Source.ClaimBatch returned a zero Claim: want claims of NewClaim or of a queue")
+
+func faultOfCount(n, most int) error {
+	if n < 0 || n > most {
+		return fmt.Errorf("worker: Source.ClaimBatch returned %d: want 0 to %d, the length of dst", n, most)
+	}
+	return nil
+}
+
+// refuse releases the claims that came with a fault of their source.
+func (w *worker[T]) refuse(claims []Claim[T], err, fault error) error {
+	w.seat.due = errors.Join(fault, err)
+	w.releaseAll(claims)
+	return w.seat.due
+}
+
+func (w *worker[T]) release(n int) { w.releaseAll(w.buffer()[:n]) }
+
+func (w *worker[T]) releaseAll(claims []Claim[T]) {
+	defer clear(claims)
+	foreach.Do(len(claims), func(i int) { w.seat.released(claims[i].Release()) })
+}
+
 // done ends a claim of Handle. A worker that stays asks the source for the next
 // item at once: one hold of a lock does both.
 func (w *worker[T]) done(claim *Claim[T]) {
-	if w.pool.next == nil || w.due != nil || w.stays.Err() != nil || w.pool.context.Err() != nil {
-		w.pool.ended(claim.Done())
+	if w.pool.next == nil || w.seat.mustLeave() {
+		w.seat.crew.ended(claim.Done())
 		return
 	}
 	more, err := w.pool.next(claim)
 	w.more = more
-	w.pool.ended(err)
+	w.seat.crew.ended(err)
 }
 
 // process settles the item even if the handler ends the goroutine.
 func (w *worker[T]) process(claim *Claim[T]) {
-	w.setLabels()
+	w.seat.setLabels()
 	result := outcome{err: ErrGoexit} // unless try returns
 	defer func() {
 		defer func() {
@@ -170,16 +122,15 @@ func (w *worker[T]) process(claim *Claim[T]) {
 		}()
 		switch {
 		case result.err != nil:
-			w.finish(*claim, result)
-		case w.reports || w.pool.failing.Load():
+			w.finish(claim, &result)
+		case w.seat.reports || w.seat.crew.failing.Load():
 			w.succeed(claim)
 		default:
 			w.done(claim)
 		}
 	}()
 	defer w.handled()
-	w.reports = w.known.reporterOf(&claim.owner) != nil
-	w.watch.start(w.reports || w.pool.timed)
+	w.seat.startWatch(w.known.reporterOf(&claim.owner) != nil)
 	result = w.try(claim.Item)
 }
 
@@ -187,7 +138,7 @@ func (w *worker[T]) succeed(claim *Claim[T]) {
 	reported := false
 	defer func() {
 		if !reported {
-			w.pool.ended(claim.Done())
+			w.seat.crew.ended(claim.Done())
 		}
 	}()
 	w.reportSuccess(claim)
@@ -198,7 +149,7 @@ func (w *worker[T]) succeed(claim *Claim[T]) {
 // handled is called when the handler has ended, before claims end, because
 // afterwards another worker may have the items.
 func (w *worker[T]) handled() {
-	w.watch.stop()
+	w.seat.watch.stop()
 	if w.show != nil {
 		clear(w.shown[:])
 		w.show(nil)
@@ -217,23 +168,25 @@ func (w *worker[T]) try(item T) (result outcome) {
 		w.show(w.shown[:])
 	}
 	if err := w.handle(item); err != nil {
-		result = outcomeOf(w.pool.context, err, w.late)
+		result = outcomeOf(w.seat.crew.context, err, w.seat.late)
 	}
 	returned = true
 	return result
 }
 
 // finish settles an item that did not succeed, even if user code panics.
-func (w *worker[T]) finish(claim Claim[T], result outcome) {
-	a := w.attempt(claim, result)
+func (w *worker[T]) finish(claim *Claim[T], result *outcome) {
+	f := w.newFailed(claim, result)
 	defer func() {
-		if !a.settled {
-			w.pool.ended(a.claim.Done())
+		if !f.attempt.settled {
+			w.seat.crew.ended(f.claim.Done())
 		}
 	}()
-	w.pool.settle(a)
+	f.attempt.settle()
 }
 
-func (w *worker[T]) attempt(claim Claim[T], result outcome) *attempt[T] {
-	return &attempt[T]{claim: claim, outcome: result, took: w.watch.took, worker: w.number}
+func (w *worker[T]) newFailed(claim *Claim[T], result *outcome) *failed[T] {
+	f := &failed[T]{claim: *claim, pool: w.pool}
+	f.attempt.begin(f, &w.seat, result)
+	return f
 }

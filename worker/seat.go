@@ -1,0 +1,215 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"runtime/pprof"
+	"strconv"
+	"time"
+)
+
+// A seat is the part of a worker that touches no item. A worker runs in one
+// goroutine, or in several one after the other: if user code calls
+// runtime.Goexit, another goroutine continues.
+type seat struct {
+	worker  typedWorker
+	crew    *crew
+	labeled context.Context // the handlers' context, with the worker's pprof label
+	stays   context.Context // ends when the worker must leave, or all must
+	leave   context.CancelFunc
+	number  int // the value of the label "worker"
+	// The worker's slot in the source, if it has slots.
+	slotted   bool // OpenSlot was called
+	closeSlot func()
+	watch     stopwatch
+	reports   bool // an owner of the claims wants reports of attempts
+	late      bool // Options.Timeout has ended the attempt that has just failed
+	// due is the error that Run returns: the source returned it together with
+	// claims, which are processed first, or it says what is wrong with them.
+	due error
+}
+
+// A typedWorker is the worker of a seat.
+type typedWorker interface {
+	openSlot()
+	// turn takes items and processes them. It returns why there were none.
+	turn(ctx context.Context) error
+	// take fills the buffer of claims from an index on, and returns how many
+	// there are to process, or why there are none.
+	take(ctx context.Context, from int) (n int, err error)
+	release(n int) // the first claims
+	// abandonLocked notes the claims, which change only after a note.
+	abandonLocked(took time.Duration)
+}
+
+func (s *seat) sit(c *crew, number int) {
+	s.crew, s.number, s.labeled = c, number, context.WithValue(c.context, poolKey{}, c.context)
+	s.stays, s.leave = context.WithCancel(c.context)
+}
+
+// openSlot is called by the worker itself, so no lock is held, and a panic is the
+// worker's. If OpenSlot does not return, it is not called again.
+func (s *seat) openSlot() {
+	if s.slotted {
+		return
+	}
+	s.slotted = true
+	defer func() {
+		if s.crew.limits.Labels {
+			s.labeled = pprof.WithLabels(s.labeled, pprof.Labels("worker", strconv.Itoa(s.number)))
+		}
+	}()
+	s.worker.openSlot()
+}
+
+func (s *seat) live() {
+	returned, shutDown := false, false
+	defer func() {
+		switch r := recover(); {
+		case r != nil:
+			s.crew.fail(panicError(r), nil)
+		case !returned:
+			go s.live() // runtime.Goexit ends this goroutine
+			return
+		}
+		s.leave()
+		defer s.crew.hasLeft(s, shutDown) // whatever closeSlot does
+		defer s.crew.catch()
+		if s.closeSlot != nil {
+			s.closeSlot()
+		}
+	}()
+	s.openSlot()
+	s.setLabels()
+	shutDown = s.work()
+	returned = true
+}
+
+// setLabels labels the goroutine again: a handler may have changed its labels.
+func (s *seat) setLabels() {
+	if s.crew.limits.Labels {
+		pprof.SetGoroutineLabels(s.labeled)
+	}
+}
+
+// work processes items until the worker must leave. It reports whether the
+// source is shut down and has nothing ready.
+func (s *seat) work() (shutDown bool) {
+	for {
+		err := s.worker.turn(s.stays)
+		if err != nil && s.mustStay(err) {
+			err = s.worker.turn(s.crew.context)
+		}
+		switch {
+		case err == nil:
+			continue
+		case s.due != nil:
+			s.crew.fail(nil, s.due)
+		case errors.Is(err, ErrShutDown):
+			return true
+		case !s.isEnd(err):
+			s.crew.fail(nil, err)
+		}
+		return false
+	}
+}
+
+// mustStay reports whether a worker that was asked to leave must stay. The race
+// would be this: a shutdown begins, and all other workers find nothing ready
+// and leave. This worker's item becomes ready again at the end of its claim. If
+// it left now, a drain would wait for that item forever. Before a shutdown, the
+// workers that stay take the item.
+func (s *seat) mustStay(err error) bool {
+	source, is := s.crew.source.(endingSource)
+	return is && s.isEnd(err) && !errors.Is(err, ErrShutDown) && source.ShuttingDown()
+}
+
+// isEnd reports whether an error of the source says that the worker's context
+// has ended. A source may fail in another way at that time.
+func (s *seat) isEnd(err error) bool {
+	return isEndOf(s.stays, err) || isEndOf(s.crew.context, err)
+}
+
+func isEndOf(ctx context.Context, err error) bool {
+	return ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx)))
+}
+
+// mustLeave reports whether the worker takes no more items, for now.
+func (s *seat) mustLeave() bool {
+	return s.due != nil || s.stays.Err() != nil || s.crew.context.Err() != nil
+}
+
+// mayTake returns why the worker must not take items. The context of a turn is
+// derived from the crew's, and ends shortly after it. What was claimed in
+// between would get a handler whose context has ended.
+func (s *seat) mayTake() error {
+	if s.due != nil {
+		return s.due
+	}
+	return s.crew.context.Err()
+}
+
+// errorBeside returns the error of a turn that got n claims beside err.
+func (s *seat) errorBeside(ctx context.Context, n int, err error) error {
+	switch {
+	case err == nil && n == 0:
+		return ctx.Err()
+	case err != nil && n > 0:
+		s.keepError(ctx, err)
+		return nil
+	}
+	return err
+}
+
+// released takes the result of a Release.
+func (s *seat) released(err error) {
+	if err != nil && !errors.Is(err, ErrClaimEnded) {
+		s.due = errors.Join(s.due, err)
+	}
+}
+
+// startWatch begins an attempt. Reports: the owner of a claim wants one.
+func (s *seat) startWatch(reports bool) {
+	s.reports = reports
+	s.watch.start(reports || s.crew.timed)
+}
+
+// keepError keeps an error until the claims beside it are processed. The source
+// returns its end, or that of the context, again: items may be ready by then.
+func (s *seat) keepError(ctx context.Context, err error) {
+	if !errors.Is(err, ErrShutDown) && !s.isEnd(err) && !isEndOf(ctx, err) {
+		s.due = err
+	}
+}
+
+// linger fills the rest of a batch of n claims until Options.Linger has passed.
+func (s *seat) linger(ctx context.Context, n int) int {
+	if s.crew.limits.Linger == 0 || n == 0 || n == s.crew.limits.BatchSize || s.due != nil {
+		return n
+	}
+	ctx, stop := context.WithTimeout(ctx, s.crew.limits.Linger)
+	defer stop()
+	defer context.AfterFunc(s.crew.lingers, stop)()
+	returned := false
+	defer func() {
+		if !returned { // the source has panicked, or ended the goroutine
+			s.worker.release(n)
+		}
+	}()
+	for n < s.crew.limits.BatchSize && s.due == nil && ctx.Err() == nil {
+		more, err := s.worker.take(ctx, n)
+		n += more
+		if errors.Is(err, ErrShutDown) { // the next turn finds that again
+			break
+		}
+		if err != nil {
+			s.keepError(ctx, err)
+		}
+	}
+	returned = true
+	if s.crew.context.Err() != nil { // a handler could do nothing with them
+		s.worker.release(n)
+		return 0
+	}
+	return n
+}
