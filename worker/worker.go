@@ -17,7 +17,7 @@ type worker[T any] struct {
 	shown [1]T
 	known knownOwner[T]
 	claim [1]Claim[T] // of Handle: a field, because copying a claim costs some nanoseconds
-	more  bool        // the end of the last claim has made it the next one
+	more  bool        // the claim is there to process: the end of the last one has made it the next
 }
 
 func (w *worker[T]) openSlot() {
@@ -35,16 +35,18 @@ func (w *worker[T]) turn(ctx context.Context) error {
 	if w.pool.options.HandleBatch != nil {
 		return w.turnOfBatch(ctx)
 	}
-	if w.more {
+	if !w.more {
+		n, err := w.take(ctx, 0)
+		if n == 0 {
+			return err
+		}
+		w.more = true
+	}
+	for w.more {
 		w.more = false
 		w.process(&w.claim[0])
-		return nil
 	}
-	n, err := w.take(ctx, 0)
-	if n > 0 {
-		w.process(&w.claim[0])
-	}
-	return err
+	return nil
 }
 
 // buffer is what claims are taken to.
