@@ -262,34 +262,21 @@ func (o *queueClaims[T]) FailingSince(item T) (first, now time.Time) {
 	return first, o.clock.Now()
 }
 
-// ReportFailure counts, logs and keeps the failure. ReportDiscard keeps a final
-// one.
 func (o *queueClaims[T]) ReportFailure(ctx context.Context, f worker.Failure[T], panicked *worker.PanicError) {
-	now, step := o.queue().now(), outageStep{}
-	if f.Reason != worker.ReasonPermanent { // which is about its item
-		step = o.outcomes.outage.fail(now)
-	}
-	if o.log != nil {
-		defer o.log.failure(ctx, f.Item, f.Attempt, f.Final, f.Err, panicked, step)
-	}
-	if !f.Final {
-		o.queue().keepFailure(f, panicked, now)
-	}
+	o.outcomes.failed(ctx, o.queue().failureOf(f, panicked))
 }
 
 func (o *queueClaims[T]) ReportSuccess(ctx context.Context) {
-	was, failures, lasted := o.outcomes.outage.succeed(o.queue().now())
-	if was && o.log != nil {
-		o.log.outageOver(ctx, failures, lasted)
-	}
+	o.outcomes.succeeded(ctx, o.queue().now())
 }
 
 func (o *queueClaims[T]) ReportDiscard(ctx context.Context, f worker.Failure[T], panicked *worker.PanicError) {
 	o.shards.Core.CountDiscard()
-	if o.log != nil {
-		defer o.log.discarded(ctx, f.Item, f.Attempt, f.Reason, f.Err, panicked)
-	}
-	o.queue().keepFailure(f, panicked, o.queue().now())
+	o.outcomes.discarded(ctx, o.queue().failureOf(f, panicked))
+}
+
+func (q *Queue[T]) failureOf(f worker.Failure[T], panicked *worker.PanicError) *failure {
+	return &failure{f.Item, q.groupOf(f.Item), f.Attempt, f.Final, f.Reason, f.Err, panicked, q.now()}
 }
 
 // A queueReturn is the return of an item whose claim is sealed.

@@ -123,7 +123,7 @@ func (q *Queue[T]) drained(ctx context.Context, cause error) error {
 }
 
 func (q *Queue[T]) drainEndedEarly(ctx context.Context, cause error) error {
-	e := newDrainError(q.name, cause, func() []stats.Item[T] { return q.countAttempts(q.shards.Left()) })
+	e := newDrainError[T](q.name, cause, func() []stats.Item[any] { return q.countAttempts(q.shards.Core.Left()) })
 	if q.log != nil {
 		q.log.drainEndedEarly(ctx, e.Processing, e.Ready, e.Delayed, cause)
 	}
@@ -141,42 +141,45 @@ type DrainError[T comparable] struct {
 	// is delayed while it is ready or in processing does not count as Delayed.
 	Ready, Processing, Delayed int
 
-	left []stats.Item[T]
-	list func() []stats.Item[T]
+	left []stats.Item[any]
+	list func() []stats.Item[any]
 }
 
-// newDrainError counts and orders the rows that list returns. It moves each row
-// once, because they may be a million.
-func newDrainError[T comparable](queue string, cause error, list func() []stats.Item[T]) *DrainError[T] {
-	rows := list()
-	var counts [stats.Delayed + 1]int
+func newDrainError[T comparable](queue string, cause error, list func() []stats.Item[any]) *DrainError[T] {
+	left, counts := inOrder(list())
+	return &DrainError[T]{
+		Queue: queue, Cause: cause,
+		Processing: counts[stats.Processing], Ready: counts[stats.Ready], Delayed: counts[stats.Delayed],
+		left: left, list: list,
+	}
+}
+
+// inOrder moves each row once, because they may be a million.
+func inOrder(rows []stats.Item[any]) (left []stats.Item[any], counts [stats.Delayed + 1]int) {
 	for i := range rows {
 		counts[rows[i].State]++
 	}
-	e := &DrainError[T]{
-		Queue: queue, Cause: cause,
-		Processing: counts[stats.Processing], Ready: counts[stats.Ready], Delayed: counts[stats.Delayed],
-		left: make([]stats.Item[T], len(rows)), list: list,
-	}
-	next := [stats.Delayed + 1]int{stats.Ready: e.Processing, stats.Delayed: e.Processing + e.Ready}
+	left = make([]stats.Item[any], len(rows))
+	processing := counts[stats.Processing]
+	next := [stats.Delayed + 1]int{stats.Ready: processing, stats.Delayed: processing + counts[stats.Ready]}
 	for _, row := range rows {
-		e.left[next[row.State]] = row
+		left[next[row.State]] = row
 		next[row.State]++
 	}
-	sort.SliceStable(e.left[:e.Processing], func(i, j int) bool { return e.left[i].Since.Before(e.left[j].Since) })
-	return e
+	sort.SliceStable(left[:processing], func(i, j int) bool { return left[i].Since.Before(left[j].Since) })
+	return left, counts
 }
 
 // Left returns the items that were left, each once: first those in processing,
 // with [Options].Ages the longest first, then the ready, then the delayed ones.
 // They are still in the queue.
-func (e *DrainError[T]) Left() []stats.Item[T] { return e.left }
+func (e *DrainError[T]) Left() []stats.Item[T] { return typedRows[T](e.left) }
 
 // Refresh returns the error with what is left of the queue now.
 func (e *DrainError[T]) Refresh() error { return e.Refreshed() }
 
 // Refreshed is [DrainError.Refresh] that returns a DrainError.
-func (e *DrainError[T]) Refreshed() *DrainError[T] { return newDrainError(e.Queue, e.Cause, e.list) }
+func (e *DrainError[T]) Refreshed() *DrainError[T] { return newDrainError[T](e.Queue, e.Cause, e.list) }
 
 // Error returns the counts. It names no items, because they may be private, and
 // many.

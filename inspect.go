@@ -51,24 +51,57 @@ func (q *Queue[T]) complete(st Stats) Stats {
 // none twice.
 func (q *Queue[T]) Snapshot(limit int) Snapshot[T] {
 	q.mustBeMade()
+	s := q.snapshot(limit)
+	return Snapshot[T]{
+		Time: s.Time, Stats: s.Stats,
+		Processing: typedRows[T](s.Processing), Ready: typedRows[T](s.Ready), Delayed: typedRows[T](s.Delayed),
+	}
+}
+
+func (q *Queue[T]) snapshot(limit int) Snapshot[any] {
 	now := q.clock.Now()
-	s := q.shards.Inspect(limit)
+	s := q.shards.Core.Inspect(limit)
 	s.Time, s.Stats = now, q.complete(s.Stats)
 	workers := q.slots.workers()
 	for i := range s.Processing {
 		s.Processing[i].Worker = workers[s.Processing[i].Item]
 	}
-	for _, rows := range [...][]stats.Item[T]{s.Processing, s.Ready, s.Delayed} {
+	for _, rows := range [...][]stats.Item[any]{s.Processing, s.Ready, s.Delayed} {
 		q.countAttempts(rows)
 	}
 	return s
 }
 
-func (q *Queue[T]) countAttempts(rows []stats.Item[T]) []stats.Item[T] {
+func (q *Queue[T]) countAttempts(rows []stats.Item[any]) []stats.Item[any] {
 	for i := range rows {
-		rows[i].Attempts = q.limiter.NumRequeues(rows[i].Item)
+		rows[i].Attempts = q.limiter.NumRequeues(itemOf[T](&rows[i]))
 	}
 	return rows
+}
+
+// Below a queue, rows have their items as any, so that the code that makes them
+// is compiled once.
+
+func itemOf[T comparable](row *stats.Item[any]) T {
+	item, _ := row.Item.(T) // not of a nil item of an interface type
+	return item
+}
+
+func typedRow[T comparable](r *stats.Item[any], item T) stats.Item[T] {
+	return stats.Item[T]{
+		Item: item, State: r.State, Dirty: r.Dirty, Since: r.Since, Deadline: r.Deadline,
+		Priority: r.Priority, Attempts: r.Attempts, Shard: r.Shard, Group: r.Group, Worker: r.Worker,
+	}
+}
+
+func typedRows[T comparable](rows []stats.Item[any]) (typed []stats.Item[T]) {
+	if len(rows) > 0 {
+		typed = make([]stats.Item[T], len(rows))
+	}
+	for i := range rows {
+		typed[i] = typedRow(&rows[i], itemOf[T](&rows[i]))
+	}
+	return typed
 }
 
 // All returns an iterator over all items in a state. It goes from shard to
@@ -81,20 +114,21 @@ func (q *Queue[T]) countAttempts(rows []stats.Item[T]) []stats.Item[T] {
 func (q *Queue[T]) All(state stats.State) iter.Seq[stats.Item[T]] {
 	q.mustBeMade()
 	return func(yield func(stats.Item[T]) bool) {
-		for i := range q.shards.Items(state) {
-			i.Attempts = q.limiter.NumRequeues(i.Item)
-			if !yield(i) {
-				return
-			}
-		}
+		q.shards.Core.Items(state)(func(row stats.Item[any]) bool {
+			item := itemOf[T](&row)
+			row.Attempts = q.limiter.NumRequeues(item)
+			return yield(typedRow(&row, item))
+		})
 	}
 }
 
 // Lookup returns the queue's row of an item, and whether it holds the item. It
 // takes constant time.
 func (q *Queue[T]) Lookup(item T) (found stats.Item[T], ok bool) {
-	if found, ok = q.set().Lookup(item); ok {
-		found.Attempts = q.limiter.NumRequeues(item)
+	row, ok := q.set().Lookup(item)
+	if ok {
+		row.Attempts = q.limiter.NumRequeues(item)
+		found = typedRow(&row, item)
 	}
 	return found, ok
 }
@@ -118,35 +152,19 @@ type inspection[T comparable] struct{ queue *Queue[T] }
 
 func (i *inspection[T]) Configuration() stats.Configuration { return i.queue.configuration }
 
-func (i *inspection[T]) Snapshot(limit int) Snapshot[any] {
-	s := i.queue.Snapshot(limit)
-	return Snapshot[any]{
-		Time: s.Time, Stats: s.Stats,
-		Processing: anys(s.Processing), Ready: anys(s.Ready), Delayed: anys(s.Delayed),
-	}
-}
-
-// anys returns rows with their items as any.
-func anys[Row interface{ Any() Any }, Any any](rows []Row) []Any {
-	all := make([]Any, len(rows))
-	for i := range rows {
-		all[i] = rows[i].Any()
-	}
-	return all
-}
+func (i *inspection[T]) Snapshot(limit int) Snapshot[any] { return i.queue.snapshot(limit) }
 
 func (i *inspection[T]) All(state stats.State) iter.Seq[stats.Item[any]] {
 	return func(yield func(stats.Item[any]) bool) {
-		var workers map[T]int
+		var workers map[any]int
 		if state == stats.Processing {
 			workers = i.queue.slots.workers()
 		}
-		for row := range i.queue.All(state) {
+		i.queue.shards.Core.Items(state)(func(row stats.Item[any]) bool {
 			row.Worker = workers[row.Item]
-			if !yield(row.Any()) {
-				return
-			}
-		}
+			row.Attempts = i.queue.limiter.NumRequeues(itemOf[T](&row))
+			return yield(row)
+		})
 	}
 }
 
@@ -155,16 +173,18 @@ func (i *inspection[T]) Lookup(item any) (found stats.Item[any], ok bool) {
 	if !ok {
 		return found, false
 	}
-	info, ok := i.queue.Lookup(typed)
-	if ok && info.State == stats.Processing {
-		info.Worker = i.queue.slots.workers()[typed]
+	if found, ok = i.queue.shards.Lookup(typed); !ok {
+		return found, false
 	}
-	return info.Any(), ok
+	found.Item, found.Attempts = item, i.queue.limiter.NumRequeues(typed)
+	if found.State == stats.Processing {
+		found.Worker = i.queue.slots.workers()[item]
+	}
+	return found, true
 }
 
 func (i *inspection[T]) RecentFailures(limit int) (failed, discarded []stats.Failure[any]) {
-	failedItems, discardedItems := i.queue.RecentFailures(limit)
-	return anys(failedItems), anys(discardedItems)
+	return i.queue.outcomes.recent(limit)
 }
 
 func (i *inspection[T]) MostRetried(limit int) (items []limiter.Failed[any]) {

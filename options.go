@@ -261,18 +261,19 @@ func (o *Options[T]) watchesForStuck() bool {
 	return o.OnStuck != nil || o.Logger != nil && o.StuckAfter > 0
 }
 
-func (o *Options[T]) stuckHook(log *eventLog, limiter limiter.Limiter[T], clock clock.Clock) func(stats.Item[T]) {
+func (o *Options[T]) stuckHook(log *eventLog, limiter limiter.Limiter[T], clock clock.Clock) func(stats.Item[any]) {
 	hook := o.OnStuck
 	if !o.watchesForStuck() {
 		return nil
 	}
-	return func(i stats.Item[T]) {
-		i.Attempts = limiter.NumRequeues(i.Item)
+	return func(i stats.Item[any]) {
+		item := itemOf[T](&i)
+		i.Attempts = limiter.NumRequeues(item)
 		if log != nil {
 			log.stuck(i.Item, clock.Now().Sub(i.Since), i.Attempts)
 		}
 		if hook != nil {
-			hook(i)
+			hook(typedRow(&i, item))
 		}
 	}
 }

@@ -67,7 +67,8 @@ type Queue[T comparable] struct {
 	log           *eventLog // nil if there is no logger
 	endLogged     atomic.Bool
 	values        func() *stats.Values // of a coalescer, or else nil
-	outcomes      outcomes[T]
+	group         func(item T) string  // or nil
+	outcomes      outcomes
 	firsts        attempts.Firsts
 }
 
@@ -87,22 +88,22 @@ func New[T comparable](options Options[T]) (*Queue[T], error) {
 	log := newEventLog(options.Logger, options.Name, options.LogItems)
 	settings.OnWatermark = watermarkHook(options.Name, options.Watermarks, log)
 	q := &Queue[T]{
-		name: options.Name, limiter: options.RateLimiter, clock: settings.Clock, ownLimiter: own,
+		name: options.Name, limiter: options.RateLimiter, clock: settings.Clock, ownLimiter: own, group: options.Group,
 		configuration: configuration(&settings, given), log: log, firsts: attempts.NewFirsts(),
 	}
+	settings.OnStuck = options.stuckHook(log, q.limiter, q.clock)
 	q.shards = shard.New(shard.Config[T]{
 		Settings: settings,
 		Route:    options.route(),
 		Group:    options.Group,
 		OnAdd:    options.OnAdd,
 		OnMisuse: options.misuseHook(log),
-		OnStuck:  options.stuckHook(log, q.limiter, q.clock),
 	})
 	q.configuration.Name, q.configuration.Item = q.name, reflect.TypeFor[T]().String()
 	q.configuration.Limiter = fmt.Sprintf("%T", q.limiter)
 	q.tokens = engine.Tokens{First: uint64(max(0, q.configuration.Created.UnixNano())), Shards: settings.Shards}
 	q.unfailed.Store(true)
-	if q.outcomes.group = options.Group; options.Metrics {
+	if q.outcomes.log = log; options.Metrics {
 		q.outcomes.attempts = attempts.New()
 	}
 	return q, nil

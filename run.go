@@ -2,15 +2,10 @@ package shardq
 
 import (
 	"context"
-	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
-	"github.com/shardq/shardq/internal/attempts"
-	"github.com/shardq/shardq/internal/keytext"
-	"github.com/shardq/shardq/internal/recent"
 	"github.com/shardq/shardq/stats"
 	"github.com/shardq/shardq/worker"
 )
@@ -82,7 +77,7 @@ func (s *slot[T]) show(items []T) {
 	s.items = append(s.items[:0], items...)
 }
 
-func (s *slot[T]) addTo(numbers map[T]int) {
+func (s *slot[T]) addTo(numbers map[any]int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, item := range s.items {
@@ -91,64 +86,35 @@ func (s *slot[T]) addTo(numbers map[T]int) {
 }
 
 // workers returns the numbers of the workers that process items.
-func (s *slots[T]) workers() map[T]int {
+func (s *slots[T]) workers() map[any]int {
 	s.mu.Lock()
 	all := slices.Clone(s.all)
 	s.mu.Unlock()
-	numbers := make(map[T]int)
+	numbers := make(map[any]int)
 	for _, one := range all {
 		one.addTo(numbers)
 	}
 	return numbers
 }
 
-// outcomes are what a queue knows of the attempts of workers.
-type outcomes[T comparable] struct {
-	attempts *attempts.Recorder  // nil without metrics
-	group    func(item T) string // nil without groups
-	// They allocate nothing before the first.
-	failed, discarded recent.Ring[stats.Failure[T]]
-	outage            outage
-}
-
-const (
-	failuresKept = 64  // and as many discards
-	longestError = 512 // bytes of a text that is kept
-)
-
 func (o *queueClaims[T]) CountsAttempts() bool { return o.outcomes.attempts != nil }
 
 // ReportAttempt must be called only if CountsAttempts returns true.
 func (o *queueClaims[T]) ReportAttempt(r worker.Report[T]) {
 	o.outcomes.attempts.Record(r.Worker, r.Result, r.Duration)
-	if o.outcomes.group != nil {
-		o.outcomes.attempts.RecordGroup(o.outcomes.groupOf(r.Item), r.Result)
+	if o.group != nil {
+		o.outcomes.attempts.RecordGroup(o.queue().groupOf(r.Item), r.Result)
 	}
 }
 
-// groupOf returns the group of an item. A Group that panics, which it did not
-// do when the item was added, must not end the worker.
-func (o *outcomes[T]) groupOf(item T) (group string) {
-	if o.group == nil {
+// groupOf returns the group of an item, or "". A Group that panics, which it did
+// not do when the item was added, must not end the worker.
+func (q *Queue[T]) groupOf(item T) (group string) {
+	if q.group == nil {
 		return ""
 	}
 	defer func() { _ = recover() }()
-	return o.group(item)
-}
-
-// keepFailure keeps a failure for RecentFailures. It calls methods of the error
-// and the group function, so no lock may be held.
-func (q *Queue[T]) keepFailure(f worker.Failure[T], panicked *worker.PanicError, now time.Time) {
-	kept := stats.Failure[T]{
-		Item: f.Item, Group: q.outcomes.groupOf(f.Item), Attempt: f.Attempt, Time: now,
-		Error: errorText(f.Err, panicked), Panicked: panicked != nil, Discarded: f.Final,
-	}
-	if f.Final {
-		kept.Reason = f.Reason.String()
-		recent.Add(&q.outcomes.discarded, kept, failuresKept)
-	} else {
-		recent.Add(&q.outcomes.failed, kept, failuresKept)
-	}
+	return q.group(item)
 }
 
 // now reads the clock. It returns the real time if the clock panics, because
@@ -162,37 +128,24 @@ func (q *Queue[T]) now() (now time.Time) {
 	return q.clock.Now()
 }
 
-// errorText returns the text of an error, or of a panic without its stack, cut
-// if it is long.
-func errorText(err error, panicked *worker.PanicError) string {
-	text := ""
-	if panicked != nil {
-		text = fmt.Sprint(panicked.Value)
-	} else {
-		text = messageOf(err)
-	}
-	if len(text) <= longestError {
-		return text
-	}
-	return strings.Clone(keytext.Cut(text, longestError)) + "…" // the rest is not kept alive
-}
-
-// messageOf leaves a method that panics to package fmt, which shows the panic,
-// but takes longer for each error.
-func messageOf(err error) (text string) {
-	defer func() {
-		if recover() != nil {
-			text = fmt.Sprint(err)
-		}
-	}()
-	return err.Error()
-}
-
 // RecentFailures returns the last failures of the workers of a [worker.Pool], at
 // most limit of each kind, the newest first. Failed are attempts after which the
 // item runs again. Discarded are the dead letters. The queue keeps 64 of each.
 // The texts of errors are those of the handlers, and may have secrets.
 func (q *Queue[T]) RecentFailures(limit int) (failed, discarded []stats.Failure[T]) {
 	q.mustBeMade()
-	return recent.Last(&q.outcomes.failed, limit), recent.Last(&q.outcomes.discarded, limit)
+	some, none := q.outcomes.recent(limit)
+	return typedFailures[T](some), typedFailures[T](none)
+}
+
+func typedFailures[T comparable](rows []stats.Failure[any]) []stats.Failure[T] {
+	typed := make([]stats.Failure[T], len(rows))
+	for i, f := range rows {
+		item, _ := f.Item.(T)
+		typed[i] = stats.Failure[T]{
+			Item: item, Group: f.Group, Attempt: f.Attempt, Time: f.Time,
+			Error: f.Error, Panicked: f.Panicked, Discarded: f.Discarded, Reason: f.Reason,
+		}
+	}
+	return typed
 }

@@ -74,11 +74,11 @@ func (s *Core) reportAdds() {
 }
 
 func (s *Core) hasReports() bool {
-	return s.watches.changes.pending.Load() || s.expiry.pending.Load() || s.above.hasReports()
+	return s.watches.changes.pending.Load() || s.expiry.pending.Load() || s.stuck.pending.Load() || s.above.hasAdds()
 }
 
 func (s *Core) callHooks() {
-	s.above.reportStuck()
+	send(&s.stuck, s.config.OnStuck)
 	s.reportAdds()
 	if s.expiry.pending.Swap(false) {
 		s.expiry.hook()

@@ -46,9 +46,8 @@ func counts(st Stats) Stats {
 }
 
 type (
-	Stats                    = stats.Stats
-	Misuse                   = stats.MisuseKind
-	Inspection[T comparable] = stats.Snapshot[T]
+	Stats  = stats.Stats
+	Misuse = stats.MisuseKind
 )
 
 // GetBatch, DoneBatch and GetWithPriority are for tests.

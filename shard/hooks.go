@@ -27,14 +27,6 @@ func (u hooks[T]) sendAdds() {
 	}
 }
 
-func (u hooks[T]) hasReports() bool {
-	return u.set.stuck.pending.Load() || u.set.adds != nil && u.set.adds.pending.Load()
-}
-
-func (u hooks[T]) keepStuck(sh *shard, id uint32) { keep(&u.set.stuck, u.set.info(sh, id)) }
-
-func (u hooks[T]) closeStuck() { closeOutbox(&u.set.stuck) }
-
-func (u hooks[T]) reportStuck() { send(&u.set.stuck, u.set.user.OnStuck) }
+func (u hooks[T]) hasAdds() bool { return u.set.adds != nil && u.set.adds.pending.Load() }
 
 func (u hooks[T]) abandoning() dropping { return &droppedItems[T]{to: u.set.abandoned.add} }

@@ -8,14 +8,6 @@ import (
 	"github.com/shardq/shardq/stats"
 )
 
-// A reader copies entries to rows, which have numbers. It is the part of an
-// inspection that knows the type of the items.
-type reader interface {
-	reserve(n int) // memory for n rows more, with no lock held
-	read(sh *shard, id uint32, row int)
-	lineOf(row int) (group string, priority int)
-}
-
 const states = 3
 
 // An inspection selects the first items of each state from all shards.
@@ -23,7 +15,7 @@ type inspection struct {
 	tally tally
 	now   present
 	limit int
-	rows  reader
+	rows  rows
 	kept  [states + 1]*topk.Selection[ranked]
 	next  int   // the row of the next item
 	spare []int // rows of items that were dropped
@@ -35,8 +27,8 @@ type ranked struct {
 	row int
 }
 
-func (s *Core) inspect(limit int, rows reader) *inspection {
-	l := &inspection{limit: limit, rows: rows}
+func (s *Core) inspect(limit int) *inspection {
+	l := &inspection{limit: limit}
 	for state := range l.kept {
 		l.kept[state] = topk.New(limit, func(a, b ranked) int { return cmp.Compare(a.at, b.at) })
 	}

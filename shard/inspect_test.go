@@ -40,10 +40,10 @@ func idly() {}
 
 // inspections are all calls that read a set.
 func inspections(s *Set[int]) map[string]func() {
-	all := func(state stats.State) func() { return func() { _ = slices.Collect(s.Items(state)) } }
+	all := func(state stats.State) func() { return func() { _ = slices.Collect(s.Core.Items(state)) } }
 	return map[string]func(){
 		"Stats": func() { s.Core.Stats() }, "Len": func() { s.Core.Len() },
-		"Inspect(2)": func() { s.Inspect(2) }, "Inspect(1000)": func() { s.Inspect(1000) }, "Inspect(MaxInt)": func() { s.Inspect(math.MaxInt) },
+		"Inspect(2)": func() { s.Core.Inspect(2) }, "Inspect(1000)": func() { s.Core.Inspect(1000) }, "Inspect(MaxInt)": func() { s.Core.Inspect(math.MaxInt) },
 		"Items(Ready)": all(stats.Ready), "Items(Processing)": all(stats.Processing), "Items(Delayed)": all(stats.Delayed),
 		"Groups": func() { _ = slices.Collect(s.Core.Groups()) }, "TimeLeft": func() { s.Core.TimeLeft() },
 	}
@@ -97,14 +97,14 @@ func TestC43HoldsAreBounded(t *testing.T) {
 }
 
 // itemsIn returns the items of the rows.
-func itemsIn[T comparable](rows iter.Seq[stats.Item[T]]) (items []T) {
+func itemsIn(rows iter.Seq[stats.Item[any]]) (items []int) {
 	for row := range rows {
-		items = append(items, row.Item)
+		items = append(items, row.Item.(int))
 	}
 	return items
 }
 
-func itemsOfRows[T comparable](rows []stats.Item[T]) []T { return itemsIn(slices.Values(rows)) }
+func itemsOfRows(rows []stats.Item[any]) []int { return itemsIn(slices.Values(rows)) }
 
 // TestC43ItemsInOrderOfPlaces: where items keep their places, those that became
 // ready late are shown in theirs.
@@ -123,7 +123,7 @@ func TestC43ItemsInOrderOfPlaces(t *testing.T) {
 			for _, item := range held {
 				s.Done(item)
 			}
-			ready := itemsIn(s.Items(stats.Ready))
+			ready := itemsIn(s.Core.Items(stats.Ready))
 			got := make([]int, len(ready))
 			for i := range got {
 				got[i], _ = s.Get()
@@ -181,12 +181,12 @@ func TestC43InspectionsBesideChanges(t *testing.T) {
 			for range 5 {
 				for state, first := range map[stats.State]int{stats.Processing: 0, stats.Delayed: each, stats.Ready: 2 * each} {
 					var got []int
-					holds, _ := observe(s, change, func() { got = itemsIn(s.Items(state)) })
+					holds, _ := observe(s, change, func() { got = itemsIn(s.Core.Items(state)) })
 					require.Greater(t, holds, 4)
 					stays(first, got)
 				}
-				var found Inspection[int]
-				observe(s, change, func() { found = s.Inspect(100 * each) })
+				var found stats.Snapshot[any]
+				observe(s, change, func() { found = s.Core.Inspect(100 * each) })
 				stays(0, itemsOfRows(found.Processing))
 				stays(each, itemsOfRows(found.Delayed))
 				stays(2*each, itemsOfRows(found.Ready))

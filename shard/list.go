@@ -10,7 +10,7 @@ import (
 )
 
 // list reads all items of a state. swept says that it took several holds.
-func (sh *shard) list(state stats.State, rows reader) (order []int, swept bool) {
+func (sh *shard) list(state stats.State, rows *rows) (order []int, swept bool) {
 	there := 0
 	swept = sh.withLock(func() (visited int, more bool) {
 		there = sh.there(state)
@@ -36,7 +36,7 @@ func (sh *shard) list(state stats.State, rows reader) (order []int, swept bool) 
 
 // A listing has the links of each row, which say where it was in its order.
 type listing struct {
-	rows  reader
+	rows  *rows
 	links []link
 }
 
@@ -90,9 +90,8 @@ func (l *listing) byPlace() []int {
 
 // compareLines orders by groups, and within a group by descending priorities.
 func (l *listing) compareLines(i, j int) int {
-	groupA, a := l.rows.lineOf(i)
-	groupB, b := l.rows.lineOf(j)
-	return cmp.Or(cmp.Compare(groupA, groupB), cmp.Compare(b, a))
+	a, b := &(*l.rows)[i], &(*l.rows)[j]
+	return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(b.Priority, a.Priority))
 }
 
 // inLine orders ready items by lines, of one priority of one group each. Of a

@@ -29,7 +29,7 @@ func newDesk(t tester, round int, config Config[int]) *desk {
 	config.Shards, config.Route, config.Clock = 1+round%2, parity, d.clock
 	if config.StuckAfter > 0 {
 		config.Ages = true
-		config.OnStuck = func(i stats.Item[int]) { d.told <- i.Item }
+		config.OnStuck = func(i stats.Item[any]) { d.told <- i.Item.(int) }
 	}
 	d.Set = newTestSet(t, config)
 	return d

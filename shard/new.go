@@ -28,7 +28,7 @@ func New[T comparable](config Config[T]) *Set[T] {
 	if config.Group != nil {
 		s.route = func(item T) uint64 { return s.Core.groupRoute(config.Group(item)) }
 	}
-	config.grouped, config.hearsAdds, config.hearsStuck = config.Group != nil, config.OnAdd != nil, config.OnStuck != nil
+	config.grouped, config.hearsAdds = config.Group != nil, config.OnAdd != nil
 	s.Core = newCore(config.Settings, hooks[T]{s})
 	s.Core.items, s.Core.strings = items.TypeOf[T](), appendStrings(nil, reflect.TypeFor[T](), 0)
 	return s
@@ -59,7 +59,7 @@ func newCore(config Settings, above above) (s *Core) {
 	s.closing.ending, s.closing.end = context.WithCancel(context.Background())
 	s.watchdog.set = s
 	s.watchdog.next.Store(never)
-	if config.hearsStuck {
+	if config.OnStuck != nil {
 		s.watchdog.after = s.time.Ticks(config.StuckAfter) + 1 // an item may be almost a tick younger than its stamp
 	}
 	s.driver.init(s)

@@ -8,44 +8,35 @@ import (
 	"github.com/shardq/shardq/stats"
 )
 
-// rows are what inspections return, read by the Core, which knows no items.
-type rows[T comparable] struct {
-	set *Set[T]
-	all []stats.Item[T]
-}
+// rows are what inspections read.
+type rows []stats.Item[any]
 
-func (r *rows[T]) read(sh *shard, id uint32, row int) {
-	if row == len(r.all) {
-		r.all = append(r.all, stats.Item[T]{})
+func (r *rows) read(sh *shard, id uint32, row int) {
+	if row == len(*r) {
+		*r = append(*r, stats.Item[any]{})
 	}
-	r.all[row] = r.set.info(sh, id)
+	(*r)[row] = sh.row(id)
 }
 
-func (r *rows[T]) reserve(n int) {
-	if cap(r.all)-len(r.all) < n {
-		all := make([]stats.Item[T], len(r.all), 2*len(r.all)+n)
-		copy(all, r.all)
-		r.all = all
+// reserve takes memory for n rows more, while no lock is held.
+func (r *rows) reserve(n int) {
+	if cap(*r)-len(*r) < n {
+		*r = append(make(rows, 0, 2*len(*r)+n), *r...)
 	}
-}
-
-func (r *rows[T]) lineOf(row int) (group string, priority int) {
-	return r.all[row].Group, r.all[row].Priority
 }
 
 // each yields rows in an order. An item that was added again while a shard was
 // read in several holds may have two: known, if it is not nil, keeps the second
 // away.
-func (r *rows[T]) each(order []int, known map[T]struct{}, yield func(*stats.Item[T]) bool) bool {
+func (r rows) each(order []int, known map[any]struct{}, yield func(stats.Item[any]) bool) bool {
 	for _, row := range order {
-		i := &r.all[row]
 		if known != nil {
-			if _, again := known[i.Item]; again {
+			if _, again := known[r[row].Item]; again {
 				continue
 			}
-			known[i.Item] = struct{}{}
+			known[r[row].Item] = struct{}{}
 		}
-		if !yield(i) {
+		if !yield(r[row]) {
 			return false
 		}
 	}
@@ -53,21 +44,20 @@ func (r *rows[T]) each(order []int, known map[T]struct{}, yield func(*stats.Item
 }
 
 // Inspect returns the Stats, and at most limit items of each state.
-func (s *Set[T]) Inspect(limit int) (shot stats.Snapshot[T]) {
-	r := &rows[T]{set: s}
-	found := s.Core.inspect(max(0, min(limit, math.MaxInt32)), r)
-	var known map[T]struct{}
+func (s *Core) Inspect(limit int) stats.Snapshot[any] {
+	found := s.inspect(max(0, min(limit, math.MaxInt32)))
+	var known map[any]struct{}
 	if found.swept {
-		known = make(map[T]struct{})
+		known = make(map[any]struct{})
 	}
-	of := func(state stats.State) (some []stats.Item[T]) {
-		r.each(found.order(state), known, func(i *stats.Item[T]) bool {
-			some = append(some, *i)
+	of := func(state stats.State) (some []stats.Item[any]) {
+		found.rows.each(found.order(state), known, func(i stats.Item[any]) bool {
+			some = append(some, i)
 			return true
 		})
 		return some
 	}
-	return stats.Snapshot[T]{
+	return stats.Snapshot[any]{
 		Stats: found.tally.Stats,
 		Ready: of(stats.Ready), Processing: of(stats.Processing), Delayed: of(stats.Delayed),
 	}
@@ -75,16 +65,16 @@ func (s *Set[T]) Inspect(limit int) (shot stats.Snapshot[T]) {
 
 // Items yields the items in a state, shard by shard, with no lock held: each
 // that stays in the state, and none twice.
-func (s *Set[T]) Items(state stats.State) iter.Seq[stats.Item[T]] {
-	return func(yield func(stats.Item[T]) bool) {
-		for sh := range s.Core.shards.made() {
-			r := &rows[T]{set: s}
-			order, swept := sh.list(state, r)
-			var known map[T]struct{}
+func (s *Core) Items(state stats.State) iter.Seq[stats.Item[any]] {
+	return func(yield func(stats.Item[any]) bool) {
+		for sh := range s.shards.made() {
+			var r rows
+			order, swept := sh.list(state, &r)
+			var known map[any]struct{}
 			if swept {
-				known = make(map[T]struct{}, len(order))
+				known = make(map[any]struct{}, len(order))
 			}
-			if !r.each(order, known, func(i *stats.Item[T]) bool { return yield(*i) }) {
+			if !r.each(order, known, yield) {
 				return
 			}
 		}
@@ -92,20 +82,27 @@ func (s *Set[T]) Items(state stats.State) iter.Seq[stats.Item[T]] {
 }
 
 // Left returns all that the set holds, each item once, in no order.
-func (s *Set[T]) Left() []stats.Item[T] {
-	r := &rows[T]{set: s}
-	for sh := range s.Core.shards.made() {
-		sh.eachEntry(func(id uint32, _ *items.Entry) { r.read(sh, id, len(r.all)) }, func() (on bool) {
+func (s *Core) Left() []stats.Item[any] {
+	var r rows
+	for sh := range s.shards.made() {
+		sh.eachEntry(func(id uint32, _ *items.Entry) { r.read(sh, id, len(r)) }, func() (on bool) {
 			r.reserve(rowsPerHold)
 			return true
 		})
 	}
-	return r.all
+	return r
 }
 
-func (s *Set[T]) info(sh *shard, id uint32) stats.Item[T] {
+func (sh *shard) row(id uint32) stats.Item[any] {
 	e := sh.table.At(id)
-	i := stats.Item[T]{Item: *items.Of[T](e), State: stateOf(e.Phase()), Dirty: e.Phase() == items.Dirty, Shard: int(sh.number)}
+	i := sh.info(id, e)
+	i.Item = sh.set.items.Any(e)
+	return i
+}
+
+// info is the row of an entry without its item.
+func (sh *shard) info(id uint32, e *items.Entry) stats.Item[any] {
+	i := stats.Item[any]{State: stateOf(e.Phase()), Dirty: e.Phase() == items.Dirty, Shard: int(sh.number)}
 	if e.Delayed() {
 		i.Deadline = sh.set.time.At(sh.due(id))
 	}
@@ -119,8 +116,8 @@ func (s *Set[T]) info(sh *shard, id uint32) stats.Item[T] {
 	return i
 }
 
-// Lookup describes an item, if the set holds it.
-func (s *Set[T]) Lookup(item T) (info stats.Item[T], ok bool) {
+// Lookup describes an item, if the set holds it. The row is without the item.
+func (s *Set[T]) Lookup(item T) (info stats.Item[any], ok bool) {
 	sh, hash := s.locate(item)
 	sh.lock()
 	defer sh.unlock()
@@ -128,5 +125,5 @@ func (s *Set[T]) Lookup(item T) (info stats.Item[T], ok bool) {
 	if id == 0 {
 		return info, false
 	}
-	return s.info(sh, id), true
+	return sh.info(id, sh.table.At(id)), true
 }

@@ -20,7 +20,6 @@ type Config[T comparable] struct {
 	Route    func(item T) uint64 // nil: the seeded hash
 	Group    func(item T) string // replaces Route
 	OnAdd    func(stats.Add[T])
-	OnStuck  func(stats.Item[T])
 	OnMisuse func(kind stats.MisuseKind, item T)
 }
 
@@ -36,13 +35,14 @@ type Settings struct {
 	// Metrics and OnStuck require Ages.
 	Ages, Metrics               bool
 	StuckAfter                  time.Duration
+	OnStuck                     func(stats.Item[any])
 	Capacity                    int
 	HighWatermark, LowWatermark int
 	OnWatermark                 func(high bool)
 	KeepBackoff                 bool
 	Rules                       Rules
 
-	grouped, hearsAdds, hearsStuck bool // whether the Config has the functions
+	grouped, hearsAdds bool // whether the Config has the functions
 }
 
 // Rules are how a set may differ from client-go's queue.
@@ -58,11 +58,8 @@ type Rules struct {
 // above gets the events of a Core that touch items.
 type above interface {
 	keepAdd(e *items.Entry, a stats.Add[struct{}])
-	keepStuck(sh *shard, id uint32)
-	closeStuck()
-	hasReports() bool
+	hasAdds() bool
 	sendAdds()
-	reportStuck()
 	abandoning() dropping
 }
 
@@ -78,9 +75,8 @@ type Set[T comparable] struct {
 	Core       *Core
 	user       Config[T]
 	route      func(item T) uint64
-	mayDiffer  bool                  // some values of T are not equal to themselves
-	adds       *addHook[T]           // the calls of OnAdd that are due, or nil without that hook
-	stuck      outbox[stats.Item[T]] // the calls of OnStuck that are due, until a shutdown begins
+	mayDiffer  bool        // some values of T are not equal to themselves
+	adds       *addHook[T] // the calls of OnAdd that are due, or nil without that hook
 	abandoned  abandoned[T]
 	unreturned abandoned[T] // dropped by a Drain before it panicked, returned by the next
 }
@@ -114,6 +110,7 @@ type Core struct {
 	time          ticks.Base
 	driver        driver
 	watchdog      watchdog
+	stuck         outbox[stats.Item[any]] // the calls of OnStuck that are due, until a shutdown begins
 	expiry        expiry
 	measures      []*measures              // of each shard, once it is used; nil without metrics
 	inFlightAtEnd atomic.Pointer[inFlight] // what Metrics report once a shutdown has begun

@@ -40,7 +40,7 @@ func (s *Core) close(dropped dropping) {
 	if !s.closing.begun.CompareAndSwap(false, true) {
 		return
 	}
-	s.above.closeStuck()
+	closeOutbox(&s.stuck)
 	s.coarse.Live.Store(0)
 	defer s.driver.stop() // last: it calls the clock, which may panic
 	for sh := range s.shards.made() {

@@ -215,7 +215,7 @@ func (sh *shard) findSomeStuck(now uint64) (next uint64) {
 		if next > now || found == stepsPerHold {
 			return next
 		}
-		sh.set.above.keepStuck(sh, id) // or drops it, if a shutdown has begun
+		keep(&sh.set.stuck, sh.row(id)) // or drops it, if a shutdown has begun
 		t.reported = id
 		found++
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/shardq/shardq/clock"
+	"github.com/shardq/shardq/shard/internal/items"
 	"github.com/shardq/shardq/stats"
 )
 
@@ -15,8 +16,9 @@ func TestStuckAfterEndTake(t *testing.T) {
 	c := clock.NewFake(start)
 	var stuck []int
 	s := newTestSet(t, Config[int]{
-		Settings: Settings{Clock: c, Ages: true, StuckAfter: time.Second},
-		OnStuck:  func(i stats.Item[int]) { stuck = append(stuck, i.Item) },
+		Settings: Settings{
+			Clock: c, Ages: true, StuckAfter: time.Second, OnStuck: func(i stats.Item[any]) { stuck = append(stuck, i.Item.(int)) },
+		},
 	})
 	s.Add(1)
 	s.Add(2)
@@ -28,26 +30,24 @@ func TestStuckAfterEndTake(t *testing.T) {
 	require.Equal(t, []int{1, 2}, stuck)
 }
 
-type duringSearch struct {
-	above
-	then func()
-}
-
-func (d duringSearch) keepStuck(sh *shard, id uint32) { d.above.keepStuck(sh, id); d.then() }
-
 // TestTakeInASearchedShard: the watchdog has passed the shard already.
 func TestTakeInASearchedShard(t *testing.T) {
 	c, found := clock.NewFake(start), map[int]int{}
 	s := newTestSet(t, Config[int]{
-		Settings: Settings{Shards: 2, Clock: c, Ages: true, StuckAfter: time.Second},
-		OnStuck:  func(i stats.Item[int]) { found[i.Item]++ },
+		Settings: Settings{
+			Shards: 2, Clock: c, Ages: true, StuckAfter: time.Second, OnStuck: func(i stats.Item[any]) { found[i.Item.(int)]++ },
+		},
 	})
 	at := [2]int{}
 	for i := 1; at[0] == 0 || at[1] == 0; i++ {
 		sh, _ := s.locate(i)
 		at[sh.number] = i
 	}
-	s.Core.above = duringSearch{s.Core.above, func() { s.TryTake() }}
+	itemOf := s.Core.items.Any
+	s.Core.items.Any = func(e *items.Entry) any { // the search calls it
+		s.TryTake()
+		return itemOf(e)
+	}
 	s.Add(at[1])
 	s.TryTake()
 	s.Add(at[0])

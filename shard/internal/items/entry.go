@@ -32,10 +32,14 @@ type Type struct {
 	cells *chunked.Kind
 	text  bool           // they are strings
 	clear func(e *Entry) // nil if they have no pointers
+	Any   func(e *Entry) any
 }
 
 func TypeOf[T comparable]() *Type {
-	t := &Type{cells: chunked.KindOf[cell[T]](), text: reflect.TypeFor[T]().Kind() == reflect.String}
+	t := &Type{
+		cells: chunked.KindOf[cell[T]](), text: reflect.TypeFor[T]().Kind() == reflect.String,
+		Any: func(e *Entry) any { return *Of[T](e) },
+	}
 	if hasPointers(reflect.TypeFor[T]()) {
 		t.clear = func(e *Entry) { *Of[T](e) = *new(T) }
 	}
