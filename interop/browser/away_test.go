@@ -156,6 +156,27 @@ func TestQueueThatPanicsForAWhile(t *testing.T) {
 	b.requireNoComplaints()
 }
 
+// TestRestartedProgram checks that an open page gets the token of the new
+// process, in which the queue looks the same.
+func TestRestartedProgram(t *testing.T) {
+	var process atomic.Pointer[http.Handler]
+	start := func() {
+		q := shardq.MustNew(shardq.Options[int]{Name: "q"})
+		page, err := debugpage.New(debugpage.Options{Queues: []shardq.Inspector{q}, PollEvery: pollEvery, AllowActions: anybody})
+		require.NoError(t, err)
+		process.Store(&page)
+	}
+	start()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { (*process.Load()).ServeHTTP(w, r) }))
+	t.Cleanup(server.Close)
+	b := newTab(t)
+	b.open(server.URL)
+	before := b.attributes(`[name="token"]`, "value")[0]
+	start()
+	b.waitFor(fmt.Sprintf(`(document.querySelector('[name="token"]')?.value ?? %[1]s) !== %[1]s`, quote(before)))
+	b.requireNoComplaints()
+}
+
 // between serves the page of a queue, behind a function of the test.
 func between(t *testing.T, q shardq.Inspector, put func(page http.Handler, w http.ResponseWriter, r *http.Request)) string {
 	t.Helper()

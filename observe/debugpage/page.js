@@ -621,7 +621,7 @@
 	const areObjects = (values) => Array.isArray(values) && values.every(isObject);
 	const isReport = (report) => isObject(report) && report.version === 2 && typeof report.time === "string" && !Number.isNaN(Date.parse(report.time)) &&
 		areObjects(report.queues) && report.queues.every(isQueue);
-	const isQueue = (queue) => typeof queue.id === "string" && isObject(queue.gauges) && isObject(queue.counters) && isObject(queue.verdict) &&
+	const isQueue = (queue) => typeof queue.id === "string" && typeof queue.instance === "string" && isObject(queue.gauges) && isObject(queue.counters) && isObject(queue.verdict) &&
 		(queue.detail === undefined || isDetail(queue.detail));
 	const isDetail = (detail) => isObject(detail) && isObject(detail.configuration) && isObject(detail.shards) &&
 		["processing", "ready", "delayed", "retried", "groups"].every((rows) => areObjects(detail[rows])) &&
@@ -644,11 +644,13 @@
 		if (!queue.detail) throw new Missing("the answer has no details of the queue");
 	}
 
-	// wasReplaced reports whether a queue of the same name and another configuration
-	// has taken the place of the page's queue.
+	// wasReplaced reports whether a queue of the same name has taken the place of the
+	// page's queue: with another configuration, or in another process, which does not
+	// know the token of the page.
 	function wasReplaced(report) {
 		if (single === null || !shown) return false;
-		const [before, now] = [shown, report].map(({ queues: [{ detail, values }] }) => JSON.stringify([detail?.configuration, values?.capacity]));
+		const [before, now] = [shown, report].map(({ queues: [{ instance, detail, values }] }) =>
+			JSON.stringify([instance.split("-")[0], detail?.configuration, values?.capacity]));
 		return before !== now;
 	}
 
