@@ -13,6 +13,7 @@ import (
 	"github.com/chromedp/cdproto/accessibility"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 	"github.com/stretchr/testify/require"
 
 	"github.com/shardq/shardq"
@@ -40,6 +41,7 @@ func TestScriptShowsTheSameAsTheServer(t *testing.T) {
 	b.run(click(`[data-quantity="inflight"]`)) // without a reload
 	require.Regexp(t, "in flight$", b.attributes("[data-heat] span", "aria-label")[0])
 	require.Equal(t, []string{"inflight"}, b.attributes("[aria-current]", "data-quantity"))
+	require.Equal(t, b.text("[data-heat-summary]"), b.text("#announcer"))
 	b.requireNoComplaints()
 }
 
@@ -282,6 +284,42 @@ const contrasts = `(() => {
 	}
 	samples.remove();
 	return [...new Set(poor)];
+})()`
+
+// TestFocusIsVisible checks that each element that has the focus has an outline,
+// of which nothing is cut off.
+func TestFocusIsVisible(t *testing.T) {
+	q := resting(newFake())
+	b := newTab(t)
+	page := serve(t, debugpage.Options{Queues: []shardq.Inspector{q}, AllowActions: anybody})
+	for _, width := range []int64{390, 1280} {
+		b.run(chromedp.EmulateViewport(width, 900))
+		for _, query := range []string{"", unfolded} {
+			b.open(page + query)
+			b.run(chromedp.KeyEvent(kb.Tab)) // outlines are for the keyboard
+			require.Empty(t, evaluate[[]string](b, cutOutlines), "%d %s", width, query)
+		}
+	}
+}
+
+// cutOutlines is an expression for the elements whose outline is missing, or
+// exceeds an ancestor that clips its content.
+const cutOutlines = `(() => {
+	const cut = [];
+	for (const e of document.querySelectorAll("a[href]:not(.skip), button, input, summary, [tabindex]")) {
+		if (!e.checkVisibility() || e.closest("noscript") || e.type === "hidden") continue;
+		e.focus({ preventScroll: true });
+		const style = getComputedStyle(e), beyond = parseFloat(style.outlineOffset) + parseFloat(style.outlineWidth) - 0.5;
+		const own = e.getBoundingClientRect();
+		let good = document.activeElement === e && style.outlineStyle === "solid";
+		for (let a = e.parentElement; a; a = a.parentElement) {
+			const box = a.getBoundingClientRect();
+			good &&= getComputedStyle(a).overflowX === "visible" || own.top - beyond >= box.top && own.bottom + beyond <= box.bottom &&
+				own.left - beyond >= box.left && own.right + beyond <= box.right;
+		}
+		if (!good) cut.push(e.localName + "." + e.className + " " + e.textContent.slice(0, 30));
+	}
+	return cut;
 })()`
 
 // TestAccessibleNames checks that a screen reader can announce a name for what

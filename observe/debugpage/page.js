@@ -359,7 +359,9 @@
 		if (stuck) notes.push(["em", "stuck"]);
 		if (batch) notes.push(["a", `and ${grouped(batch - 1)} more of this worker`, { className: "more", href: linkTo("worker", worker) }]);
 		const present = [...cell.children].slice(1);
-		if (present.length === notes.length && notes.every(([name, text, more], i) => present[i].localName === name && present[i].textContent === text && (!more || present[i].getAttribute("href") === more.href))) return;
+		if (present.length === notes.length && notes.every(([name], i) => present[i].localName === name)) {
+			return notes.forEach(([, text, more], i) => { setText(present[i], text); if (more) setAttribute(present[i], "href", more.href); });
+		}
 		present.forEach((element) => element.remove());
 		cell.append(...notes.map(([name, text, more]) => make(name, { textContent: text, ...more })));
 	}
@@ -485,6 +487,7 @@
 				link.setAttribute("aria-current", "true");
 				window.history.replaceState(null, "", link.getAttribute("href"));
 				showHeat(map, queueOf(map, shown));
+				announce(map.parentElement.querySelector("[data-heat-summary]").textContent);
 			});
 		}
 	}
