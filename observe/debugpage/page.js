@@ -744,7 +744,6 @@
 	document.addEventListener("visibilitychange", () => { if (document.hidden || paused) schedule(); else resume(); });
 	all("table[data-table]").forEach(prepareTable);
 	all("[data-heat]").forEach(prepareHeat);
-	byId("problems")?.addEventListener("change", (event) => event.target.form.requestSubmit());
 	addPauseButton();
 	turn();
 })();
