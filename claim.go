@@ -108,7 +108,7 @@ func (q *Queue[T]) takeSome(
 	return q.shards.TakeMore(items, priorities, handles), nil
 }
 
-// DoneClaims is Done of each of the claims, at a lower cost. It returns
+// DoneClaims ends each of the claims by Done, at a lower cost. It returns
 // [worker.ErrClaimEnded] if some of them had ended or are of another queue. The
 // others end, also if user code panics.
 func (q *Queue[T]) DoneClaims(claims []worker.Claim[T]) error {

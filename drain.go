@@ -79,9 +79,9 @@ func (o DrainOptions) mustBeValid() {
 // delayed. Workers must go on meanwhile, and one that owes a Done must not call
 // Drain. Drain returns the items that it dropped, with an error or without.
 //
-// If ctx ends first, ShutDown is called, or nothing can be handed out before
-// the deadline of ctx, Drain returns a [*DrainError] that lists the items left.
-// Call Drain again then, or ShutDown: until then, Gets that find nothing block.
+// Drain returns a [*DrainError] that lists the items left if ctx ends first, if
+// ShutDown is called, or if nothing can be handed out before the deadline of ctx.
+// Then call Drain again, or ShutDown: until you do, Gets that find nothing block.
 func (q *Queue[T]) Drain(ctx context.Context, options DrainOptions) (dropped []T, err error) {
 	options.mustBeValid()
 	_ = ctx.Done() // a nil context panics before anything is changed
@@ -133,9 +133,9 @@ func (q *Queue[T]) drainEndedEarly(ctx context.Context, cause error) error {
 // A DrainError lists what was left when a [Queue.Drain] ended early.
 type DrainError[T comparable] struct {
 	Queue string // the name of the queue
-	// Cause is the error of the context, one that wraps
-	// context.DeadlineExceeded if nothing could be handed out before the
-	// deadline, or [ErrShutDown] if a ShutDown ended the drain.
+	// Cause says why the drain ended early: the context's error, [ErrShutDown]
+	// after a ShutDown, or an error that wraps context.DeadlineExceeded if
+	// nothing could be handed out before the deadline.
 	Cause error
 	// Ready, Processing and Delayed count the items that are left. An item that
 	// is delayed while it is ready or in processing does not count as Delayed.
@@ -170,12 +170,12 @@ func inOrder(rows []stats.Item[any]) (left []stats.Item[any], counts [stats.Dela
 	return left, counts
 }
 
-// Left returns the items that were left, each once: first those in processing,
-// with [Options].Ages the longest first, then the ready, then the delayed ones.
-// They are still in the queue.
+// Left returns the items that were left, each once: those in processing, then the
+// ready, then the delayed ones. With [Options].Ages, those longest in processing
+// come first. All are still in the queue.
 func (e *DrainError[T]) Left() []stats.Item[T] { return typedRows[T](e.left) }
 
-// Refresh returns the error with what is left of the queue now.
+// Refresh returns the error with the items that are left now.
 func (e *DrainError[T]) Refresh() error { return e.Refreshed() }
 
 // Refreshed is [DrainError.Refresh] that returns a DrainError.

@@ -106,7 +106,7 @@ type Options[T comparable] struct {
 	//
 	// Groups take turns by a weighted round robin. Within a group, items come
 	// by priority and then in order. All items of a group share a shard, so
-	// that Hash must be nil. Equal items must have equal groups at all times, or
+	// Hash must be nil. Equal items must have equal groups at all times, or
 	// one may be handed out twice, and a drain may wait forever.
 	Group func(item T) string
 
@@ -179,9 +179,9 @@ type Watermarks struct {
 	High, Low int
 	// The queue calls On when it holds High items, and again when it is down to
 	// Low, in the goroutine of the call that changed the number. Calls
-	// alternate and never overlap. If the number crosses a mark and comes back
-	// during a call, On may not be called for that. The Logger logs both marks
-	// as well, also without On.
+	// alternate and never overlap: if the number crosses a watermark and comes
+	// back while On runs, On need not be called again. The Logger logs both
+	// watermarks as well, also without On.
 	On func(Watermark)
 }
 

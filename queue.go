@@ -203,8 +203,8 @@ func (q *Queue[T]) PauseGroup(group string, until time.Time) { q.groups().PauseG
 func (q *Queue[T]) ResumeGroup(group string) { q.groups().ResumeGroup(group) }
 
 // RefreshGroup calls [Options].GroupPolicy for a group, and lets the result
-// count at once, rather than at the group's next item. The missing part of the
-// next token is earned at the new rate. It panics without [Options].Group.
+// count at once, rather than at the group's next item. A token that is earned
+// in part is completed at the new rate. It panics without [Options].Group.
 func (q *Queue[T]) RefreshGroup(group string) { q.groups().RefreshGroup(group) }
 
 func (q *Queue[T]) groups() *shard.Core {

@@ -136,9 +136,9 @@ type Watcher interface {
 	ClaimChanges(token Token) (addedAgain, canceled bool)
 
 	// WatchClaim calls tell with [ErrAddedAgain] when the item is added again,
-	// and with [ErrItemCanceled] when it is canceled, also if that has happened
-	// since the claim began, until stop is called or the claim ends. It holds no
-	// lock meanwhile.
+	// and with [ErrItemCanceled] when it is canceled, or at once if that has
+	// happened since the claim began. It stops when stop is called or the claim
+	// ends. It calls tell with no lock held.
 	WatchClaim(token Token, tell func(cause error)) (stop func())
 }
 

@@ -67,10 +67,10 @@ type Return struct {
 	Priority int           // of the claim; [Claim.Return] sets it
 	// FirstFailure, of a ReturnRetry, is kept for [FailureTimer], unless it is zero.
 	FirstFailure time.Time
-	// Refused, if not nil, discards the item if it cannot become ready again.
-	// The owner calls it once, with no lock held, and then ends the claim as
-	// DoneClaim does, also if Refused panics. A ReturnRelease is refused only if
-	// Refused is set. An Owner may ignore it and return an error.
+	// The owner calls Refused, if set, when the item cannot become ready again:
+	// once, with no lock held, and before it ends the claim as DoneClaim does,
+	// which it does even if Refused panics. A ReturnRelease is refused only if
+	// Refused is set. An Owner may ignore Refused and return an error.
 	Refused func()
 }
 

@@ -45,14 +45,14 @@ func New[T any](source Source[T], options Options[T]) (*Pool[T], error) {
 // When ctx ends, the handlers' contexts end, workers finish the items that they
 // have and leave, and Run returns nil. With [Options].Drain, the workers go on
 // while Drain runs, and Run passes the items that it dropped to OnLeftover. If
-// that ends early, the handlers' contexts end, and Run returns Drain's error,
-// which lists what is left.
+// Drain ends early, the handlers' contexts end, and Run returns Drain's error,
+// which lists the items left.
 //
 // If something else shuts the source down, workers leave when nothing is ready,
-// and Run returns nil. What is left over without OnLeftover is in the error, as
-// a [LeftoverError]. After an error of the source, all leave, and Run returns
-// it. A panic of a hook, or of code that the source calls, is no failure of the
-// item: all workers leave, and Run panics with a [*PanicError].
+// and Run returns nil, or without OnLeftover a [LeftoverError] if items are left
+// over. After an error of the source, all leave, and Run returns it. A panic of a
+// hook, or of code that the source calls, is no failure of the item: all workers
+// leave, and Run panics with a [*PanicError].
 func (p *Pool[T]) Run(ctx context.Context) (err error) { return p.crew.run(ctx) }
 
 // Len returns the number of workers that have started and not left. Those that
