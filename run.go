@@ -21,7 +21,8 @@ import (
 //     limiter's backoff.
 //
 // The context of handle ends with ctx. What is queued then stays queued. The
-// error of Run lists what a shutdown leaves over: see [worker.LeftoverError].
+// error of Run lists the items that a shutdown leaves over: see
+// [worker.LeftoverError].
 //
 // The middleware wraps handle, the first outermost. [worker.Options] has more:
 // reports of failures, a limit of attempts, timeouts, batches and drains.

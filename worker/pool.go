@@ -49,10 +49,10 @@ func New[T any](source Source[T], options Options[T]) (*Pool[T], error) {
 // which lists the items left.
 //
 // If something else shuts the source down, workers leave when nothing is ready,
-// and Run returns nil, or without OnLeftover a [LeftoverError] if items are left
-// over. After an error of the source, all leave, and Run returns it. A panic of a
-// hook, or of code that the source calls, is no failure of the item: all workers
-// leave, and Run panics with a [*PanicError].
+// and Run returns nil, or a [LeftoverError] if items are left over and
+// OnLeftover is nil. After an error of the source, all leave, and Run returns
+// it. A panic of a hook, or of code that the source calls, is no failure of the
+// item: all workers leave, and Run panics with a [*PanicError].
 func (p *Pool[T]) Run(ctx context.Context) (err error) { return p.crew.run(ctx) }
 
 // Len returns the number of workers that have started and not left. Those that
