@@ -49,7 +49,7 @@ type AddOptions struct {
 	// of a higher priority are handed out first, those of one priority in
 	// order. A run has the highest priority of all adds that it serves. A ready
 	// item whose priority rises moves behind those of its new priority. Across
-	// shards, docs/reference/semantics.md has the bounds.
+	// shards, that is less exact: see docs/reference/semantics.md.
 	Priority int
 	// NotAgainWithin refuses the add if another add opened a window for the
 	// item that is still open. Otherwise the add opens a window of this length,

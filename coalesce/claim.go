@@ -31,7 +31,7 @@ func (c *Coalescer[K, V]) ClaimBatch(ctx context.Context, dst []worker.Claim[Ent
 	return c.claimBatch(ctx, dst)
 }
 
-// DoneClaims is Done of each of the claims. It returns [worker.ErrClaimEnded]
+// DoneClaims ends each of the claims by Done. It returns [worker.ErrClaimEnded]
 // if some of them had ended or are of another Coalescer. The others end.
 func (c *Coalescer[K, V]) DoneClaims(claims []worker.Claim[Entry[K, V]]) error {
 	b := c.buffer(len(claims))

@@ -74,7 +74,8 @@ func MustNew[K comparable, V any](options Options[K, V]) *Coalescer[K, V] {
 // value. It does not block, and ignores [Options].Capacity. It returns
 // [shardq.ErrShutDown] after a shutdown has begun, [shardq.ErrRejected] for a
 // key that is not equal to itself, and an error that wraps [shardq.ErrFull] if
-// the key's shard can hold no more keys. Then the value was not accepted.
+// the key's shard can hold no more keys. With an error, the value was not
+// accepted.
 func (c *Coalescer[K, V]) Put(key K, value V) error {
 	p := putter[K, V]{teller: teller[K, V]{c: c, key: key}, value: value}
 	return p.begin(forceAcquire) // without options to copy

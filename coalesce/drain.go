@@ -15,9 +15,8 @@ import (
 //
 // Retry and PutBack refuse values, unless the options say
 // [shardq.AcceptRetries]. Drain returns the values of the delayed keys that it
-// dropped. If ctx ends first, or ShutDown is called, it returns a
-// [*DrainError]. Call Drain again then, or ShutDown: until then a Take that
-// finds nothing ready blocks.
+// dropped, and a [*DrainError] if ctx ends first or ShutDown is called. Then call
+// Drain again, or ShutDown: until you do, a Take that finds nothing ready blocks.
 func (c *Coalescer[K, V]) Drain(ctx context.Context, options shardq.DrainOptions) (dropped []Entry[K, V], err error) {
 	mustBeValid(options)
 	_ = ctx.Done() // a nil context panics before anything is changed
@@ -126,7 +125,7 @@ func (e *DrainError[K, V]) Left() []Entry[K, V] {
 // Unwrap returns the error of the queue of keys.
 func (e *DrainError[K, V]) Unwrap() error { return e.DrainError }
 
-// Refresh returns the error with what is left now. A [worker.Pool] calls it
+// Refresh returns the error with the items left now. A [worker.Pool] calls it
 // when its last worker has left.
 func (e *DrainError[K, V]) Refresh() error {
 	return &DrainError[K, V]{DrainError: e.DrainError.Refreshed(), coalescer: e.coalescer}

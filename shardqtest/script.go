@@ -118,7 +118,8 @@ func (l *Line) Goexit() *Line {
 	})
 }
 
-// Block makes the next attempt wait until its context ends, and return its error.
+// Block makes the next attempt wait until its context ends, and return that
+// context's error.
 func (l *Line) Block() *Line {
 	return l.Do(func(ctx context.Context) error {
 		<-ctx.Done()
