@@ -48,6 +48,8 @@ func (w *worker[T]) endAbandoned(claims []Claim[T]) {
 	foreach.Do(len(claims), func(i int) { _ = claims[i].Done() })
 }
 
+// abandonLocked takes no time of the stopwatch, which the handler's end stops
+// without the lock.
 func (w *worker[T]) abandonLocked(took time.Duration) {
 	claims := w.claim[:]
 	if w.claim[0].owner == nil {
@@ -55,8 +57,9 @@ func (w *worker[T]) abandonLocked(took time.Duration) {
 	}
 	for i := range claims {
 		if claims[i].owner != nil {
-			w.pool.abandoned = append(w.pool.abandoned, w.newFailed(&claims[i], &outcome{}))
-			w.pool.abandoned[len(w.pool.abandoned)-1].attempt.took = took
+			f := &failed[T]{claim: claims[i], pool: w.pool}
+			f.attempt = attempt{crew: &w.pool.crew, of: f, took: took}
+			w.pool.abandoned = append(w.pool.abandoned, f)
 		}
 	}
 }

@@ -2,7 +2,6 @@ package worker
 
 import (
 	"context"
-	"slices"
 
 	"github.com/shardq/shardq/internal/foreach"
 )
@@ -119,7 +118,8 @@ func (p *Pool[T]) keepLeftover(_ context.Context, f Failure[T]) {
 
 func (p *Pool[T]) leftover() error {
 	p.crew.mu.Lock() // abandoned workers go on
-	left, abandoned := slices.Clone(p.kept), p.abandoned
+	left, abandoned := p.kept, p.abandoned
+	p.kept, p.abandoned = nil, nil
 	p.crew.mu.Unlock()
 	for _, f := range abandoned {
 		f.attempt.describeAbandoned()
