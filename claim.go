@@ -276,7 +276,7 @@ func (o *queueClaims[T]) ReportDiscard(ctx context.Context, f worker.Failure[T],
 }
 
 func (q *Queue[T]) failureOf(f worker.Failure[T], panicked *worker.PanicError) *failure {
-	return &failure{f.Item, q.groupOf(f.Item), f.Attempt, f.Final, f.Reason, f.Err, panicked, q.now()}
+	return &failure{f.Item, f.Attempt, f.Final, f.Reason, f.Err, panicked, q.now()}
 }
 
 // A queueReturn is the return of an item whose claim is sealed.
