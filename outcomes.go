@@ -40,7 +40,7 @@ type failure struct {
 }
 
 // failed counts, logs and keeps a failure. A final one is kept by discarded.
-func (o *outcomes) failed(ctx context.Context, f *failure) {
+func (o *outcomes) failed(ctx context.Context, f failure) {
 	var step outageStep
 	if f.reason != worker.ReasonPermanent { // which is about its item
 		step = o.outage.fail(f.now)
@@ -53,7 +53,7 @@ func (o *outcomes) failed(ctx context.Context, f *failure) {
 	}
 }
 
-func (o *outcomes) discarded(ctx context.Context, f *failure) {
+func (o *outcomes) discarded(ctx context.Context, f failure) {
 	if o.log != nil {
 		defer o.log.discarded(ctx, f.item, f.attempt, f.reason, f.err, f.panicked)
 	}
@@ -74,7 +74,7 @@ func (o *outcomes) recent(limit int) (failures, discards []stats.Failure[any]) {
 }
 
 // kept calls methods of the error and the group function, so no lock may be held.
-func (o *outcomes) kept(f *failure) stats.Failure[any] {
+func (o *outcomes) kept(f failure) stats.Failure[any] {
 	return stats.Failure[any]{
 		Item: f.item, Group: o.groupOf(f.item), Attempt: f.attempt, Time: f.now,
 		Error: errorText(f.err, f.panicked), Panicked: f.panicked != nil, Discarded: f.final,
