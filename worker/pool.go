@@ -25,10 +25,10 @@ type Pool[T any] struct {
 // New returns a pool for source, or an error that lists every fault of the
 // options. It starts nothing.
 func New[T any](source Source[T], options Options[T]) (*Pool[T], error) {
-	handle, faultOfUse := wrap(options.Handle, options.Use)
-	options.Handle = handle
 	p := &Pool[T]{source: source, options: options}
-	if err := p.crew.prepare(p, source, options.limits(), options.given(), faultOfUse); err != nil {
+	handle, inUse := wrap(options.Handle, options.Use)
+	p.options.Handle = handle
+	if err := p.crew.prepare(p, source, options.limits(), options.given(), inUse); err != nil {
 		return nil, err
 	}
 	if n, is := part[nextSource[T]](source); is {

@@ -674,9 +674,11 @@ func TestC49FaultsOfThePool(t *testing.T) {
 		{struct{ *shardq.Queue[string] }{}, worker.Options[string]{Workers: 1, Handle: one}, "whose Name panics"},
 	} {
 		_, err := worker.New(test.source, test.o)
-		for fault := range strings.SplitSeq(test.faults, "|") {
+		faults := strings.Split(test.faults, "|")
+		for _, fault := range faults {
 			require.ErrorContains(t, err, fault)
 		}
+		require.Len(t, strings.Split(err.Error(), "\n"), len(faults), err)
 	}
 	require.Panics(t, func() { q.DrainWith(shardq.DrainOptions{Delayed: 9}) })
 }
