@@ -913,27 +913,53 @@ func TestC60Refused(t *testing.T) {
 // The context of the handlers ends when DrainTimeout has passed, also while
 // Drain still lists what is left.
 func TestC49HandlersEndBeforeDrainReturns(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		q, ended := shardq.MustNew(shardq.Options[string]{}), make(chan struct{})
-		q.Add("a")
-		pool, err := worker.New(q, worker.Options[string]{
-			Workers: 1,
-			Handle: func(ctx context.Context, _ string) error {
-				<-ctx.Done()
-				close(ended)
-				return nil
-			},
-			Drain: func(ctx context.Context) ([]string, error) {
-				<-ctx.Done()
-				<-ended
-				return nil, ctx.Err()
-			},
-			DrainTimeout: time.Second,
+	for _, timeout := range []time.Duration{time.Second, 0} {
+		synctest.Test(t, func(t *testing.T) {
+			q, ended := shardq.MustNew(shardq.Options[string]{}), make(chan struct{})
+			q.Add("a")
+			pool, err := worker.New(q, worker.Options[string]{
+				Workers: 1,
+				Handle: func(ctx context.Context, _ string) error {
+					<-ctx.Done()
+					close(ended)
+					return nil
+				},
+				Drain: func(ctx context.Context) ([]string, error) {
+					if timeout == 0 {
+						return []string{"dropped"}, nil
+					}
+					<-ctx.Done()
+					<-ended
+					return nil, ctx.Err()
+				},
+				DrainTimeout: timeout,
+				OnLeftover:   func(context.Context, worker.Failure[string]) { <-ended },
+			})
+			require.NoError(t, err)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			err = pool.Run(ctx)
+			require.Equal(t, timeout > 0, errors.Is(err, context.DeadlineExceeded))
 		})
-		require.NoError(t, err)
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
-		require.ErrorIs(t, pool.Run(ctx), context.DeadlineExceeded)
+	}
+}
+
+// A pool's own drain ends a linger, whatever the source is. The error of a claim
+// and that of the drain are both returned.
+func TestC76LingerEndsWithTheOwnDrain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began, lost := time.Now(), errors.New("no connection")
+		source := strict{newShelf("a"), func() error { return lost }}
+		s := startPool(t, source, worker.Options[string]{
+			BatchSize: 2, Linger: time.Hour, HandleBatch: func(context.Context, []string) []error { return nil },
+			Drain: func(ctx context.Context) ([]string, error) { <-ctx.Done(); return nil, errOnPurpose },
+		})
+		synctest.Wait()
+		s.stop()
+		requireBecomesTrue(t, s.ended)
+		require.Zero(t, time.Since(began))
+		require.ErrorIs(t, s.err, lost)
+		require.ErrorIs(t, s.err, errOnPurpose)
 	})
 }
 
