@@ -203,30 +203,45 @@ func TestC51HookThatPanicsForEachDroppedItem(t *testing.T) {
 	}
 }
 
-// Run that panics has what it would have returned.
+// Run that panics has what it would have returned, also if a Drain panics, which
+// is then called again.
 func TestC51PanicBesideLeftovers(t *testing.T) {
-	q := newQueue[string](1)
-	q.Add("fails")
-	q.AddAfter("later", time.Hour)
-	ctx, cancel := context.WithCancel(t.Context())
-	w, err := worker.New(q, worker.Options[string]{
-		Workers: 1, Drain: q.DrainWith(shardq.DrainOptions{}),
-		Handle: func(context.Context, string) error {
+	for _, inDrain := range []bool{false, true} {
+		q := newQueue[string](1)
+		q.AddAfter("later", time.Hour)
+		ctx, cancel := context.WithCancel(t.Context())
+		if inDrain {
 			cancel()
-			for !q.ShuttingDown() || q.Stats().Delayed > 0 {
-				runtime.Gosched()
-			}
-			return errOnPurpose
-		},
-		OnError: func(context.Context, worker.Failure[string]) { panic(errOnPurpose) },
-	})
-	require.NoError(t, err)
-	fault := panicOf(func() { _ = w.Run(ctx) })
-	require.ErrorIs(t, fault, errOnPurpose)
-	left, is := errors.AsType[*worker.LeftoverError[string]](fault.Run)
-	require.True(t, is)
-	require.Len(t, left.Left(), 1)
-	require.Equal(t, "later", left.Left()[0].Item)
+		} else {
+			q.Add("fails")
+		}
+		drain := q.DrainWith(shardq.DrainOptions{})
+		w, err := worker.New(q, worker.Options[string]{
+			Workers: 1,
+			Drain: func(ctx context.Context) ([]string, error) {
+				if inDrain {
+					inDrain = false
+					panic(errOnPurpose)
+				}
+				return drain(ctx)
+			},
+			Handle: func(context.Context, string) error {
+				cancel()
+				for !q.ShuttingDown() || q.Stats().Delayed > 0 {
+					runtime.Gosched()
+				}
+				return errOnPurpose
+			},
+			OnError: func(context.Context, worker.Failure[string]) { panic(errOnPurpose) },
+		})
+		require.NoError(t, err)
+		fault := panicOf(func() { _ = w.Run(ctx) })
+		require.ErrorIs(t, fault, errOnPurpose)
+		left, is := errors.AsType[*worker.LeftoverError[string]](fault.Run)
+		require.True(t, is)
+		require.Len(t, left.Left(), 1)
+		require.Equal(t, "later", left.Left()[0].Item)
+	}
 }
 
 // Without workers no one notices a shutdown, until there is a worker.
