@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"runtime/pprof"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -145,7 +146,9 @@ func (s *shelf) requireEmpty(t *testing.T) {
 // Workers treat the items of a source like those of a queue.
 func TestC49SourceOfAUser(t *testing.T) {
 	var runs map[string]int
-	handle := func(_ context.Context, item string) error {
+	handle := func(ctx context.Context, item string) error {
+		number, _ := pprof.Label(ctx, "worker")
+		require.Equal(t, "1", number, "of the pool, because the source has no slots")
 		runs[item]++
 		switch first := runs[item] == 1; {
 		case item == "fails once" && first, item == "always fails":
