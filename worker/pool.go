@@ -14,7 +14,7 @@ type Pool[T any] struct {
 	source  Source[T]
 	next    func(claim *Claim[T]) (more bool, err error) // see worker.done, or nil
 	options Options[T]
-	plain   bool // what the options say of each attempt
+	plain   bool // limits.plain
 	dropped []T  // by Drain
 
 	// Under the lock of the crew.
