@@ -305,9 +305,10 @@ func TestC49ErrorAtTheEndOfAClaim(t *testing.T) {
 	})
 }
 
-// If DoneClaims fails in any way, the claims end one by one.
+// If DoneClaims fails in any way, the claims end one by one. The first error
+// counts.
 func TestC51DoneClaimsThatFails(t *testing.T) {
-	lost := errors.New("no connection")
+	lost, later := errors.New("no connection"), errors.New("still no connection")
 	for name, fault := range map[string]func() error{
 		"error": func() error { return lost }, "panic": func() error { panic(lost) },
 		"Goexit": func() error { runtime.Goexit(); return nil },
@@ -319,12 +320,12 @@ func TestC51DoneClaimsThatFails(t *testing.T) {
 					if calls++; calls == 1 {
 						return fault()
 					}
-					return nil
+					return later
 				}}}
 				panicked, err := runSource(t, source, worker.Options[string]{
 					BatchSize: 3, HandleBatch: func(context.Context, []string) []error { return nil },
 				})
-				require.Equal(t, name == "error", errors.Is(err, lost))
+				require.Equal(t, [2]bool{name == "error", name == "Goexit"}, [2]bool{errors.Is(err, lost), errors.Is(err, later)})
 				require.Equal(t, name == "panic", panicked != nil)
 				shelf.requireEmpty(t)
 			})
