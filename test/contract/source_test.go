@@ -385,3 +385,22 @@ func TestC49SourceThatMiscounts(t *testing.T) {
 		})
 	}
 }
+
+// A batch that lingers is given back if the source panics or ends the goroutine.
+func TestC51SourceThatDoesNotReturn(t *testing.T) {
+	for _, end := range []func(){func() { panic(errOnPurpose) }, runtime.Goexit} {
+		synctest.Test(t, func(t *testing.T) {
+			shelf, calls := newShelf("a"), 0
+			source := sourceFunc(func(ctx context.Context, dst []worker.Claim[string]) (int, error) {
+				if calls++; calls == 2 {
+					end()
+				}
+				return shelf.ClaimBatch(ctx, dst)
+			})
+			_, _ = runSource(t, source, worker.Options[string]{
+				BatchSize: 2, Linger: time.Minute, HandleBatch: func(context.Context, []string) []error { return nil },
+			})
+			require.Equal(t, []string{"a"}, shelf.ready)
+		})
+	}
+}
