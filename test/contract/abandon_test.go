@@ -183,11 +183,13 @@ func TestC49AbandonedBatchOfASource(t *testing.T) {
 	}
 }
 
-// Run waits for a hook, however long it takes, and so no hook is called after it.
+// Run waits for a hook and for closeSlot, however long they take, and so neither
+// is called after it.
 func TestC51HooksAreNotAbandoned(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue[string](1)
-		s := startPool(t, q, worker.Options[string]{
+		source := &testSlots{Source: q, closeSlot: func() { time.Sleep(time.Minute) }}
+		s := startPool(t, source, worker.Options[string]{
 			Workers: 2, AbandonAfter: time.Second,
 			Handle: func(_ context.Context, item string) error {
 				if item == "hangs" {
@@ -202,6 +204,8 @@ func TestC51HooksAreNotAbandoned(t *testing.T) {
 		s.stop()
 		time.Sleep(59 * time.Second)
 		requireStillFalse(t, s.ended, "a hook is called")
+		time.Sleep(time.Minute)
+		requireStillFalse(t, s.ended, "a slot is closed")
 		time.Sleep(time.Second)
 		requireBecomesTrue(t, s.ended)
 		require.ErrorContains(t, s.err, "items left over: 1")
