@@ -26,6 +26,11 @@ func testItems(t *testing.T, items ...any) {
 
 		addAll(q, items) // dirty
 		requireCounts(t, q, 0, 0, len(items))
+		var seen []any
+		for _, row := range q.Snapshot(len(items)).Processing {
+			seen = append(seen, row.Item)
+		}
+		requireExactly(t, items, seen)
 		for _, item := range items {
 			q.Done(item)
 		}

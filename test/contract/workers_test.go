@@ -540,6 +540,15 @@ func TestC75RecentFailures(t *testing.T) {
 		require.Equal(t, discarded[0].Any(), none[0])
 		failed, discarded = q.RecentFailures(-1)
 		require.Empty(t, append(failed, discarded...))
+
+		anything := shardq.MustNew(shardq.Options[any]{Group: func(item any) string { return fmt.Sprint(item) }})
+		anything.Add(nil)
+		rest := startPool(t, anything, worker.Options[any]{MaxAttempts: 1, Handle: failing[any](1, errOnPurpose)})
+		synctest.Wait()
+		rest.stopPool(t)
+		_, none = anything.RecentFailures(1)
+		require.Len(t, none, 1)
+		require.Equal(t, [2]any{nil, "<nil>"}, [2]any{none[0].Item, none[0].Group})
 	})
 }
 
