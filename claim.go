@@ -275,8 +275,8 @@ func (o *queueClaims[T]) ReportDiscard(ctx context.Context, f worker.Failure[T],
 	o.outcomes.discarded(ctx, o.queue().failureOf(f, panicked))
 }
 
-func (q *Queue[T]) failureOf(f worker.Failure[T], panicked *worker.PanicError) *failure {
-	return &failure{f.Item, q.groupOf(f.Item), f.Attempt, f.Final, f.Reason, f.Err, panicked, q.now()}
+func (q *Queue[T]) failureOf(f worker.Failure[T], panicked *worker.PanicError) failure {
+	return failure{f.Item, f.Attempt, f.Final, f.Reason, f.Err, panicked, q.now()}
 }
 
 // A queueReturn is the return of an item whose claim is sealed.

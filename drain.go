@@ -141,7 +141,7 @@ type DrainError[T comparable] struct {
 	// is delayed while it is ready or in processing does not count as Delayed.
 	Ready, Processing, Delayed int
 
-	left []stats.Item[any]
+	left []stats.Item[T]
 	list func() []stats.Item[any]
 }
 
@@ -150,7 +150,7 @@ func newDrainError[T comparable](queue string, cause error, list func() []stats.
 	return &DrainError[T]{
 		Queue: queue, Cause: cause,
 		Processing: counts[stats.Processing], Ready: counts[stats.Ready], Delayed: counts[stats.Delayed],
-		left: left, list: list,
+		left: typedRows[T](left), list: list,
 	}
 }
 
@@ -173,7 +173,7 @@ func inOrder(rows []stats.Item[any]) (left []stats.Item[any], counts [stats.Dela
 // Left returns the items that were left, each once: those in processing, then the
 // ready, then the delayed ones. With [Options].Ages, those longest in processing
 // come first. All are still in the queue.
-func (e *DrainError[T]) Left() []stats.Item[T] { return typedRows[T](e.left) }
+func (e *DrainError[T]) Left() []stats.Item[T] { return e.left }
 
 // Refresh returns the error with the items that are left now.
 func (e *DrainError[T]) Refresh() error { return e.Refreshed() }

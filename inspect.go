@@ -125,10 +125,10 @@ func (q *Queue[T]) All(state stats.State) iter.Seq[stats.Item[T]] {
 // Lookup returns the queue's row of an item, and whether it holds the item. It
 // takes constant time.
 func (q *Queue[T]) Lookup(item T) (found stats.Item[T], ok bool) {
-	row, ok := q.set().Lookup(item)
+	held, row, ok := q.set().Lookup(item)
 	if ok {
 		row.Attempts = q.limiter.NumRequeues(item)
-		found = typedRow(&row, item)
+		found = typedRow(&row, held)
 	}
 	return found, ok
 }
@@ -173,10 +173,11 @@ func (i *inspection[T]) Lookup(item any) (found stats.Item[any], ok bool) {
 	if !ok {
 		return found, false
 	}
-	if found, ok = i.queue.shards.Lookup(typed); !ok {
+	held, found, ok := i.queue.shards.Lookup(typed)
+	if !ok {
 		return found, false
 	}
-	found.Item, found.Attempts = item, i.queue.limiter.NumRequeues(typed)
+	found.Item, found.Attempts = held, i.queue.limiter.NumRequeues(typed)
 	if found.State == stats.Processing {
 		found.Worker = i.queue.slots.workers()[item]
 	}

@@ -17,6 +17,7 @@ import (
 type outcomes struct {
 	attempts *attempts.Recorder // nil without metrics
 	log      *eventLog          // or nil
+	groupOf  func(item any) string
 	// They allocate nothing before the first.
 	failures, discards recent.Ring[stats.Failure[any]]
 	outage             outage
@@ -30,7 +31,6 @@ const (
 // A failure is a worker.Failure, with its item as an any.
 type failure struct {
 	item     any
-	group    string
 	attempt  int
 	final    bool
 	reason   worker.Reason
@@ -40,7 +40,7 @@ type failure struct {
 }
 
 // failed counts, logs and keeps a failure. A final one is kept by discarded.
-func (o *outcomes) failed(ctx context.Context, f *failure) {
+func (o *outcomes) failed(ctx context.Context, f failure) {
 	var step outageStep
 	if f.reason != worker.ReasonPermanent { // which is about its item
 		step = o.outage.fail(f.now)
@@ -49,15 +49,15 @@ func (o *outcomes) failed(ctx context.Context, f *failure) {
 		defer o.log.failure(ctx, f.item, f.attempt, f.final, f.err, f.panicked, step)
 	}
 	if !f.final {
-		recent.Add(&o.failures, f.kept(), failuresKept)
+		recent.Add(&o.failures, o.kept(f), failuresKept)
 	}
 }
 
-func (o *outcomes) discarded(ctx context.Context, f *failure) {
+func (o *outcomes) discarded(ctx context.Context, f failure) {
 	if o.log != nil {
 		defer o.log.discarded(ctx, f.item, f.attempt, f.reason, f.err, f.panicked)
 	}
-	kept := f.kept()
+	kept := o.kept(f)
 	kept.Reason = f.reason.String()
 	recent.Add(&o.discards, kept, failuresKept)
 }
@@ -73,10 +73,10 @@ func (o *outcomes) recent(limit int) (failures, discards []stats.Failure[any]) {
 	return recent.Last(&o.failures, limit), recent.Last(&o.discards, limit)
 }
 
-// kept calls methods of the error, so no lock may be held.
-func (f *failure) kept() stats.Failure[any] {
+// kept calls methods of the error and the group function, so no lock may be held.
+func (o *outcomes) kept(f failure) stats.Failure[any] {
 	return stats.Failure[any]{
-		Item: f.item, Group: f.group, Attempt: f.attempt, Time: f.now,
+		Item: f.item, Group: o.groupOf(f.item), Attempt: f.attempt, Time: f.now,
 		Error: errorText(f.err, f.panicked), Panicked: f.panicked != nil, Discarded: f.final,
 	}
 }

@@ -103,7 +103,11 @@ func New[T comparable](options Options[T]) (*Queue[T], error) {
 	q.configuration.Limiter = fmt.Sprintf("%T", q.limiter)
 	q.tokens = engine.Tokens{First: uint64(max(0, q.configuration.Created.UnixNano())), Shards: settings.Shards}
 	q.unfailed.Store(true)
-	if q.outcomes.log = log; options.Metrics {
+	q.outcomes.log, q.outcomes.groupOf = log, func(item any) string {
+		typed, _ := item.(T) // not a nil item of an interface type
+		return q.groupOf(typed)
+	}
+	if options.Metrics {
 		q.outcomes.attempts = attempts.New()
 	}
 	return q, nil

@@ -116,14 +116,16 @@ func (sh *shard) info(id uint32, e *items.Entry) stats.Item[any] {
 	return i
 }
 
-// Lookup describes an item, if the set holds it. The row is without the item.
-func (s *Set[T]) Lookup(item T) (info stats.Item[any], ok bool) {
+// Lookup describes an item, if the set holds it. The row is without the item as
+// the set has it, which may differ from the argument: 0 is equal to -0.
+func (s *Set[T]) Lookup(item T) (held T, row stats.Item[any], ok bool) {
 	sh, hash := s.locate(item)
 	sh.lock()
 	defer sh.unlock()
 	id := s.find(sh, item, hash)
 	if id == 0 {
-		return info, false
+		return held, row, false
 	}
-	return sh.info(id, sh.table.At(id)), true
+	e := sh.table.At(id)
+	return *items.Of[T](e), sh.info(id, e), true
 }

@@ -20,8 +20,7 @@ func (w *worker[T]) noting(show func(items []T)) func(items []T) {
 // it has returned changes nothing.
 func (w *worker[T]) note(begins bool) {
 	if w.seat.note(begins) {
-		w.endAbandoned(w.claim[:])
-		w.endAbandoned(w.batch.claims)
+		w.endAbandoned(w.buffer())
 	}
 }
 
@@ -48,15 +47,14 @@ func (w *worker[T]) endAbandoned(claims []Claim[T]) {
 	foreach.Do(len(claims), func(i int) { _ = claims[i].Done() })
 }
 
+// abandonLocked takes no time of the stopwatch, which the handler's end stops
+// without the lock.
 func (w *worker[T]) abandonLocked(took time.Duration) {
-	claims := w.claim[:]
-	if w.claim[0].owner == nil {
-		claims = w.batch.claims
-	}
-	for i := range claims {
-		if claims[i].owner != nil {
-			w.pool.abandoned = append(w.pool.abandoned, w.newFailed(&claims[i], &outcome{}))
-			w.pool.abandoned[len(w.pool.abandoned)-1].attempt.took = took
+	for _, claim := range w.buffer() {
+		if claim.owner != nil {
+			f := &failed[T]{claim: claim, pool: w.pool}
+			f.attempt = attempt{crew: &w.pool.crew, of: f, took: took}
+			w.pool.abandoned = append(w.pool.abandoned, f)
 		}
 	}
 }

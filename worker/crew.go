@@ -65,9 +65,9 @@ const (
 )
 
 // prepare makes the crew, or returns the faults of the options and the source.
-func (c *crew) prepare(pool typedPool, source any, l limits, g given, faultOfUse error) error {
+func (c *crew) prepare(pool typedPool, source any, l limits, g given, inUse error) error {
 	name, fault := nameOfSource(source)
-	if err := errors.Join(validate(l, g), faultOfUse, fault); err != nil {
+	if err := errors.Join(validate(l, g), inUse, fault); err != nil {
 		return err
 	}
 	if waits, is := part[waitSource](source); is && l.showsAttempts() {

@@ -2,7 +2,6 @@ package worker
 
 import (
 	"context"
-	"slices"
 
 	"github.com/shardq/shardq/internal/foreach"
 )
@@ -15,7 +14,7 @@ type Pool[T any] struct {
 	source  Source[T]
 	next    func(claim *Claim[T]) (more bool, err error) // see worker.done, or nil
 	options Options[T]
-	plain   bool // what the options say of each attempt
+	plain   bool // limits.plain
 	dropped []T  // by Drain
 
 	// Under the lock of the crew.
@@ -26,10 +25,10 @@ type Pool[T any] struct {
 // New returns a pool for source, or an error that lists every fault of the
 // options. It starts nothing.
 func New[T any](source Source[T], options Options[T]) (*Pool[T], error) {
-	handle, faultOfUse := wrap(options.Handle, options.Use)
-	options.Handle = handle
 	p := &Pool[T]{source: source, options: options}
-	if err := p.crew.prepare(p, source, options.limits(), options.given(), faultOfUse); err != nil {
+	handle, inUse := wrap(options.Handle, options.Use)
+	p.options.Handle = handle
+	if err := p.crew.prepare(p, source, options.limits(), options.given(), inUse); err != nil {
 		return nil, err
 	}
 	if n, is := part[nextSource[T]](source); is {
@@ -119,7 +118,8 @@ func (p *Pool[T]) keepLeftover(_ context.Context, f Failure[T]) {
 
 func (p *Pool[T]) leftover() error {
 	p.crew.mu.Lock() // abandoned workers go on
-	left, abandoned := slices.Clone(p.kept), p.abandoned
+	left, abandoned := p.kept, p.abandoned
+	p.kept, p.abandoned = nil, nil
 	p.crew.mu.Unlock()
 	for _, f := range abandoned {
 		f.attempt.describeAbandoned()

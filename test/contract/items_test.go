@@ -26,6 +26,11 @@ func testItems(t *testing.T, items ...any) {
 
 		addAll(q, items) // dirty
 		requireCounts(t, q, 0, 0, len(items))
+		var seen []any
+		for _, row := range q.Snapshot(len(items)).Processing {
+			seen = append(seen, row.Item)
+		}
+		requireExactly(t, items, seen)
 		for _, item := range items {
 			q.Done(item)
 		}
@@ -82,6 +87,9 @@ func TestC9H6NegativeZeroIsZero(t *testing.T) {
 		q.Add(a)
 		q.Add(b)
 		requireCounts(t, q, 1, 0, 0)
+		found, _ := q.Lookup(b)
+		inspected, _ := q.Inspect().Lookup(b)
+		require.Equal(t, fmt.Sprint(a, a), fmt.Sprint(found.Item, inspected.Item), "the item that is held")
 		q.AddAfter(a, time.Hour)
 		q.AddAfter(b, time.Hour)
 		take(t, q)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -108,8 +109,16 @@ func TestLoggerGetsTheEndOnce(t *testing.T) {
 	require.Contains(t, lines[1], `level=INFO msg="shardq: the queue is shut down" ready=1 processing=0 dropped=1`)
 }
 
+// TestLoggerGetsFailures also if Group ends the goroutine that keeps them.
 func TestLoggerGetsFailures(t *testing.T) {
-	q := newLogged(shardq.Options[string]{LogItems: true, Shards: 1})
+	exits := false
+	q := newLogged(shardq.Options[string]{LogItems: true, Shards: 1, Group: func(string) string {
+		if exits {
+			exits = false
+			runtime.Goexit()
+		}
+		return ""
+	}})
 	q.AddBatch([]string{"fails", "panics", "is discarded"}, shardq.AddOptions{})
 	ctx, cancel := context.WithCancel(context.Background())
 	handled := 0
@@ -117,6 +126,7 @@ func TestLoggerGetsFailures(t *testing.T) {
 		if handled++; handled == 3 {
 			cancel()
 		}
+		exits = true
 		switch item {
 		case "panics":
 			panic("ouch")

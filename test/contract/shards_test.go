@@ -198,6 +198,7 @@ func TestC12LongestProcessingFirst(t *testing.T) {
 	_, err := q.Drain(ctx, shardq.DrainOptions{})
 	left, _ := errors.AsType[*shardq.DrainError[string]](err)
 	require.NotNil(t, left)
+	require.Same(t, &left.Left()[0], &left.Left()[0], "no copies")
 	for _, item := range left.Left() {
 		got = append(got, item.Item)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"runtime/pprof"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -145,7 +146,9 @@ func (s *shelf) requireEmpty(t *testing.T) {
 // Workers treat the items of a source like those of a queue.
 func TestC49SourceOfAUser(t *testing.T) {
 	var runs map[string]int
-	handle := func(_ context.Context, item string) error {
+	handle := func(ctx context.Context, item string) error {
+		number, _ := pprof.Label(ctx, "worker")
+		require.Equal(t, "1", number, "of the pool, because the source has no slots")
 		runs[item]++
 		switch first := runs[item] == 1; {
 		case item == "fails once" && first, item == "always fails":
@@ -302,9 +305,10 @@ func TestC49ErrorAtTheEndOfAClaim(t *testing.T) {
 	})
 }
 
-// If DoneClaims fails in any way, the claims end one by one.
+// If DoneClaims fails in any way, the claims end one by one. The first error
+// counts.
 func TestC51DoneClaimsThatFails(t *testing.T) {
-	lost := errors.New("no connection")
+	lost, later := errors.New("no connection"), errors.New("still no connection")
 	for name, fault := range map[string]func() error{
 		"error": func() error { return lost }, "panic": func() error { panic(lost) },
 		"Goexit": func() error { runtime.Goexit(); return nil },
@@ -316,12 +320,12 @@ func TestC51DoneClaimsThatFails(t *testing.T) {
 					if calls++; calls == 1 {
 						return fault()
 					}
-					return nil
+					return later
 				}}}
 				panicked, err := runSource(t, source, worker.Options[string]{
 					BatchSize: 3, HandleBatch: func(context.Context, []string) []error { return nil },
 				})
-				require.Equal(t, name == "error", errors.Is(err, lost))
+				require.Equal(t, [2]bool{name == "error", name == "Goexit"}, [2]bool{errors.Is(err, lost), errors.Is(err, later)})
 				require.Equal(t, name == "panic", panicked != nil)
 				shelf.requireEmpty(t)
 			})
@@ -377,6 +381,25 @@ func TestC49SourceThatMiscounts(t *testing.T) {
 			}})
 			require.ErrorContains(t, err, "worker: Source.ClaimBatch returned")
 			require.Empty(t, shelf.taken)
+			require.Equal(t, []string{"a"}, shelf.ready)
+		})
+	}
+}
+
+// A batch that lingers is given back if the source panics or ends the goroutine.
+func TestC51SourceThatDoesNotReturn(t *testing.T) {
+	for _, end := range []func(){func() { panic(errOnPurpose) }, runtime.Goexit} {
+		synctest.Test(t, func(t *testing.T) {
+			shelf, calls := newShelf("a"), 0
+			source := sourceFunc(func(ctx context.Context, dst []worker.Claim[string]) (int, error) {
+				if calls++; calls == 2 {
+					end()
+				}
+				return shelf.ClaimBatch(ctx, dst)
+			})
+			_, _ = runSource(t, source, worker.Options[string]{
+				BatchSize: 2, Linger: time.Minute, HandleBatch: func(context.Context, []string) []error { return nil },
+			})
 			require.Equal(t, []string{"a"}, shelf.ready)
 		})
 	}

@@ -107,9 +107,46 @@ func (g grumbler) ClaimBatch(ctx context.Context, dst []worker.Claim[string]) (n
 
 // A claim ends, too, if the report of the success panics.
 func TestC51ReportOfASuccessPanics(t *testing.T) {
-	shelf := newShelf("a")
-	pool, err := worker.New(grumbler{shelf}, worker.Options[string]{Workers: 1, Handle: func(context.Context, string) error { return nil }})
-	require.NoError(t, err)
-	require.Panics(t, func() { _ = pool.Run(t.Context()) })
-	require.Empty(t, shelf.taken)
+	for _, o := range []worker.Options[string]{
+		{Handle: succeed[string]}, {HandleBatch: func(context.Context, []string) []error { return nil }, BatchSize: 1},
+	} {
+		shelf := newShelf("a")
+		o.Workers = 1
+		pool, err := worker.New(grumbler{shelf}, o)
+		require.NoError(t, err)
+		require.Panics(t, func() { _ = pool.Run(t.Context()) })
+		require.Empty(t, shelf.taken)
+	}
+}
+
+// A batch that panics after one without errors fails. It is counted after
+// OnError. The next success ends the outage.
+func TestC49BatchAfterOneWithoutErrors(t *testing.T) {
+	for _, metrics := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			q, before := shardq.MustNew(shardq.Options[string]{Metrics: metrics}), uint64(0)
+			s := startPool(t, q, worker.Options[string]{
+				BatchSize: 1, MaxAttempts: 1,
+				HandleBatch: func(_ context.Context, items []string) []error {
+					if items[0] == "panics" {
+						panic(errOnPurpose)
+					}
+					return nil
+				},
+				OnError: func(context.Context, worker.Failure[string]) {
+					if metrics && before == 0 {
+						before = countAttempts(q)
+					}
+				},
+			})
+			for i, item := range []string{"succeeds", "panics", "panics", "panics", "panics", "panics", "succeeds"} {
+				q.Add(item)
+				synctest.Wait()
+				require.Equal(t, i == 5, q.Stats().OutageFailures == 5, item)
+			}
+			require.Len(t, s.discarded, 5)
+			require.Equal(t, metrics, before == 1)
+			s.stopPool(t)
+		})
+	}
 }

@@ -203,30 +203,45 @@ func TestC51HookThatPanicsForEachDroppedItem(t *testing.T) {
 	}
 }
 
-// Run that panics has what it would have returned.
+// Run that panics has what it would have returned, also if a Drain panics, which
+// is then called again.
 func TestC51PanicBesideLeftovers(t *testing.T) {
-	q := newQueue[string](1)
-	q.Add("fails")
-	q.AddAfter("later", time.Hour)
-	ctx, cancel := context.WithCancel(t.Context())
-	w, err := worker.New(q, worker.Options[string]{
-		Workers: 1, Drain: q.DrainWith(shardq.DrainOptions{}),
-		Handle: func(context.Context, string) error {
+	for _, inDrain := range []bool{false, true} {
+		q := newQueue[string](1)
+		q.AddAfter("later", time.Hour)
+		ctx, cancel := context.WithCancel(t.Context())
+		if inDrain {
 			cancel()
-			for !q.ShuttingDown() || q.Stats().Delayed > 0 {
-				runtime.Gosched()
-			}
-			return errOnPurpose
-		},
-		OnError: func(context.Context, worker.Failure[string]) { panic(errOnPurpose) },
-	})
-	require.NoError(t, err)
-	fault := panicOf(func() { _ = w.Run(ctx) })
-	require.ErrorIs(t, fault, errOnPurpose)
-	left, is := errors.AsType[*worker.LeftoverError[string]](fault.Run)
-	require.True(t, is)
-	require.Len(t, left.Left(), 1)
-	require.Equal(t, "later", left.Left()[0].Item)
+		} else {
+			q.Add("fails")
+		}
+		drain := q.DrainWith(shardq.DrainOptions{})
+		w, err := worker.New(q, worker.Options[string]{
+			Workers: 1,
+			Drain: func(ctx context.Context) ([]string, error) {
+				if inDrain {
+					inDrain = false
+					panic(errOnPurpose)
+				}
+				return drain(ctx)
+			},
+			Handle: func(context.Context, string) error {
+				cancel()
+				for !q.ShuttingDown() || q.Stats().Delayed > 0 {
+					runtime.Gosched()
+				}
+				return errOnPurpose
+			},
+			OnError: func(context.Context, worker.Failure[string]) { panic(errOnPurpose) },
+		})
+		require.NoError(t, err)
+		fault := panicOf(func() { _ = w.Run(ctx) })
+		require.ErrorIs(t, fault, errOnPurpose)
+		left, is := errors.AsType[*worker.LeftoverError[string]](fault.Run)
+		require.True(t, is)
+		require.Len(t, left.Left(), 1)
+		require.Equal(t, "later", left.Left()[0].Item)
+	}
 }
 
 // Without workers no one notices a shutdown, until there is a worker.
@@ -525,6 +540,15 @@ func TestC75RecentFailures(t *testing.T) {
 		require.Equal(t, discarded[0].Any(), none[0])
 		failed, discarded = q.RecentFailures(-1)
 		require.Empty(t, append(failed, discarded...))
+
+		anything := shardq.MustNew(shardq.Options[any]{Group: func(item any) string { return fmt.Sprint(item) }})
+		anything.Add(nil)
+		rest := startPool(t, anything, worker.Options[any]{MaxAttempts: 1, Handle: failing[any](1, errOnPurpose)})
+		synctest.Wait()
+		rest.stopPool(t)
+		_, none = anything.RecentFailures(1)
+		require.Len(t, none, 1)
+		require.Equal(t, [2]any{nil, "<nil>"}, [2]any{none[0].Item, none[0].Group})
 	})
 }
 
@@ -674,9 +698,11 @@ func TestC49FaultsOfThePool(t *testing.T) {
 		{struct{ *shardq.Queue[string] }{}, worker.Options[string]{Workers: 1, Handle: one}, "whose Name panics"},
 	} {
 		_, err := worker.New(test.source, test.o)
-		for fault := range strings.SplitSeq(test.faults, "|") {
+		faults := strings.Split(test.faults, "|")
+		for _, fault := range faults {
 			require.ErrorContains(t, err, fault)
 		}
+		require.Len(t, strings.Split(err.Error(), "\n"), len(faults), err)
 	}
 	require.Panics(t, func() { q.DrainWith(shardq.DrainOptions{Delayed: 9}) })
 }
@@ -911,27 +937,53 @@ func TestC60Refused(t *testing.T) {
 // The context of the handlers ends when DrainTimeout has passed, also while
 // Drain still lists what is left.
 func TestC49HandlersEndBeforeDrainReturns(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		q, ended := shardq.MustNew(shardq.Options[string]{}), make(chan struct{})
-		q.Add("a")
-		pool, err := worker.New(q, worker.Options[string]{
-			Workers: 1,
-			Handle: func(ctx context.Context, _ string) error {
-				<-ctx.Done()
-				close(ended)
-				return nil
-			},
-			Drain: func(ctx context.Context) ([]string, error) {
-				<-ctx.Done()
-				<-ended
-				return nil, ctx.Err()
-			},
-			DrainTimeout: time.Second,
+	for _, timeout := range []time.Duration{time.Second, 0} {
+		synctest.Test(t, func(t *testing.T) {
+			q, ended := shardq.MustNew(shardq.Options[string]{}), make(chan struct{})
+			q.Add("a")
+			pool, err := worker.New(q, worker.Options[string]{
+				Workers: 1,
+				Handle: func(ctx context.Context, _ string) error {
+					<-ctx.Done()
+					close(ended)
+					return nil
+				},
+				Drain: func(ctx context.Context) ([]string, error) {
+					if timeout == 0 {
+						return []string{"dropped"}, nil
+					}
+					<-ctx.Done()
+					<-ended
+					return nil, ctx.Err()
+				},
+				DrainTimeout: timeout,
+				OnLeftover:   func(context.Context, worker.Failure[string]) { <-ended },
+			})
+			require.NoError(t, err)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			err = pool.Run(ctx)
+			require.Equal(t, timeout > 0, errors.Is(err, context.DeadlineExceeded))
 		})
-		require.NoError(t, err)
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
-		require.ErrorIs(t, pool.Run(ctx), context.DeadlineExceeded)
+	}
+}
+
+// A pool's own drain ends a linger, whatever the source is. The error of a claim
+// and that of the drain are both returned.
+func TestC76LingerEndsWithTheOwnDrain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began, lost := time.Now(), errors.New("no connection")
+		source := strict{newShelf("a"), func() error { return lost }}
+		s := startPool(t, source, worker.Options[string]{
+			BatchSize: 2, Linger: time.Hour, HandleBatch: func(context.Context, []string) []error { return nil },
+			Drain: func(ctx context.Context) ([]string, error) { <-ctx.Done(); return nil, errOnPurpose },
+		})
+		synctest.Wait()
+		s.stop()
+		requireBecomesTrue(t, s.ended)
+		require.Zero(t, time.Since(began))
+		require.ErrorIs(t, s.err, lost)
+		require.ErrorIs(t, s.err, errOnPurpose)
 	})
 }
 
