@@ -116,8 +116,8 @@ func (sh *shard) info(id uint32, e *items.Entry) stats.Item[any] {
 	return i
 }
 
-// Lookup describes an item, if the set holds it. The row is without the item as
-// the set has it, which may differ from the argument: 0 is equal to -0.
+// Lookup returns an item as the set holds it, because 0 is equal to -0, and its row
+// without the item.
 func (s *Set[T]) Lookup(item T) (held T, row stats.Item[any], ok bool) {
 	sh, hash := s.locate(item)
 	sh.lock()
