@@ -23,13 +23,12 @@ func New[T comparable](config Config[T]) *Set[T] {
 		user:      config,
 		route:     config.Route,
 		mayDiffer: mayDiffer(reflect.TypeFor[T]()),
-		adds:      newAddHook(config.OnAdd),
 	}
 	if config.Group != nil {
 		s.route = func(item T) uint64 { return s.Core.groupRoute(config.Group(item)) }
 	}
 	config.grouped, config.hearsAdds = config.Group != nil, config.OnAdd != nil
-	s.Core = newCore(config.Settings, hooks[T]{s})
+	s.Core = newCore(config.Settings, s)
 	s.Core.items, s.Core.strings = items.TypeOf[T](), appendStrings(nil, reflect.TypeFor[T](), 0)
 	return s
 }
