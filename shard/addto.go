@@ -15,20 +15,14 @@ func (a *Address) Mark() uint8 { return a.to.mark }
 
 // AddTo is [Set.Add] at a known address.
 func (s *Set[T]) AddTo(item T, a *Address, keepDelay bool) {
-	defer s.addTo(item, a, keepDelay)
-	s.Core.refresh()
+	readOr(s.Core.refresh, func() { s.addTo(item, a, keepDelay) })
+	s.addTo(item, a, keepDelay)
 }
 
 // FileTo is [Set.AddWith] at a known address.
 func (s *Set[T]) FileTo(item T, a *Address, d Delay) {
-	filed := false
-	defer func() {
-		if !filed {
-			s.addTo(item, a, true)
-		}
-	}()
-	s.fileIn(s.Core.shard(int(a.shard)), item, &a.to, d, nil)
-	filed = true
+	file := func() { s.fileIn(s.Core.shard(int(a.shard)), item, &a.to, d, nil) }
+	readOr(file, func() { s.addTo(item, a, true) })
 }
 
 func (s *Set[T]) addTo(item T, a *Address, keepDelay bool) {

@@ -42,9 +42,8 @@ func (s *Set[T]) partitionAdds(p *partition, items []T) {
 
 // EndBatch is [Set.End] of each handle. It returns the indexes of the late.
 func (s *Core) EndBatch(handles []Handle) (late []int) {
-	defer func() { late = s.endAll(handles) }() // also if the clock panics
-	s.refreshForWork()
-	return late
+	s.refreshOr(func() { s.endAll(handles) })
+	return s.endAll(handles)
 }
 
 func (s *Core) endAll(handles []Handle) (late []int) {

@@ -265,7 +265,8 @@ func (sh *shard) joinBackoff(id uint32, priority int) {
 // processing.
 func (sh *shard) delayAdds(id uint32, e *items.Entry, f *filing) {
 	if e.Phase() == items.Dirty {
-		f.serves, f.priority = f.backoff, max(f.priority, sh.unmark(id, e))
+		f.serves, f.priority = f.backoff, max(f.priority, sh.table.Requested.Run(id))
+		sh.withdraw(id, e)
 	}
 }
 

@@ -83,10 +83,8 @@ func (sh *shard) sweepOnce() (fx effects, more bool) {
 // Again asks for one more run of an item in processing, with at least the given
 // priority, ends a delay of it, and reports whether the processing goes on.
 func (s *Core) Again(h Handle, priority int) (inProcessing bool) {
-	sh := s.shard(int(h.shard))
-	sh.lock()
+	sh, e := s.lockClaimed(h)
 	defer sh.unlock()
-	e := sh.claimed(h)
 	if e != nil {
 		sh.add(h.id, e, request{priority: priority, cancelsDelay: true})
 	}
@@ -95,24 +93,14 @@ func (s *Core) Again(h Handle, priority int) (inProcessing bool) {
 
 // NotAgain cancels the adds of an item in processing, and calls no user code.
 func (s *Core) NotAgain(h Handle) {
-	sh := s.shard(int(h.shard))
-	sh.lock()
+	sh, e := s.lockClaimed(h)
 	defer sh.unlock()
-	if e := sh.claimed(h); e != nil {
+	if e != nil {
 		if e.Delayed() {
 			sh.cancelDelay(h.id, e)
 		}
-		sh.unmark(h.id, e)
+		sh.withdraw(h.id, e)
 	}
-}
-
-func (sh *shard) unmark(id uint32, e *items.Entry) (priority int) {
-	if e.Step(items.Canceled) == items.Unmark {
-		priority = sh.table.Requested.Run(id)
-		sh.leftLine(id, e)
-		sh.table.times.onCancel(id, items.Unmark)
-	}
-	return priority
 }
 
 // A Comeback is the result of [Set.Retry].
@@ -127,33 +115,26 @@ const (
 // Retry ends a processing and adds the item again, after a delay if there is
 // one. Once a shutdown has begun, only a Drain that accepts retries allows it.
 func (s *Core) Retry(h Handle, d Delay) (came Comeback) {
-	read := false
-	defer func() {
-		if !read {
-			s.releaseNow(h, d.Priority)
-		}
-	}()
-	s.refreshForWork()
 	deadline := Deadline{}
-	if d.Duration > 0 {
-		deadline = s.DeadlineOf(d)
-	}
-	read = true
+	readOr(func() {
+		s.refreshForWork()
+		if d.Duration > 0 {
+			deadline = s.DeadlineOf(d)
+		}
+	}, func() { s.releaseNow(h, d.Priority) })
 	return s.retryAt(h, deadline, d.Priority)
 }
 
 // Release ends a processing and makes the item ready again, last in its shard.
 func (s *Core) Release(h Handle, priority int) (ended bool) {
-	defer func() { ended = s.releaseNow(h, priority) }() // also if the clock panics
-	s.refreshForWork()
-	return ended
+	s.refreshOr(func() { s.releaseNow(h, priority) })
+	return s.releaseNow(h, priority)
 }
 
 func (s *Core) releaseNow(h Handle, priority int) (ended bool) {
-	sh := s.shard(int(h.shard))
-	sh.lock()
+	sh, e := s.lockClaimed(h)
 	fx := effects(0)
-	if e := sh.claimed(h); e != nil {
+	if e != nil {
 		sh.add(h.id, e, request{priority: priority})
 		fx = sh.finish(h.id, e, items.Position{})
 	}
@@ -163,9 +144,9 @@ func (s *Core) releaseNow(h Handle, priority int) (ended bool) {
 }
 
 func (s *Core) retryAt(h Handle, d Deadline, priority int) (came Comeback) {
-	sh := s.lockSwept(h)
+	sh, e := s.lockSwept(h)
 	fx, filed := effects(0), uint64(never)
-	if e := sh.claimed(h); e != nil {
+	if e != nil {
 		came = Refused
 		if s.TakesBack() {
 			came, filed = TakenBack, sh.addAgain(h.id, e, d, priority)
@@ -209,8 +190,7 @@ func (s *Core) DeadlineOf(d Delay) Deadline {
 // before it is filed.
 func (s *Core) Postpone(h Handle, d Deadline, policy DelayPolicy) (inProcessing bool) {
 	addsGoFirst := policy == KeepEarliest
-	sh := s.lockSwept(h)
-	e := sh.claimed(h)
+	sh, e := s.lockSwept(h)
 	deadline := uint64(never)
 	switch {
 	case e == nil:
@@ -242,15 +222,14 @@ func (sh *shard) withDelay(id uint32, e *items.Entry, d Deadline, policy DelayPo
 }
 
 // lockSwept finishes a sweep first: it must not take what the caller files.
-func (s *Core) lockSwept(h Handle) *shard {
-	sh := s.shard(int(h.shard))
-	sh.lock()
-	for s.TakesBack() && sh.sweeping() {
+func (s *Core) lockSwept(h Handle) (sh *shard, e *items.Entry) {
+	for {
+		if sh, e = s.lockClaimed(h); !s.TakesBack() || !sh.sweeping() {
+			return sh, e
+		}
 		sh.unlock()
 		sh.sweepSome()
-		sh.lock()
 	}
-	return sh
 }
 
 func (s *Core) watchDeadline(deadline uint64, d Deadline) {

@@ -41,7 +41,7 @@ type change struct {
 func (s *Core) Watch(h Handle, tell func(Change)) (stop func()) {
 	s.watches.used.Store(true)
 	w := &watcher{fence: h.fence &^ sealed, tell: tell}
-	added, canceled := s.shard(int(h.shard)).addWatch(h, w)
+	added, canceled := s.addWatch(h, w)
 	if canceled {
 		tell(CanceledInFlight)
 	}
@@ -52,15 +52,14 @@ func (s *Core) Watch(h Handle, tell func(Change)) (stop func()) {
 }
 
 // addWatch works in one hold of the lock, so that no change is missed.
-func (sh *shard) addWatch(h Handle, w *watcher) (added, canceled bool) {
-	sh.lock()
+func (s *Core) addWatch(h Handle, w *watcher) (added, canceled bool) {
+	sh, e := s.lockClaimed(h)
 	defer sh.unlock()
-	e := sh.claimed(h)
 	if e == nil {
 		return false, false
 	}
 	if w != nil {
-		sh.set.watches.put(h.Place(), w)
+		s.watches.put(h.Place(), w)
 	}
 	return e.Phase() == items.Dirty, sh.table.WasCanceled(h.id, e.Fence|sealed)
 }
@@ -112,7 +111,7 @@ func (sh *shard) noteCancel(id uint32, e *items.Entry) effects {
 
 // Changed reports what has happened since the hand-out.
 func (s *Core) Changed(h Handle) (addedAgain, canceled bool) {
-	return s.shard(int(h.shard)).addWatch(h, nil)
+	return s.addWatch(h, nil)
 }
 
 // KeepWaits makes the set remember how long items were ready, if it keeps ages.
@@ -120,10 +119,9 @@ func (s *Core) KeepWaits() { s.coarse.KeepsWaits.Store(true) }
 
 // Waited returns how long the item in processing was ready before, if it knows.
 func (s *Core) Waited(h Handle) (waited time.Duration, ok bool) {
-	sh := s.shard(int(h.shard))
-	sh.lock()
+	sh, e := s.lockClaimed(h)
 	defer sh.unlock()
-	if e := sh.claimed(h); e == nil || sh.table.times == nil || sh.table.times.waits == nil {
+	if e == nil || sh.table.times == nil || sh.table.times.waits == nil {
 		return 0, false
 	}
 	ready := chunked.Lookup(sh.table.times.waits, h.id)
@@ -135,10 +133,9 @@ func (s *Core) Waited(h Handle) (waited time.Duration, ok bool) {
 
 // GroupAt returns the group of the item in processing, or "".
 func (s *Core) GroupAt(h Handle) string {
-	sh := s.shard(int(h.shard))
-	sh.lock()
+	sh, e := s.lockClaimed(h)
 	defer sh.unlock()
-	if sh.claimed(h) == nil {
+	if e == nil {
 		return ""
 	}
 	return sh.line.Group(h.id)
