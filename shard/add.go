@@ -65,7 +65,10 @@ func (sh *shard) makeTable() {
 	sh.table = &contents{Table: items.NewTable(sh.set.items)}
 	sh.table.Expected = sh.peak
 	if sh.set.config.Ages {
-		sh.table.times = sh.newTimes()
+		sh.table.times = &times{coarse: &sh.set.coarse}
+		if sh.set.measures != nil {
+			sh.table.times.measures = sh.needMeasures()
+		}
 		items.AddColumn(&sh.table.Table, &sh.table.times.since)
 	}
 	if sh.set.config.tracksAdds() {
@@ -104,7 +107,9 @@ func (sh *shard) add(id uint32, e *items.Entry, r request) effects {
 		return took | wakes
 	case items.Mark:
 		sh.count.added++
-		sh.table.times.onDirty(id)
+		if t := sh.table.times; t != nil {
+			t.mark(id)
+		}
 		return took | sh.noteChange(id, e, AddedAgain)
 	}
 	return sh.deduplicated()

@@ -241,8 +241,8 @@ func (sh *shard) fileTimerOf(id uint32, e *items.Entry, at reading, f filing) (d
 		return sh.reschedule(id, filed, f.policy.choose(filed, f.deadline), f.limit)
 	}
 	e.SetDelayed(true)
-	if e.Phase() == items.Idle {
-		sh.table.times.onDelay(id, at.now*sh.set.time.Tick)
+	if t := sh.table.times; t != nil && e.Phase() == items.Idle {
+		t.set(id, at.now*sh.set.time.Tick)
 	}
 	sh.setDelayedPriority(id, f.priority)
 	if f.deadline = min(f.deadline, sh.wheel.limit(id, f.limit)); f.backoff {

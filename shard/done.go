@@ -77,18 +77,22 @@ func (sh *shard) finish(id uint32, e *items.Entry, p items.Position) (fx effects
 	outcome := e.Step(items.Finished)
 	fx = took
 	sh.countDone()
-	sh.table.times.onFinish(&sh.table.Table, id, e)
+	t := sh.table.times
+	if t != nil {
+		t.finish(&sh.table.Table, id, e)
+	}
 	if sh.line.Finish(id) {
 		fx |= wakes
 		sh.show()
 	}
-	if outcome == items.Enqueue {
+	switch {
+	case outcome == items.Enqueue:
 		sh.push(id, e)
 		fx |= wakes
-	} else if e.Delayed() {
-		sh.table.times.onDelay(id, sh.set.coarse.Now.Load())
-	} else {
+	case !e.Delayed():
 		sh.forget(id, e, p)
+	case t != nil:
+		t.set(id, t.coarse.Now.Load())
 	}
 	if sh.owes != 0 {
 		fx |= sh.reportsDue()

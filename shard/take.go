@@ -99,7 +99,9 @@ func (sh *shard) start(id uint32, e *items.Entry) Handle {
 	if fence > math.MaxUint32 {
 		sh.table.SetUpperFence(id, uint32(fence>>32))
 	}
-	sh.table.times.onStart(&sh.table.Table, id, e)
+	if t := sh.table.times; t != nil {
+		t.start(&sh.table.Table, id, e)
+	}
 	return Handle{fence, id, sh.number}
 }
 
