@@ -50,13 +50,11 @@ func (s *Set[T]) addAdmitted(sh *shard, item T, to *address, d *Delay, a *admiss
 	if d.Window > 0 {
 		a.beginWindow(&s.Core.time, s.Core.driver.taken(s.Core.time.Nanoseconds()), d.Window)
 	}
-	r := s.Core.config.request()
-	r.priority = d.Priority
 	sh.lock()
 	fx := effects(0)
 	if s.admits(sh, a, item, to) {
 		id, e := s.entryOf(sh, a, item, to)
-		fx = sh.add(id, e, r)
+		fx = sh.add(id, e, s.Core.config.request(d.Priority))
 	}
 	sh.unlock()
 	s.Core.publish(fx)

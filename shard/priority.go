@@ -5,21 +5,6 @@ import (
 	"github.com/shardq/shardq/stats"
 )
 
-func (s *Set[T]) addAtPriority(item T, priority int) {
-	if s.mayDiffer && s.Reject(item) {
-		return
-	}
-	var to address
-	sh := s.addressOf(item, &to)
-	s.Core.refresh()
-	r := s.Core.config.request()
-	r.priority = priority
-	sh.lock()
-	fx := s.addItem(sh, item, &to, r)
-	sh.unlock()
-	s.Core.after(fx)
-}
-
 // requestPriority notes the priority of an add, of which the greatest counts.
 func (sh *shard) requestPriority(id uint32, e *items.Entry, r request, hasPlace bool) {
 	if r.priority != 0 || sh.table.Places != nil {

@@ -169,7 +169,7 @@ func (sh *shard) addAgain(id uint32, e *items.Entry, d Deadline, priority int) (
 	if d.f.delayed {
 		return sh.fileAgain(id, e, d)
 	}
-	sh.add(id, e, request{priority: priority, cancelsDelay: sh.set.config.Rules.CancelDelayOnAdd})
+	sh.add(id, e, sh.set.config.request(priority))
 	return never
 }
 
