@@ -47,8 +47,11 @@ func (sh *shard) inPieces(part func(n int) (visited int, more bool), between fun
 	}
 }
 
-func (sh *shard) eachEntry(visit func(id uint32, e *items.Entry), between func() (on bool)) {
-	sh.inPieces(func(n int) (visited int, more bool) { return sh.piece(n, visit) }, between)
+func (sh *shard) eachEntry(visit func(id uint32, e *items.Entry), between func()) {
+	sh.inPieces(func(n int) (visited int, more bool) { return sh.piece(n, visit) }, func() (on bool) {
+		between()
+		return true
+	})
 }
 
 func (sh *shard) piece(n int, visit func(id uint32, e *items.Entry)) (visited int, more bool) {

@@ -167,7 +167,7 @@ func (s *Core) CountDirty(by map[int]int) {
 			}
 		}
 		if !s.config.Ages {
-			sh.eachEntry(count, func() bool { return true })
+			sh.eachEntry(count, func() {})
 			continue
 		}
 		sh.withLock(func() (visited int, more bool) {
