@@ -19,23 +19,24 @@ func (s *Set[T]) takesBack(sh *shard, item T, hash uint32) bool {
 	return id != 0
 }
 
-// sweep applies the policy to the delayed items when a Drain begins that
-// accepts retries, a bounded number for each hold of a lock. A retry that comes
-// in between helps to finish the sweep of its shard before it files its delay,
-// because the sweep takes all timers.
+// sweep drops the delayed items or makes them ready when a Drain begins, a bounded
+// number for each hold of a lock. It locks each shard at least once, because an
+// AddAfter may have been accepted without having filed its timer yet. A retry that
+// comes in between helps to finish the sweep of its shard before it files its
+// delay, because the sweep takes all timers.
 func (s *Core) sweep(w DelayedPolicy, dropped dropping) {
-	if w == AwaitDelayed {
-		return
-	}
+	defer dropped.keep()
+	defer s.notify() // which may panic
+	defer func() {   // also if the clock panics
+		for sh := range s.shards.made() {
+			for !sh.beginSweep(w, dropped) { // another Drain's sweep is under way
+				sh.sweepSome()
+			}
+			for sh.sweepSome() {
+			}
+		}
+	}()
 	s.refresh()
-	for sh := range s.shards.made() {
-		for !sh.beginSweep(w, dropped) { // another Drain's sweep is under way
-			sh.sweepSome()
-		}
-		for sh.sweepSome() {
-		}
-	}
-	s.notify() // last, because it may panic
 }
 
 func (sh *shard) beginSweep(w DelayedPolicy, dropped dropping) bool {
