@@ -84,7 +84,7 @@ func (sh *shard) add(id uint32, e *items.Entry, r request) effects {
 		switch {
 		case backsOff && e.Phase() != items.Ready:
 			sh.wheel.serve(id)
-			sh.joinBackoff(id, r.priority)
+			sh.joinBackoff(id, e, r.priority)
 			return took
 		case r.keepsDelay:
 			sh.count.deduplicated++

@@ -157,7 +157,7 @@ func (s *Set[T]) keepDelayed(sh *shard, item T, hash uint32, at reading, f filin
 	}
 	filed, _ := sh.wheel.Deadline(id)
 	sh.reschedule(id, filed, filed, f.limit)
-	sh.raiseDelayedPriority(id, f.priority)
+	sh.delayAtPriority(id, sh.table.At(id), f.priority, true)
 	sh.wheel.filed(at, sh.set.driver.count())
 	return sh.next.Load(), true
 }
@@ -224,7 +224,7 @@ func (sh *shard) fileTimerOf(id uint32, e *items.Entry, at reading, f filing) (d
 			f.priority = max(f.priority, sh.cancelDelay(id, e))
 		}
 	case backsOff:
-		sh.joinBackoff(id, f.priority)
+		sh.joinBackoff(id, e, f.priority)
 		return never
 	}
 	if p := e.Phase(); (p == items.Ready || p == items.Dirty) && (f.unlessReady || sh.set.config.Rules.DropDelayIfReady) {
@@ -236,7 +236,7 @@ func (sh *shard) fileTimerOf(id uint32, e *items.Entry, at reading, f filing) (d
 		if f.serves {
 			sh.wheel.serve(id)
 		}
-		sh.raiseDelayedPriority(id, f.priority)
+		sh.delayAtPriority(id, e, f.priority, true)
 		filed, _ := sh.wheel.Deadline(id)
 		return sh.reschedule(id, filed, f.policy.choose(filed, f.deadline), f.limit)
 	}
@@ -244,7 +244,7 @@ func (sh *shard) fileTimerOf(id uint32, e *items.Entry, at reading, f filing) (d
 	if t := sh.table.times; t != nil && e.Phase() == items.Idle {
 		t.set(id, at.now*sh.set.time.Tick)
 	}
-	sh.setDelayedPriority(id, f.priority)
+	sh.delayAtPriority(id, e, f.priority, false)
 	if f.deadline = min(f.deadline, sh.wheel.limit(id, f.limit)); f.backoff {
 		if sh.wheel.beginBackoff(id); f.serves {
 			sh.wheel.serve(id)
@@ -256,8 +256,8 @@ func (sh *shard) fileTimerOf(id uint32, e *items.Entry, at reading, f filing) (d
 // joinBackoff is an add whose item waits for its backoff after a failure, with
 // Config.KeepBackoff. The run at its end serves the add. The backoff also puts
 // off what was asked for before: see fileTimerOf.
-func (sh *shard) joinBackoff(id uint32, priority int) {
-	sh.raiseDelayedPriority(id, priority)
+func (sh *shard) joinBackoff(id uint32, e *items.Entry, priority int) {
+	sh.delayAtPriority(id, e, priority, true)
 	sh.count.deduplicated++
 }
 

@@ -324,14 +324,6 @@ func (d *driver) earliest() uint64 {
 	return earliest
 }
 
-func newWaits(shards int) []atomic.Uint64 {
-	waits := make([]atomic.Uint64, shards)
-	for i := range waits {
-		waits[i].Store(never)
-	}
-	return waits
-}
-
 func (d *driver) earliestWait() uint64 {
 	earliest := d.set.gate.opens.Load()
 	for i := range d.set.waits {

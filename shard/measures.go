@@ -135,37 +135,33 @@ func (sh *shard) addMeasuresTo(metrics *stats.Metrics, now uint64) {
 	m.queue.AddTo(&metrics.QueueDuration)
 	m.work.AddTo(&metrics.WorkDuration)
 	m.delay.AddTo(&metrics.Delay)
-	together, longest := sh.inFlight(now)
-	metrics.Unfinished = stats.Sum(metrics.Unfinished, together)
-	metrics.LongestRunning = max(metrics.LongestRunning, longest)
+	sh.addInFlightTo(metrics, now)
 }
 
-func (sh *shard) inFlight(now uint64) (together, longest time.Duration) {
+func (sh *shard) addInFlightTo(metrics *stats.Metrics, now uint64) {
 	if sh.line.Processing() == 0 {
-		return 0, 0
+		return
 	}
-	together = time.Duration(uint64(sh.line.Processing())*now - sh.measures().begins)
-	longest = sh.age(sh.table.times.inFlight.Head, now)
+	together := time.Duration(uint64(sh.line.Processing())*now - sh.measures().begins)
+	longest := sh.age(sh.table.times.inFlight.Head, now)
 	if together < 0 && float64(sh.line.Processing())*float64(longest) >= math.MaxInt64 {
 		together = math.MaxInt64 // a million items in some hours
 	}
-	return max(longest, together), longest // together may be negative if the clock was set back
+	together = max(longest, together) // it may be negative if the clock was set back
+	metrics.Unfinished = stats.Sum(metrics.Unfinished, together)
+	metrics.LongestRunning = max(metrics.LongestRunning, longest)
 }
-
-type inFlight struct{ together, longest time.Duration }
 
 // noteEndOfUpdates freezes metrics at a shutdown, as client-go does.
 func (s *Core) noteEndOfUpdates() {
 	if s.measures == nil || s.ShuttingDown() {
 		return
 	}
-	now, end := s.presentAnyway(), inFlight{}
+	now, end := s.presentAnyway(), stats.Metrics{}
 	for sh := range s.shards.made() {
 		sh.lock()
-		together, longest := sh.inFlight(sh.seen(now))
+		sh.addInFlightTo(&end, sh.seen(now))
 		sh.unlock()
-		end.together = stats.Sum(end.together, together)
-		end.longest = max(end.longest, longest)
 	}
 	s.inFlightAtEnd.CompareAndSwap(nil, &end)
 }

@@ -5,6 +5,7 @@ import (
 	"hash/maphash"
 	"reflect"
 	"runtime"
+	"sync/atomic"
 
 	"github.com/shardq/shardq/internal/itemlimit"
 	"github.com/shardq/shardq/shard/internal/items"
@@ -46,7 +47,10 @@ func newCore(config Settings, above above) (s *Core) {
 	}
 	s.notifies = s.limit != nil || config.hearsAdds
 	if config.grouped {
-		s.waits = newWaits(config.Shards)
+		s.waits = make([]atomic.Uint64, config.Shards)
+		for i := range s.waits {
+			s.waits[i].Store(never)
+		}
 	}
 	s.lines = s.config.lines()
 	s.gate.init(&s.time, &s.config, s.wakeIfServable)

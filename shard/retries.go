@@ -47,9 +47,7 @@ func (sh *shard) beginSweep(w DelayedPolicy, dropped dropping) bool {
 		return false
 	case sh.wheel == nil:
 	case w == DropDelayed:
-		sh.wheel.sweep = func() bool {
-			return sh.dropDelayed(dropped.drop)
-		}
+		sh.wheel.sweep = func() bool { return sh.dropDelayed(dropped) }
 	default:
 		wheel := sh.wheel
 		wheel.sweep = func() bool { return wheel.Advance(never, stepsPerHold, sh.expireItem) }
@@ -60,25 +58,16 @@ func (sh *shard) beginSweep(w DelayedPolicy, dropped dropping) bool {
 func (sh *shard) sweeping() bool { return sh.wheel != nil && sh.wheel.sweep != nil }
 
 func (sh *shard) sweepSome() (more bool) {
-	fx, more := sh.sweepOnce()
+	sh.lock()
+	before := sh.line.Depth()
+	if more = sh.sweeping(); more && sh.wheel.sweep() {
+		sh.wheel, more = nil, false // it is empty, and stands at the end of time
+		sh.next.Store(never)
+	}
+	fx := sh.effectsOfExpiry(before)
+	sh.unlock()
 	sh.set.publish(fx)
 	return more
-}
-
-func (sh *shard) sweepOnce() (fx effects, more bool) {
-	sh.lock()
-	defer sh.unlock()
-	if !sh.sweeping() {
-		return fx, false
-	}
-	before := sh.line.Depth()
-	if sh.wheel.sweep() {
-		sh.wheel = nil // it is empty, and stands at the end of time
-		sh.next.Store(never)
-	} else {
-		more = true
-	}
-	return sh.effectsOfExpiry(before), more
 }
 
 // Again asks for one more run of an item in processing, with at least the given
@@ -150,7 +139,12 @@ func (s *Core) retryAt(h Handle, d Deadline, priority int) (came Comeback) {
 	if e != nil {
 		came = Refused
 		if s.TakesBack() {
-			came, filed = TakenBack, sh.addAgain(h.id, e, d, priority)
+			came = TakenBack
+			if d.f.delayed {
+				filed = sh.fileAgain(h.id, e, d)
+			} else {
+				sh.add(h.id, e, s.config.request(priority))
+			}
 			fx = sh.finish(h.id, e, items.Position{})
 		} else {
 			sh.rare.dropped++
@@ -164,14 +158,6 @@ func (s *Core) retryAt(h Handle, d Deadline, priority int) (came Comeback) {
 	s.watchDeadline(filed, d) // these two may panic
 	s.notify()
 	return came
-}
-
-func (sh *shard) addAgain(id uint32, e *items.Entry, d Deadline, priority int) (deadline uint64) {
-	if d.f.delayed {
-		return sh.fileAgain(id, e, d)
-	}
-	sh.add(id, e, sh.set.config.request(priority))
-	return never
 }
 
 // A Deadline is when a delay expires, by a reading of the clock.

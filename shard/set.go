@@ -97,9 +97,9 @@ type Core struct {
 	watchdog      watchdog
 	stuck         outbox[stats.Item[any]] // the calls of OnStuck that are due, until a shutdown begins
 	expiry        expiry
-	measures      []*measures              // of each shard, once it is used; nil without metrics
-	inFlightAtEnd atomic.Pointer[inFlight] // what Metrics report once a shutdown has begun
-	probe         *probe                   // sees the holds of inspections, in tests
+	measures      []*measures                   // of each shard, once it is used; nil without metrics
+	inFlightAtEnd atomic.Pointer[stats.Metrics] // what Metrics report once a shutdown has begun
+	probe         *probe                        // sees the holds of inspections, in tests
 	shards        shards
 
 	_      cacheLine

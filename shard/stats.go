@@ -61,7 +61,7 @@ func (st *tally) finish(s *Core) {
 	if m := st.Metrics; m != nil {
 		m.Depth = st.Ready + m.Dirty
 		if end := s.inFlightAtEnd.Load(); end != nil {
-			m.Unfinished, m.LongestRunning = end.together, end.longest
+			m.Unfinished, m.LongestRunning = end.Unfinished, end.LongestRunning
 		}
 	}
 	if st.Delayed > 0 && first != never {

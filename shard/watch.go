@@ -176,7 +176,11 @@ func (w *watchdog) search(now uint64) {
 	w.next.Store(never)
 	first := uint64(never)
 	for sh := range w.set.shards.made() {
-		first = min(first, sh.findStuck(now))
+		next := sh.findStuck(now)
+		for next <= now {
+			next = sh.findStuck(now)
+		}
+		first = min(first, next)
 	}
 	for {
 		next := w.next.Load()
@@ -186,15 +190,8 @@ func (w *watchdog) search(now uint64) {
 	}
 }
 
+// findStuck returns when to search again: at once, after a bounded number.
 func (sh *shard) findStuck(now uint64) (next uint64) {
-	for {
-		if next := sh.findSomeStuck(now); next > now {
-			return next
-		}
-	}
-}
-
-func (sh *shard) findSomeStuck(now uint64) (next uint64) {
 	found := 0
 	sh.lock()
 	defer sh.unlock()

@@ -104,12 +104,6 @@ func (sh *shard) endWindows(at reading) {
 	}
 }
 
-func (sh *shard) dropWindows() {
-	if sh.windows() != nil {
-		sh.setWindows(nil)
-	}
-}
-
 func (sh *shard) dropEmptyWindows(w *windows) {
 	if w.items.Live == 0 {
 		sh.setWindows(nil)
