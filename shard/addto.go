@@ -23,6 +23,7 @@ func (s *Set[T]) AddTo(item T, a *Address, keepDelay bool) {
 func (s *Set[T]) FileTo(item T, a *Address, d Delay) {
 	file := func() { s.fileIn(s.Core.shard(int(a.shard)), item, &a.to, d, nil) }
 	readOr(file, func() { s.addTo(item, a, true) })
+	s.Core.notify()
 }
 
 func (s *Set[T]) addTo(item T, a *Address, keepDelay bool) {
@@ -39,11 +40,15 @@ func (s *Set[T]) addMarked(sh *shard, item T, to *address, r request) effects {
 	to.mark = 0
 	fx := s.addItem(sh, item, to, r)
 	if fx&wakes == 0 {
-		if id := s.find(sh, item, to.hash); id != 0 {
-			to.mark = markOfEntry(sh.table.At(id))
-		}
+		s.mark(sh, item, to)
 	}
 	return fx
+}
+
+func (s *Set[T]) mark(sh *shard, item T, to *address) {
+	if id := s.find(sh, item, to.hash); id != 0 {
+		to.mark = markOfEntry(sh.table.At(id))
+	}
 }
 
 // Crowded returns an error if an add of another item to the item's shard may be

@@ -80,7 +80,7 @@ func (sh *shard) open(w *windows, id uint32, a *admission) {
 }
 
 func (a *admission) watch(d *driver) {
-	if a != nil && a.window > 0 && a.err == nil {
+	if a.window > 0 && a.err == nil {
 		d.filed(a.ends, a.at)
 	}
 }
