@@ -33,7 +33,7 @@ func (s *Set[T]) offerItem(item T, to *address, d *Delay, a *admission) (sh *sha
 // pointers, because copies of both structs cost a seventh of a TryAdd.
 func (s *Set[T]) offer(sh *shard, item T, to *address, d *Delay, a *admission) error {
 	if d.Window > 0 {
-		s.Core.windows.need(len(s.Core.shards.all))
+		s.Core.needWindows()
 	}
 	if d.files() {
 		s.fileIn(sh, item, to, *d, a)
@@ -154,9 +154,6 @@ func (s *Core) InHandler(ctx context.Context) bool { return ctx.Value(handlerOf{
 // AddContext is [Set.TryAdd] that waits for room while ctx lasts, in order. In
 // a handler, it adds beyond the capacity instead.
 func (s *Set[T]) AddContext(ctx context.Context, item T, d Delay) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
 	var to address
 	sh, err := s.offerItem(item, &to, &d, &admission{limited: true})
 	waited := err == ErrFull

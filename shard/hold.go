@@ -15,24 +15,14 @@ const rowsPerHold = 256
 // Add woken for the lock might find it locked again, and wait a millisecond.
 const holdsPerTurn = 16
 
-// A probe observes the holds of inspections, in tests.
-type probe struct {
-	hold  func(part func() (visited int, more bool)) (more bool)
-	after func()
-}
-
 // withLock returns whether there is more. visited is for tests.
 func (sh *shard) withLock(part func() (visited int, more bool)) (more bool) {
-	p := sh.set.probe
-	if p != nil {
-		defer p.after()
-	}
 	sh.lock()
-	defer sh.unlock()
-	if p != nil {
-		return p.hold(part)
+	visited, more := part()
+	sh.unlock()
+	if sh.set.probe != nil {
+		sh.set.probe(visited)
 	}
-	_, more = part()
 	return more
 }
 

@@ -188,7 +188,9 @@ func (s *Core) Postpone(h Handle, d Deadline, policy DelayPolicy) (inProcessing 
 	default:
 		sh.delayAdds(h.id, e, &d.f)
 		if !addsGoFirst && e.Delayed() {
-			d = sh.withDelay(h.id, e, d, policy)
+			filed, _ := sh.wheel.Deadline(h.id)
+			d.f.deadline = policy.choose(filed, d.f.deadline)
+			d.f.priority = max(d.f.priority, sh.cancelDelay(h.id, e))
 		}
 		deadline = sh.fileAgain(h.id, e, d)
 	}
@@ -199,13 +201,6 @@ func (s *Core) Postpone(h Handle, d Deadline, policy DelayPolicy) (inProcessing 
 	}
 	s.reportAdds()
 	return e != nil
-}
-
-func (sh *shard) withDelay(id uint32, e *items.Entry, d Deadline, policy DelayPolicy) Deadline {
-	filed, _ := sh.wheel.Deadline(id)
-	d.f.deadline = policy.choose(filed, d.f.deadline)
-	d.f.priority = max(d.f.priority, sh.cancelDelay(id, e))
-	return d
 }
 
 // lockSwept finishes a sweep first: it must not take what the caller files.

@@ -82,7 +82,7 @@ type Core struct {
 	tokens    atomic.Pointer[[]token] // for the parkers of each shard's lock: see lockWord
 	items     *items.Type             // of the tables of the shards
 	lines     line.Config
-	windows   allWindows // of each shard, guarded by its lock, once an add asks for one
+	windows   atomic.Pointer[[]*windows] // of each shard, guarded by its lock, once an add asks for one
 
 	faults faults
 
@@ -99,7 +99,7 @@ type Core struct {
 	expiry        expiry
 	measures      []*measures                   // of each shard, once it is used; nil without metrics
 	inFlightAtEnd atomic.Pointer[stats.Metrics] // what Metrics report once a shutdown has begun
-	probe         *probe                        // sees the holds of inspections, in tests
+	probe         func(visited int)             // follows the holds of inspections, in tests
 	shards        shards
 
 	_      cacheLine
