@@ -163,10 +163,7 @@ func (w *watchdog) start() {
 	}
 	next := w.set.coarse.Now.Load()/w.set.time.Tick + w.after
 	if w.next.CompareAndSwap(never, next) && next < w.set.driver.armed.Load() {
-		// The caller has items by now, and a panic of the clock would lose
-		// them. The next call that reaches the driver sets the timer instead.
-		defer func() { _ = recover() }()
-		w.set.driver.poke()
+		w.set.driver.pokeKeeping() // if it panics, the next call that reaches the driver sets the timer
 	}
 }
 
