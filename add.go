@@ -123,15 +123,12 @@ func (q *Queue[T]) AddContext(ctx context.Context, item T, options AddOptions) e
 // have added some before it.
 func (q *Queue[T]) AddBatch(items []T, options AddOptions) {
 	delay := q.delay(options)
-	switch {
-	case options.RateLimited:
-		for _, item := range items {
-			q.AddWith(item, options)
-		}
-	case options == AddOptions{}:
-		q.set().AddBatch(items)
-	default:
-		q.set().AddBatchWith(items, delay)
+	if !options.RateLimited {
+		q.set().AddBatch(items, delay)
+		return
+	}
+	for _, item := range items {
+		q.AddWith(item, options)
 	}
 }
 

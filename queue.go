@@ -160,7 +160,8 @@ func (q *Queue[T]) Get() (item T, shutdown bool) { return q.set().Get() }
 // [ErrShutDown] where Get returns true, or ctx.Err() after ctx has ended. With
 // an error, nothing was taken.
 func (q *Queue[T]) GetContext(ctx context.Context) (item T, err error) {
-	return q.set().GetContext(ctx)
+	item, _, _, err = q.set().Take(ctx)
+	return item, err
 }
 
 // Done ends the processing of an item that Get returned, whatever the result of

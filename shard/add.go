@@ -6,7 +6,9 @@ import (
 )
 
 // Add makes item ready, or dirty if it is in processing.
-func (s *Set[T]) Add(item T) {
+func (s *Set[T]) Add(item T) { s.addAtPriority(item, 0) }
+
+func (s *Set[T]) addAtPriority(item T, priority int) {
 	if s.mayDiffer && s.Reject(item) {
 		return
 	}
@@ -14,7 +16,7 @@ func (s *Set[T]) Add(item T) {
 	var to address
 	sh := s.addressOf(item, &to)
 	sh.lock()
-	fx := s.addItem(sh, item, &to, s.Core.config.request())
+	fx := s.addItem(sh, item, &to, s.Core.config.request(priority))
 	sh.unlock()
 	s.Core.after(fx)
 }
@@ -31,13 +33,14 @@ func (s *Set[T]) addItem(sh *shard, item T, to *address, r request) effects {
 	return sh.add(id, e, r)
 }
 
-// entryFor unlocks the shard and panics if it has no id for a new item.
+// entryFor unlocks the shard and panics with ErrFull if it has no id for a new item.
 func (s *Set[T]) entryFor(sh *shard, item T, to *address) (id uint32, e *items.Entry) {
 	sh.needTable()
 	id, p := items.Find(&sh.table.Table, to.hash, item)
 	if id == 0 {
 		if sh.table.IsFull() && !sh.hasID() {
-			sh.panicAndUnlock()
+			sh.unlock()
+			panic(errTooMany)
 		}
 		if sh.set.limit != nil {
 			sh.set.limit.ForceAcquire(1)
@@ -50,11 +53,6 @@ func (s *Set[T]) entryFor(sh *shard, item T, to *address) (id uint32, e *items.E
 	return id, sh.table.At(id)
 }
 
-func (sh *shard) panicAndUnlock() {
-	sh.unlock()
-	panic(errTooMany)
-}
-
 func (sh *shard) needTable() {
 	if sh.table == nil {
 		sh.makeTable() // apart, so that needTable is inlined into every Add
@@ -65,7 +63,10 @@ func (sh *shard) makeTable() {
 	sh.table = &contents{Table: items.NewTable(sh.set.items)}
 	sh.table.Expected = sh.peak
 	if sh.set.config.Ages {
-		sh.table.times = sh.newTimes()
+		sh.table.times = &times{coarse: &sh.set.coarse}
+		if sh.set.measures != nil {
+			sh.table.times.measures = sh.needMeasures()
+		}
 		items.AddColumn(&sh.table.Table, &sh.table.times.since)
 	}
 	if sh.set.config.tracksAdds() {
@@ -83,7 +84,7 @@ func (sh *shard) add(id uint32, e *items.Entry, r request) effects {
 		switch {
 		case backsOff && e.Phase() != items.Ready:
 			sh.wheel.serve(id)
-			sh.joinBackoff(id, r.priority)
+			sh.joinBackoff(id, e, r.priority)
 			return took
 		case r.keepsDelay:
 			sh.count.deduplicated++
@@ -104,7 +105,9 @@ func (sh *shard) add(id uint32, e *items.Entry, r request) effects {
 		return took | wakes
 	case items.Mark:
 		sh.count.added++
-		sh.table.times.onDirty(id)
+		if t := sh.table.times; t != nil {
+			t.mark(id)
+		}
 		return took | sh.noteChange(id, e, AddedAgain)
 	}
 	return sh.deduplicated()

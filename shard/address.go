@@ -60,5 +60,3 @@ func (s *Core) groupRoute(group string) uint64 {
 	}
 	return maphash.String(s.seed, group)
 }
-
-func (s *Core) hashOfGroup(group string) uint32 { return uint32(maphash.String(s.seed, group)) }

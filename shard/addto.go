@@ -15,20 +15,15 @@ func (a *Address) Mark() uint8 { return a.to.mark }
 
 // AddTo is [Set.Add] at a known address.
 func (s *Set[T]) AddTo(item T, a *Address, keepDelay bool) {
-	defer s.addTo(item, a, keepDelay)
-	s.Core.refresh()
+	readOr(s.Core.refresh, func() { s.addTo(item, a, keepDelay) })
+	s.addTo(item, a, keepDelay)
 }
 
 // FileTo is [Set.AddWith] at a known address.
 func (s *Set[T]) FileTo(item T, a *Address, d Delay) {
-	filed := false
-	defer func() {
-		if !filed {
-			s.addTo(item, a, true)
-		}
-	}()
-	s.fileIn(s.Core.shard(int(a.shard)), item, &a.to, d, nil)
-	filed = true
+	file := func() { s.fileIn(s.Core.shard(int(a.shard)), item, &a.to, d, nil) }
+	readOr(file, func() { s.addTo(item, a, true) })
+	s.Core.notify()
 }
 
 func (s *Set[T]) addTo(item T, a *Address, keepDelay bool) {
@@ -45,11 +40,15 @@ func (s *Set[T]) addMarked(sh *shard, item T, to *address, r request) effects {
 	to.mark = 0
 	fx := s.addItem(sh, item, to, r)
 	if fx&wakes == 0 {
-		if id := s.find(sh, item, to.hash); id != 0 {
-			to.mark = markOfEntry(sh.table.At(id))
-		}
+		s.mark(sh, item, to)
 	}
 	return fx
+}
+
+func (s *Set[T]) mark(sh *shard, item T, to *address) {
+	if id := s.find(sh, item, to.hash); id != 0 {
+		to.mark = markOfEntry(sh.table.At(id))
+	}
 }
 
 // Crowded returns an error if an add of another item to the item's shard may be

@@ -74,7 +74,7 @@ func (s *Core) reportAdds() {
 }
 
 func (s *Core) hasReports() bool {
-	return s.watches.changes.pending.Load() || s.expiry.pending.Load() || s.stuck.pending.Load() || s.above.hasAdds()
+	return s.watches.changes.pending.Load() || s.expiry.pending.Load() || s.stuck.pending.Load() || s.above.owesAdds()
 }
 
 func (s *Core) callHooks() {

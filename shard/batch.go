@@ -6,9 +6,6 @@ import (
 	"github.com/shardq/shardq/shard/internal/line"
 )
 
-// AddBatch adds the items as [Set.Add] does.
-func (s *Set[T]) AddBatch(items []T) { s.AddBatchWith(items, Delay{}) }
-
 func (s *Set[T]) addSome(items []T, r request) {
 	s.Core.refresh()
 	var p partition
@@ -42,9 +39,8 @@ func (s *Set[T]) partitionAdds(p *partition, items []T) {
 
 // EndBatch is [Set.End] of each handle. It returns the indexes of the late.
 func (s *Core) EndBatch(handles []Handle) (late []int) {
-	defer func() { late = s.endAll(handles) }() // also if the clock panics
-	s.refreshForWork()
-	return late
+	s.refreshOr(func() { s.endAll(handles) })
+	return s.endAll(handles)
 }
 
 func (s *Core) endAll(handles []Handle) (late []int) {
@@ -90,16 +86,15 @@ func (s *Set[T]) DoneBatchAt(items []T, handles []Handle) {
 	}
 }
 
-// AddBatchWith adds the items as [Set.AddWith] does.
-func (s *Set[T]) AddBatchWith(items []T, d Delay) {
+// AddBatch adds the items as [Set.AddWith] does.
+func (s *Set[T]) AddBatch(items []T, d Delay) {
 	if d.Window > 0 {
 		for _, item := range items {
 			s.AddWith(item, d)
 		}
 		return
 	}
-	r := s.Core.config.request()
-	r.priority = d.Priority
+	r := s.Core.config.request(d.Priority)
 	files := d.files() || d.Retry && s.Core.measures != nil
 	defer s.Core.notify() // last, because it may panic; also if hashing an item panics
 	for ; len(items) > 0; items = items[min(len(items), batchSize):] {

@@ -53,22 +53,14 @@ func (s *Set[T]) cancelIn(sh *shard, item T, hash uint32) (was stats.Canceled, f
 		return was, fx
 	}
 	e := sh.table.At(id)
-	if e.Delayed() {
+	if was.Delayed = e.Delayed(); was.Delayed {
 		sh.cancelDelay(id, e)
-		was.Delayed = true
 	}
 	if e.InFlight() {
 		fx = sh.noteCancel(id, e)
 	}
-	what := e.Step(items.Canceled)
+	what := sh.withdraw(id, e)
 	was.Ready, was.Dirty = what == items.Withdraw, what == items.Unmark
-	if was.Ready || was.Dirty {
-		sh.leftLine(id, e)
-		sh.table.times.onCancel(id, what)
-	}
-	if was.Ready {
-		sh.pull(id, e)
-	}
 	if was.Any() {
 		sh.rare.canceled++
 	}
@@ -76,4 +68,16 @@ func (s *Set[T]) cancelIn(sh *shard, item T, hash uint32) (was stats.Canceled, f
 		sh.forget(id, e, items.Position{})
 	}
 	return was, fx | sh.reportsDue()
+}
+
+// withdraw cancels the run to come of a ready or dirty item.
+func (sh *shard) withdraw(id uint32, e *items.Entry) (what items.Effect) {
+	if what = e.Step(items.Canceled); what == items.Withdraw || what == items.Unmark {
+		sh.leftLine(id, e)
+		sh.table.times.onCancel(id, what)
+	}
+	if what == items.Withdraw {
+		sh.pull(id, e)
+	}
+	return what
 }

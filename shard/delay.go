@@ -31,6 +31,7 @@ func (s *Set[T]) AddWith(item T, d Delay) {
 	var to address
 	sh := s.addressOf(item, &to)
 	s.fileIn(sh, item, &to, d, nil)
+	s.Core.notify()
 }
 
 // AddInWindow is AddWith that returns why the add was refused.
@@ -41,8 +42,8 @@ func (s *Set[T]) AddInWindow(item T, d Delay) error {
 	return err
 }
 
-// fileIn is AddWith. With an admission, call notify then.
-func (s *Set[T]) fileIn(sh *shard, item T, to *address, d Delay, a *admission) (taken bool) {
+// fileIn is AddWith. Call notify then.
+func (s *Set[T]) fileIn(sh *shard, item T, to *address, d Delay, a *admission) {
 	at := s.Core.driver.taken(s.Core.time.Nanoseconds())
 	f := s.Core.filing(d, at)
 	if d.Window > 0 {
@@ -51,16 +52,15 @@ func (s *Set[T]) fileIn(sh *shard, item T, to *address, d Delay, a *admission) (
 	}
 	for {
 		if f.delayed {
-			if ok, refused := s.delay(sh, item, to, at, f, a); ok || refused {
-				return ok
+			if s.delay(sh, item, to, at, f, a) {
+				return
 			}
-		}
-		// The wheel stands at or after the deadline. Usually the clock does too.
-		if f.delayed {
+			// The wheel stands at or after the deadline. Usually the clock does too.
 			at = s.Core.driver.taken(s.Core.time.Nanoseconds())
 		}
 		if at.now >= f.first() {
-			return s.addOverdue(sh, item, to, at, f, a)
+			s.addOverdue(sh, item, to, at, f, a)
+			return
 		}
 		// It was set back, so the item would become ready early.
 		sh.rewind(at.now)
@@ -104,51 +104,47 @@ func (s *Core) filing(d Delay, at reading) filing {
 func (f filing) first() uint64 { return min(f.deadline, f.limit) }
 
 // addOverdue cancels an earlier delay: of several delays, one counts, once.
-func (s *Set[T]) addOverdue(sh *shard, item T, to *address, at reading, f filing, a *admission) (taken bool) {
+func (s *Set[T]) addOverdue(sh *shard, item T, to *address, at reading, f filing, a *admission) {
 	s.Core.refresh()
+	if a == nil {
+		a = &admission{}
+	}
 	sh.lock()
-	if a != nil && !s.admits(sh, a, item, to) {
+	if !s.admits(sh, a, item, to) {
+		s.mark(sh, item, to)
 		sh.unlock()
-		return false
+		return
 	}
 	if id := s.find(sh, item, to.hash); f.backoff && f.policy != KeepLatest && f.policy != KeepOld {
 		sh.wheel.endBackoff(id) // it has passed
 	}
 	next, waits := s.keepDelayed(sh, item, to.hash, at, f)
 	fx := effects(0)
-	switch r := (request{priority: f.priority, cancelsDelay: !f.late || s.Core.config.Rules.CancelDelayOnAdd}); {
-	case waits && a != nil:
+	if waits {
 		s.openWindow(sh, a, item, to.hash)
-	case waits:
-	case a != nil:
+	} else {
 		id, e := s.entryOf(sh, a, item, to)
-		fx = sh.add(id, e, r)
-	default:
-		fx = s.addMarked(sh, item, to, r)
+		to.mark = markOfEntry(e)
+		fx = sh.add(id, e, request{priority: f.priority, cancelsDelay: !f.late || s.Core.config.Rules.CancelDelayOnAdd})
+		if f.delayed {
+			sh.rare.expired++
+		}
 	}
-	if fx&took != 0 && f.delayed {
-		sh.rare.expired++
-	}
-	if s.Core.measures != nil && f.delayed && (waits || fx&took != 0) {
+	if s.Core.measures != nil && f.delayed {
 		sh.needMeasures().delay.Record(0, uint64(f.asked))
 	}
 	sh.unlock()
 	if waits && next < s.Core.driver.armed.Load() {
 		s.Core.driver.poke()
 	}
-	if a == nil {
-		s.Core.after(fx)
-	} else {
-		s.Core.publish(fx)
-	}
-	return waits || fx&took != 0
+	s.Core.publish(fx)
 }
 
 // keepDelayed's next may be another item's if the wheel was set back.
 func (s *Set[T]) keepDelayed(sh *shard, item T, hash uint32, at reading, f filing) (next uint64, waits bool) {
 	id := s.find(sh, item, hash)
 	if id == 0 || !sh.table.At(id).Delayed() || sh.wheel.backsOff(id) && !f.backoff || f.policy != KeepOld && f.policy != KeepLatest ||
-		f.limit <= at.now || sh.set.closing.refusing.Load() && !s.takesBack(sh, item, hash) {
+		f.limit <= at.now {
 		return 0, false
 	}
 	if f.limit <= sh.wheel.Now() { // the clock was set back, or has moved on unseen
@@ -157,21 +153,19 @@ func (s *Set[T]) keepDelayed(sh *shard, item T, hash uint32, at reading, f filin
 	}
 	filed, _ := sh.wheel.Deadline(id)
 	sh.reschedule(id, filed, filed, f.limit)
-	sh.raiseDelayedPriority(id, f.priority)
+	sh.delayAtPriority(id, sh.table.At(id), f.priority, true)
 	sh.wheel.filed(at, sh.set.driver.count())
 	return sh.next.Load(), true
 }
 
-// delay returns neither if the wheel has passed the deadline.
-func (s *Set[T]) delay(
-	sh *shard, item T, to *address, at reading, f filing, a *admission,
-) (ok, refused bool) {
+// delay returns false if the wheel has passed the deadline.
+func (s *Set[T]) delay(sh *shard, item T, to *address, at reading, f filing, a *admission) (settled bool) {
 	sh.lock()
 	for s.Core.closing.refusing.Load() {
 		if a != nil && a.limited || !s.takesBack(sh, item, to.hash) {
 			sh.refuse(a)
 			sh.unlock()
-			return false, true
+			return true
 		}
 		if !sh.sweeping() {
 			break
@@ -185,20 +179,17 @@ func (s *Set[T]) delay(
 	}
 	if f.first() <= sh.wheel.Now() {
 		sh.unlock()
-		return false, false
+		return false
 	}
 	if a != nil && !s.admits(sh, a, item, to) {
 		sh.unlock()
-		return false, true
+		return true
 	}
 	deadline := s.fileTimer(sh, item, to, at, f, a)
 	sh.noteFiled(at, f)
 	sh.unlock()
 	s.Core.driver.filed(deadline, at)
-	if a == nil {
-		s.Core.notify()
-	}
-	return true, false
+	return true
 }
 
 func (sh *shard) noteFiled(at reading, f filing) {
@@ -224,7 +215,7 @@ func (sh *shard) fileTimerOf(id uint32, e *items.Entry, at reading, f filing) (d
 			f.priority = max(f.priority, sh.cancelDelay(id, e))
 		}
 	case backsOff:
-		sh.joinBackoff(id, f.priority)
+		sh.joinBackoff(id, e, f.priority)
 		return never
 	}
 	if p := e.Phase(); (p == items.Ready || p == items.Dirty) && (f.unlessReady || sh.set.config.Rules.DropDelayIfReady) {
@@ -236,15 +227,15 @@ func (sh *shard) fileTimerOf(id uint32, e *items.Entry, at reading, f filing) (d
 		if f.serves {
 			sh.wheel.serve(id)
 		}
-		sh.raiseDelayedPriority(id, f.priority)
+		sh.delayAtPriority(id, e, f.priority, true)
 		filed, _ := sh.wheel.Deadline(id)
 		return sh.reschedule(id, filed, f.policy.choose(filed, f.deadline), f.limit)
 	}
 	e.SetDelayed(true)
-	if e.Phase() == items.Idle {
-		sh.table.times.onDelay(id, at.now*sh.set.time.Tick)
+	if t := sh.table.times; t != nil && e.Phase() == items.Idle {
+		t.set(id, at.now*sh.set.time.Tick)
 	}
-	sh.setDelayedPriority(id, f.priority)
+	sh.delayAtPriority(id, e, f.priority, false)
 	if f.deadline = min(f.deadline, sh.wheel.limit(id, f.limit)); f.backoff {
 		if sh.wheel.beginBackoff(id); f.serves {
 			sh.wheel.serve(id)
@@ -256,8 +247,8 @@ func (sh *shard) fileTimerOf(id uint32, e *items.Entry, at reading, f filing) (d
 // joinBackoff is an add whose item waits for its backoff after a failure, with
 // Config.KeepBackoff. The run at its end serves the add. The backoff also puts
 // off what was asked for before: see fileTimerOf.
-func (sh *shard) joinBackoff(id uint32, priority int) {
-	sh.raiseDelayedPriority(id, priority)
+func (sh *shard) joinBackoff(id uint32, e *items.Entry, priority int) {
+	sh.delayAtPriority(id, e, priority, true)
 	sh.count.deduplicated++
 }
 
@@ -265,7 +256,8 @@ func (sh *shard) joinBackoff(id uint32, priority int) {
 // processing.
 func (sh *shard) delayAdds(id uint32, e *items.Entry, f *filing) {
 	if e.Phase() == items.Dirty {
-		f.serves, f.priority = f.backoff, max(f.priority, sh.unmark(id, e))
+		f.serves, f.priority = f.backoff, max(f.priority, sh.table.Requested.Run(id))
+		sh.withdraw(id, e)
 	}
 }
 

@@ -8,17 +8,8 @@ import (
 // Done ends the processing of item, or counts and reports a misuse.
 func (s *Set[T]) Done(item T) {
 	sh, hash := s.locate(item)
-	if s.Core.config.Ages {
-		s.doneNow(sh, item, hash)
-		return
-	}
+	s.Core.refreshOr(func() { s.doneIn(sh, item, hash) })
 	s.doneIn(sh, item, hash)
-}
-
-// doneNow ends the processing even if the clock panics.
-func (s *Set[T]) doneNow(sh *shard, item T, hash uint32) {
-	defer s.doneIn(sh, item, hash)
-	s.Core.refreshForWork()
 }
 
 func (s *Set[T]) doneIn(sh *shard, item T, hash uint32) {
@@ -45,12 +36,8 @@ func (s *Set[T]) endItem(sh *shard, item T, hash uint32) effects {
 
 // End is [Set.Done] of the processing that h names, without reading the item.
 func (s *Core) End(h Handle) (ended bool) {
-	if !s.config.Ages {
-		return s.endNow(h)
-	}
-	defer func() { ended = s.endNow(h) }()
-	s.refreshForWork()
-	return ended
+	s.refreshOr(func() { s.endNow(h) })
+	return s.endNow(h)
 }
 
 func (s *Core) endNow(h Handle) (ended bool) {
@@ -90,18 +77,22 @@ func (sh *shard) finish(id uint32, e *items.Entry, p items.Position) (fx effects
 	outcome := e.Step(items.Finished)
 	fx = took
 	sh.countDone()
-	sh.table.times.onFinish(&sh.table.Table, id, e)
+	t := sh.table.times
+	if t != nil {
+		t.finish(&sh.table.Table, id, e)
+	}
 	if sh.line.Finish(id) {
 		fx |= wakes
 		sh.show()
 	}
-	if outcome == items.Enqueue {
+	switch {
+	case outcome == items.Enqueue:
 		sh.push(id, e)
 		fx |= wakes
-	} else if e.Delayed() {
-		sh.table.times.onDelay(id, sh.set.coarse.Now.Load())
-	} else {
+	case !e.Delayed():
 		sh.forget(id, e, p)
+	case t != nil:
+		t.set(id, t.coarse.Now.Load())
 	}
 	if sh.owes != 0 {
 		fx |= sh.reportsDue()
@@ -146,9 +137,7 @@ func (sh *shard) forget(id uint32, e *items.Entry, p items.Position) {
 
 // HandleOf returns the Handle of an item in processing, or the zero Handle.
 func (s *Set[T]) HandleOf(item T) Handle {
-	if s.Core.config.Ages {
-		s.Core.refreshForWork()
-	}
+	s.Core.refreshForWork()
 	sh, hash := s.locate(item)
 	sh.lock()
 	defer sh.unlock()
@@ -160,12 +149,8 @@ func (s *Set[T]) HandleOf(item T) Handle {
 }
 
 func (sh *shard) discard(id uint32, e *items.Entry) {
-	what := e.Step(items.Canceled)
-	sh.leftLine(id, e)
-	sh.table.times.onCancel(id, what)
 	sh.rare.dropped++
-	if what == items.Withdraw {
-		sh.pull(id, e)
+	if sh.withdraw(id, e) == items.Withdraw {
 		sh.forget(id, e, items.Position{})
 	}
 }

@@ -3,7 +3,6 @@ package shard
 import (
 	"cmp"
 	"context"
-	"sync/atomic"
 
 	"github.com/shardq/shardq/shard/internal/items"
 )
@@ -16,18 +15,20 @@ func (s *Core) Released() <-chan struct{} { return s.drains.drained.released() }
 // and those that a ShutDown drops meanwhile, even if a hook panics.
 func (s *Set[T]) DrainUntil(ctx context.Context, d Draining, released <-chan struct{}, dropped *[]T) error {
 	before := s.abandoned.any.Load()
-	var part *drain // to wait for before the close
+	drops := &droppedItems[T]{to: func(items []T) { *dropped = append(*dropped, items...) }}
 	s.Core.refuse(d.Retries)
+	retries := d.Retries && s.Core.TakesBack()
+	if retries && d.Delayed == DropDelayed || d.Delayed == RunDelayed {
+		s.Core.sweep(d.Delayed, drops)
+	}
+	var part *drain // to wait for before the close
 	switch {
-	case d.Retries && s.Core.TakesBack():
-		s.sweepInto(d.Delayed, dropped)
+	case retries:
 		part = &s.Core.drains.emptied
-		s.Core.oweAll(&s.Core.drains.emptying, empty, part)
-	case d.Delayed == RunDelayed:
-		s.Core.runDelayed()
+		s.Core.oweAll(empty, part)
 	case d.Delayed == AwaitDelayed:
 		part = &s.Core.drains.delaysDone
-		s.Core.oweAll(&s.Core.drains.awaitingDelays, noneDelayed, part)
+		s.Core.oweAll(noneDelayed, part)
 	}
 	if part != nil {
 		cause := s.Core.awaitDrain(ctx, part, released)
@@ -39,7 +40,7 @@ func (s *Set[T]) DrainUntil(ctx context.Context, d Draining, released <-chan str
 			return cause
 		}
 	}
-	s.Core.close(&droppedItems[T]{to: func(items []T) { *dropped = append(*dropped, items...) }})
+	s.Core.close(drops)
 	if cause := s.Core.awaitDrain(ctx, &s.Core.drains.drained, released); cause != nil {
 		return cause
 	}
@@ -49,12 +50,6 @@ func (s *Set[T]) DrainUntil(ctx context.Context, d Draining, released <-chan str
 
 // ReturnLater keeps items of a Drain that panicked for the next to return.
 func (s *Set[T]) ReturnLater(dropped []T) { s.unreturned.add(dropped) }
-
-func (s *Set[T]) sweepInto(w DelayedPolicy, dropped *[]T) {
-	swept := droppedItems[T]{to: func(items []T) { *dropped = append(*dropped, items...) }}
-	defer swept.keep() // also if a hook panics
-	s.Core.sweep(w, &swept)
-}
 
 type droppedItems[T comparable] struct {
 	items []T
@@ -70,21 +65,8 @@ func (d *droppedItems[T]) keep() {
 	}
 }
 
-// runDelayed makes all delayed items ready. It locks each shard at least once:
-// an AddAfter may have been accepted without having filed its timer yet.
-func (s *Core) runDelayed() {
-	defer func() { // also if the clock panics
-		for sh := range s.shards.made() {
-			for more := true; more; more = sh.next.Load() != never {
-				s.publish(sh.expire(reading{now: never}))
-			}
-		}
-	}()
-	s.refresh()
-}
-
-func (s *Core) oweAll(begun *atomic.Bool, r effects, to *drain) {
-	if !begun.CompareAndSwap(false, true) {
+func (s *Core) oweAll(r effects, to *drain) {
+	if !to.begun.CompareAndSwap(false, true) {
 		return
 	}
 	for sh := range s.shards.made() {

@@ -11,6 +11,7 @@ import (
 // A drain waits until all shards have reached a state that they do not leave
 // again. So each shard reports once, and the last report ends the wait.
 type drain struct {
+	begun   atomic.Bool                   // see oweAll
 	owing   atomic.Int32                  // reports, and one until all shards were inspected
 	done    chan struct{}                 // closed when owing reaches 0
 	current atomic.Pointer[chan struct{}] // closed and replaced by each ShutDown
@@ -18,13 +19,11 @@ type drain struct {
 
 // drains are what a set's callers wait for.
 type drains struct {
-	drained        drain
-	delaysDone     drain // no item is delayed, once a Drain has asked for that
-	awaitingDelays atomic.Bool
-	emptied        drain // the set is empty, once a Drain that accepts retries has asked
-	emptying       atomic.Bool
-	idled          drain // a shard became empty that a WaitIdle has checked
-	stilled        drain // a shard came to a halt, or what can be handed out has changed
+	drained    drain
+	delaysDone drain // no item is delayed, once a Drain has asked for that
+	emptied    drain // the set is empty, once a Drain that accepts retries has asked
+	idled      drain // a shard became empty that a WaitIdle has checked
+	stilled    drain // a shard came to a halt, or what can be handed out has changed
 }
 
 func (d *drains) init() {

@@ -113,10 +113,7 @@ func (d *driver) run(n notice) (acquired bool) {
 	if !d.acquire() {
 		return false
 	}
-	settled := false
-	defer d.abandon(&settled)
-	d.settle(n)
-	settled = true
+	readOr(func() { d.settle(n) }, d.abandon)
 	return true
 }
 
@@ -252,10 +249,7 @@ func (d *driver) pokeKeeping() {
 // abandon tries once more if the clock has panicked, because goroutines may
 // have filed deadlines and left the timer to us. After a second panic, the next
 // AddAfter has to set the timer. The first panic continues.
-func (d *driver) abandon(settled *bool) {
-	if *settled {
-		return
-	}
+func (d *driver) abandon() {
 	again := false
 	defer func() {
 		if !again {
@@ -322,14 +316,6 @@ func (d *driver) earliest() uint64 {
 		earliest = min(earliest, sh.next.Load())
 	}
 	return earliest
-}
-
-func newWaits(shards int) []atomic.Uint64 {
-	waits := make([]atomic.Uint64, shards)
-	for i := range waits {
-		waits[i].Store(never)
-	}
-	return waits
 }
 
 func (d *driver) earliestWait() uint64 {

@@ -10,9 +10,7 @@ import (
 // caller takes as usual. So a worker takes the lock once for each item, and
 // contends half as often for a single shard.
 func (s *Set[T]) EndTake(h Handle) (item T, priority int, next Handle, ended, ok bool) {
-	if s.Core.config.Ages {
-		s.Core.refreshToEnd(h)
-	}
+	s.Core.refreshOr(func() { s.Core.endNow(h) })
 	sh, e, priority, next, fx := s.Core.endTake(h)
 	if e == nil {
 		s.Core.after(fx)
@@ -28,18 +26,6 @@ func (s *Set[T]) EndTake(h Handle) (item T, priority int, next Handle, ended, ok
 	s.Core.after(fx)
 	s.Core.watchdog.begin()
 	return item, priority, next, fx&took != 0, true
-}
-
-// refreshToEnd ends a processing even if the clock panics.
-func (s *Core) refreshToEnd(h Handle) {
-	read := false
-	defer func() {
-		if !read {
-			s.endNow(h)
-		}
-	}()
-	s.refreshForWork()
-	read = true
 }
 
 // endTake keeps the shard of an entry that it has taken locked.

@@ -6,7 +6,7 @@ import (
 	"github.com/shardq/shardq/internal/sentinel"
 )
 
-// ErrShutDown is the error of [Set.GetContext] where [Set.Get] returns true.
+// ErrShutDown is the error of [Set.Take] where [Set.Get] returns true.
 var ErrShutDown = sentinel.ErrShutDown
 
 // Errors of [Set.TryAdd] and [Set.AddContext].

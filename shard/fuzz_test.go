@@ -190,7 +190,7 @@ func setOperation(c *checkedSet, s *script) {
 		c.set.Cancel(int(s.byte() % 16))
 	case 13:
 		first := int(s.byte() % 16)
-		c.set.AddBatchWith([]int{first, first + 1, first + 2}, Delay{Duration: s.duration()})
+		c.set.AddBatch([]int{first, first + 1, first + 2}, Delay{Duration: s.duration()})
 	case 14:
 		c.set.EndDelay(int(s.byte() % 16))
 	case 15:

@@ -6,7 +6,8 @@ import (
 	"github.com/shardq/shardq/shard/internal/items"
 )
 
-// Take is [Set.GetContext] with the item's priority and Handle.
+// Take takes the next ready item into processing, with its priority. It blocks
+// until there is one, or ctx ends. With an error, no item was taken.
 func (s *Set[T]) Take(ctx context.Context) (item T, priority int, h Handle, err error) {
 	if err := ctx.Err(); err != nil {
 		return item, 0, Handle{}, err
@@ -73,7 +74,7 @@ func (s *Set[T]) takeNow(now uint64) (item T, priority int, h Handle, ok bool) {
 }
 
 // TakeBatch takes as many ready items as dst has room for. It blocks as
-// [Set.GetContext] does. The other slices are as long as dst, or nil.
+// [Set.Take] does. The other slices are as long as dst, or nil.
 func (s *Set[T]) TakeBatch(ctx context.Context, dst []T, priorities []int, handles []Handle) (n int, err error) {
 	b := buffers[T]{items: dst, priorities: priorities, handles: handles}
 	if err := ctx.Err(); err != nil || len(dst) == 0 {
@@ -98,18 +99,6 @@ func (s *Set[T]) Get() (item T, shutdown bool) {
 	}
 	item, _, _, err := s.awaitOne(context.Background())
 	return item, err != nil
-}
-
-// GetContext is Get that ends with ctx. With an error, no item was taken.
-func (s *Set[T]) GetContext(ctx context.Context) (item T, err error) {
-	if err := ctx.Err(); err != nil {
-		return item, err
-	}
-	if item, _, _, ok := s.TryTake(); ok {
-		return item, nil
-	}
-	item, _, _, err = s.awaitOne(ctx)
-	return item, err
 }
 
 func (s *Core) awaitContext(ctx context.Context, most int, put receiver) (n int, err error) {

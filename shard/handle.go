@@ -62,21 +62,25 @@ func (sh *shard) claimed(h Handle) *items.Entry {
 	return e
 }
 
+// lockClaimed returns nil if the processing that h names has ended.
+func (s *Core) lockClaimed(h Handle) (sh *shard, e *items.Entry) {
+	sh = s.shard(int(h.shard))
+	sh.lock()
+	return sh, sh.claimed(h)
+}
+
 // Valid reports whether the processing that h names goes on.
 func (s *Core) Valid(h Handle) bool {
-	sh := s.shard(int(h.shard))
-	sh.lock()
+	sh, e := s.lockClaimed(h)
 	defer sh.unlock()
-	return sh.claimed(h) != nil
+	return e != nil
 }
 
 // Seal replaces h by the only Handle of the processing, so that its caller may
 // call user code before ending it. It returns false if h names nothing.
 func (s *Core) Seal(h Handle) (only Handle, ok bool) {
-	sh := s.shard(int(h.shard))
-	sh.lock()
+	sh, e := s.lockClaimed(h)
 	defer sh.unlock()
-	e := sh.claimed(h)
 	if e == nil {
 		return h, false
 	}

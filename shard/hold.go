@@ -15,24 +15,14 @@ const rowsPerHold = 256
 // Add woken for the lock might find it locked again, and wait a millisecond.
 const holdsPerTurn = 16
 
-// A probe observes the holds of inspections, in tests.
-type probe struct {
-	hold  func(part func() (visited int, more bool)) (more bool)
-	after func()
-}
-
 // withLock returns whether there is more. visited is for tests.
 func (sh *shard) withLock(part func() (visited int, more bool)) (more bool) {
-	p := sh.set.probe
-	if p != nil {
-		defer p.after()
-	}
 	sh.lock()
-	defer sh.unlock()
-	if p != nil {
-		return p.hold(part)
+	visited, more := part()
+	sh.unlock()
+	if sh.set.probe != nil {
+		sh.set.probe(visited)
 	}
-	_, more = part()
 	return more
 }
 
@@ -47,8 +37,11 @@ func (sh *shard) inPieces(part func(n int) (visited int, more bool), between fun
 	}
 }
 
-func (sh *shard) eachEntry(visit func(id uint32, e *items.Entry), between func() (on bool)) {
-	sh.inPieces(func(n int) (visited int, more bool) { return sh.piece(n, visit) }, between)
+func (sh *shard) eachEntry(visit func(id uint32, e *items.Entry), between func()) {
+	sh.inPieces(func(n int) (visited int, more bool) { return sh.piece(n, visit) }, func() (on bool) {
+		between()
+		return true
+	})
 }
 
 func (sh *shard) piece(n int, visit func(id uint32, e *items.Entry)) (visited int, more bool) {

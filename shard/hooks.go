@@ -5,28 +5,29 @@ import (
 	"github.com/shardq/shardq/stats"
 )
 
-// hooks carries the events of a Core up to its Set.
-type hooks[T comparable] struct{ set *Set[T] }
-
-func newAddHook[T comparable](hook func(stats.Add[T])) *addHook[T] {
-	if hook == nil {
-		return nil
-	}
-	return &addHook[T]{hook: hook}
+// above gets the events of a Core that touch items. It is a Set.
+type above interface {
+	keepAdd(e *items.Entry, a stats.Add[struct{}])
+	sendAdds()
+	owesAdds() bool
+	abandoning() dropping
 }
 
-func (u hooks[T]) keepAdd(e *items.Entry, a stats.Add[struct{}]) {
-	keep(&u.set.adds.outbox, stats.Add[T]{
+// A dropping gets the entries of delayed items that an end drops, and hands their
+// items on in keep, with no lock held.
+type dropping interface {
+	drop(e *items.Entry)
+	keep()
+}
+
+func (s *Set[T]) keepAdd(e *items.Entry, a stats.Add[struct{}]) {
+	keep(&s.adds, stats.Add[T]{
 		Item: *items.Of[T](e), Priority: a.Priority, Before: a.Before, Expired: a.Expired, Raised: a.Raised, Canceled: a.Canceled,
 	})
 }
 
-func (u hooks[T]) sendAdds() {
-	if u.set.adds != nil {
-		send(&u.set.adds.outbox, u.set.adds.hook)
-	}
-}
+func (s *Set[T]) sendAdds() { send(&s.adds, s.user.OnAdd) }
 
-func (u hooks[T]) hasAdds() bool { return u.set.adds != nil && u.set.adds.pending.Load() }
+func (s *Set[T]) owesAdds() bool { return s.adds.pending.Load() }
 
-func (u hooks[T]) abandoning() dropping { return &droppedItems[T]{to: u.set.abandoned.add} }
+func (s *Set[T]) abandoning() dropping { return &droppedItems[T]{to: s.abandoned.add} }

@@ -44,7 +44,7 @@ func TestC40FullShard(t *testing.T) {
 	for name, config := range configs {
 		for way, add := range map[string]func(s *Set[int], item int) error{
 			"Add":        func(s *Set[int], item int) error { s.Add(item); return nil },
-			"AddBatch":   func(s *Set[int], item int) error { s.AddBatch([]int{item}); return nil },
+			"AddBatch":   func(s *Set[int], item int) error { s.AddBatch([]int{item}, Delay{}); return nil },
 			"AddAfter":   func(s *Set[int], item int) error { s.AddAfter(item, time.Second); return nil },
 			"priority":   func(s *Set[int], item int) error { s.AddWith(item, Delay{Priority: 5}); return nil },
 			"both":       func(s *Set[int], item int) error { s.AddWith(item, Delay{Duration: 1, Priority: 5}); return nil },

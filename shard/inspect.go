@@ -2,6 +2,7 @@ package shard
 
 import (
 	"cmp"
+	"math"
 
 	"github.com/shardq/shardq/internal/topk"
 	"github.com/shardq/shardq/shard/internal/items"
@@ -15,29 +16,47 @@ type inspection struct {
 	tally tally
 	now   present
 	limit int
-	rows  rows
 	kept  [states + 1]*topk.Selection[ranked]
-	next  int   // the row of the next item
-	spare []int // rows of items that were dropped
-	swept bool  // a shard was read in several holds
+	swept bool // a shard was read in several holds
 }
 
 type ranked struct {
 	at  uint64
-	row int
+	row stats.Item[any]
 }
 
-func (s *Core) inspect(limit int) *inspection {
-	l := &inspection{limit: limit}
+// Inspect returns the Stats, and at most limit items of each state.
+func (s *Core) Inspect(limit int) stats.Snapshot[any] {
+	l := &inspection{limit: max(0, min(limit, math.MaxInt32))}
 	for state := range l.kept {
-		l.kept[state] = topk.New(limit, func(a, b ranked) int { return cmp.Compare(a.at, b.at) })
+		l.kept[state] = topk.New(l.limit, func(a, b ranked) int { return cmp.Compare(a.at, b.at) })
 	}
 	l.tally, l.now = s.newStats()
 	for sh := range s.shards.made() {
 		l.inspectShard(sh)
 	}
 	l.tally.finish(s)
-	return l
+	known := map[any]struct{}{}
+	of := func(state stats.State) (rows []stats.Item[any]) {
+		for _, r := range l.kept[state].Values() {
+			if !l.swept || isNew(known, &r.row) {
+				rows = append(rows, r.row)
+			}
+		}
+		return rows
+	}
+	return stats.Snapshot[any]{
+		Stats: l.tally.Stats,
+		Ready: of(stats.Ready), Processing: of(stats.Processing), Delayed: of(stats.Delayed),
+	}
+}
+
+// isNew makes an item known. One that was added again while a shard was read in
+// several holds may have two rows.
+func isNew(known map[any]struct{}, row *stats.Item[any]) bool {
+	before := len(known)
+	known[row.Item] = struct{}{}
+	return len(known) > before
 }
 
 // inspectShard reads what needs few rows in one hold, together with the Stats.
@@ -59,7 +78,11 @@ func (l *inspection) inspectShard(sh *shard) {
 		})
 		return visited + entries, more
 	}, func() (on bool) {
-		l.rows.reserve(min(rowsPerHold, l.limit))
+		for state, kept := range l.kept {
+			if sweeps[state] {
+				kept.Reserve(rowsPerHold) // while no lock is held
+			}
+		}
 		return sh.set.config.Ages || !l.full(&sweeps)
 	})
 }
@@ -75,18 +98,9 @@ func (l *inspection) begin(sh *shard, sweeps *[states + 1]bool) (visited int) {
 }
 
 func (l *inspection) offer(sh *shard, id uint32, state stats.State) {
-	r := ranked{at: sh.orderOf(id, state), row: l.next}
-	if !l.kept[state].Wants(r) {
-		return
-	}
-	if n := len(l.spare); n > 0 {
-		r.row, l.spare = l.spare[n-1], l.spare[:n-1]
-	} else {
-		l.next++
-	}
-	l.rows.read(sh, id, r.row)
-	if out, dropped := l.kept[state].Add(r); dropped {
-		l.spare = append(l.spare, out.row)
+	if r := (ranked{at: sh.orderOf(id, state)}); l.kept[state].Wants(r) {
+		r.row = sh.row(id)
+		l.kept[state].Add(r)
 	}
 }
 
@@ -98,13 +112,6 @@ func (l *inspection) full(sweeps *[states + 1]bool) bool {
 		}
 	}
 	return !sweeps[stats.Delayed]
-}
-
-func (l *inspection) order(state stats.State) (rows []int) {
-	for _, r := range l.kept[state].Values() {
-		rows = append(rows, r.row)
-	}
-	return rows
 }
 
 // first visits the first items in a state, in order, unless that takes many rows.

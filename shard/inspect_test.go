@@ -22,14 +22,10 @@ const mostPerHold = 4*256 + 64
 // of a lock, and the number of rows visited in the longest hold. It calls
 // meanwhile after each hold.
 func observe[T comparable](s *Set[T], meanwhile, fn func()) (holds, longest int) {
-	s.Core.probe = &probe{
-		hold: func(part func() (visited int, more bool)) (more bool) {
-			visited, more := part()
-			holds++
-			longest = max(longest, visited)
-			return more
-		},
-		after: meanwhile,
+	s.Core.probe = func(visited int) {
+		holds++
+		longest = max(longest, visited)
+		meanwhile()
 	}
 	defer func() { s.Core.probe = nil }()
 	fn()

@@ -2,101 +2,96 @@ package shard
 
 import (
 	"cmp"
+	"iter"
 	"math"
-	"sort"
+	"slices"
 
 	"github.com/shardq/shardq/shard/internal/items"
 	"github.com/shardq/shardq/stats"
 )
 
-// list reads all items of a state. swept says that it took several holds.
-func (sh *shard) list(state stats.State, rows *rows) (order []int, swept bool) {
-	there := 0
-	swept = sh.withLock(func() (visited int, more bool) {
-		there = sh.there(state)
-		visited, all := sh.first(state, math.MaxInt, func(id uint32) {
-			rows.read(sh, id, len(order))
-			order = append(order, len(order))
-		})
-		return visited, !all
-	})
-	if !swept {
-		return order, false
+// Items yields the items in a state, shard by shard, with no lock held: each
+// that stays in the state, and none twice.
+func (s *Core) Items(state stats.State) iter.Seq[stats.Item[any]] {
+	return func(yield func(stats.Item[any]) bool) {
+		for sh := range s.shards.made() {
+			if !sh.list(state, yield) {
+				return
+			}
+		}
 	}
-	l := listing{rows: rows}
-	l.sweep(sh, state, there)
-	switch {
-	case state != stats.Ready:
-		return l.byTime(), true
-	case sh.set.config.Rules.KeepPlaces:
-		return l.byPlace(), true
-	}
-	return l.inLine(), true
 }
 
-// A listing has the links of each row, which say where it was in its order.
-type listing struct {
-	rows  *rows
-	links []link
+// list reads all items of a state, in one hold if they are few.
+func (sh *shard) list(state stats.State, yield func(stats.Item[any]) bool) (on bool) {
+	var few []stats.Item[any]
+	there := 0
+	if many := sh.withLock(func() (visited int, more bool) {
+		there = sh.there(state)
+		visited, all := sh.first(state, math.MaxInt, func(id uint32) { few = append(few, sh.row(id)) })
+		return visited, !all
+	}); !many {
+		return !slices.ContainsFunc(few, func(row stats.Item[any]) bool { return !yield(row) })
+	}
+	l := sh.sweepState(state, there)
+	known := make(map[any]struct{}, len(l))
+	for _, i := range l.order(state, sh.set.config.Rules.KeepPlaces) {
+		if isNew(known, &l[i].row) && !yield(l[i].row) {
+			return false
+		}
+	}
+	return true
 }
+
+// A listing has the rows by rising ids, with links that say where each was in its
+// order.
+type listing []link
 
 type link struct {
 	id, next  uint32
 	at, place uint64
+	row       stats.Item[any]
 }
 
-func (l *listing) sweep(sh *shard, state stats.State, there int) {
-	l.reserve(there)
+func (sh *shard) sweepState(state stats.State, there int) (l listing) {
+	l = make(listing, 0, there)
 	sh.eachEntry(func(id uint32, e *items.Entry) {
 		if stateOf(e.Phase()) == state {
-			l.rows.read(sh, id, len(l.links))
-			l.links = append(l.links, link{id, e.Next, sh.orderOf(id, state), sh.table.PlaceOf(id)})
+			l = append(l, link{id, e.Next, sh.orderOf(id, state), sh.table.PlaceOf(id), sh.row(id)})
 		}
-	}, func() (on bool) {
-		l.reserve(rowsPerHold)
-		return true
+	}, func() {
+		l = slices.Grow(l, rowsPerHold) // while no lock is held
 	})
+	return l
 }
 
-// reserve takes memory while no lock is held.
-func (l *listing) reserve(n int) {
-	l.rows.reserve(n)
-	if cap(l.links)-len(l.links) < n {
-		l.links = append(make([]link, 0, 2*len(l.links)+n), l.links...)
+func (l listing) order(state stats.State, byPlace bool) []int {
+	all := make([]int, len(l))
+	for i := range all {
+		all[i] = i
 	}
-}
-
-func (l *listing) sorted(rows []int, compare func(i, j int) int) []int {
-	sort.SliceStable(rows, func(x, y int) bool { return compare(rows[x], rows[y]) < 0 })
-	return rows
-}
-
-func (l *listing) all() (rows []int) {
-	for i := range l.links {
-		rows = append(rows, i)
+	switch {
+	case state != stats.Ready:
+		slices.SortStableFunc(all, func(i, j int) int { return cmp.Compare(l[i].at, l[j].at) })
+	case byPlace:
+		slices.SortStableFunc(all, func(i, j int) int {
+			return cmp.Or(l.compareLines(i, j), cmp.Compare(l[i].place, l[j].place))
+		})
+	default:
+		return l.inLine(all)
 	}
-	return rows
-}
-
-func (l *listing) byTime() []int {
-	return l.sorted(l.all(), func(i, j int) int { return cmp.Compare(l.links[i].at, l.links[j].at) })
-}
-
-func (l *listing) byPlace() []int {
-	return l.sorted(l.all(), func(i, j int) int {
-		return cmp.Or(l.compareLines(i, j), cmp.Compare(l.links[i].place, l.links[j].place))
-	})
+	return all
 }
 
 // compareLines orders by groups, and within a group by descending priorities.
-func (l *listing) compareLines(i, j int) int {
-	a, b := &(*l.rows)[i], &(*l.rows)[j]
+func (l listing) compareLines(i, j int) int {
+	a, b := &l[i].row, &l[j].row
 	return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(b.Priority, a.Priority))
 }
 
 // inLine orders ready items by lines, of one priority of one group each. Of a
 // broken line, the part that has been ready longest comes first.
-func (l *listing) inLine() (order []int) {
+func (l listing) inLine(all []int) (order []int) {
 	behind := l.behind()
 	isBehind := make([]bool, len(behind))
 	for _, next := range behind {
@@ -104,18 +99,13 @@ func (l *listing) inLine() (order []int) {
 			isBehind[next] = true
 		}
 	}
-	var heads []int
-	for i := range behind {
-		if !isBehind[i] {
-			heads = append(heads, i)
-		}
-	}
-	heads = l.sorted(heads, func(i, j int) int { // by the first items of the lines
-		return cmp.Or(l.compareLines(i, j), cmp.Compare(l.links[i].at, l.links[j].at))
+	heads := slices.DeleteFunc(slices.Clone(all), func(i int) bool { return isBehind[i] })
+	slices.SortStableFunc(heads, func(i, j int) int { // by the first items of the lines
+		return cmp.Or(l.compareLines(i, j), cmp.Compare(l[i].at, l[j].at))
 	})
 	shown := isBehind
 	clear(shown)
-	for _, i := range append(heads, l.all()...) { // links of different times may form a circle
+	for _, i := range append(heads, all...) { // links of different times may form a circle
 		for ; i >= 0 && !shown[i]; i = behind[i] {
 			shown[i] = true
 			order = append(order, i)
@@ -125,22 +115,23 @@ func (l *listing) inLine() (order []int) {
 }
 
 // behind returns the row behind each, or -1.
-func (l *listing) behind() []int {
-	if len(l.links) == 0 {
+func (l listing) behind() []int {
+	if len(l) == 0 {
 		return nil
 	}
-	rows := make([]int, l.links[len(l.links)-1].id+1) // 1 + the row, by id; ids rise
-	for i := range l.links {
-		rows[l.links[i].id] = i + 1
+	rows := make([]int, l[len(l)-1].id+1) // 1 + the row, by id; ids rise
+	for i := range l {
+		rows[l[i].id] = i + 1
 	}
-	behind := make([]int, len(l.links))
-	for i, link := range l.links {
+	behind := make([]int, len(l))
+	for i := range l {
+		next := l[i].next
 		behind[i] = -1
-		if int(link.next) >= len(rows) || rows[link.next] == 0 {
+		if int(next) >= len(rows) || rows[next] == 0 {
 			continue
 		}
-		if next := rows[link.next] - 1; l.compareLines(i, next) == 0 {
-			behind[i] = next
+		if row := rows[next] - 1; l.compareLines(i, row) == 0 {
+			behind[i] = row
 		}
 	}
 	return behind

@@ -157,7 +157,7 @@ func (w *waitingRoom) giveUp() {
 }
 
 func (w *waitingRoom) wait() {
-	_, w.impatient = w.GetContext(w.ctx)
+	_, _, _, w.impatient = w.Take(w.ctx)
 	w.left = true
 }
 
@@ -250,7 +250,7 @@ func TestLitmusBatchCancelAgainstAdd(t *testing.T) {
 		rounds: 50_000,
 		world:  func(round int) *waitingRoom { return newWaitingRoom(set(round), round, 1) },
 		actors: []func(w *waitingRoom){
-			when(func(w *waitingRoom) { w.AddBatch([]int{0, 1}) }),
+			when(func(w *waitingRoom) { w.AddBatch([]int{0, 1}, Delay{}) }),
 			when((*waitingRoom).giveUp),
 			(*waitingRoom).waitForBatch,
 		},

@@ -135,37 +135,33 @@ func (sh *shard) addMeasuresTo(metrics *stats.Metrics, now uint64) {
 	m.queue.AddTo(&metrics.QueueDuration)
 	m.work.AddTo(&metrics.WorkDuration)
 	m.delay.AddTo(&metrics.Delay)
-	together, longest := sh.inFlight(now)
-	metrics.Unfinished = stats.Sum(metrics.Unfinished, together)
-	metrics.LongestRunning = max(metrics.LongestRunning, longest)
+	sh.addInFlightTo(metrics, now)
 }
 
-func (sh *shard) inFlight(now uint64) (together, longest time.Duration) {
+func (sh *shard) addInFlightTo(metrics *stats.Metrics, now uint64) {
 	if sh.line.Processing() == 0 {
-		return 0, 0
+		return
 	}
-	together = time.Duration(uint64(sh.line.Processing())*now - sh.measures().begins)
-	longest = sh.age(sh.table.times.inFlight.Head, now)
+	together := time.Duration(uint64(sh.line.Processing())*now - sh.measures().begins)
+	longest := sh.age(sh.table.times.inFlight.Head, now)
 	if together < 0 && float64(sh.line.Processing())*float64(longest) >= math.MaxInt64 {
 		together = math.MaxInt64 // a million items in some hours
 	}
-	return max(longest, together), longest // together may be negative if the clock was set back
+	together = max(longest, together) // it may be negative if the clock was set back
+	metrics.Unfinished = stats.Sum(metrics.Unfinished, together)
+	metrics.LongestRunning = max(metrics.LongestRunning, longest)
 }
-
-type inFlight struct{ together, longest time.Duration }
 
 // noteEndOfUpdates freezes metrics at a shutdown, as client-go does.
 func (s *Core) noteEndOfUpdates() {
 	if s.measures == nil || s.ShuttingDown() {
 		return
 	}
-	now, end := s.presentAnyway(), inFlight{}
+	now, end := s.presentAnyway(), stats.Metrics{}
 	for sh := range s.shards.made() {
 		sh.lock()
-		together, longest := sh.inFlight(sh.seen(now))
+		sh.addInFlightTo(&end, sh.seen(now))
 		sh.unlock()
-		end.together = stats.Sum(end.together, together)
-		end.longest = max(end.longest, longest)
 	}
 	s.inFlightAtEnd.CompareAndSwap(nil, &end)
 }
@@ -204,8 +200,7 @@ func (s *Core) stampOf(at reading) uint64 {
 }
 
 // times has the moments of a shard's items, from the coarse clock. It is nil if
-// the queue keeps no ages. Methods on the path of every item only test for nil
-// and call another, so that they are inlined.
+// the queue keeps no ages. What every item passes tests for that before the call.
 type times struct {
 	since    chunked.Array[uint64] // when the entries came into their states
 	coarse   *ticks.Coarse
@@ -215,35 +210,9 @@ type times struct {
 	reported uint32                 // the last entry that the watchdog has found, or 0
 }
 
-func (sh *shard) newTimes() *times {
-	t := &times{coarse: &sh.set.coarse}
-	if sh.set.measures != nil {
-		t.measures = sh.needMeasures()
-	}
-	return t
-}
-
 func (t *times) of(id uint32) uint64 { return *chunked.At(&t.since, id) }
 
-func (t *times) onReady(id uint32) {
-	if t != nil {
-		t.restart(id)
-	}
-}
-
-func (t *times) restart(id uint32) { t.onDelay(id, t.coarse.Now.Load()) }
-
-func (t *times) onDelay(id uint32, since uint64) {
-	if t != nil {
-		*chunked.Extend(&t.since, id) = since
-	}
-}
-
-func (t *times) onStart(s *items.Table, id uint32, e *items.Entry) {
-	if t != nil {
-		t.start(s, id, e)
-	}
-}
+func (t *times) set(id uint32, since uint64) { *chunked.Extend(&t.since, id) = since }
 
 func (t *times) start(s *items.Table, id uint32, e *items.Entry) {
 	now, since := t.coarse.Now.Load(), chunked.At(&t.since, id)
@@ -257,25 +226,13 @@ func (t *times) start(s *items.Table, id uint32, e *items.Entry) {
 	s.Join(&t.inFlight, id, e)
 }
 
-func (t *times) onDirty(id uint32) {
-	if t != nil {
-		t.mark(id)
-	}
-}
-
 func (t *times) mark(id uint32) {
 	if t.measures != nil {
 		t.measures.onDirty(id, t.coarse.Now.Load())
 	}
 }
 
-// onFinish is called before the item joins another list.
-func (t *times) onFinish(s *items.Table, id uint32, e *items.Entry) {
-	if t != nil {
-		t.finish(s, id, e)
-	}
-}
-
+// finish is called before the item joins another list.
 func (t *times) finish(s *items.Table, id uint32, e *items.Entry) {
 	if t.measures != nil {
 		t.measures.onFinish(t.of(id), t.coarse.Now.Load(), e.Phase() == items.Ready, t.coarse)

@@ -5,6 +5,7 @@ import (
 	"hash/maphash"
 	"reflect"
 	"runtime"
+	"sync/atomic"
 
 	"github.com/shardq/shardq/internal/itemlimit"
 	"github.com/shardq/shardq/shard/internal/items"
@@ -23,13 +24,12 @@ func New[T comparable](config Config[T]) *Set[T] {
 		user:      config,
 		route:     config.Route,
 		mayDiffer: mayDiffer(reflect.TypeFor[T]()),
-		adds:      newAddHook(config.OnAdd),
 	}
 	if config.Group != nil {
 		s.route = func(item T) uint64 { return s.Core.groupRoute(config.Group(item)) }
 	}
 	config.grouped, config.hearsAdds = config.Group != nil, config.OnAdd != nil
-	s.Core = newCore(config.Settings, hooks[T]{s})
+	s.Core = newCore(config.Settings, s)
 	s.Core.items, s.Core.strings = items.TypeOf[T](), appendStrings(nil, reflect.TypeFor[T](), 0)
 	return s
 }
@@ -47,7 +47,10 @@ func newCore(config Settings, above above) (s *Core) {
 	}
 	s.notifies = s.limit != nil || config.hearsAdds
 	if config.grouped {
-		s.waits = newWaits(config.Shards)
+		s.waits = make([]atomic.Uint64, config.Shards)
+		for i := range s.waits {
+			s.waits[i].Store(never)
+		}
 	}
 	s.lines = s.config.lines()
 	s.gate.init(&s.time, &s.config, s.wakeIfServable)

@@ -3,8 +3,6 @@ package shard
 import (
 	"sync"
 	"sync/atomic"
-
-	"github.com/shardq/shardq/stats"
 )
 
 // An outbox keeps calls of a hook under a shard's lock, to be made in their
@@ -85,9 +83,4 @@ func (a *abandoned[T]) take() []T {
 	items := a.items
 	a.items = nil
 	return items
-}
-
-type addHook[T comparable] struct {
-	hook func(stats.Add[T])
-	outbox[stats.Add[T]]
 }

@@ -1,6 +1,7 @@
 package shard
 
 import (
+	"hash/maphash"
 	"math"
 	"time"
 
@@ -38,7 +39,7 @@ func (s *Core) RefreshGroup(group string) {
 // changeGroup also wakes a consumer if consumers may leave, because the last
 // group that they waited for may be paused now. make adds an unknown group.
 func (s *Core) changeGroup(group string, make bool, change func(l *line.Line, of uint32) (freed bool)) {
-	hash := s.hashOfGroup(group)
+	hash := uint32(maphash.String(s.seed, group))
 	sh := s.shardAt(s.groupRoute(group))
 	freed := false
 	sh.lock()

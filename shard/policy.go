@@ -69,7 +69,9 @@ type request struct {
 	expired      bool // the add is the end of a delay
 }
 
-func (s *Settings) request() request { return request{cancelsDelay: s.Rules.CancelDelayOnAdd} }
+func (s *Settings) request(priority int) request {
+	return request{priority: priority, cancelsDelay: s.Rules.CancelDelayOnAdd}
+}
 
 // A DelayedPolicy decides what a Drain does with delayed items.
 type DelayedPolicy uint8

@@ -5,21 +5,6 @@ import (
 	"github.com/shardq/shardq/stats"
 )
 
-func (s *Set[T]) addAtPriority(item T, priority int) {
-	if s.mayDiffer && s.Reject(item) {
-		return
-	}
-	var to address
-	sh := s.addressOf(item, &to)
-	s.Core.refresh()
-	r := s.Core.config.request()
-	r.priority = priority
-	sh.lock()
-	fx := s.addItem(sh, item, &to, r)
-	sh.unlock()
-	s.Core.after(fx)
-}
-
 // requestPriority notes the priority of an add, of which the greatest counts.
 func (sh *shard) requestPriority(id uint32, e *items.Entry, r request, hasPlace bool) {
 	if r.priority != 0 || sh.table.Places != nil {
@@ -68,30 +53,18 @@ func (sh *shard) priorityOf(id uint32, e *items.Entry) int {
 	return sh.table.Requested.Run(id)
 }
 
-// requestedFor returns nil while all priorities are 0.
-func (sh *shard) requestedFor(id uint32, priority int) *items.Requested {
+// delayAtPriority sets the priority of an item that becomes delayed, or raises that
+// of one that is.
+func (sh *shard) delayAtPriority(id uint32, e *items.Entry, priority int, raise bool) {
 	if priority != 0 {
 		sh.line.NeedLevels(&sh.set.lines, &sh.table.Table, id)
 	}
-	return sh.table.Requested
-}
-
-func (sh *shard) raiseDelayedPriority(id uint32, priority int) {
-	if r := sh.requestedFor(id, priority); r != nil && priority > r.Delayed(id) {
-		r.SetDelayed(id, priority)
-		sh.renewDelayed(id)
+	r := sh.table.Requested
+	if r == nil || raise && priority <= r.Delayed(id) {
+		return
 	}
-}
-
-func (sh *shard) setDelayedPriority(id uint32, priority int) {
-	if r := sh.requestedFor(id, priority); r != nil {
-		r.SetDelayed(id, priority)
-		sh.renewDelayed(id)
-	}
-}
-
-func (sh *shard) renewDelayed(id uint32) {
-	if p := sh.table.At(id).Phase(); p == items.Idle || p == items.Processing {
+	r.SetDelayed(id, priority)
+	if p := e.Phase(); p == items.Idle || p == items.Processing {
 		sh.table.Places.Renew(id)
 	}
 }

@@ -16,6 +16,26 @@ func (s *Core) refreshForWork() {
 	}
 }
 
+// refreshOr is refreshForWork before the end of a processing. If the clock panics,
+// it calls end.
+func (s *Core) refreshOr(end func()) {
+	if s.config.Ages {
+		readOr(s.refreshForWork, end)
+	}
+}
+
+// readOr calls read and, if the user's clock panics in it, instead.
+func readOr(read, instead func()) {
+	panics := true
+	defer func() {
+		if panics {
+			instead()
+		}
+	}()
+	read()
+	panics = false
+}
+
 // readClock makes a reading, for one operation only if no driver ends it.
 func (s *Core) readClock() {
 	tick := s.storeReading()

@@ -19,23 +19,24 @@ func (s *Set[T]) takesBack(sh *shard, item T, hash uint32) bool {
 	return id != 0
 }
 
-// sweep applies the policy to the delayed items when a Drain begins that
-// accepts retries, a bounded number for each hold of a lock. A retry that comes
-// in between helps to finish the sweep of its shard before it files its delay,
-// because the sweep takes all timers.
+// sweep drops the delayed items or makes them ready when a Drain begins, a bounded
+// number for each hold of a lock. It locks each shard at least once, because an
+// AddAfter may have been accepted without having filed its timer yet. A retry that
+// comes in between helps to finish the sweep of its shard before it files its
+// delay, because the sweep takes all timers.
 func (s *Core) sweep(w DelayedPolicy, dropped dropping) {
-	if w == AwaitDelayed {
-		return
-	}
+	defer dropped.keep()
+	defer s.notify() // which may panic
+	defer func() {   // also if the clock panics
+		for sh := range s.shards.made() {
+			for !sh.beginSweep(w, dropped) { // another Drain's sweep is under way
+				sh.sweepSome()
+			}
+			for sh.sweepSome() {
+			}
+		}
+	}()
 	s.refresh()
-	for sh := range s.shards.made() {
-		for !sh.beginSweep(w, dropped) { // another Drain's sweep is under way
-			sh.sweepSome()
-		}
-		for sh.sweepSome() {
-		}
-	}
-	s.notify() // last, because it may panic
 }
 
 func (sh *shard) beginSweep(w DelayedPolicy, dropped dropping) bool {
@@ -46,9 +47,7 @@ func (sh *shard) beginSweep(w DelayedPolicy, dropped dropping) bool {
 		return false
 	case sh.wheel == nil:
 	case w == DropDelayed:
-		sh.wheel.sweep = func() bool {
-			return sh.dropDelayed(dropped.drop)
-		}
+		sh.wheel.sweep = func() bool { return sh.dropDelayed(dropped) }
 	default:
 		wheel := sh.wheel
 		wheel.sweep = func() bool { return wheel.Advance(never, stepsPerHold, sh.expireItem) }
@@ -59,34 +58,23 @@ func (sh *shard) beginSweep(w DelayedPolicy, dropped dropping) bool {
 func (sh *shard) sweeping() bool { return sh.wheel != nil && sh.wheel.sweep != nil }
 
 func (sh *shard) sweepSome() (more bool) {
-	fx, more := sh.sweepOnce()
+	sh.lock()
+	before := sh.line.Depth()
+	if more = sh.sweeping(); more && sh.wheel.sweep() {
+		sh.wheel, more = nil, false // it is empty, and stands at the end of time
+		sh.next.Store(never)
+	}
+	fx := sh.effectsOfExpiry(before)
+	sh.unlock()
 	sh.set.publish(fx)
 	return more
-}
-
-func (sh *shard) sweepOnce() (fx effects, more bool) {
-	sh.lock()
-	defer sh.unlock()
-	if !sh.sweeping() {
-		return fx, false
-	}
-	before := sh.line.Depth()
-	if sh.wheel.sweep() {
-		sh.wheel = nil // it is empty, and stands at the end of time
-		sh.next.Store(never)
-	} else {
-		more = true
-	}
-	return sh.effectsOfExpiry(before), more
 }
 
 // Again asks for one more run of an item in processing, with at least the given
 // priority, ends a delay of it, and reports whether the processing goes on.
 func (s *Core) Again(h Handle, priority int) (inProcessing bool) {
-	sh := s.shard(int(h.shard))
-	sh.lock()
+	sh, e := s.lockClaimed(h)
 	defer sh.unlock()
-	e := sh.claimed(h)
 	if e != nil {
 		sh.add(h.id, e, request{priority: priority, cancelsDelay: true})
 	}
@@ -95,24 +83,14 @@ func (s *Core) Again(h Handle, priority int) (inProcessing bool) {
 
 // NotAgain cancels the adds of an item in processing, and calls no user code.
 func (s *Core) NotAgain(h Handle) {
-	sh := s.shard(int(h.shard))
-	sh.lock()
+	sh, e := s.lockClaimed(h)
 	defer sh.unlock()
-	if e := sh.claimed(h); e != nil {
+	if e != nil {
 		if e.Delayed() {
 			sh.cancelDelay(h.id, e)
 		}
-		sh.unmark(h.id, e)
+		sh.withdraw(h.id, e)
 	}
-}
-
-func (sh *shard) unmark(id uint32, e *items.Entry) (priority int) {
-	if e.Step(items.Canceled) == items.Unmark {
-		priority = sh.table.Requested.Run(id)
-		sh.leftLine(id, e)
-		sh.table.times.onCancel(id, items.Unmark)
-	}
-	return priority
 }
 
 // A Comeback is the result of [Set.Retry].
@@ -127,33 +105,26 @@ const (
 // Retry ends a processing and adds the item again, after a delay if there is
 // one. Once a shutdown has begun, only a Drain that accepts retries allows it.
 func (s *Core) Retry(h Handle, d Delay) (came Comeback) {
-	read := false
-	defer func() {
-		if !read {
-			s.releaseNow(h, d.Priority)
-		}
-	}()
-	s.refreshForWork()
 	deadline := Deadline{}
-	if d.Duration > 0 {
-		deadline = s.DeadlineOf(d)
-	}
-	read = true
+	readOr(func() {
+		s.refreshForWork()
+		if d.Duration > 0 {
+			deadline = s.DeadlineOf(d)
+		}
+	}, func() { s.releaseNow(h, d.Priority) })
 	return s.retryAt(h, deadline, d.Priority)
 }
 
 // Release ends a processing and makes the item ready again, last in its shard.
 func (s *Core) Release(h Handle, priority int) (ended bool) {
-	defer func() { ended = s.releaseNow(h, priority) }() // also if the clock panics
-	s.refreshForWork()
-	return ended
+	s.refreshOr(func() { s.releaseNow(h, priority) })
+	return s.releaseNow(h, priority)
 }
 
 func (s *Core) releaseNow(h Handle, priority int) (ended bool) {
-	sh := s.shard(int(h.shard))
-	sh.lock()
+	sh, e := s.lockClaimed(h)
 	fx := effects(0)
-	if e := sh.claimed(h); e != nil {
+	if e != nil {
 		sh.add(h.id, e, request{priority: priority})
 		fx = sh.finish(h.id, e, items.Position{})
 	}
@@ -163,12 +134,17 @@ func (s *Core) releaseNow(h Handle, priority int) (ended bool) {
 }
 
 func (s *Core) retryAt(h Handle, d Deadline, priority int) (came Comeback) {
-	sh := s.lockSwept(h)
+	sh, e := s.lockSwept(h)
 	fx, filed := effects(0), uint64(never)
-	if e := sh.claimed(h); e != nil {
+	if e != nil {
 		came = Refused
 		if s.TakesBack() {
-			came, filed = TakenBack, sh.addAgain(h.id, e, d, priority)
+			came = TakenBack
+			if d.f.delayed {
+				filed = sh.fileAgain(h.id, e, d)
+			} else {
+				sh.add(h.id, e, s.config.request(priority))
+			}
 			fx = sh.finish(h.id, e, items.Position{})
 		} else {
 			sh.rare.dropped++
@@ -182,14 +158,6 @@ func (s *Core) retryAt(h Handle, d Deadline, priority int) (came Comeback) {
 	s.watchDeadline(filed, d) // these two may panic
 	s.notify()
 	return came
-}
-
-func (sh *shard) addAgain(id uint32, e *items.Entry, d Deadline, priority int) (deadline uint64) {
-	if d.f.delayed {
-		return sh.fileAgain(id, e, d)
-	}
-	sh.add(id, e, request{priority: priority, cancelsDelay: sh.set.config.Rules.CancelDelayOnAdd})
-	return never
 }
 
 // A Deadline is when a delay expires, by a reading of the clock.
@@ -209,8 +177,7 @@ func (s *Core) DeadlineOf(d Delay) Deadline {
 // before it is filed.
 func (s *Core) Postpone(h Handle, d Deadline, policy DelayPolicy) (inProcessing bool) {
 	addsGoFirst := policy == KeepEarliest
-	sh := s.lockSwept(h)
-	e := sh.claimed(h)
+	sh, e := s.lockSwept(h)
 	deadline := uint64(never)
 	switch {
 	case e == nil:
@@ -221,7 +188,9 @@ func (s *Core) Postpone(h Handle, d Deadline, policy DelayPolicy) (inProcessing 
 	default:
 		sh.delayAdds(h.id, e, &d.f)
 		if !addsGoFirst && e.Delayed() {
-			d = sh.withDelay(h.id, e, d, policy)
+			filed, _ := sh.wheel.Deadline(h.id)
+			d.f.deadline = policy.choose(filed, d.f.deadline)
+			d.f.priority = max(d.f.priority, sh.cancelDelay(h.id, e))
 		}
 		deadline = sh.fileAgain(h.id, e, d)
 	}
@@ -234,23 +203,15 @@ func (s *Core) Postpone(h Handle, d Deadline, policy DelayPolicy) (inProcessing 
 	return e != nil
 }
 
-func (sh *shard) withDelay(id uint32, e *items.Entry, d Deadline, policy DelayPolicy) Deadline {
-	filed, _ := sh.wheel.Deadline(id)
-	d.f.deadline = policy.choose(filed, d.f.deadline)
-	d.f.priority = max(d.f.priority, sh.cancelDelay(id, e))
-	return d
-}
-
 // lockSwept finishes a sweep first: it must not take what the caller files.
-func (s *Core) lockSwept(h Handle) *shard {
-	sh := s.shard(int(h.shard))
-	sh.lock()
-	for s.TakesBack() && sh.sweeping() {
+func (s *Core) lockSwept(h Handle) (sh *shard, e *items.Entry) {
+	for {
+		if sh, e = s.lockClaimed(h); !s.TakesBack() || !sh.sweeping() {
+			return sh, e
+		}
 		sh.unlock()
 		sh.sweepSome()
-		sh.lock()
 	}
-	return sh
 }
 
 func (s *Core) watchDeadline(deadline uint64, d Deadline) {

@@ -55,28 +55,13 @@ type Rules struct {
 	PrioritiesBeforeTurns bool // groups take turns within the highest ready priority
 }
 
-// above gets the events of a Core that touch items.
-type above interface {
-	keepAdd(e *items.Entry, a stats.Add[struct{}])
-	hasAdds() bool
-	sendAdds()
-	abandoning() dropping
-}
-
-// A dropping gets the entries of delayed items that an end drops, and hands their
-// items on in keep, with no lock held.
-type dropping interface {
-	drop(e *items.Entry)
-	keep()
-}
-
 // A Set is a work queue made of shards, safe for concurrent use.
 type Set[T comparable] struct {
 	Core       *Core
 	user       Config[T]
 	route      func(item T) uint64
-	mayDiffer  bool        // some values of T are not equal to themselves
-	adds       *addHook[T] // the calls of OnAdd that are due, or nil without that hook
+	mayDiffer  bool                 // some values of T are not equal to themselves
+	adds       outbox[stats.Add[T]] // the calls of OnAdd that are due
 	abandoned  abandoned[T]
 	unreturned abandoned[T] // dropped by a Drain before it panicked, returned by the next
 }
@@ -97,7 +82,7 @@ type Core struct {
 	tokens    atomic.Pointer[[]token] // for the parkers of each shard's lock: see lockWord
 	items     *items.Type             // of the tables of the shards
 	lines     line.Config
-	windows   allWindows // of each shard, guarded by its lock, once an add asks for one
+	windows   atomic.Pointer[[]*windows] // of each shard, guarded by its lock, once an add asks for one
 
 	faults faults
 
@@ -112,9 +97,9 @@ type Core struct {
 	watchdog      watchdog
 	stuck         outbox[stats.Item[any]] // the calls of OnStuck that are due, until a shutdown begins
 	expiry        expiry
-	measures      []*measures              // of each shard, once it is used; nil without metrics
-	inFlightAtEnd atomic.Pointer[inFlight] // what Metrics report once a shutdown has begun
-	probe         *probe                   // sees the holds of inspections, in tests
+	measures      []*measures                   // of each shard, once it is used; nil without metrics
+	inFlightAtEnd atomic.Pointer[stats.Metrics] // what Metrics report once a shutdown has begun
+	probe         func(visited int)             // follows the holds of inspections, in tests
 	shards        shards
 
 	_      cacheLine

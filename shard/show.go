@@ -21,7 +21,9 @@ func (s *Settings) lines() line.Config {
 }
 
 func (sh *shard) push(id uint32, e *items.Entry) {
-	sh.table.times.onReady(id)
+	if t := sh.table.times; t != nil {
+		t.set(id, t.coarse.Now.Load())
+	}
 	if !sh.line.IsPlain() {
 		sh.line.Push(&sh.table.Table, id, e)
 		sh.show()

@@ -61,11 +61,7 @@ func (sh *shard) close(dropped dropping) {
 		if to == nil && sh.owes&owed(noneDelayed|empty) != 0 {
 			to = sh.set.above.abandoning()
 		}
-		more = !sh.dropDelayed(func(e *items.Entry) {
-			if to != nil {
-				to.drop(e)
-			}
-		})
+		more = !sh.dropDelayed(to)
 		if !more && !sh.quiet() {
 			sh.owe(quiet, &sh.set.drains.drained)
 		}
@@ -82,28 +78,27 @@ func (sh *shard) close(dropped dropping) {
 	}
 }
 
-func (sh *shard) dropDelayed(dropped func(e *items.Entry)) (all bool) {
+// dropDelayed drops some of the delayed items, to nobody if that is nil.
+func (sh *shard) dropDelayed(to dropping) (all bool) {
 	sh.next.Store(never)
-	sh.dropWindows()
+	if sh.windows() != nil {
+		sh.setWindows(nil)
+	}
 	return sh.wheel == nil || sh.wheel.Advance(never, stepsPerHold, func(id uint32) {
 		e := sh.table.At(id)
 		if sh.wheel.serves(id) { // adds that were taken in before
 			sh.add(id, e, request{priority: sh.clearDelay(id, e)})
 			return
 		}
-		dropped(e)
-		sh.drop(id)
+		if to != nil {
+			to.drop(e)
+		}
+		sh.clearDelay(id, e)
+		sh.rare.dropped++
+		if e.Phase() == items.Idle {
+			sh.forget(id, e, items.Position{})
+		}
 	})
-}
-
-// drop ends a delay whose timer is no longer filed.
-func (sh *shard) drop(id uint32) {
-	e := sh.table.At(id)
-	sh.clearDelay(id, e)
-	sh.rare.dropped++
-	if e.Phase() == items.Idle {
-		sh.forget(id, e, items.Position{})
-	}
 }
 
 // discardReady lets workers learn of a shutdown at once.

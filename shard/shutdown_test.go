@@ -3,8 +3,6 @@ package shard
 import (
 	"testing"
 	"time"
-
-	"github.com/shardq/shardq/shard/internal/items"
 )
 
 // TestDropIsBounded checks one turn after the other.
@@ -15,7 +13,7 @@ func TestDropIsBounded(t *testing.T) {
 		s.AddAfter(item, time.Duration(1+item%70)*time.Millisecond)
 	}
 	for all, before := false, delayed; !all; {
-		all = s.Core.shard(0).dropDelayed(func(*items.Entry) {})
+		all = s.Core.shard(0).dropDelayed(nil)
 		left := s.Core.Stats().Delayed
 		if before-left > stepsPerHold || all != (left == 0) {
 			t.Fatalf("a turn dropped %d items, left %d, and says that it was the last: %v", before-left, left, all)

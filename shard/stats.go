@@ -61,7 +61,7 @@ func (st *tally) finish(s *Core) {
 	if m := st.Metrics; m != nil {
 		m.Depth = st.Ready + m.Dirty
 		if end := s.inFlightAtEnd.Load(); end != nil {
-			m.Unfinished, m.LongestRunning = end.together, end.longest
+			m.Unfinished, m.LongestRunning = end.Unfinished, end.LongestRunning
 		}
 	}
 	if st.Delayed > 0 && first != never {
@@ -167,7 +167,7 @@ func (s *Core) CountDirty(by map[int]int) {
 			}
 		}
 		if !s.config.Ages {
-			sh.eachEntry(count, func() bool { return true })
+			sh.eachEntry(count, func() {})
 			continue
 		}
 		sh.withLock(func() (visited int, more bool) {

@@ -99,7 +99,9 @@ func (sh *shard) start(id uint32, e *items.Entry) Handle {
 	if fence > math.MaxUint32 {
 		sh.table.SetUpperFence(id, uint32(fence>>32))
 	}
-	sh.table.times.onStart(&sh.table.Table, id, e)
+	if t := sh.table.times; t != nil {
+		t.start(&sh.table.Table, id, e)
+	}
 	return Handle{fence, id, sh.number}
 }
 
@@ -108,8 +110,10 @@ type receiver func(e *items.Entry, priority int, h Handle)
 
 func (s *Core) takeSome(most int, put receiver) (n int) {
 	s.refreshForWork()
-	defer s.watchdog.begin()
-	return s.takeHere(most, put, s.gate.readForTake())
+	if n = s.takeHere(most, put, s.gate.readForTake()); n > 0 {
+		s.watchdog.begin()
+	}
+	return n
 }
 
 // takeHere takes one item after the other. Several of a plain line are taken in
@@ -128,16 +132,6 @@ func (s *Core) takeHere(most int, put receiver, now uint64) (n int) {
 		sh.unlockTaken()
 	}
 	return n
-}
-
-func (s *Core) takeOne(put receiver, now uint64) bool {
-	sh, e, priority, h := s.takeAndLock(now)
-	if e == nil {
-		return false
-	}
-	put(e, priority, h)
-	sh.unlockTaken()
-	return true
 }
 
 func (sh *shard) takeMore(most int, put receiver) (n int) {
@@ -161,10 +155,13 @@ func (s *Core) takeThroughGate(most int, put receiver, now uint64) (n int) {
 		s.afterGate()
 	}()
 	for ; n < most && s.anyReady() && s.gate.enter(now); n++ {
-		if !s.takeOne(put, now) {
+		sh, e, priority, h := s.takeAndLock(now)
+		if e == nil {
 			s.gate.giveBack()
 			break
 		}
+		put(e, priority, h)
+		sh.unlockTaken()
 	}
 	return n
 }

@@ -85,14 +85,7 @@ func TestTimeLeftOfVeryMany(t *testing.T) {
 		require.InEpsilon(t, (0.45*10+0.45*100+0.1*1000)*items, s.Core.TimeLeft().Sum.Seconds(), 0.02)
 	}
 	visited := 0
-	s.Core.probe = &probe{
-		hold: func(part func() (visited int, more bool)) bool {
-			n, more := part()
-			visited += n
-			return more
-		},
-		after: func() {},
-	}
+	s.Core.probe = func(n int) { visited += n }
 	require.EqualValues(t, items, s.Core.TimeLeft().Count)
 	require.InEpsilon(t, mostInspected, visited, 0.1)
 }

@@ -41,7 +41,7 @@ type change struct {
 func (s *Core) Watch(h Handle, tell func(Change)) (stop func()) {
 	s.watches.used.Store(true)
 	w := &watcher{fence: h.fence &^ sealed, tell: tell}
-	added, canceled := s.shard(int(h.shard)).addWatch(h, w)
+	added, canceled := s.addWatch(h, w)
 	if canceled {
 		tell(CanceledInFlight)
 	}
@@ -52,15 +52,14 @@ func (s *Core) Watch(h Handle, tell func(Change)) (stop func()) {
 }
 
 // addWatch works in one hold of the lock, so that no change is missed.
-func (sh *shard) addWatch(h Handle, w *watcher) (added, canceled bool) {
-	sh.lock()
+func (s *Core) addWatch(h Handle, w *watcher) (added, canceled bool) {
+	sh, e := s.lockClaimed(h)
 	defer sh.unlock()
-	e := sh.claimed(h)
 	if e == nil {
 		return false, false
 	}
 	if w != nil {
-		sh.set.watches.put(h.Place(), w)
+		s.watches.put(h.Place(), w)
 	}
 	return e.Phase() == items.Dirty, sh.table.WasCanceled(h.id, e.Fence|sealed)
 }
@@ -112,7 +111,7 @@ func (sh *shard) noteCancel(id uint32, e *items.Entry) effects {
 
 // Changed reports what has happened since the hand-out.
 func (s *Core) Changed(h Handle) (addedAgain, canceled bool) {
-	return s.shard(int(h.shard)).addWatch(h, nil)
+	return s.addWatch(h, nil)
 }
 
 // KeepWaits makes the set remember how long items were ready, if it keeps ages.
@@ -120,10 +119,9 @@ func (s *Core) KeepWaits() { s.coarse.KeepsWaits.Store(true) }
 
 // Waited returns how long the item in processing was ready before, if it knows.
 func (s *Core) Waited(h Handle) (waited time.Duration, ok bool) {
-	sh := s.shard(int(h.shard))
-	sh.lock()
+	sh, e := s.lockClaimed(h)
 	defer sh.unlock()
-	if e := sh.claimed(h); e == nil || sh.table.times == nil || sh.table.times.waits == nil {
+	if e == nil || sh.table.times == nil || sh.table.times.waits == nil {
 		return 0, false
 	}
 	ready := chunked.Lookup(sh.table.times.waits, h.id)
@@ -135,10 +133,9 @@ func (s *Core) Waited(h Handle) (waited time.Duration, ok bool) {
 
 // GroupAt returns the group of the item in processing, or "".
 func (s *Core) GroupAt(h Handle) string {
-	sh := s.shard(int(h.shard))
-	sh.lock()
+	sh, e := s.lockClaimed(h)
 	defer sh.unlock()
-	if sh.claimed(h) == nil {
+	if e == nil {
 		return ""
 	}
 	return sh.line.Group(h.id)
@@ -166,10 +163,7 @@ func (w *watchdog) start() {
 	}
 	next := w.set.coarse.Now.Load()/w.set.time.Tick + w.after
 	if w.next.CompareAndSwap(never, next) && next < w.set.driver.armed.Load() {
-		// The caller has items by now, and a panic of the clock would lose
-		// them. The next call that reaches the driver sets the timer instead.
-		defer func() { _ = recover() }()
-		w.set.driver.poke()
+		w.set.driver.pokeKeeping() // if it panics, the next call that reaches the driver sets the timer
 	}
 }
 
@@ -179,7 +173,11 @@ func (w *watchdog) search(now uint64) {
 	w.next.Store(never)
 	first := uint64(never)
 	for sh := range w.set.shards.made() {
-		first = min(first, sh.findStuck(now))
+		next := sh.findStuck(now)
+		for next <= now {
+			next = sh.findStuck(now)
+		}
+		first = min(first, next)
 	}
 	for {
 		next := w.next.Load()
@@ -189,15 +187,8 @@ func (w *watchdog) search(now uint64) {
 	}
 }
 
+// findStuck returns when to search again: at once, after a bounded number.
 func (sh *shard) findStuck(now uint64) (next uint64) {
-	for {
-		if next := sh.findSomeStuck(now); next > now {
-			return next
-		}
-	}
-}
-
-func (sh *shard) findSomeStuck(now uint64) (next uint64) {
 	found := 0
 	sh.lock()
 	defer sh.unlock()

@@ -119,7 +119,7 @@ func (w *wheel) filed(at reading, readings uint16) {
 }
 
 func (w *wheel) safe(at reading) uint64 {
-	if at.number == w.filedIn && at.now != never {
+	if at.number == w.filedIn {
 		return min(at.now, w.filedAt)
 	}
 	return at.now

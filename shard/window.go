@@ -1,7 +1,6 @@
 package shard
 
 import (
-	"sync/atomic"
 	"time"
 
 	"github.com/shardq/shardq/shard/internal/items"
@@ -25,15 +24,13 @@ func (sh *shard) windows() *windows {
 
 func (sh *shard) setWindows(w *windows) { (*sh.set.windows.Load())[sh.number] = w }
 
-// need makes the windows of each shard, and takes no lock.
-func (w *allWindows) need(shards int) {
-	if w.Load() == nil {
-		all := make([]*windows, shards)
-		w.CompareAndSwap(nil, &all)
+// needWindows makes room for the windows of each shard, and takes no lock.
+func (s *Core) needWindows() {
+	if s.windows.Load() == nil {
+		all := make([]*windows, len(s.shards.all))
+		s.windows.CompareAndSwap(nil, &all)
 	}
 }
-
-type allWindows struct{ atomic.Pointer[[]*windows] }
 
 func (a *admission) beginWindow(t *ticks.Base, at reading, window time.Duration) {
 	a.window, a.at, a.ends = window, at, t.After(at.nanoseconds, window)
@@ -80,7 +77,7 @@ func (sh *shard) open(w *windows, id uint32, a *admission) {
 }
 
 func (a *admission) watch(d *driver) {
-	if a != nil && a.window > 0 && a.err == nil {
+	if a.window > 0 && a.err == nil {
 		d.filed(a.ends, a.at)
 	}
 }
@@ -101,12 +98,6 @@ func (sh *shard) endWindows(at reading) {
 	if w := sh.windows(); w != nil {
 		w.ends.Advance(w.ends.safe(at), stepsPerHold, w.forget)
 		sh.dropEmptyWindows(w)
-	}
-}
-
-func (sh *shard) dropWindows() {
-	if sh.windows() != nil {
-		sh.setWindows(nil)
 	}
 }
 

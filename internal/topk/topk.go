@@ -3,6 +3,7 @@ package topk
 
 import (
 	"container/heap"
+	"slices"
 	"sort"
 )
 
@@ -44,6 +45,12 @@ func (s *Selection[T]) Wants(value T) bool {
 
 // Full reports whether the Selection has as many values as it keeps.
 func (s *Selection[T]) Full() bool { return len(s.values) == s.order.n }
+
+// Reserve takes memory for n more values.
+func (s *Selection[T]) Reserve(n int) {
+	n = min(n, s.order.n-len(s.values))
+	s.values, s.order.heap = slices.Grow(s.values, n), slices.Grow(s.order.heap, n)
+}
 
 // Add adds a value. If the Selection was full, it drops and returns a value. Of
 // values that compare equal, it keeps those that were added first.

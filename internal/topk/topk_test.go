@@ -30,6 +30,9 @@ func TestSelection(t *testing.T) {
 		s, all, dropped := New(n, byKey), []row{}, []row{}
 		for i, key := range keys {
 			all = append(all, row{key, i})
+			if key%3 == 0 {
+				s.Reserve(i)
+			}
 			wanted := s.Wants(row{key, i})
 			out, drops := s.Add(row{key, i})
 			if drops {
