@@ -40,6 +40,13 @@ func (s *Core) close(dropped dropping) {
 	if !s.closing.begun.CompareAndSwap(false, true) {
 		return
 	}
+	if s.config.KeepBackoff && s.config.Ages { // items become ready whose backoffs serve adds
+		readOr(func() { s.storeReading() }, func() { s.closeShards(dropped) })
+	}
+	s.closeShards(dropped)
+}
+
+func (s *Core) closeShards(dropped dropping) {
 	closeOutbox(&s.stuck)
 	s.coarse.Live.Store(0)
 	defer s.driver.stop() // last: it calls the clock, which may panic
