@@ -122,9 +122,9 @@ func (s *Set[T]) fileSome(items []T, delay Delay) {
 				alone |= 1 << i
 				continue
 			}
-			to := p.address(i)
-			filed = min(filed, s.fileTimer(sh, items[i], &to, d.at, d.f, nil))
-			sh.noteFiled(d.at, d.f)
+			to, one := p.address(i), d
+			filed = min(filed, s.fileTimer(sh, items[i], &to, &one, nil))
+			sh.noteFiled(&d)
 		}
 		sh.unlock()
 	}
@@ -140,11 +140,11 @@ func (s *Set[T]) fileSome(items []T, delay Delay) {
 }
 
 func (sh *shard) files(d Deadline) bool {
-	if !d.f.delayed || sh.set.closing.refusing.Load() {
+	if !d.delayed || sh.set.closing.refusing.Load() {
 		return false
 	}
 	if sh.wheel == nil {
 		sh.wheel = newWheel(d.at.now)
 	}
-	return d.f.first() > sh.wheel.Now()
+	return d.first() > sh.wheel.Now()
 }

@@ -44,31 +44,32 @@ func (s *Set[T]) AddInWindow(item T, d Delay) error {
 
 // fileIn is AddWith. Call notify then.
 func (s *Set[T]) fileIn(sh *shard, item T, to *address, d Delay, a *admission) {
-	at := s.Core.driver.taken(s.Core.time.Nanoseconds())
-	f := s.Core.filing(d, at)
+	f := s.Core.DeadlineOf(d)
 	if d.Window > 0 {
-		a.beginWindow(&s.Core.time, at, d.Window)
+		a.beginWindow(&s.Core.time, f.at, d.Window)
 		defer a.watch(&s.Core.driver)
 	}
 	for {
 		if f.delayed {
-			if s.delay(sh, item, to, at, f, a) {
+			if s.delay(sh, item, to, &f, a) {
 				return
 			}
 			// The wheel stands at or after the deadline. Usually the clock does too.
-			at = s.Core.driver.taken(s.Core.time.Nanoseconds())
+			f.at = s.Core.driver.taken(s.Core.time.Nanoseconds())
 		}
-		if at.now >= f.first() {
-			s.addOverdue(sh, item, to, at, f, a)
+		if f.at.now >= f.first() {
+			s.addOverdue(sh, item, to, &f, a)
 			return
 		}
 		// It was set back, so the item would become ready early.
-		sh.rewind(at.now)
+		sh.rewind(f.at.now)
 		s.Core.driver.poke()
 	}
 }
 
-type filing struct {
+// A Deadline is when a delay expires, by a reading of the clock.
+type Deadline struct {
+	at          reading
 	deadline    uint64
 	limit       uint64 // the latest tick at which the delay expires
 	policy      DelayPolicy
@@ -81,13 +82,14 @@ type filing struct {
 	late        bool // an appointment that has passed, and is no more than an Add
 }
 
-func (s *Core) filing(d Delay, at reading) filing {
-	t := &s.time
+// DeadlineOf reads the clock for a delay that begins now.
+func (s *Core) DeadlineOf(d Delay) Deadline {
+	t, at := &s.time, s.driver.taken(s.time.Nanoseconds())
 	if d.Until > at.nanoseconds {
 		d.Duration = max(d.Duration, ticks.Elapsed(at.nanoseconds, d.Until))
 	}
-	f := filing{
-		deadline: at.now, limit: never, policy: d.Policy,
+	f := Deadline{
+		at: at, deadline: at.now, limit: never, policy: d.Policy,
 		delayed: d.Duration > 0, asked: d.Duration, priority: d.Priority,
 		unlessReady: d.UnlessReady, backoff: d.Backoff && d.Duration > 0 && s.config.KeepBackoff,
 	}
@@ -101,10 +103,10 @@ func (s *Core) filing(d Delay, at reading) filing {
 	return f
 }
 
-func (f filing) first() uint64 { return min(f.deadline, f.limit) }
+func (f *Deadline) first() uint64 { return min(f.deadline, f.limit) }
 
 // addOverdue cancels an earlier delay: of several delays, one counts, once.
-func (s *Set[T]) addOverdue(sh *shard, item T, to *address, at reading, f filing, a *admission) {
+func (s *Set[T]) addOverdue(sh *shard, item T, to *address, f *Deadline, a *admission) {
 	s.Core.refresh()
 	if a == nil {
 		a = &admission{}
@@ -118,7 +120,7 @@ func (s *Set[T]) addOverdue(sh *shard, item T, to *address, at reading, f filing
 	if id := s.find(sh, item, to.hash); f.backoff && f.policy != KeepLatest && f.policy != KeepOld {
 		sh.wheel.endBackoff(id) // it has passed
 	}
-	next, waits := s.keepDelayed(sh, item, to.hash, at, f)
+	next, waits := s.keepDelayed(sh, item, to.hash, f)
 	fx := effects(0)
 	if waits {
 		s.openWindow(sh, a, item, to.hash)
@@ -141,25 +143,25 @@ func (s *Set[T]) addOverdue(sh *shard, item T, to *address, at reading, f filing
 }
 
 // keepDelayed's next may be another item's if the wheel was set back.
-func (s *Set[T]) keepDelayed(sh *shard, item T, hash uint32, at reading, f filing) (next uint64, waits bool) {
+func (s *Set[T]) keepDelayed(sh *shard, item T, hash uint32, f *Deadline) (next uint64, waits bool) {
 	id := s.find(sh, item, hash)
 	if id == 0 || !sh.table.At(id).Delayed() || sh.wheel.backsOff(id) && !f.backoff || f.policy != KeepOld && f.policy != KeepLatest ||
-		f.limit <= at.now {
+		f.limit <= f.at.now {
 		return 0, false
 	}
 	if f.limit <= sh.wheel.Now() { // the clock was set back, or has moved on unseen
-		sh.wheel.Rewind(at.now)
+		sh.wheel.Rewind(f.at.now)
 		sh.publishNext()
 	}
 	filed, _ := sh.wheel.Deadline(id)
 	sh.reschedule(id, filed, filed, f.limit)
 	sh.delayAtPriority(id, sh.table.At(id), f.priority, true)
-	sh.wheel.filed(at, sh.set.driver.count())
+	sh.wheel.filed(f.at, sh.set.driver.count())
 	return sh.next.Load(), true
 }
 
 // delay returns false if the wheel has passed the deadline.
-func (s *Set[T]) delay(sh *shard, item T, to *address, at reading, f filing, a *admission) (settled bool) {
+func (s *Set[T]) delay(sh *shard, item T, to *address, f *Deadline, a *admission) (settled bool) {
 	sh.lock()
 	for s.Core.closing.refusing.Load() {
 		if a != nil && a.limited || !s.takesBack(sh, item, to.hash) {
@@ -175,7 +177,7 @@ func (s *Set[T]) delay(sh *shard, item T, to *address, at reading, f filing, a *
 		sh.lock()
 	}
 	if sh.wheel == nil {
-		sh.wheel = newWheel(at.now)
+		sh.wheel = newWheel(f.at.now)
 	}
 	if f.first() <= sh.wheel.Now() {
 		sh.unlock()
@@ -185,32 +187,32 @@ func (s *Set[T]) delay(sh *shard, item T, to *address, at reading, f filing, a *
 		sh.unlock()
 		return true
 	}
-	deadline := s.fileTimer(sh, item, to, at, f, a)
-	sh.noteFiled(at, f)
+	deadline := s.fileTimer(sh, item, to, f, a)
+	sh.noteFiled(f)
 	sh.unlock()
-	s.Core.driver.filed(deadline, at)
+	s.Core.driver.filed(deadline, f.at)
 	return true
 }
 
-func (sh *shard) noteFiled(at reading, f filing) {
-	sh.wheel.filed(at, sh.set.driver.count())
+func (sh *shard) noteFiled(f *Deadline) {
+	sh.wheel.filed(f.at, sh.set.driver.count())
 	if sh.set.measures != nil && f.delayed {
 		sh.measures().delay.Record(0, uint64(f.asked))
 	}
 }
 
-func (s *Set[T]) fileTimer(sh *shard, item T, to *address, at reading, f filing, a *admission) (deadline uint64) {
+func (s *Set[T]) fileTimer(sh *shard, item T, to *address, f *Deadline, a *admission) (deadline uint64) {
 	sh.prefetchTimer(to.hash)
 	id, e := s.entryOf(sh, a, item, to)
 	to.mark = markOfEntry(e)
-	return sh.fileTimerOf(id, e, at, f)
+	return sh.fileTimerOf(id, e, f)
 }
 
-// fileTimerOf returns never if a run to come serves the delay.
-func (sh *shard) fileTimerOf(id uint32, e *items.Entry, at reading, f filing) (deadline uint64) {
+// fileTimerOf changes f. It returns never if a run to come serves the delay.
+func (sh *shard) fileTimerOf(id uint32, e *items.Entry, f *Deadline) (deadline uint64) {
 	switch backsOff := sh.wheel.backsOff(id); {
 	case f.backoff:
-		sh.delayAdds(id, e, &f)
+		sh.delayAdds(id, e, f)
 		if f.deadline, f.limit = f.first(), never; e.Delayed() && !backsOff {
 			f.priority = max(f.priority, sh.cancelDelay(id, e))
 		}
@@ -233,7 +235,7 @@ func (sh *shard) fileTimerOf(id uint32, e *items.Entry, at reading, f filing) (d
 	}
 	e.SetDelayed(true)
 	if t := sh.table.times; t != nil && e.Phase() == items.Idle {
-		t.set(id, at.now*sh.set.time.Tick)
+		t.set(id, f.at.now*sh.set.time.Tick)
 	}
 	sh.delayAtPriority(id, e, f.priority, false)
 	if f.deadline = min(f.deadline, sh.wheel.limit(id, f.limit)); f.backoff {
@@ -254,7 +256,7 @@ func (sh *shard) joinBackoff(id uint32, e *items.Entry, priority int) {
 
 // delayAdds lets the run at the end of a delay serve adds made during the
 // processing.
-func (sh *shard) delayAdds(id uint32, e *items.Entry, f *filing) {
+func (sh *shard) delayAdds(id uint32, e *items.Entry, f *Deadline) {
 	if e.Phase() == items.Dirty {
 		f.serves, f.priority = f.backoff, max(f.priority, sh.table.Requested.Run(id))
 		sh.withdraw(id, e)

@@ -18,20 +18,19 @@ func (s *Set[T]) doneIn(sh *shard, item T, hash uint32) {
 	sh.unlock()
 	s.Core.after(fx)
 	if fx&took == 0 {
-		s.report(stats.DoneWithoutGet, item)
+		s.Misuse(item)
 	}
 }
 
-func (s *Set[T]) endItem(sh *shard, item T, hash uint32) effects {
+func (s *Set[T]) endItem(sh *shard, item T, hash uint32) (fx effects) {
 	if sh.table != nil {
 		if id, p := items.Find(&sh.table.Table, hash, item); id != 0 {
 			if e := sh.table.At(id); e.InFlight() {
-				return sh.finish(id, e, p)
+				fx = sh.finish(id, e, p)
 			}
 		}
 	}
-	sh.set.faults.misused.Add(1)
-	return 0
+	return fx
 }
 
 // End is [Set.Done] of the processing that h names, without reading the item.

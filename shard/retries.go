@@ -140,7 +140,7 @@ func (s *Core) retryAt(h Handle, d Deadline, priority int) (came Comeback) {
 		came = Refused
 		if s.TakesBack() {
 			came = TakenBack
-			if d.f.delayed {
+			if d.delayed {
 				filed = sh.fileAgain(h.id, e, d)
 			} else {
 				sh.add(h.id, e, s.config.request(priority))
@@ -160,18 +160,6 @@ func (s *Core) retryAt(h Handle, d Deadline, priority int) (came Comeback) {
 	return came
 }
 
-// A Deadline is when a delay expires, by a reading of the clock.
-type Deadline struct {
-	at reading
-	f  filing
-}
-
-// DeadlineOf reads the clock for a delay that begins now.
-func (s *Core) DeadlineOf(d Delay) Deadline {
-	at := s.driver.taken(s.time.Nanoseconds())
-	return Deadline{at, s.filing(d, at)}
-}
-
 // Postpone delays an item in processing, whose next run also serves adds made
 // during the processing. The delay must be positive. No user code is called
 // before it is filed.
@@ -182,15 +170,15 @@ func (s *Core) Postpone(h Handle, d Deadline, policy DelayPolicy) (inProcessing 
 	switch {
 	case e == nil:
 	case !s.TakesBack():
-		sh.add(h.id, e, request{priority: d.f.priority})
+		sh.add(h.id, e, request{priority: d.priority})
 	case addsGoFirst && e.Phase() == items.Dirty:
-		sh.raisePriority(h.id, e, d.f.priority)
+		sh.raisePriority(h.id, e, d.priority)
 	default:
-		sh.delayAdds(h.id, e, &d.f)
+		sh.delayAdds(h.id, e, &d)
 		if !addsGoFirst && e.Delayed() {
 			filed, _ := sh.wheel.Deadline(h.id)
-			d.f.deadline = policy.choose(filed, d.f.deadline)
-			d.f.priority = max(d.f.priority, sh.cancelDelay(h.id, e))
+			d.deadline = policy.choose(filed, d.deadline)
+			d.priority = max(d.priority, sh.cancelDelay(h.id, e))
 		}
 		deadline = sh.fileAgain(h.id, e, d)
 	}
@@ -224,13 +212,13 @@ func (sh *shard) fileAgain(id uint32, e *items.Entry, d Deadline) (deadline uint
 	if sh.wheel == nil {
 		sh.wheel = newWheel(d.at.now)
 	}
-	if d.f.deadline <= sh.wheel.Now() {
+	if d.deadline <= sh.wheel.Now() {
 		// The clock has moved on since it was read, or it was set back. In
 		// either case the driver finds that out before the item becomes ready.
 		sh.wheel.Rewind(d.at.now)
 		sh.publishNext()
 	}
-	deadline = sh.fileTimerOf(id, e, d.at, d.f)
-	sh.noteFiled(d.at, d.f)
+	deadline = sh.fileTimerOf(id, e, &d)
+	sh.noteFiled(&d)
 	return deadline
 }
