@@ -23,10 +23,12 @@ func (s *Core) needsReading() bool {
 // refreshOr is refreshForWork before the end of a processing. If the clock panics,
 // it calls end.
 func (s *Core) refreshOr(end func()) {
-	if s.config.Ages && s.needsReading() {
-		readOr(s.readClock, end)
+	if s.config.Ages {
+		s.refreshForWorkOr(end) // apart, so that refreshOr is inlined
 	}
 }
+
+func (s *Core) refreshForWorkOr(end func()) { readOr(s.refreshForWork, end) }
 
 // readOr calls read and, if the user's clock panics in it, instead.
 func readOr(read, instead func()) {
