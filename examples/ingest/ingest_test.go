@@ -222,8 +222,10 @@ func start(t *testing.T, text string, flags ...string) (*exec.Cmd, io.Writer, st
 	return nil, nil, "", nil
 }
 
-func TestSignal(t *testing.T) {
-	command, stdin, rest, lines := start(t, "live page at ", "-listen", "127.0.0.1:0")
+// startWithEvents starts the program, and waits until it has tried to write
+// events of its input, which stays open.
+func startWithEvents(t *testing.T, flags ...string) (*exec.Cmd, *bufio.Scanner) {
+	command, stdin, rest, lines := start(t, "live page at ", append(flags, "-listen", "127.0.0.1:0")...)
 	url, _, _ := strings.Cut(rest, " ")
 	_, err := io.WriteString(stdin, "a\nb\na\n")
 	require.NoError(t, err)
@@ -234,6 +236,11 @@ func TestSignal(t *testing.T) {
 		text, err := io.ReadAll(answer.Body)
 		return err == nil && !strings.Contains(string(text), `workqueue_work_duration_seconds_count{name="ingest"} 0`)
 	}, time.Minute, time.Millisecond)
+	return command, lines
+}
+
+func TestSignal(t *testing.T) {
+	command, lines := startWithEvents(t)
 	require.NoError(t, command.Process.Signal(syscall.SIGTERM))
 	var last string
 	for lines.Scan() {
@@ -244,10 +251,13 @@ func TestSignal(t *testing.T) {
 }
 
 func TestSecondSignalStopsAtOnce(t *testing.T) {
-	command, _, _, lines := start(t, "writing to", "-fail", "1", "-attempts", "1000000")
+	command, lines := startWithEvents(t, "-fail", "1", "-attempts", "1000000")
 	require.NoError(t, command.Process.Signal(syscall.SIGTERM))
-	require.True(t, lines.Scan())
+	for lines.Scan() && !strings.Contains(lines.Text(), "another signal stops at once") {
+	}
 	require.NoError(t, command.Process.Signal(syscall.SIGTERM))
+	for lines.Scan() { // or the program would wait for a reader
+	}
 	require.Error(t, command.Wait())
 	require.Equal(t, exitAborted, command.ProcessState.ExitCode())
 }
