@@ -219,7 +219,8 @@ func (r *round) watch(patience time.Duration, over <-chan struct{}) {
 			panic(fmt.Sprintf("%v\n%v\n%s", r.found.Err(), r.plan, stacks[:runtime.Stack(stacks, true)]))
 		}
 		if r.context.Err() != nil {
-			r.queue.Queue.Resume() // a saboteur may have lost the last one
+			r.queue.Queue.Resume()   // a saboteur may have lost the last one
+			r.queue.Queue.ShutDown() // ends drains that began after endAnyhow, and whose consumers have left
 		}
 	}
 }
