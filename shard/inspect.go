@@ -17,12 +17,13 @@ type inspection struct {
 	now   present
 	limit int
 	kept  [states + 1]*topk.Selection[ranked]
-	swept bool // a shard was read in several holds
+	swept bool             // a shard was read in several holds
+	spare *stats.Item[any] // a row that another has replaced, or nil
 }
 
 type ranked struct {
 	at  uint64
-	row stats.Item[any]
+	row *stats.Item[any]
 }
 
 // Inspect returns the Stats, and at most limit items of each state.
@@ -39,8 +40,8 @@ func (s *Core) Inspect(limit int) stats.Snapshot[any] {
 	known := map[any]struct{}{}
 	of := func(state stats.State) (rows []stats.Item[any]) {
 		for _, r := range l.kept[state].Values() {
-			if !l.swept || isNew(known, &r.row) {
-				rows = append(rows, r.row)
+			if !l.swept || isNew(known, r.row) {
+				rows = append(rows, *r.row)
 			}
 		}
 		return rows
@@ -98,10 +99,16 @@ func (l *inspection) begin(sh *shard, sweeps *[states + 1]bool) (visited int) {
 }
 
 func (l *inspection) offer(sh *shard, id uint32, state stats.State) {
-	if r := (ranked{at: sh.orderOf(id, state)}); l.kept[state].Wants(r) {
-		r.row = sh.row(id)
-		l.kept[state].Add(r)
+	r := ranked{at: sh.orderOf(id, state), row: l.spare}
+	if !l.kept[state].Wants(r) {
+		return
 	}
+	if r.row == nil {
+		r.row = new(stats.Item[any])
+	}
+	*r.row = sh.row(id)
+	out, _ := l.kept[state].Add(r)
+	l.spare = out.row
 }
 
 // full reports whether no other item can be among the first, if there are no ages.
