@@ -2,7 +2,6 @@ package shardq
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/shardq/shardq/shard"
@@ -73,8 +72,8 @@ const (
 
 // AddWith adds item as the options say. An unknown policy panics.
 func (q *Queue[T]) AddWith(item T, options AddOptions) {
-	if delay, ok := q.delayOf(item, options); ok {
-		q.set().AddWith(item, delay)
+	if delay, ok := delayOf(q, item, &options); ok {
+		q.shards.AddWith(item, delay)
 	}
 }
 
@@ -89,7 +88,7 @@ func (q *Queue[T]) TryAdd(item T, options AddOptions) error {
 	if options == (AddOptions{}) { // copying them costs a seventh of the add
 		return q.set().TryAdd(item, shard.Delay{})
 	}
-	delay, ok := q.delayOf(item, options)
+	delay, ok := delayOf(q, item, &options)
 	if !ok {
 		return ErrRejected
 	}
@@ -110,7 +109,7 @@ func (q *Queue[T]) AddContext(ctx context.Context, item T, options AddOptions) e
 	if options == (AddOptions{}) {
 		return q.set().AddContext(ctx, item, shard.Delay{})
 	}
-	delay, ok := q.delayOf(item, options)
+	delay, ok := delayOf(q, item, &options)
 	if !ok {
 		return ErrRejected
 	}
@@ -122,7 +121,7 @@ func (q *Queue[T]) AddContext(ctx context.Context, item T, options AddOptions) e
 // order. If an item's dynamic value cannot be compared, AddBatch panics, and may
 // have added some before it.
 func (q *Queue[T]) AddBatch(items []T, options AddOptions) {
-	delay := q.delay(options)
+	delay := q.made().delay(&options)
 	if !options.RateLimited {
 		q.set().AddBatch(items, delay)
 		return
@@ -134,31 +133,16 @@ func (q *Queue[T]) AddBatch(items []T, options AddOptions) {
 
 // delayOf returns what the options ask of the shards for an item, or false if
 // it is rejected.
-func (q *Queue[T]) delayOf(item T, o AddOptions) (d shard.Delay, ok bool) {
-	d = q.delay(o)
+func delayOf[T comparable](q *Queue[T], item T, o *AddOptions) (d shard.Delay, ok bool) {
+	d = q.made().delay(o)
 	if !o.RateLimited {
 		return d, true
 	}
-	if q.set().Reject(item) {
+	if q.shards.Reject(item) {
 		return d, false // before the limiter keeps a history of it
 	}
 	d.Duration, d.Backoff = max(d.Duration, q.backoff(item)), true
 	return d, true
-}
-
-// delay returns the options without the limiter's delay.
-func (q *Queue[T]) delay(o AddOptions) (d shard.Delay) {
-	if !o.Policy.Valid() {
-		panic(fmt.Sprintf("shardq: AddOptions.Policy is %d: want KeepEarliest, KeepLatest, KeepNew or KeepOld", o.Policy))
-	}
-	d = shard.Delay{
-		Duration: o.After, Policy: o.Policy, MaxWait: o.MaxWait, Priority: o.Priority,
-		Retry: o.RateLimited || o.After != 0, Window: o.NotAgainWithin,
-	}
-	if !o.At.IsZero() {
-		d.Until, d.Retry = q.set().Core.Moment(o.At), true
-	}
-	return d
 }
 
 // AddRateLimited adds item after the limiter's delay, because its work failed.
@@ -174,11 +158,11 @@ func (q *Queue[T]) backoff(item T) time.Duration {
 	if q.unfailed.Load() {
 		q.unfailed.Store(false)
 	}
-	if q.firsts.Any() && q.limiter.NumRequeues(item) == 0 {
-		q.firsts.Forget(item) // the limiter has forgotten it by itself
+	if q.base.firsts.Any() && q.limiter.NumRequeues(item) == 0 {
+		q.base.firsts.Forget(item) // the limiter has forgotten it by itself
 	}
 	delay := q.limiter.When(item)
-	q.shards.Core.CountBackoff()
+	q.base.core.CountBackoff()
 	return delay
 }
 
@@ -187,8 +171,8 @@ func (q *Queue[T]) backoff(item T) time.Duration {
 // add overtakes even with [Options].KeepBackoff. Nothing else changes.
 func (q *Queue[T]) Forget(item T) {
 	q.set().EndBackoff(item)
-	if q.firsts.Any() {
-		q.firsts.Forget(item)
+	if q.base.firsts.Any() {
+		q.base.firsts.Forget(item)
 	}
 	q.limiter.Forget(item)
 }
@@ -196,7 +180,7 @@ func (q *Queue[T]) Forget(item T) {
 // NumRequeues returns how often item was requeued since it was last forgotten,
 // according to the limiter.
 func (q *Queue[T]) NumRequeues(item T) int {
-	q.mustBeMade()
+	_ = q.made()
 	return q.limiter.NumRequeues(item)
 }
 

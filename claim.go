@@ -34,7 +34,7 @@ func (q *Queue[T]) TryClaim() (claim worker.Claim[T], ok bool) {
 
 // make makes a claim in place. A copy would cost as much as the rest.
 func (q *Queue[T]) make(claim *worker.Claim[T], item T, priority int, h shard.Handle) {
-	claim.Reset(item, priority, q.claims(), q.tokens.Of(h))
+	claim.Reset(item, priority, q.claims(), q.base.tokens.Of(h))
 }
 
 // claimsAtOnce is how many claims ClaimBatch and DoneClaims process at a time.
@@ -53,7 +53,7 @@ func (q *Queue[T]) ClaimBatch(ctx context.Context, dst []worker.Claim[T]) (n int
 		q.make(&dst[0], item, priority, h)
 		return 1, nil
 	}
-	q.mustBeMade()
+	_ = q.made()
 	for n < len(dst) {
 		got, most := 0, 1
 		if unsafe.Sizeof(dst[0].Item) > largeItem {
@@ -112,7 +112,7 @@ func (q *Queue[T]) takeSome(
 // [worker.ErrClaimEnded] if some of them had ended or are of another queue. The
 // others end, also if user code panics.
 func (q *Queue[T]) DoneClaims(claims []worker.Claim[T]) error {
-	q.mustBeMade()
+	_ = q.made()
 	allEnded := true
 	defer func() { q.doneEach(claims) }() // beside a panic; otherwise none are left
 	for len(claims) > 0 {
@@ -132,14 +132,14 @@ func (q *Queue[T]) doneSome(claims []worker.Claim[T]) (allEnded bool) {
 		if !complete {
 			defer q.doneEach(claims[n:])
 		}
-		allEnded = len(q.shards.Core.EndBatch(handles[:n])) == 0
+		allEnded = len(q.base.core.EndBatch(handles[:n])) == 0
 	}()
 	for i := range claims {
 		c := &claims[i]
 		h := q.handleIn(c)
 		forget := h != shard.Handle{} && q.mayHaveFailed(c.Item)
 		if forget {
-			h, forget = q.shards.Core.Seal(h)
+			h, forget = q.base.core.Seal(h)
 		}
 		handles[n] = h
 		if n++; forget {
@@ -183,22 +183,22 @@ type queueClaims[T comparable] Queue[T]
 
 func (q *Queue[T]) claims() *queueClaims[T] { return (*queueClaims[T])(q) }
 func (o *queueClaims[T]) queue() *Queue[T]  { return (*Queue[T])(o) }
-func (o *queueClaims[T]) Name() string      { return o.name }
+func (o *queueClaims[T]) Name() string      { return o.base.name }
 
 // handleIn returns the handle of a claim of the queue, or else the zero Handle.
 func (q *Queue[T]) handleIn(c *worker.Claim[T]) shard.Handle {
 	if owner, is := c.Owner().(*queueClaims[T]); !is || owner != q.claims() {
 		return shard.Handle{}
 	}
-	return q.tokens.Handle(c.Token())
+	return q.base.tokens.Handle(c.Token())
 }
 
 func (o *queueClaims[T]) DoneClaim(item T, token worker.Token) error {
 	q := o.queue()
 	if q.mayHaveFailed(item) {
-		return q.forgetAndEnd(item, q.tokens.Handle(token))
+		return q.forgetAndEnd(item, q.base.tokens.Handle(token))
 	}
-	return claimError(q.shards.Core.End(q.tokens.Handle(token)))
+	return claimError(q.base.core.End(q.base.tokens.Handle(token)))
 }
 
 // DoneAndTake takes nothing after user code: that is for the worker's next turn.
@@ -225,25 +225,25 @@ func (q *Queue[T]) doneAndNext(c *worker.Claim[T]) (more bool, err error) {
 }
 
 func (q *Queue[T]) forgetAndEnd(item T, h shard.Handle) error {
-	only, ok := q.shards.Core.Seal(h)
+	only, ok := q.base.core.Seal(h)
 	if !ok {
 		return worker.ErrClaimEnded
 	}
-	defer q.shards.Core.End(only)
+	defer q.base.core.End(only)
 	q.Forget(item)
 	return nil
 }
 
 func (o *queueClaims[T]) ReturnClaim(item T, token worker.Token, how worker.Return) error {
 	q := o.queue()
-	h := q.tokens.Handle(token)
+	h := q.base.tokens.Handle(token)
 	if how.Reason == worker.ReturnRelease && how.Refused == nil {
-		return claimError(q.shards.Core.Release(h, how.Priority))
+		return claimError(q.base.core.Release(h, how.Priority))
 	}
 	// The limiter counts, so it must not be asked for a claim that has ended.
 	// It is user code, so it must not be asked under the lock. Seal takes the
 	// lock once more, and keeps all others from ending the claim.
-	only, ok := q.shards.Core.Seal(h)
+	only, ok := q.base.core.Seal(h)
 	if !ok {
 		return worker.ErrClaimEnded
 	}
@@ -251,32 +251,32 @@ func (o *queueClaims[T]) ReturnClaim(item T, token worker.Token, how worker.Retu
 }
 
 func (o *queueClaims[T]) ClaimValid(token worker.Token) bool {
-	return o.shards.Core.Valid(o.tokens.Handle(token))
+	return o.base.core.Valid(o.base.tokens.Handle(token))
 }
 
 func (o *queueClaims[T]) ClaimFailures(item T) int { return o.limiter.NumRequeues(item) }
 
 // FailingSince may return what counts no more: the pool asks the limiter first.
 func (o *queueClaims[T]) FailingSince(item T) (first, now time.Time) {
-	first, _ = o.firsts.Of(item)
-	return first, o.clock.Now()
+	first, _ = o.base.firsts.Of(item)
+	return first, o.base.clock.Now()
 }
 
 func (o *queueClaims[T]) ReportFailure(ctx context.Context, f worker.Failure[T], panicked *worker.PanicError) {
-	o.outcomes.failed(ctx, o.queue().failureOf(f, panicked))
+	o.base.outcomes.failed(ctx, failureOf(&f, panicked, o.base.now()))
 }
 
 func (o *queueClaims[T]) ReportSuccess(ctx context.Context) {
-	o.outcomes.succeeded(ctx, o.queue().now())
+	o.base.outcomes.succeeded(ctx, o.base.now())
 }
 
 func (o *queueClaims[T]) ReportDiscard(ctx context.Context, f worker.Failure[T], panicked *worker.PanicError) {
-	o.shards.Core.CountDiscard()
-	o.outcomes.discarded(ctx, o.queue().failureOf(f, panicked))
+	o.base.core.CountDiscard()
+	o.base.outcomes.discarded(ctx, failureOf(&f, panicked, o.base.now()))
 }
 
-func (q *Queue[T]) failureOf(f worker.Failure[T], panicked *worker.PanicError) failure {
-	return failure{f.Item, f.Attempt, f.Final, f.Reason, f.Err, panicked, q.now()}
+func failureOf[T any](f *worker.Failure[T], panicked *worker.PanicError, now time.Time) failure {
+	return failure{f.Item, f.Attempt, f.Final, f.Reason, f.Err, panicked, now}
 }
 
 // A queueReturn is the return of an item whose claim is sealed.
@@ -289,7 +289,7 @@ type queueReturn[T comparable] struct {
 
 // carryOut makes the item ready again, or discards it.
 func (r *queueReturn[T]) carryOut() error {
-	if r.how.Refused != nil && !r.queue.shards.Core.TakesBack() {
+	if r.how.Refused != nil && !r.queue.base.core.TakesBack() {
 		return r.refuse() // the caller reports it, so it does not count as dropped
 	}
 	d, known := time.Duration(0), false
@@ -298,7 +298,7 @@ func (r *queueReturn[T]) carryOut() error {
 			r.addAtOnce()
 		}
 	}()
-	if r.queue.shards.Core.TakesBack() { // otherwise no failure is counted
+	if r.queue.base.core.TakesBack() { // otherwise no failure is counted
 		d = r.queue.returnDelay(r.item, r.how)
 	}
 	known = true
@@ -311,7 +311,7 @@ func (q *Queue[T]) returnDelay(item T, how worker.Return) time.Duration {
 	case worker.ReturnRetry:
 		delay := q.backoff(item)
 		if !how.FirstFailure.IsZero() {
-			q.firsts.Keep(item, how.FirstFailure, func(item any) bool { return q.limiter.NumRequeues(item.(T)) > 0 })
+			q.base.firsts.Keep(item, how.FirstFailure, func(item any) bool { return q.limiter.NumRequeues(item.(T)) > 0 })
 		}
 		return delay
 	case worker.ReturnRequeue:
@@ -324,7 +324,7 @@ func (q *Queue[T]) returnDelay(item T, how worker.Return) time.Duration {
 // addAtOnce is for an item whose limiter has panicked.
 func (r *queueReturn[T]) addAtOnce() {
 	if r.how.Refused == nil {
-		r.queue.shards.Core.Release(r.only, r.how.Priority)
+		r.queue.base.core.Release(r.only, r.how.Priority)
 	} else {
 		_ = r.add(0)
 	}
@@ -332,7 +332,7 @@ func (r *queueReturn[T]) addAtOnce() {
 
 func (r *queueReturn[T]) add(after time.Duration) error {
 	d := shard.Delay{Duration: after, Priority: r.how.Priority, Retry: true, Backoff: r.how.Reason == worker.ReturnRetry}
-	switch r.queue.shards.Core.Retry(r.only, d) {
+	switch r.queue.base.core.Retry(r.only, d) {
 	case shard.TakenBack:
 		return nil
 	case shard.Refused:
@@ -343,7 +343,7 @@ func (r *queueReturn[T]) add(after time.Duration) error {
 
 // refuse ends the claim of an item that cannot become ready again.
 func (r *queueReturn[T]) refuse() error {
-	defer r.queue.shards.Core.End(r.only)
+	defer r.queue.base.core.End(r.only)
 	if r.how.Refused != nil {
 		defer r.queue.Forget(r.item)
 		r.how.Refused()
@@ -356,7 +356,7 @@ func (r *queueReturn[T]) refuse() error {
 // ends, also by break, return, a panic or runtime.Goexit. Several goroutines may
 // iterate at once. Each item goes to one of them.
 func (q *Queue[T]) Items(ctx context.Context) iter.Seq[T] {
-	q.mustBeMade()
+	_ = q.made()
 	return func(yield func(T) bool) {
 		l := loop[T]{q: q, body: yield}
 		for more := true; more; {
@@ -387,7 +387,7 @@ func (l *loop[T]) turn(ctx context.Context) (more bool) {
 		if l.has = false; more && ctx.Err() == nil {
 			l.item, _, l.at, ended, l.has = l.q.shards.EndTake(l.at)
 		} else {
-			ended = l.q.shards.Core.End(l.at)
+			ended = l.q.base.core.End(l.at)
 		}
 		if !ended {
 			l.q.shards.Misuse(item)

@@ -85,13 +85,13 @@ func (o DrainOptions) mustBeValid() {
 func (q *Queue[T]) Drain(ctx context.Context, options DrainOptions) (dropped []T, err error) {
 	options.mustBeValid()
 	_ = ctx.Done() // a nil context panics before anything is changed
-	return q.drainUntil(ctx, options.draining(), q.set().Core.Released(), q.drained)
+	return q.drainUntil(ctx, options.draining(), q.made().core.Released(), q.drained)
 }
 
 // DrainWith returns [Queue.Drain] with these options, for worker.Options.Drain.
 // Retries defaults to [AcceptRetries]. An unknown policy panics.
 func (q *Queue[T]) DrainWith(options DrainOptions) func(context.Context) (dropped []T, err error) {
-	q.mustBeMade()
+	_ = q.made()
 	options.mustBeValid()
 	if options.Retries == DefaultRetries {
 		options.Retries = AcceptRetries
@@ -118,15 +118,13 @@ func (q *Queue[T]) drained(ctx context.Context, cause error) error {
 	if cause != nil {
 		return q.drainEndedEarly(ctx, cause)
 	}
-	q.logShutDown()
+	q.base.logShutDown()
 	return nil
 }
 
 func (q *Queue[T]) drainEndedEarly(ctx context.Context, cause error) error {
-	e := newDrainError[T](q.name, cause, func() []stats.Item[any] { return q.countAttempts(q.shards.Core.Left()) })
-	if q.log != nil {
-		q.log.drainEndedEarly(ctx, e.Processing, e.Ready, e.Delayed, cause)
-	}
+	e := newDrainError[T](q.base.name, cause, q.base.left)
+	q.base.logDrainEndedEarly(ctx, e.Processing, e.Ready, e.Delayed, cause)
 	return e
 }
 
@@ -201,28 +199,22 @@ func (e *DrainError[T]) Unwrap() error { return e.Cause }
 // workers. It may be called again: each call ends the wait of every Drain. A
 // [clock.Clock] must not call it.
 func (q *Queue[T]) ShutDown() {
-	q.set().Core.ShutDown()
-	q.logShutDown()
+	q.made().core.ShutDown()
+	q.base.logShutDown()
 }
 
 // ShutDownWithDrain is ShutDown that blocks until no item is ready and none is
 // in processing. (client-go's waits only for those in processing.) Workers must
 // go on meanwhile, and one that owes a Done must not call it.
 func (q *Queue[T]) ShutDownWithDrain() {
-	q.set().Core.ShutDownWithDrain()
-	q.logShutDown()
+	q.made().core.ShutDownWithDrain()
+	q.base.logShutDown()
 }
 
 // ShuttingDown reports whether a shutdown has begun.
-func (q *Queue[T]) ShuttingDown() bool { return q.set().Core.ShuttingDown() }
-
-func (q *Queue[T]) logShutDown() {
-	if q.log != nil && q.endLogged.CompareAndSwap(false, true) {
-		q.log.shutDown(q.shards.Core.Stats())
-	}
-}
+func (q *Queue[T]) ShuttingDown() bool { return q.made().core.ShuttingDown() }
 
 // WaitIdle blocks until nothing is ready, in processing or delayed. It returns
 // nil once there was such a moment during the call, or ctx.Err() if ctx ends
 // first. Adds may go on meanwhile.
-func (q *Queue[T]) WaitIdle(ctx context.Context) error { return q.set().Core.WaitIdle(ctx, nil) }
+func (q *Queue[T]) WaitIdle(ctx context.Context) error { return q.made().core.WaitIdle(ctx, nil) }

@@ -27,81 +27,18 @@ type Inspector = stats.Inspector
 // Stats returns a reading of the queue's state and counters. Every shard's part
 // is consistent in itself, the sum only if the queue is at rest. The cost grows
 // with the number of shards, not with that of items or groups.
-func (q *Queue[T]) Stats() Stats { return q.complete(q.set().Core.Stats()) }
-
-func (q *Queue[T]) complete(st Stats) Stats {
-	st.Workers, st.Limited = q.slots.open(), -1
-	if census, ok := q.limiter.(limiter.Census[T]); ok {
-		st.Limited = census.Len()
-	}
-	st.Outages, st.OutageFailures = q.outcomes.outage.read()
-	if st.Metrics != nil {
-		q.outcomes.attempts.AddTo(&st.Metrics.Attempts)
-	}
-	if q.values != nil {
-		st.Values = q.values()
-		st.Values.Lingering = min(st.Values.Lingering, st.Delayed)
-	}
-	return st
-}
+func (q *Queue[T]) Stats() Stats { return q.made().stats() }
 
 // Snapshot returns a description of the queue with at most limit items of each
 // state. Without [Options].Ages, the choice among many is random. Snapshot goes
 // from shard to shard. It misses no item that stays in its state, and returns
 // none twice.
 func (q *Queue[T]) Snapshot(limit int) Snapshot[T] {
-	q.mustBeMade()
-	s := q.snapshot(limit)
+	s := q.made().snapshot(limit)
 	return Snapshot[T]{
 		Time: s.Time, Stats: s.Stats,
 		Processing: typedRows[T](s.Processing), Ready: typedRows[T](s.Ready), Delayed: typedRows[T](s.Delayed),
 	}
-}
-
-func (q *Queue[T]) snapshot(limit int) Snapshot[any] {
-	now := q.clock.Now()
-	s := q.shards.Core.Inspect(limit)
-	s.Time, s.Stats = now, q.complete(s.Stats)
-	workers := q.slots.workers()
-	for i := range s.Processing {
-		s.Processing[i].Worker = workers[s.Processing[i].Item]
-	}
-	for _, rows := range [...][]stats.Item[any]{s.Processing, s.Ready, s.Delayed} {
-		q.countAttempts(rows)
-	}
-	return s
-}
-
-func (q *Queue[T]) countAttempts(rows []stats.Item[any]) []stats.Item[any] {
-	for i := range rows {
-		rows[i].Attempts = q.limiter.NumRequeues(itemOf[T](&rows[i]))
-	}
-	return rows
-}
-
-// Below a queue, rows have their items as any, so that the code that makes them
-// is compiled once.
-
-func itemOf[T comparable](row *stats.Item[any]) T {
-	item, _ := row.Item.(T) // not of a nil item of an interface type
-	return item
-}
-
-func typedRow[T comparable](r *stats.Item[any], item T) stats.Item[T] {
-	return stats.Item[T]{
-		Item: item, State: r.State, Dirty: r.Dirty, Since: r.Since, Deadline: r.Deadline,
-		Priority: r.Priority, Attempts: r.Attempts, Shard: r.Shard, Group: r.Group, Worker: r.Worker,
-	}
-}
-
-func typedRows[T comparable](rows []stats.Item[any]) (typed []stats.Item[T]) {
-	if len(rows) > 0 {
-		typed = make([]stats.Item[T], len(rows))
-	}
-	for i := range rows {
-		typed[i] = typedRow(&rows[i], itemOf[T](&rows[i]))
-	}
-	return typed
 }
 
 // All returns an iterator over all items in a state. It goes from shard to
@@ -112,25 +49,70 @@ func typedRows[T comparable](rows []stats.Item[any]) (typed []stats.Item[T]) {
 // out, group by group; with [Options].Ages, items in processing the longest
 // first; delayed items by their deadlines.
 func (q *Queue[T]) All(state stats.State) iter.Seq[stats.Item[T]] {
-	q.mustBeMade()
+	rows := q.made().all(state)
 	return func(yield func(stats.Item[T]) bool) {
-		q.shards.Core.Items(state)(func(row stats.Item[any]) bool {
-			item := itemOf[T](&row)
-			row.Attempts = q.limiter.NumRequeues(item)
-			return yield(typedRow(&row, item))
-		})
+		rows(func(row stats.Item[any]) bool { return yield(typedRow[T](&row)) })
 	}
 }
 
 // Lookup returns the queue's row of an item, and whether it holds the item. It
 // takes constant time.
 func (q *Queue[T]) Lookup(item T) (found stats.Item[T], ok bool) {
-	held, row, ok := q.set().Lookup(item)
+	row, ok := q.set().Lookup(item)
 	if ok {
-		row.Attempts = q.limiter.NumRequeues(item)
-		found = typedRow(&row, held)
+		q.base.describe(&row, q.base.workersIf(row.State))
+		found = typedRow[T](&row)
 	}
 	return found, ok
+}
+
+// Below a queue, rows have their items as any, so that the code that makes them
+// is compiled once.
+
+func itemOf[T comparable](item any) T {
+	typed, _ := item.(T) // not of a nil item of an interface type
+	return typed
+}
+
+func typedRow[T comparable](r *stats.Item[any]) stats.Item[T] {
+	return stats.Item[T]{
+		Item: itemOf[T](r.Item), State: r.State, Dirty: r.Dirty, Since: r.Since, Deadline: r.Deadline,
+		Priority: r.Priority, Attempts: r.Attempts, Shard: r.Shard, Group: r.Group, Worker: r.Worker,
+	}
+}
+
+func typedRows[T comparable](rows []stats.Item[any]) (typed []stats.Item[T]) {
+	if len(rows) > 0 {
+		typed = make([]stats.Item[T], len(rows))
+	}
+	for i := range rows {
+		typed[i] = typedRow[T](&rows[i])
+	}
+	return typed
+}
+
+// A typeless is a queue as what its base sees [above].
+type typeless[T comparable] Queue[T]
+
+func (t *typeless[T]) groupOf(item any) string { return groupOf((*Queue[T])(t), itemOf[T](item)) }
+func (t *typeless[T]) failures(item any) int   { return t.limiter.NumRequeues(itemOf[T](item)) }
+
+func (t *typeless[T]) limited() int {
+	if census, ok := t.limiter.(limiter.Census[T]); ok {
+		return census.Len()
+	}
+	return -1
+}
+
+func (t *typeless[T]) mostFailed(limit int) (items []limiter.Failed[any]) {
+	census, ok := t.limiter.(limiter.Census[T])
+	if !ok || limit <= 0 {
+		return nil
+	}
+	for _, row := range census.MostFailed(limit) {
+		items = append(items, limiter.Failed[any]{Item: row.Item, Failures: row.Failures})
+	}
+	return items
 }
 
 // A program instantiates [Queue] for its own key type, in a package that
@@ -143,70 +125,54 @@ var _ = []any{(*Queue[uint64])(nil), func(l *itemlimit.Limiter) { l.Notify() }}
 
 // Inspect describes the queue with items of any type, for pages and exporters.
 // It makes a Queue an [Inspector].
-func (q *Queue[T]) Inspect() stats.Inspection {
-	q.mustBeMade()
-	return &inspection[T]{q}
+func (q *Queue[T]) Inspect() stats.Inspection { return &inspection[T]{inspected{q.made()}, q} }
+
+// An inspection adds to inspected what it needs the type for.
+type inspection[T comparable] struct {
+	inspected
+	queue *Queue[T]
 }
 
-type inspection[T comparable] struct{ queue *Queue[T] }
+type inspected struct{ base *base }
 
-func (i *inspection[T]) Configuration() stats.Configuration { return i.queue.configuration }
+func (i *inspected) Configuration() stats.Configuration              { return i.base.configuration }
+func (i *inspected) Snapshot(limit int) Snapshot[any]                { return i.base.snapshot(limit) }
+func (i *inspected) All(state stats.State) iter.Seq[stats.Item[any]] { return i.base.all(state) }
+func (i *inspected) TimeLeft() stats.Histogram                       { return i.base.core.TimeLeft() }
 
-func (i *inspection[T]) Snapshot(limit int) Snapshot[any] { return i.queue.snapshot(limit) }
+func (i *inspected) RecentFailures(limit int) (failed, discarded []stats.Failure[any]) {
+	return i.base.outcomes.recent(limit)
+}
 
-func (i *inspection[T]) All(state stats.State) iter.Seq[stats.Item[any]] {
-	return func(yield func(stats.Item[any]) bool) {
-		var workers map[any]int
-		if state == stats.Processing {
-			workers = i.queue.slots.workers()
-		}
-		i.queue.shards.Core.Items(state)(func(row stats.Item[any]) bool {
-			row.Worker = workers[row.Item]
-			row.Attempts = i.queue.limiter.NumRequeues(itemOf[T](&row))
-			return yield(row)
-		})
+func (i *inspected) MostRetried(limit int) []limiter.Failed[any] {
+	return i.base.above.mostFailed(limit)
+}
+
+func (i *inspected) GroupAttempts(limit int) []stats.GroupAttempts {
+	if i.base.outcomes.attempts == nil {
+		return nil
 	}
+	return i.base.outcomes.attempts.Groups(limit)
 }
 
-func (i *inspection[T]) Lookup(item any) (found stats.Item[any], ok bool) {
+// KeepWaits, Ending and HandlerContext are for workers.
+func (i *inspected) KeepWaits()              { i.base.core.KeepWaits() }
+func (i *inspected) Ending() context.Context { return i.base.core.Ending() }
+
+func (i *inspected) HandlerContext(c context.Context) context.Context {
+	return i.base.core.HandlerContext(c)
+}
+
+func (i *inspection[T]) Lookup(item any) (row stats.Item[any], ok bool) {
 	typed, ok := item.(T)
-	if !ok {
-		return found, false
+	if ok {
+		row, ok = i.queue.shards.Lookup(typed)
 	}
-	held, found, ok := i.queue.shards.Lookup(typed)
-	if !ok {
-		return found, false
+	if ok {
+		i.base.describe(&row, i.base.workersIf(row.State))
 	}
-	found.Item, found.Attempts = held, i.queue.limiter.NumRequeues(typed)
-	if found.State == stats.Processing {
-		found.Worker = i.queue.slots.workers()[item]
-	}
-	return found, true
+	return row, ok
 }
-
-func (i *inspection[T]) RecentFailures(limit int) (failed, discarded []stats.Failure[any]) {
-	return i.queue.outcomes.recent(limit)
-}
-
-func (i *inspection[T]) MostRetried(limit int) (items []limiter.Failed[any]) {
-	census, ok := i.queue.limiter.(limiter.Census[T])
-	if !ok || limit <= 0 {
-		return nil
-	}
-	for _, row := range census.MostFailed(limit) {
-		items = append(items, limiter.Failed[any]{Item: row.Item, Failures: row.Failures})
-	}
-	return items
-}
-
-func (i *inspection[T]) GroupAttempts(limit int) []stats.GroupAttempts {
-	if i.queue.outcomes.attempts == nil {
-		return nil
-	}
-	return i.queue.outcomes.attempts.Groups(limit)
-}
-
-func (i *inspection[T]) TimeLeft() stats.Histogram { return i.queue.shards.Core.TimeLeft() }
 
 func (i *inspection[T]) Operator() stats.Operator { return &operator[T]{i.queue} }
 
@@ -236,16 +202,16 @@ func (o *operator[T]) ResumeGroup(group string)                 { o.queue.Resume
 func (i *inspection[T]) Engine() engine.Engine[T] {
 	q := i.queue
 	return engine.Engine[T]{
-		Shards: q.shards, Tokens: q.tokens, Owner: q.claims(), ReturnDelay: q.returnDelay,
-		OnStats: func(values func() *stats.Values) { q.values = values },
-		Drain:   q.drainUntil, EndedEarly: q.drainEndedEarly, LogShutDown: q.logShutDown,
+		Shards: q.shards, Tokens: q.base.tokens, Owner: q.claims(), ReturnDelay: q.returnDelay,
+		OnStats: q.base.onStats,
+		Drain:   q.drainUntil, EndedEarly: q.drainEndedEarly, LogShutDown: q.base.logShutDown,
 	}
 }
 
 // AddWith is [Queue.AddWith]. It returns [ErrNotAgain] if a window refuses the
 // add. An add without a window returns nil, also after a shutdown.
 func (i *inspection[T]) AddWith(item T, options AddOptions) error {
-	delay, ok := i.queue.delayOf(item, options)
+	delay, ok := delayOf(i.queue, item, &options)
 	switch {
 	case !ok:
 		return ErrRejected
@@ -256,7 +222,7 @@ func (i *inspection[T]) AddWith(item T, options AddOptions) error {
 	return nil
 }
 
-// NextOf, KeepWaits, Ending, HandlerContext and OpenSlot are for workers.
+// NextOf and OpenSlot are for workers.
 func (i *inspection[T]) NextOf(source any) func(*worker.Claim[T]) (bool, error) {
 	if source != any(i.queue) { // it may embed the queue, and take items in its own way
 		return nil
@@ -264,35 +230,29 @@ func (i *inspection[T]) NextOf(source any) func(*worker.Claim[T]) (bool, error) 
 	return i.queue.doneAndNext
 }
 
-func (i *inspection[T]) KeepWaits()              { i.queue.shards.Core.KeepWaits() }
-func (i *inspection[T]) Ending() context.Context { return i.queue.shards.Core.Ending() }
-
-func (i *inspection[T]) HandlerContext(c context.Context) context.Context {
-	return i.queue.shards.Core.HandlerContext(c)
-}
-
 func (i *inspection[T]) OpenSlot() (number int, show func(items []T), closeSlot func()) {
-	s := i.queue.slots.add()
-	if i.queue.configuration.Metrics {
+	s := &slot[T]{}
+	number, closeSlot = i.base.slots.add(s)
+	if i.base.configuration.Metrics {
 		show = s.show
 	}
-	return s.number, show, s.close
+	return number, show, closeSlot
 }
 
 func (o *queueClaims[T]) ClaimGroup(token worker.Token) string {
-	return o.shards.Core.GroupAt(o.tokens.Handle(token))
+	return o.base.core.GroupAt(o.base.tokens.Handle(token))
 }
 
 func (o *queueClaims[T]) ClaimWaited(token worker.Token) (waited time.Duration, ok bool) {
-	return o.shards.Core.Waited(o.tokens.Handle(token))
+	return o.base.core.Waited(o.base.tokens.Handle(token))
 }
 
 func (o *queueClaims[T]) ClaimChanges(token worker.Token) (addedAgain, canceled bool) {
-	return o.shards.Core.Changed(o.tokens.Handle(token))
+	return o.base.core.Changed(o.base.tokens.Handle(token))
 }
 
 func (o *queueClaims[T]) WatchClaim(token worker.Token, tell func(cause error)) (stop func()) {
-	return o.shards.Core.Watch(o.tokens.Handle(token), func(what shard.Change) {
+	return o.base.core.Watch(o.base.tokens.Handle(token), func(what shard.Change) {
 		cause := worker.ErrAddedAgain
 		if what == shard.CanceledInFlight {
 			cause = worker.ErrItemCanceled

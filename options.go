@@ -200,8 +200,8 @@ const (
 	ItemNotEqualToItself = stats.ItemNotEqualToItself
 )
 
-// settings returns the options that touch no item.
-func (o *Options[T]) settings() shard.Settings {
+// settingsOf returns the options that touch no item.
+func settingsOf[T comparable](o *Options[T]) shard.Settings {
 	return shard.Settings{
 		Shards:              o.Shards,
 		Clock:               o.Clock,
@@ -215,7 +215,7 @@ func (o *Options[T]) settings() shard.Settings {
 		LowPriorityInterval: o.LowPriorityInterval,
 		KeepBackoff:         o.KeepBackoff,
 		StuckAfter:          o.StuckAfter,
-		Ages:                o.Ages || o.Metrics || o.watchesForStuck(),
+		Ages:                o.Ages || o.Metrics || watchesForStuck(o),
 		Metrics:             o.Metrics,
 	}
 }
@@ -226,7 +226,7 @@ type given struct {
 	unroutable                        error // of StableRouting
 }
 
-func (o *Options[T]) given() given {
+func givenOf[T comparable](o *Options[T]) given {
 	g := given{hash: o.Hash != nil, group: o.Group != nil, onWatermark: o.Watermarks.On != nil, onStuck: o.OnStuck != nil}
 	if o.StableRouting && !g.group {
 		_, g.unroutable = stableroute.Of[T]()
@@ -234,9 +234,9 @@ func (o *Options[T]) given() given {
 	return g
 }
 
-// route returns the function that chooses an item's shard, or nil for the
+// routeOf returns the function that chooses an item's shard, or nil for the
 // queue's own hash.
-func (o *Options[T]) route() func(item T) uint64 {
+func routeOf[T comparable](o *Options[T]) func(item T) uint64 {
 	if !o.StableRouting || o.Group != nil {
 		return o.Hash
 	}
@@ -257,29 +257,24 @@ func watermarkHook(name string, marks Watermarks, log *eventLog) func(high bool)
 	}
 }
 
-func (o *Options[T]) watchesForStuck() bool {
+func watchesForStuck[T comparable](o *Options[T]) bool {
 	return o.OnStuck != nil || o.Logger != nil && o.StuckAfter > 0
 }
 
-func (o *Options[T]) stuckHook(log *eventLog, limiter limiter.Limiter[T], clock clock.Clock) func(stats.Item[any]) {
+func stuckHook[T comparable](o *Options[T], b *base) func(stats.Item[any]) {
 	hook := o.OnStuck
-	if !o.watchesForStuck() {
+	if !watchesForStuck(o) {
 		return nil
 	}
-	return func(i stats.Item[any]) {
-		item := itemOf[T](&i)
-		i.Attempts = limiter.NumRequeues(item)
-		if log != nil {
-			log.stuck(i.Item, clock.Now().Sub(i.Since), i.Attempts)
-		}
+	return func(row stats.Item[any]) {
+		b.stuck(&row)
 		if hook != nil {
-			hook(typedRow(&i, item))
+			hook(typedRow[T](&row))
 		}
 	}
 }
 
-func (o *Options[T]) misuseHook(log *eventLog) func(kind stats.MisuseKind, item T) {
-	name, hook := o.Name, o.OnMisuse
+func misuseHook[T comparable](queue string, log *eventLog, hook func(Misuse[T])) func(kind stats.MisuseKind, item T) {
 	if hook == nil && log == nil {
 		return nil
 	}
@@ -288,7 +283,7 @@ func (o *Options[T]) misuseHook(log *eventLog) func(kind stats.MisuseKind, item 
 			log.misuse(kind, item)
 		}
 		if hook != nil {
-			hook(Misuse[T]{Queue: name, Kind: kind, Item: item})
+			hook(Misuse[T]{Queue: queue, Kind: kind, Item: item})
 		}
 	}
 }

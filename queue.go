@@ -2,15 +2,11 @@ package shardq
 
 import (
 	"context"
-	"fmt"
 	"iter"
 	"reflect"
 	"sync/atomic"
 	"time"
 
-	"github.com/shardq/shardq/clock"
-	"github.com/shardq/shardq/internal/attempts"
-	"github.com/shardq/shardq/internal/engine"
 	"github.com/shardq/shardq/limiter"
 	"github.com/shardq/shardq/shard"
 	"github.com/shardq/shardq/stats"
@@ -51,65 +47,44 @@ import (
 //
 // A *Queue[T] is assignable to client-go's TypedRateLimitingInterface[T].
 type Queue[T comparable] struct {
-	name    string
 	shards  *shard.Set[T] // nil if the queue was not made by New
 	limiter limiter.Limiter[T]
-	clock   clock.Clock
+	group   func(item T) string // or nil
 
 	// ownLimiter says that the options named no limiter, and unfailed that it
 	// was never asked for a delay: see mayHaveFailed.
 	ownLimiter bool
 	unfailed   atomic.Bool
-	tokens     engine.Tokens
 
-	configuration stats.Configuration
-	slots         slots[T]
-	log           *eventLog // nil if there is no logger
-	endLogged     atomic.Bool
-	values        func() *stats.Values // of a coalescer, or else nil
-	group         func(item T) string  // or nil
-	outcomes      outcomes
-	firsts        attempts.Firsts
+	base base
 }
 
 // New returns a queue, or an error that lists every fault of the options. It
 // starts no goroutine. A queue that nothing refers to is garbage collected with
 // its items, without a ShutDown, and calls no more hooks.
 func New[T comparable](options Options[T]) (*Queue[T], error) {
-	settings, given := options.settings(), options.given()
+	settings, given := settingsOf(&options), givenOf(&options)
 	if err := validate(&settings, given); err != nil {
 		return nil, err
 	}
 	fillIn(&settings)
-	own := options.RateLimiter == nil
-	if own {
-		options.RateLimiter = limiter.NewExponential[T](5*time.Millisecond, 1000*time.Second)
+	q := &Queue[T]{limiter: options.RateLimiter, group: options.Group, ownLimiter: options.RateLimiter == nil}
+	if q.ownLimiter {
+		q.limiter = limiter.NewExponential[T](5*time.Millisecond, 1000*time.Second)
 	}
+	q.unfailed.Store(true)
 	log := newEventLog(options.Logger, options.Name, options.LogItems)
+	q.base.init(options.Name, &settings, given, log, (*typeless[T])(q), reflect.TypeOf(q.limiter), reflect.TypeFor[T]())
 	settings.OnWatermark = watermarkHook(options.Name, options.Watermarks, log)
-	q := &Queue[T]{
-		name: options.Name, limiter: options.RateLimiter, clock: settings.Clock, ownLimiter: own, group: options.Group,
-		configuration: configuration(&settings, given), log: log, firsts: attempts.NewFirsts(),
-	}
-	settings.OnStuck = options.stuckHook(log, q.limiter, q.clock)
+	settings.OnStuck = stuckHook(&options, &q.base)
 	q.shards = shard.New(shard.Config[T]{
 		Settings: settings,
-		Route:    options.route(),
+		Route:    routeOf(&options),
 		Group:    options.Group,
 		OnAdd:    options.OnAdd,
-		OnMisuse: options.misuseHook(log),
+		OnMisuse: misuseHook(options.Name, log, options.OnMisuse),
 	})
-	q.configuration.Name, q.configuration.Item = q.name, reflect.TypeFor[T]().String()
-	q.configuration.Limiter = fmt.Sprintf("%T", q.limiter)
-	q.tokens = engine.Tokens{First: uint64(max(0, q.configuration.Created.UnixNano())), Shards: settings.Shards}
-	q.unfailed.Store(true)
-	q.outcomes.log, q.outcomes.groupOf = log, func(item any) string {
-		typed, _ := item.(T) // not a nil item of an interface type
-		return q.groupOf(typed)
-	}
-	if options.Metrics {
-		q.outcomes.attempts = attempts.New()
-	}
+	q.base.core = q.shards.Core
 	return q, nil
 }
 
@@ -122,20 +97,22 @@ func MustNew[T comparable](options Options[T]) *Queue[T] {
 	return q
 }
 
-// set returns the shards. Every method reaches them, or calls mustBeMade.
+// set returns the shards. Every method calls set or made.
 func (q *Queue[T]) set() *shard.Set[T] {
-	if q.shards == nil {
-		panic("shardq: the Queue is not made by New")
-	}
+	_ = q.made()
 	return q.shards
 }
 
-func (q *Queue[T]) mustBeMade() { _ = q.set() }
+func (q *Queue[T]) made() *base {
+	if q.shards == nil {
+		panic("shardq: the Queue is not made by New")
+	}
+	return &q.base
+}
 
 // Name returns [Options].Name.
 func (q *Queue[T]) Name() string {
-	q.mustBeMade()
-	return q.name
+	return q.made().name
 }
 
 var (
@@ -174,7 +151,7 @@ func (q *Queue[T]) Done(item T) { q.set().Done(item) }
 // Len returns the depth of the queue: the number of ready items, including
 // those of throttled groups. Delayed items, items in processing and dirty items
 // are not ready.
-func (q *Queue[T]) Len() int { return q.set().Core.Len() }
+func (q *Queue[T]) Len() int { return q.made().core.Len() }
 
 // Pause stops the queue from handing out items. It goes on taking them in, and
 // delays go on expiring. A Get that has begun may still return an item. Pauses
@@ -182,10 +159,10 @@ func (q *Queue[T]) Len() int { return q.set().Core.Len() }
 //
 // During a drain, Gets wait on for the ready items, and so does the drain. After
 // [Queue.ShutDown], Gets report the shutdown, and the items stay ready.
-func (q *Queue[T]) Pause() { q.set().Core.Pause() }
+func (q *Queue[T]) Pause() { q.made().core.Pause() }
 
 // Resume ends a [Queue.Pause], and wakes parked consumers.
-func (q *Queue[T]) Resume() { q.set().Core.Resume() }
+func (q *Queue[T]) Resume() { q.made().core.Resume() }
 
 // A GroupPolicy says how the items of a group are handed out. Its fields are
 // Weight, Limit and Rate.
@@ -201,36 +178,25 @@ type Rate = stats.Rate
 // panics without [Options].Group.
 //
 // If until is zero, the pause lasts until [Queue.ResumeGroup].
-func (q *Queue[T]) PauseGroup(group string, until time.Time) { q.groups().PauseGroup(group, until) }
+func (q *Queue[T]) PauseGroup(group string, until time.Time) {
+	q.made().groups().PauseGroup(group, until)
+}
 
 // ResumeGroup ends the pause of a group, and wakes a parked consumer. It panics
 // without [Options].Group.
-func (q *Queue[T]) ResumeGroup(group string) { q.groups().ResumeGroup(group) }
+func (q *Queue[T]) ResumeGroup(group string) { q.made().groups().ResumeGroup(group) }
 
 // RefreshGroup calls [Options].GroupPolicy for a group, and lets the result
 // count at once, rather than at the group's next item. A token that is earned
 // in part is completed at the new rate. It panics without [Options].Group.
-func (q *Queue[T]) RefreshGroup(group string) { q.groups().RefreshGroup(group) }
-
-func (q *Queue[T]) groups() *shard.Core {
-	core := q.set().Core
-	if !q.configuration.Groups {
-		panic("shardq: the queue has no groups: want Options.Group")
-	}
-	return core
-}
+func (q *Queue[T]) RefreshGroup(group string) { q.made().groups().RefreshGroup(group) }
 
 // Groups returns an iterator over the groups that have items or are paused, in
 // no order. No lock is held while the loop runs.
-func (q *Queue[T]) Groups() iter.Seq[stats.Group] { return q.set().Core.Groups() }
+func (q *Queue[T]) Groups() iter.Seq[stats.Group] { return q.made().core.Groups() }
 
 // SetRate changes [Options].Rate. The tokens that are left stay, up to the new
 // Burst. The zero Rate ends the limit. SetRate panics with the error of
 // [Rate.Validate]. After a shutdown has begun, it cannot give a rate to a queue
 // that had none.
-func (q *Queue[T]) SetRate(r Rate) {
-	if err := r.Validate(); err != nil {
-		panic(fmt.Errorf("shardq: SetRate: %w", err))
-	}
-	q.set().Core.SetRate(r)
-}
+func (q *Queue[T]) SetRate(r Rate) { q.made().setRate(r) }

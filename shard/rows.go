@@ -19,14 +19,9 @@ func (s *Core) Left() (rows []stats.Item[any]) {
 
 func (sh *shard) row(id uint32) stats.Item[any] {
 	e := sh.table.At(id)
-	i := sh.info(id, e)
-	i.Item = sh.set.items.Any(e)
-	return i
-}
-
-// info is the row of an entry without its item.
-func (sh *shard) info(id uint32, e *items.Entry) stats.Item[any] {
-	i := stats.Item[any]{State: stateOf(e.Phase()), Dirty: e.Phase() == items.Dirty, Shard: int(sh.number)}
+	i := stats.Item[any]{
+		Item: sh.set.items.Any(e), State: stateOf(e.Phase()), Dirty: e.Phase() == items.Dirty, Shard: int(sh.number),
+	}
 	if e.Delayed() {
 		i.Deadline = sh.set.time.At(sh.due(id))
 	}
@@ -40,16 +35,13 @@ func (sh *shard) info(id uint32, e *items.Entry) stats.Item[any] {
 	return i
 }
 
-// Lookup returns an item as the set holds it, because 0 is equal to -0, and its row
-// without the item.
-func (s *Set[T]) Lookup(item T) (held T, row stats.Item[any], ok bool) {
+// Lookup returns the row of an item, as the set holds it: 0 is equal to -0.
+func (s *Set[T]) Lookup(item T) (row stats.Item[any], ok bool) {
 	sh, hash := s.locate(item)
 	sh.lock()
 	defer sh.unlock()
-	id := s.find(sh, item, hash)
-	if id == 0 {
-		return held, row, false
+	if id := s.find(sh, item, hash); id != 0 {
+		return sh.row(id), true
 	}
-	e := sh.table.At(id)
-	return *items.Of[T](e), sh.info(id, e), true
+	return row, false
 }

@@ -49,14 +49,6 @@ type Item[T comparable] struct {
 	Worker int
 }
 
-// Any returns i with its item as an any.
-func (i Item[T]) Any() Item[any] {
-	return Item[any]{
-		Item: i.Item, State: i.State, Dirty: i.Dirty, Since: i.Since, Deadline: i.Deadline,
-		Priority: i.Priority, Attempts: i.Attempts, Shard: i.Shard, Group: i.Group, Worker: i.Worker,
-	}
-}
-
 // An Add tells that an item is in line for a run or, if Canceled is set, that
 // it has left the line.
 type Add[T comparable] struct {
@@ -86,11 +78,6 @@ type Failure[T comparable] struct {
 	// Reason says why the item was discarded: "permanent" if the error was, or
 	// "exhausted" after the last attempt. It is empty if the item runs again.
 	Reason string
-}
-
-// Any returns f with its item as an any.
-func (f Failure[T]) Any() Failure[any] {
-	return Failure[any]{f.Item, f.Group, f.Attempt, f.Time, f.Error, f.Panicked, f.Discarded, f.Reason}
 }
 
 // Misuse describes a call that the queue ignored because it breaks the rules.
