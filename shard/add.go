@@ -16,27 +16,27 @@ func (s *Set[T]) addAtPriority(item T, priority int) {
 	var to address
 	sh := s.addressOf(item, &to)
 	sh.lock()
-	fx := s.addItem(sh, item, &to, s.Core.config.request(priority))
+	fx := sh.addItem(items.KeyOf(&item), &to, s.Core.config.request(priority))
 	sh.unlock()
 	s.Core.after(fx)
 }
 
-func (s *Set[T]) addItem(sh *shard, item T, to *address, r request) effects {
+func (sh *shard) addItem(key items.Key, to *address, r request) effects {
 	// Read under the lock: a shutdown sets the flag and then takes every lock
 	// once. An Add that saw the flag clear has therefore finished before the
 	// drain looks.
-	if sh.set.closing.refusing.Load() && !s.takesBack(sh, item, to.hash) {
+	if sh.set.closing.refusing.Load() && !sh.takesBack(key, to.hash) {
 		sh.rare.dropped++
 		return 0
 	}
-	id, e := s.entryFor(sh, item, to)
+	id, e := sh.entryFor(key, to)
 	return sh.add(id, e, r)
 }
 
 // entryFor unlocks the shard and panics with ErrFull if it has no id for a new item.
-func (s *Set[T]) entryFor(sh *shard, item T, to *address) (id uint32, e *items.Entry) {
+func (sh *shard) entryFor(key items.Key, to *address) (id uint32, e *items.Entry) {
 	sh.needTable()
-	id, p := items.Find(&sh.table.Table, to.hash, item)
+	id, p := sh.table.Find(to.hash, key)
 	if id == 0 {
 		if sh.table.IsFull() && !sh.hasID() {
 			sh.unlock()
@@ -45,7 +45,7 @@ func (s *Set[T]) entryFor(sh *shard, item T, to *address) (id uint32, e *items.E
 		if sh.set.limit != nil {
 			sh.set.limit.ForceAcquire(1)
 		}
-		id, e = items.Insert(&sh.table.Table, p, item)
+		id, e = sh.table.Insert(p, key)
 		sh.join(id, to)
 		return id, e
 	}

@@ -1,5 +1,7 @@
 package shard
 
+import "github.com/shardq/shardq/shard/internal/items"
+
 // An Address lets an item be added without calling user code.
 type Address struct {
 	shard uint16
@@ -15,38 +17,47 @@ func (a *Address) Mark() uint8 { return a.to.mark }
 
 // AddTo is [Set.Add] at a known address.
 func (s *Set[T]) AddTo(item T, a *Address, keepDelay bool) {
-	readOr(s.Core.refresh, func() { s.addTo(item, a, keepDelay) })
-	s.addTo(item, a, keepDelay)
+	s.Core.addTo(items.KeyOf(&item), a, keepDelay)
 }
 
 // FileTo is [Set.AddWith] at a known address.
 func (s *Set[T]) FileTo(item T, a *Address, d Delay) {
-	file := func() { s.fileIn(s.Core.shard(int(a.shard)), item, &a.to, d, nil) }
-	readOr(file, func() { s.addTo(item, a, true) })
-	s.Core.notify()
+	s.Core.fileTo(items.KeyOf(&item), a, d)
 }
 
-func (s *Set[T]) addTo(item T, a *Address, keepDelay bool) {
-	sh := s.Core.shard(int(a.shard))
+func (s *Core) addTo(key items.Key, a *Address, keepDelay bool) {
+	add := func() { s.addNow(key, a, keepDelay) }
+	readOr(s.refresh, add)
+	add()
+}
+
+func (s *Core) fileTo(key items.Key, a *Address, d Delay) {
+	file := func() { s.shard(int(a.shard)).fileIn(key, &a.to, d, nil) }
+	readOr(file, func() { s.addNow(key, a, true) })
+	s.notify()
+}
+
+func (s *Core) addNow(key items.Key, a *Address, keepDelay bool) {
+	sh := s.shard(int(a.shard))
 	sh.lock()
-	fx := s.addMarked(sh, item, &a.to, request{cancelsDelay: true, keepsDelay: keepDelay})
+	fx := sh.addMarked(key, &a.to, request{cancelsDelay: true, keepsDelay: keepDelay})
 	sh.unlock()
-	s.Core.after(fx)
+	s.after(fx)
 }
 
 // addMarked is addItem that sets the mark. It looks the item up again, because
 // nearly all adds make their item ready.
-func (s *Set[T]) addMarked(sh *shard, item T, to *address, r request) effects {
+func (sh *shard) addMarked(key items.Key, to *address, r request) effects {
 	to.mark = 0
-	fx := s.addItem(sh, item, to, r)
+	fx := sh.addItem(key, to, r)
 	if fx&wakes == 0 {
-		s.mark(sh, item, to)
+		sh.mark(key, to)
 	}
 	return fx
 }
 
-func (s *Set[T]) mark(sh *shard, item T, to *address) {
-	if id := s.find(sh, item, to.hash); id != 0 {
+func (sh *shard) mark(key items.Key, to *address) {
+	if id := sh.find(key, to.hash); id != 0 {
 		to.mark = markOfEntry(sh.table.At(id))
 	}
 }
@@ -58,10 +69,13 @@ func (s *Set[T]) Crowded(item T) error {
 		return nil
 	}
 	var to address
-	sh := s.addressOf(item, &to)
+	return s.addressOf(item, &to).crowded()
+}
+
+func (sh *shard) crowded() error {
 	sh.lock()
 	defer sh.unlock()
-	if sh.table != nil && uint32(sh.table.Live) >= s.Core.ids.most-reserve(s.Core.ids.most)-1 {
+	if most := sh.set.ids.most; sh.table != nil && uint32(sh.table.Live) >= most-reserve(most)-1 {
 		return errTooMany
 	}
 	return nil

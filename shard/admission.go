@@ -21,59 +21,51 @@ type admission struct {
 	err      error  // why the add was refused
 }
 
-func (s *Set[T]) offerItem(item T, to *address, d *Delay, a *admission) (sh *shard, err error) {
-	if s.mayDiffer && s.Reject(item) {
-		return nil, ErrRejected
-	}
-	sh = s.addressOf(item, to)
-	return sh, s.offer(sh, item, to, d, a)
-}
-
 // offer adds an item, unless it is refused. The caller must call notify. It gets
 // pointers, because copies of both structs cost a seventh of a TryAdd.
-func (s *Set[T]) offer(sh *shard, item T, to *address, d *Delay, a *admission) error {
+func (sh *shard) offer(key items.Key, to *address, d *Delay, a *admission) error {
 	if d.Window > 0 {
-		s.Core.needWindows()
+		sh.set.needWindows()
 	}
 	if d.files() {
-		s.fileIn(sh, item, to, *d, a)
+		sh.fileIn(key, to, *d, a)
 	} else {
-		s.addAdmitted(sh, item, to, d, a)
+		sh.addAdmitted(key, to, d, a)
 	}
-	if a.err == nil && s.Core.measures != nil {
-		s.countRetryOf(item, *d)
+	if a.err == nil && d.Retry {
+		sh.set.countRetry()
 	}
 	return a.err
 }
 
-func (s *Set[T]) addAdmitted(sh *shard, item T, to *address, d *Delay, a *admission) {
-	s.Core.refresh()
+func (sh *shard) addAdmitted(key items.Key, to *address, d *Delay, a *admission) {
+	sh.set.refresh()
 	if d.Window > 0 {
-		a.beginWindow(&s.Core.time, s.Core.driver.taken(s.Core.time.Nanoseconds()), d.Window)
+		a.beginWindow(&sh.set.time, sh.set.driver.taken(sh.set.time.Nanoseconds()), d.Window)
 	}
 	sh.lock()
 	fx := effects(0)
-	if s.admits(sh, a, item, to) {
-		id, e := s.entryOf(sh, a, item, to)
-		fx = sh.add(id, e, s.Core.config.request(d.Priority))
+	if sh.admits(a, key, to) {
+		id, e := sh.entryOf(a, key, to)
+		fx = sh.add(id, e, sh.set.config.request(d.Priority))
 	}
 	sh.unlock()
-	s.Core.publish(fx)
-	a.watch(&s.Core.driver)
+	sh.set.publish(fx)
+	a.watch(&sh.set.driver)
 }
 
 // admits must be followed by entryOf in the same hold, if it returns true.
-func (s *Set[T]) admits(sh *shard, a *admission, item T, to *address) bool {
+func (sh *shard) admits(a *admission, key items.Key, to *address) bool {
 	switch {
 	case sh.set.closing.refusing.Load():
-		if a.limited || !s.takesBack(sh, item, to.hash) {
+		if a.limited || !sh.takesBack(key, to.hash) {
 			sh.refuse(a)
 		}
-	case s.inWindow(sh, a, item, to.hash):
+	case sh.inWindow(a, key, to.hash):
 		sh.count.deduplicated++
 		sh.refuseFor(a, ErrNotAgain)
 	case a.limited:
-		s.reserve(sh, a, item, to)
+		sh.reserve(a, key, to)
 	}
 	a.settled = true
 	return a.err == nil
@@ -98,9 +90,9 @@ func (sh *shard) release(a *admission) {
 	}
 }
 
-func (s *Set[T]) reserve(sh *shard, a *admission, item T, to *address) {
+func (sh *shard) reserve(a *admission, key items.Key, to *address) {
 	sh.needTable()
-	id, p := items.Find(&sh.table.Table, to.hash, item)
+	id, p := sh.table.Find(to.hash, key)
 	switch {
 	case id != 0:
 		sh.release(a) // another add has acquired it
@@ -114,28 +106,33 @@ func (s *Set[T]) reserve(sh *shard, a *admission, item T, to *address) {
 		sh.refuseFor(a, ErrFull)
 		return
 	}
-	a.id, _ = items.Insert(&sh.table.Table, p, item)
+	a.id, _ = sh.table.Insert(p, key)
 	sh.join(a.id, to)
 }
 
-func (s *Set[T]) entryOf(sh *shard, a *admission, item T, to *address) (id uint32, e *items.Entry) {
+func (sh *shard) entryOf(a *admission, key items.Key, to *address) (id uint32, e *items.Entry) {
 	if a == nil {
-		return s.entryFor(sh, item, to)
+		return sh.entryFor(key, to)
 	}
 	if id = a.id; id == 0 {
-		id, e = s.entryFor(sh, item, to)
+		id, e = sh.entryFor(key, to)
 	} else {
 		e = sh.table.At(id)
 	}
-	s.openWindow(sh, a, item, to.hash)
+	sh.openWindow(a, key, to.hash)
 	return id, e
 }
 
 // TryAdd adds item as [Set.AddWith] does, or returns [ErrFull], [ErrNotAgain]
 // or [ErrShutDown]. It is full also while others wait for room.
-func (s *Set[T]) TryAdd(item T, d Delay) error {
+func (s *Set[T]) TryAdd(item T, d Delay) error { return s.addIn(item, &d, &admission{limited: true}) }
+
+func (s *Set[T]) addIn(item T, d *Delay, a *admission) error {
+	if s.mayDiffer && s.Reject(item) {
+		return ErrRejected
+	}
 	var to address
-	_, err := s.offerItem(item, &to, &d, &admission{limited: true})
+	err := s.addressOf(item, &to).offer(items.KeyOf(&item), &to, d, a)
 	s.Core.notify()
 	return err
 }
@@ -154,33 +151,40 @@ func (s *Core) InHandler(ctx context.Context) bool { return ctx.Value(handlerOf{
 // AddContext is [Set.TryAdd] that waits for room while ctx lasts, in order. In
 // a handler, it adds beyond the capacity instead.
 func (s *Set[T]) AddContext(ctx context.Context, item T, d Delay) error {
+	if s.mayDiffer && s.Reject(item) {
+		return ErrRejected
+	}
 	var to address
-	sh, err := s.offerItem(item, &to, &d, &admission{limited: true})
+	return s.addressOf(item, &to).offerContext(ctx, items.KeyOf(&item), &to, &d)
+}
+
+func (sh *shard) offerContext(ctx context.Context, key items.Key, to *address, d *Delay) error {
+	err := sh.offer(key, to, d, &admission{limited: true})
 	waited := err == ErrFull
-	if waited && s.Core.InHandler(ctx) {
-		waited, err = false, s.offer(sh, item, &to, &d, &admission{})
+	if waited && sh.set.InHandler(ctx) {
+		waited, err = false, sh.offer(key, to, d, &admission{})
 	}
 	if waited {
-		if err = s.Core.limit.Acquire(ctx, 1); err == nil {
-			err = s.offerAcquired(sh, item, &to, &d)
+		if err = sh.set.limit.Acquire(ctx, 1); err == nil {
+			err = sh.offerAcquired(key, to, d)
 		} else if err == itemlimit.ErrClosed {
 			err = ErrShutDown
 		}
 	}
-	s.Core.notify()
-	if waited && err == nil && s.Core.config.GroupPolicy != nil {
+	sh.set.notify()
+	if waited && err == nil && sh.set.config.GroupPolicy != nil {
 		// The group's policy may have changed during the wait. The item was added
 		// first, so that the next waiter does not wait for user code. Its old
 		// policy may have throttled the group.
-		s.Core.tag(&to.Tag, to.Group)
-		s.configureNow(sh, item, &to)
+		sh.set.tag(&to.Tag, to.Group)
+		sh.configureNow(key, to)
 	}
 	return err
 }
 
-func (s *Set[T]) configureNow(sh *shard, item T, to *address) {
+func (sh *shard) configureNow(key items.Key, to *address) {
 	sh.lock()
-	id, freed := s.find(sh, item, to.hash), false
+	id, freed := sh.find(key, to.hash), false
 	if id != 0 {
 		sh.line.Configure(id, &to.Tag)
 		freed = sh.line.Reconsider(id)
@@ -188,19 +192,19 @@ func (s *Set[T]) configureNow(sh *shard, item T, to *address) {
 	}
 	sh.unlock()
 	if freed {
-		s.Core.wake()
+		sh.set.wake()
 	}
 }
 
 // offerAcquired offers an item whose weight is granted, and lets the limiter
 // grant the next before notify, whose hook may acquire itself.
-func (s *Set[T]) offerAcquired(sh *shard, item T, to *address, d *Delay) error {
+func (sh *shard) offerAcquired(key items.Key, to *address, d *Delay) error {
 	a := admission{limited: true, acquired: true}
 	defer func() {
 		if !a.settled { // the clock has panicked
-			s.Core.limit.Release(1)
+			sh.set.limit.Release(1)
 		}
-		s.Core.limit.FinishAcquire()
+		sh.set.limit.FinishAcquire()
 	}()
-	return s.offer(sh, item, to, d, &a)
+	return sh.offer(key, to, d, &a)
 }

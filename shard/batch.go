@@ -3,38 +3,113 @@ package shard
 import (
 	"math/bits"
 
+	"github.com/shardq/shardq/shard/internal/items"
 	"github.com/shardq/shardq/shard/internal/line"
 )
 
-func (s *Set[T]) addSome(items []T, r request) {
-	s.Core.refresh()
-	var p partition
-	s.partitionAdds(&p, items)
+// AddBatch adds the items as [Set.AddWith] does.
+func (s *Set[T]) AddBatch(items []T, d Delay) {
+	if d.Window > 0 {
+		for _, item := range items {
+			s.AddWith(item, d)
+		}
+		return
+	}
+	defer s.Core.notify() // last, because it may panic; also if hashing an item panics
+	for ; len(items) > 0; items = items[min(len(items), batchSize):] {
+		s.addSome(items[:min(len(items), batchSize)], &d)
+	}
+}
+
+func (s *Set[T]) addSome(some []T, d *Delay) {
+	p := partition{keys: items.KeysOf(some)}
+	var f Deadline
+	files := d.files() || d.Retry && s.Core.measures != nil
+	if files {
+		f = s.Core.DeadlineOf(*d) // before the hashes, as an add reads
+	} else {
+		s.Core.refresh()
+	}
+	s.partition(&p, some)
+	if !files {
+		s.Core.addAll(&p, s.Core.config.request(d.Priority))
+		return
+	}
+	for alone := s.Core.fileAll(&p, d, &f); alone != 0; alone &= alone - 1 {
+		s.AddWith(some[bits.TrailingZeros64(alone)], *d)
+	}
+}
+
+// partition may call user code.
+func (s *Set[T]) partition(p *partition, some []T) {
+	p.prefetch(s.Core.strings, len(some))
+	if s.Core.lines.HasTags() {
+		p.tags = new([batchSize]line.Tag)
+	}
+	for i, item := range some {
+		if s.mayDiffer && s.Reject(item) {
+			continue
+		}
+		var sh *shard
+		if p.tags == nil {
+			sh, p.hashes[i] = s.locate(item)
+		} else {
+			sh, p.hashes[i] = s.locateTagged(item, &p.tags[i])
+		}
+		p.add(i, sh.number)
+	}
+}
+
+func (s *Core) addAll(p *partition, r request) {
 	var fx effects
-	defer func() { s.Core.publish(fx) }() // also if a shard has no room for another item
+	defer func() { s.publish(fx) }() // also if a shard has no room for another item
 	for p.next() {
-		sh := s.Core.shard(int(p.shard))
+		sh := s.shard(int(p.shard))
 		sh.lock()
-		sh.prefetchSlots(&p)
+		sh.prefetchSlots(p)
 		for i, ok := p.take(); ok; i, ok = p.take() {
 			to := p.address(i)
-			fx |= s.addItem(sh, items[i], &to, r)
+			fx |= sh.addItem(p.keys.At(i), &to, r)
 		}
 		sh.unlock()
 	}
 }
 
-func (s *Set[T]) partitionAdds(p *partition, items []T) {
-	p.prefetched = s.prefetch(items)
-	if s.Core.lines.HasTags() {
-		p.tags = new([batchSize]line.Tag)
-	}
-	for i, item := range items {
-		if s.mayDiffer && s.Reject(item) {
-			continue
+// fileAll returns those that are to be added each alone.
+func (s *Core) fileAll(p *partition, delay *Delay, d *Deadline) (alone uint64) {
+	filed := uint64(never)
+	defer func() { s.watchDeadline(filed, *d) }() // also if a shard has no room for another item
+	for p.next() {
+		sh := s.shard(int(p.shard))
+		sh.lock()
+		files := sh.files(d)
+		for i, ok := p.take(); ok; i, ok = p.take() {
+			if !files {
+				alone |= 1 << i
+				continue
+			}
+			to, one := p.address(i), *d
+			filed = min(filed, sh.fileTimer(p.keys.At(i), &to, &one, nil))
+			sh.noteFiled(d)
 		}
-		s.assign(p, i, item)
+		sh.unlock()
 	}
+	if delay.Retry {
+		for range bits.OnesCount64(p.placed &^ alone) {
+			s.countRetry()
+		}
+	}
+	return alone
+}
+
+func (sh *shard) files(d *Deadline) bool {
+	if !d.delayed || sh.set.closing.refusing.Load() {
+		return false
+	}
+	if sh.wheel == nil {
+		sh.wheel = newWheel(d.at.now)
+	}
+	return d.first() > sh.wheel.Now()
 }
 
 // EndBatch is [Set.End] of each handle. It returns the indexes of the late.
@@ -57,7 +132,7 @@ func (s *Core) endAll(handles []Handle) (late []int) {
 func (s *Core) endSome(handles []Handle) (ignored uint64) {
 	var p partition
 	for i, h := range handles {
-		p.add(i, 0, h.shard)
+		p.add(i, h.shard)
 	}
 	var all effects
 	for p.next() {
@@ -84,67 +159,4 @@ func (s *Set[T]) DoneBatchAt(items []T, handles []Handle) {
 	for _, i := range s.Core.EndBatch(handles) {
 		s.Misuse(items[i])
 	}
-}
-
-// AddBatch adds the items as [Set.AddWith] does.
-func (s *Set[T]) AddBatch(items []T, d Delay) {
-	if d.Window > 0 {
-		for _, item := range items {
-			s.AddWith(item, d)
-		}
-		return
-	}
-	r := s.Core.config.request(d.Priority)
-	files := d.files() || d.Retry && s.Core.measures != nil
-	defer s.Core.notify() // last, because it may panic; also if hashing an item panics
-	for ; len(items) > 0; items = items[min(len(items), batchSize):] {
-		if some := items[:min(len(items), batchSize)]; files {
-			s.fileSome(some, d)
-		} else {
-			s.addSome(some, r)
-		}
-	}
-}
-
-func (s *Set[T]) fileSome(items []T, delay Delay) {
-	d := s.Core.DeadlineOf(delay)
-	var p partition
-	s.partitionAdds(&p, items)
-	filed := uint64(never)
-	defer func() { s.Core.watchDeadline(filed, d) }() // also if a shard has no room for another item
-	alone := uint64(0)
-	for p.next() {
-		sh := s.Core.shard(int(p.shard))
-		sh.lock()
-		files := sh.files(d)
-		for i, ok := p.take(); ok; i, ok = p.take() {
-			if !files {
-				alone |= 1 << i
-				continue
-			}
-			to, one := p.address(i), d
-			filed = min(filed, s.fileTimer(sh, items[i], &to, &one, nil))
-			sh.noteFiled(&d)
-		}
-		sh.unlock()
-	}
-	if s.Core.measures != nil && delay.Retry {
-		for range bits.OnesCount64(p.placed &^ alone) {
-			s.Core.countRetry()
-		}
-	}
-	for ; alone != 0; alone &= alone - 1 {
-		i := bits.TrailingZeros64(alone)
-		s.AddWith(items[i], delay)
-	}
-}
-
-func (sh *shard) files(d Deadline) bool {
-	if !d.delayed || sh.set.closing.refusing.Load() {
-		return false
-	}
-	if sh.wheel == nil {
-		sh.wheel = newWheel(d.at.now)
-	}
-	return d.first() > sh.wheel.Now()
 }

@@ -8,47 +8,51 @@ import (
 // Cancel cancels all adds of item that no processing has begun for.
 func (s *Set[T]) Cancel(item T) (was stats.Canceled) {
 	sh, hash := s.locate(item)
-	return s.cancelAndNotify(sh, item, hash)
+	return sh.cancelAndNotify(items.KeyOf(&item), hash)
 }
 
 // EndDelay makes a delayed item ready, or dirty, as the end of its delay does.
 func (s *Set[T]) EndDelay(item T) (ended bool) {
 	s.Core.refresh()
 	sh, hash := s.locate(item)
+	return sh.endDelay(items.KeyOf(&item), hash)
+}
+
+func (sh *shard) endDelay(key items.Key, hash uint32) (ended bool) {
 	fx := effects(0)
 	sh.lock()
-	id := s.find(sh, item, hash)
-	if ended = id != 0 && sh.table.At(id).Delayed() && !s.Core.closing.begun.Load(); ended {
+	id := sh.find(key, hash)
+	if ended = id != 0 && sh.table.At(id).Delayed() && !sh.set.closing.begun.Load(); ended {
 		before := sh.line.Depth()
 		sh.wheel.Cancel(id)
 		sh.expireItem(id)
 		fx = sh.effectsOfExpiry(before)
 	}
 	sh.unlock()
-	s.Core.after(fx)
+	sh.set.after(fx)
 	return ended
 }
 
 // CancelTo is [Set.Cancel] at a known address.
 func (s *Set[T]) CancelTo(item T, a Address) (was stats.Canceled) {
-	return s.cancelAndNotify(s.Core.shard(int(a.shard)), item, a.to.hash)
+	return s.Core.shard(int(a.shard)).cancelAndNotify(items.KeyOf(&item), a.to.hash)
 }
 
-func (s *Set[T]) cancelAndNotify(sh *shard, item T, hash uint32) (was stats.Canceled) {
-	was, fx := s.cancelIn(sh, item, hash)
+func (sh *shard) cancelAndNotify(key items.Key, hash uint32) (was stats.Canceled) {
+	was, fx := sh.cancelIn(key, hash)
 	// Consumers may wait, after a shutdown, for this throttled item alone.
-	if was.Ready && s.Core.mayLeave() {
+	if was.Ready && sh.set.mayLeave() {
 		fx |= wakes
 	}
-	s.Core.after(fx)
+	sh.set.after(fx)
 	return was
 }
 
-func (s *Set[T]) cancelIn(sh *shard, item T, hash uint32) (was stats.Canceled, fx effects) {
+func (sh *shard) cancelIn(key items.Key, hash uint32) (was stats.Canceled, fx effects) {
 	sh.lock()
 	defer sh.unlock()
-	s.closeWindow(sh, item, hash)
-	id := s.find(sh, item, hash)
+	sh.closeWindow(key, hash)
+	id := sh.find(key, hash)
 	if id == 0 {
 		return was, fx
 	}

@@ -18,52 +18,49 @@ func (s *Set[T]) AddWith(item T, d Delay) {
 		_ = s.AddInWindow(item, d) // a refused add is counted
 		return
 	}
-	if s.Core.measures != nil {
-		s.countRetryOf(item, d)
+	if s.mayDiffer && s.Reject(item) {
+		return
+	}
+	if d.Retry {
+		s.Core.countRetry()
 	}
 	if !d.files() {
 		s.addAtPriority(item, d.Priority)
 		return
 	}
-	if s.mayDiffer && s.Reject(item) {
-		return
-	}
 	var to address
 	sh := s.addressOf(item, &to)
-	s.fileIn(sh, item, &to, d, nil)
+	sh.fileIn(items.KeyOf(&item), &to, d, nil)
 	s.Core.notify()
 }
 
 // AddInWindow is AddWith that returns why the add was refused.
 func (s *Set[T]) AddInWindow(item T, d Delay) error {
-	defer s.Core.notify()
-	var to address
-	_, err := s.offerItem(item, &to, &d, &admission{})
-	return err
+	return s.addIn(item, &d, &admission{})
 }
 
 // fileIn is AddWith. Call notify then.
-func (s *Set[T]) fileIn(sh *shard, item T, to *address, d Delay, a *admission) {
-	f := s.Core.DeadlineOf(d)
+func (sh *shard) fileIn(key items.Key, to *address, d Delay, a *admission) {
+	f := sh.set.DeadlineOf(d)
 	if d.Window > 0 {
-		a.beginWindow(&s.Core.time, f.at, d.Window)
-		defer a.watch(&s.Core.driver)
+		a.beginWindow(&sh.set.time, f.at, d.Window)
+		defer a.watch(&sh.set.driver)
 	}
 	for {
 		if f.delayed {
-			if s.delay(sh, item, to, &f, a) {
+			if sh.delay(key, to, &f, a) {
 				return
 			}
 			// The wheel stands at or after the deadline. Usually the clock does too.
-			f.at = s.Core.driver.taken(s.Core.time.Nanoseconds())
+			f.at = sh.set.driver.taken(sh.set.time.Nanoseconds())
 		}
 		if f.at.now >= f.first() {
-			s.addOverdue(sh, item, to, &f, a)
+			sh.addOverdue(key, to, &f, a)
 			return
 		}
 		// It was set back, so the item would become ready early.
 		sh.rewind(f.at.now)
-		s.Core.driver.poke()
+		sh.set.driver.poke()
 	}
 }
 
@@ -106,45 +103,45 @@ func (s *Core) DeadlineOf(d Delay) Deadline {
 func (f *Deadline) first() uint64 { return min(f.deadline, f.limit) }
 
 // addOverdue cancels an earlier delay: of several delays, one counts, once.
-func (s *Set[T]) addOverdue(sh *shard, item T, to *address, f *Deadline, a *admission) {
-	s.Core.refresh()
+func (sh *shard) addOverdue(key items.Key, to *address, f *Deadline, a *admission) {
+	sh.set.refresh()
 	if a == nil {
 		a = &admission{}
 	}
 	sh.lock()
-	if !s.admits(sh, a, item, to) {
-		s.mark(sh, item, to)
+	if !sh.admits(a, key, to) {
+		sh.mark(key, to)
 		sh.unlock()
 		return
 	}
-	if id := s.find(sh, item, to.hash); f.backoff && f.policy != KeepLatest && f.policy != KeepOld {
+	if id := sh.find(key, to.hash); f.backoff && f.policy != KeepLatest && f.policy != KeepOld {
 		sh.wheel.endBackoff(id) // it has passed
 	}
-	next, waits := s.keepDelayed(sh, item, to.hash, f)
+	next, waits := sh.keepDelayed(key, to.hash, f)
 	fx := effects(0)
 	if waits {
-		s.openWindow(sh, a, item, to.hash)
+		sh.openWindow(a, key, to.hash)
 	} else {
-		id, e := s.entryOf(sh, a, item, to)
+		id, e := sh.entryOf(a, key, to)
 		to.mark = markOfEntry(e)
-		fx = sh.add(id, e, request{priority: f.priority, cancelsDelay: !f.late || s.Core.config.Rules.CancelDelayOnAdd})
+		fx = sh.add(id, e, request{priority: f.priority, cancelsDelay: !f.late || sh.set.config.Rules.CancelDelayOnAdd})
 		if f.delayed {
 			sh.rare.expired++
 		}
 	}
-	if s.Core.measures != nil && f.delayed {
+	if sh.set.measures != nil && f.delayed {
 		sh.needMeasures().delay.Record(0, uint64(f.asked))
 	}
 	sh.unlock()
-	if waits && next < s.Core.driver.armed.Load() {
-		s.Core.driver.poke()
+	if waits && next < sh.set.driver.armed.Load() {
+		sh.set.driver.poke()
 	}
-	s.Core.publish(fx)
+	sh.set.publish(fx)
 }
 
 // keepDelayed's next may be another item's if the wheel was set back.
-func (s *Set[T]) keepDelayed(sh *shard, item T, hash uint32, f *Deadline) (next uint64, waits bool) {
-	id := s.find(sh, item, hash)
+func (sh *shard) keepDelayed(key items.Key, hash uint32, f *Deadline) (next uint64, waits bool) {
+	id := sh.find(key, hash)
 	if id == 0 || !sh.table.At(id).Delayed() || sh.wheel.backsOff(id) && !f.backoff || f.policy != KeepOld && f.policy != KeepLatest ||
 		f.limit <= f.at.now {
 		return 0, false
@@ -161,10 +158,10 @@ func (s *Set[T]) keepDelayed(sh *shard, item T, hash uint32, f *Deadline) (next 
 }
 
 // delay returns false if the wheel has passed the deadline.
-func (s *Set[T]) delay(sh *shard, item T, to *address, f *Deadline, a *admission) (settled bool) {
+func (sh *shard) delay(key items.Key, to *address, f *Deadline, a *admission) (settled bool) {
 	sh.lock()
-	for s.Core.closing.refusing.Load() {
-		if a != nil && a.limited || !s.takesBack(sh, item, to.hash) {
+	for sh.set.closing.refusing.Load() {
+		if a != nil && a.limited || !sh.takesBack(key, to.hash) {
 			sh.refuse(a)
 			sh.unlock()
 			return true
@@ -183,14 +180,14 @@ func (s *Set[T]) delay(sh *shard, item T, to *address, f *Deadline, a *admission
 		sh.unlock()
 		return false
 	}
-	if a != nil && !s.admits(sh, a, item, to) {
+	if a != nil && !sh.admits(a, key, to) {
 		sh.unlock()
 		return true
 	}
-	deadline := s.fileTimer(sh, item, to, f, a)
+	deadline := sh.fileTimer(key, to, f, a)
 	sh.noteFiled(f)
 	sh.unlock()
-	s.Core.driver.filed(deadline, f.at)
+	sh.set.driver.filed(deadline, f.at)
 	return true
 }
 
@@ -201,9 +198,9 @@ func (sh *shard) noteFiled(f *Deadline) {
 	}
 }
 
-func (s *Set[T]) fileTimer(sh *shard, item T, to *address, f *Deadline, a *admission) (deadline uint64) {
+func (sh *shard) fileTimer(key items.Key, to *address, f *Deadline, a *admission) (deadline uint64) {
 	sh.prefetchTimer(to.hash)
-	id, e := s.entryOf(sh, a, item, to)
+	id, e := sh.entryOf(a, key, to)
 	to.mark = markOfEntry(e)
 	return sh.fileTimerOf(id, e, f)
 }
@@ -267,10 +264,14 @@ func (sh *shard) delayAdds(id uint32, e *items.Entry, f *Deadline) {
 func (s *Set[T]) EndBackoff(item T) {
 	if s.Core.config.KeepBackoff {
 		sh, hash := s.locate(item)
-		sh.lock()
-		defer sh.unlock()
-		sh.wheel.endBackoff(s.find(sh, item, hash))
+		sh.endBackoff(items.KeyOf(&item), hash)
 	}
+}
+
+func (sh *shard) endBackoff(key items.Key, hash uint32) {
+	sh.lock()
+	defer sh.unlock()
+	sh.wheel.endBackoff(sh.find(key, hash))
 }
 
 func (sh *shard) reschedule(id uint32, filed, deadline, limit uint64) uint64 {

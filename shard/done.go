@@ -14,7 +14,7 @@ func (s *Set[T]) Done(item T) {
 
 func (s *Set[T]) doneIn(sh *shard, item T, hash uint32) {
 	sh.lock()
-	fx := s.endItem(sh, item, hash)
+	fx := sh.endItem(items.KeyOf(&item), hash)
 	sh.unlock()
 	s.Core.after(fx)
 	if fx&took == 0 {
@@ -22,9 +22,9 @@ func (s *Set[T]) doneIn(sh *shard, item T, hash uint32) {
 	}
 }
 
-func (s *Set[T]) endItem(sh *shard, item T, hash uint32) (fx effects) {
+func (sh *shard) endItem(key items.Key, hash uint32) (fx effects) {
 	if sh.table != nil {
-		if id, p := items.Find(&sh.table.Table, hash, item); id != 0 {
+		if id, p := sh.table.Find(hash, key); id != 0 {
 			if e := sh.table.At(id); e.InFlight() {
 				fx = sh.finish(id, e, p)
 			}
@@ -106,15 +106,15 @@ func (sh *shard) countDone() {
 	}
 }
 
-func (s *Set[T]) find(sh *shard, item T, hash uint32) (id uint32) {
+func (sh *shard) find(key items.Key, hash uint32) (id uint32) {
 	if sh.table != nil {
-		id, _ = items.Find(&sh.table.Table, hash, item)
+		id, _ = sh.table.Find(hash, key)
 	}
 	return id
 }
 
-func (s *Set[T]) inProcessing(sh *shard, item T, hash uint32) (id uint32, e *items.Entry) {
-	if id = s.find(sh, item, hash); id != 0 {
+func (sh *shard) inProcessing(key items.Key, hash uint32) (id uint32, e *items.Entry) {
+	if id = sh.find(key, hash); id != 0 {
 		if e = sh.table.At(id); e.InFlight() {
 			return id, e
 		}
@@ -138,9 +138,13 @@ func (sh *shard) forget(id uint32, e *items.Entry, p items.Position) {
 func (s *Set[T]) HandleOf(item T) Handle {
 	s.Core.refreshForWork()
 	sh, hash := s.locate(item)
+	return sh.handleOf(items.KeyOf(&item), hash)
+}
+
+func (sh *shard) handleOf(key items.Key, hash uint32) Handle {
 	sh.lock()
 	defer sh.unlock()
-	id, e := s.inProcessing(sh, item, hash)
+	id, e := sh.inProcessing(key, hash)
 	if id == 0 {
 		return Handle{}
 	}

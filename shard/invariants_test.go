@@ -101,7 +101,7 @@ func checkItem[T comparable](t tester, s *Set[T], sh *shard, id uint32, e *items
 	if e.Phase() == items.Idle && !e.Delayed() {
 		t.Fatalf("item %v is neither ready nor processing nor delayed, but not forgotten", *items.Of[T](e))
 	}
-	if found := s.find(sh, *items.Of[T](e), uint32(s.hash(*items.Of[T](e)))); found != id {
+	if found := sh.find(items.KeyOf(items.Of[T](e)), uint32(s.hash(*items.Of[T](e)))); found != id {
 		t.Fatalf("item %v has entry %d, but is found at %d", *items.Of[T](e), id, found)
 	}
 	if home := s.shardOf(*items.Of[T](e)); home != sh {

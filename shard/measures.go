@@ -97,15 +97,9 @@ func (sh *shard) dropMarks() {
 	}
 }
 
-// countRetryOf counts, as client-go, adds of delayed items, but no late ones.
-func (s *Set[T]) countRetryOf(item T, d Delay) {
-	if d.Retry && item == item { //nolint:staticcheck // NaN is not
-		s.Core.countRetry()
-	}
-}
-
+// countRetry is for what client-go counts: adds of delayed items, but no late ones.
 func (s *Core) countRetry() {
-	if !s.ShuttingDown() {
+	if s.measures != nil && !s.ShuttingDown() {
 		s.shards.lane().retries.Add(1)
 	}
 }

@@ -5,12 +5,14 @@ import (
 	"reflect"
 	"unsafe"
 
+	"github.com/shardq/shardq/shard/internal/items"
 	"github.com/shardq/shardq/shard/internal/line"
 )
 
 // A partition sorts places in a batch into buckets by shards, in order.
 type partition struct {
-	shard      uint16 // of the current bucket
+	keys       items.Keys // of the batch, when items are added
+	shard      uint16     // of the current bucket
 	current    bucket
 	occupied   uint64 // has a bit for each bucket that is not empty
 	placed     uint64 // has a bit for each place that was ever put into a bucket
@@ -25,19 +27,8 @@ type partition struct {
 // A bucket is a list of places, each as 1 + its number. 0 is none.
 type bucket struct{ first, last uint8 }
 
-// assign may call user code.
-func (s *Set[T]) assign(p *partition, place int, item T) {
-	if p.tags == nil {
-		sh, hash := s.locate(item)
-		p.add(place, hash, sh.number)
-		return
-	}
-	sh, hash := s.locateTagged(item, &p.tags[place])
-	p.add(place, hash, sh.number)
-}
-
-func (p *partition) add(place int, hash uint32, number uint16) {
-	p.hashes[place], p.shards[place] = hash, number
+func (p *partition) add(place int, number uint16) {
+	p.shards[place] = number
 	b := number % uint16(len(p.buckets))
 	p.put(&p.buckets[b], uint8(place+1))
 	p.occupied |= 1 << b
@@ -109,16 +100,15 @@ func appendStrings(offsets []uintptr, t reflect.Type, base uintptr) []uintptr {
 // prefetch reads the first byte of every string that is about to be hashed.
 // Usually it is in no cache. In this short loop the processor has several reads
 // in flight, while a hash waits for each in turn.
-func (s *Set[T]) prefetch(items []T) (sum byte) {
-	for _, offset := range s.Core.strings {
-		for i := range items {
-			text := *(*string)(unsafe.Add(unsafe.Pointer(&items[i]), offset))
+func (p *partition) prefetch(strings []uintptr, count int) {
+	for _, offset := range strings {
+		for i := range count {
+			text := *(*string)(unsafe.Add(unsafe.Pointer(p.keys.At(i)), offset))
 			if len(text) > 0 {
-				sum += text[0]
+				p.prefetched += text[0]
 			}
 		}
 	}
-	return sum
 }
 
 // prefetchSlots reads the slots at which look-ups begin, for the same reason.

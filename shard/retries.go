@@ -11,11 +11,11 @@ import (
 
 // takesBack reports whether an add of item is accepted although adds are
 // refused: see addItem.
-func (s *Set[T]) takesBack(sh *shard, item T, hash uint32) bool {
+func (sh *shard) takesBack(key items.Key, hash uint32) bool {
 	if !sh.set.closing.retries.Taken() {
 		return false
 	}
-	id, _ := s.inProcessing(sh, item, hash)
+	id, _ := sh.inProcessing(key, hash)
 	return id != 0
 }
 
@@ -151,7 +151,7 @@ func (s *Core) retryAt(h Handle, d Deadline, priority int) (came Comeback) {
 		}
 	}
 	sh.unlock()
-	if came == TakenBack && s.measures != nil {
+	if came == TakenBack {
 		s.countRetry()
 	}
 	s.publish(fx)
@@ -184,7 +184,7 @@ func (s *Core) Postpone(h Handle, d Deadline, policy DelayPolicy) (inProcessing 
 	}
 	sh.unlock()
 	s.watchDeadline(deadline, d)
-	if deadline != never && s.measures != nil {
+	if deadline != never {
 		s.countRetry()
 	}
 	s.reportAdds()

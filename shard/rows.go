@@ -38,9 +38,13 @@ func (sh *shard) row(id uint32) stats.Item[any] {
 // Lookup returns the row of an item, as the set holds it: 0 is equal to -0.
 func (s *Set[T]) Lookup(item T) (row stats.Item[any], ok bool) {
 	sh, hash := s.locate(item)
+	return sh.lookup(items.KeyOf(&item), hash)
+}
+
+func (sh *shard) lookup(key items.Key, hash uint32) (row stats.Item[any], ok bool) {
 	sh.lock()
 	defer sh.unlock()
-	if id := s.find(sh, item, hash); id != 0 {
+	if id := sh.find(key, hash); id != 0 {
 		return sh.row(id), true
 	}
 	return row, false

@@ -3,6 +3,8 @@ package shard
 import (
 	"testing"
 	"time"
+
+	"github.com/shardq/shardq/shard/internal/items"
 )
 
 // TestDropIsBounded checks one turn after the other.
@@ -35,7 +37,8 @@ func TestAddInFlightAtShutDown(t *testing.T) {
 	left := make(chan bool, 1)
 	go func() { _, shutdown := s.Get(); left <- shutdown }()
 	eventually(t, "the consumer does not park", func() bool { return s.Core.parker.Parked() > 0 || len(left) > 0 })
-	if id, e := s.entryFor(sh, 7, &address{hash: uint32(s.hash(7))}); sh.add(id, e, request{})&wakes == 0 {
+	item := 7
+	if id, e := sh.entryFor(items.KeyOf(&item), &address{hash: uint32(s.hash(item))}); sh.add(id, e, request{})&wakes == 0 {
 		t.Error("the item is not ready")
 	}
 	sh.unlock()

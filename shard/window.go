@@ -36,24 +36,24 @@ func (a *admission) beginWindow(t *ticks.Base, at reading, window time.Duration)
 	a.window, a.at, a.ends = window, at, t.After(at.nanoseconds, window)
 }
 
-func (s *Set[T]) inWindow(sh *shard, a *admission, item T, hash uint32) bool {
+func (sh *shard) inWindow(a *admission, key items.Key, hash uint32) bool {
 	w := sh.windows()
 	if w == nil || a.window <= 0 {
 		return false
 	}
-	id, _ := items.Find(&w.items, hash, item)
+	id, _ := w.items.Find(hash, key)
 	ends, _ := w.ends.Deadline(id) // 0 if there is none
 	return ends > a.at.now
 }
 
-func (s *Set[T]) openWindow(sh *shard, a *admission, item T, hash uint32) {
-	if a.window <= 0 || s.Core.closing.refusing.Load() {
+func (sh *shard) openWindow(a *admission, key items.Key, hash uint32) {
+	if a.window <= 0 || sh.set.closing.refusing.Load() {
 		return
 	}
 	w := sh.needWindows(a)
-	id, p := items.Find(&w.items, hash, item)
+	id, p := w.items.Find(hash, key)
 	if id == 0 {
-		id, _ = items.Insert(&w.items, p, item)
+		id, _ = w.items.Insert(p, key)
 	}
 	sh.open(w, id, a)
 }
@@ -82,12 +82,12 @@ func (a *admission) watch(d *driver) {
 	}
 }
 
-func (s *Set[T]) closeWindow(sh *shard, item T, hash uint32) {
+func (sh *shard) closeWindow(key items.Key, hash uint32) {
 	w := sh.windows()
 	if w == nil {
 		return
 	}
-	if id, _ := items.Find(&w.items, hash, item); id != 0 {
+	if id, _ := w.items.Find(hash, key); id != 0 {
 		w.ends.Cancel(id)
 		w.forget(id)
 		sh.dropEmptyWindows(w)

@@ -29,7 +29,7 @@ func checkEntry[T comparable](t failer, table *Table, id, h uint32, hash func(T)
 	if hash(item) != h {
 		t.Fatalf("entry %d of item %v with hash %#x is filed under %#x", id, item, hash(item), h)
 	}
-	found, p := Find(table, h, item)
+	found, p := table.Find(h, KeyOf(&item))
 	if found != id || p.segment.slots[p.slot] != p.segment.pack(h, id) {
 		t.Fatalf("entry %d of item %v: find returned %d at %d", id, item, found, p.slot)
 	}

@@ -27,23 +27,67 @@ type cell[T comparable] struct {
 // Of returns the item of an entry of a table of such items.
 func Of[T comparable](e *Entry) *T { return &(*cell[T])(unsafe.Pointer(e)).item }
 
+// A Key points to an item that a table is to find or to insert. The table reads
+// it during the call only, so the item may be on the stack.
+type Key unsafe.Pointer
+
+func KeyOf[T comparable](item *T) Key { return Key(item) }
+
+// Keys are those of the items of a slice.
+type Keys struct {
+	first unsafe.Pointer
+	size  uintptr
+}
+
+func KeysOf[T comparable](items []T) Keys {
+	return Keys{unsafe.Pointer(unsafe.SliceData(items)), unsafe.Sizeof(*new(T))}
+}
+
+func (k Keys) At(i int) Key { return Key(unsafe.Add(k.first, uintptr(i)*k.size)) }
+
 // A Type is what a table knows of its items.
 type Type struct {
 	cells *chunked.Kind
-	text  bool           // they are strings
+	text  bool           // they are strings, which need no call of equal and set
 	clear func(e *Entry) // nil if they have no pointers
 	Any   func(e *Entry) any
+	equal func(e *Entry, key Key) bool
+	set   func(e *Entry, key Key)
 }
 
 func TypeOf[T comparable]() *Type {
 	t := &Type{
 		cells: chunked.KindOf[cell[T]](), text: reflect.TypeFor[T]().Kind() == reflect.String,
-		Any: func(e *Entry) any { return *Of[T](e) },
+		Any:   func(e *Entry) any { return *Of[T](e) },
+		equal: func(e *Entry, key Key) bool { return *Of[T](e) == *(*T)(key) },
+		set:   func(e *Entry, key Key) { *Of[T](e) = *(*T)(key) },
 	}
 	if hasPointers(reflect.TypeFor[T]()) {
 		t.clear = func(e *Entry) { *Of[T](e) = *new(T) }
 	}
 	return t
+}
+
+func (t *Type) has(e *Entry, key Key) bool {
+	if t.text {
+		return *Of[string](e) == *(*string)(key)
+	}
+	return t.equal(e, unseen(key))
+}
+
+func (t *Type) put(e *Entry, key Key) {
+	if t.text {
+		*Of[string](e) = *(*string)(key)
+	} else {
+		t.set(e, unseen(key))
+	}
+}
+
+// unseen hides a key from the compiler, which would otherwise take it that a
+// function which it does not know keeps the key, and allocate each item.
+func unseen(key Key) Key {
+	address := uintptr(key)
+	return *(*Key)(unsafe.Pointer(&address))
 }
 
 func hasPointers(t reflect.Type) bool {

@@ -36,8 +36,8 @@ func TestColumnsComeBackZero(t *testing.T) {
 	for range 3 {
 		var ids [n]uint32
 		for i := range uint32(n) {
-			_, p := Find(&table, i*0x9e3779b9, i)
-			ids[i], _ = Insert(&table, p, i)
+			_, p := table.Find(i*0x9e3779b9, KeyOf(&i))
+			ids[i], _ = table.Insert(p, KeyOf(&i))
 			cell := chunked.Extend(&cells, ids[i])
 			require.True(t, *cell == 0 || ids[i] < chunked.ChunkCells, "of an earlier entry")
 			*cell = 1

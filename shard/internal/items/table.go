@@ -22,7 +22,7 @@ type Position struct {
 	hash    uint32
 }
 
-func Find[T comparable](t *Table, hash uint32, item T) (id uint32, p Position) {
+func (t *Table) Find(hash uint32, key Key) (id uint32, p Position) {
 	segment := t.segmentOf(hash)
 	slots := segment.slots
 	mask := uint32(len(slots) - 1)
@@ -35,7 +35,7 @@ func Find[T comparable](t *Table, hash uint32, item T) (id uint32, p Position) {
 		}
 		if s&^idMask == alike {
 			id := uint32(s & idMask)
-			if e := t.At(id); e.Hash == hash && *Of[T](e) == item {
+			if e := t.At(id); e.Hash == hash && t.items.has(e, key) {
 				return id, Position{segment, i & mask, hash}
 			}
 		}
@@ -48,9 +48,9 @@ func (t *Table) First(hash uint32) (id uint32) {
 }
 
 // Insert makes an entry for an item, for which Find returned 0 and p.
-func Insert[T comparable](t *Table, p Position, item T) (id uint32, e *Entry) {
+func (t *Table) Insert(p Position, key Key) (id uint32, e *Entry) {
 	id, e = t.insert(p)
-	*Of[T](e) = item
+	t.items.put(e, key)
 	return id, e
 }
 

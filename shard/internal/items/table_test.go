@@ -79,7 +79,7 @@ func (c *checkedTable) add(item uint32) {
 	if !absent || len(c.ids) >= c.hashing.most {
 		return
 	}
-	id, e := Insert(c.table, p, item)
+	id, e := c.table.Insert(p, KeyOf(&item))
 	switch {
 	case id == 0 || c.taken[id]:
 		c.Fatalf("item %d was given id %d, taken: %v", item, id, c.taken[id])
@@ -115,7 +115,7 @@ func (c *checkedTable) items() []uint32 { return slices.Sorted(maps.Keys(c.ids))
 // find looks item up and compares the outcome.
 func (c *checkedTable) find(item uint32) (p Position, absent bool) {
 	c.Helper()
-	id, p := Find(c.table, c.hashing.hash(item), item)
+	id, p := c.table.Find(c.hashing.hash(item), KeyOf(&item))
 	if id != c.ids[item] {
 		c.Fatalf("find(%d) = %d, not %d", item, id, c.ids[item])
 	}

@@ -95,7 +95,7 @@ func (c *Config) HasTags() bool { return c.Grouped }
 
 func (l *Line) join(c *Config, t *items.Table, id uint32, to *Tag) {
 	g := l.needGroups(c, t)
-	of, p := items.Find(&g.names, to.Hash, to.Group)
+	of, p := g.names.Find(to.Hash, items.KeyOf(&to.Group))
 	var state *group
 	if of == 0 {
 		of, state = g.make(to.Group, p)
@@ -110,7 +110,7 @@ func (l *Line) join(c *Config, t *items.Table, id uint32, to *Tag) {
 }
 
 func (g *groups) make(name string, p items.Position) (of uint32, state *group) {
-	of, _ = items.Insert(&g.names, p, name)
+	of, _ = g.names.Insert(p, items.KeyOf(&name))
 	state = chunked.Hold(&g.states, of)
 	state.born, state.weight = g.births, 1
 	g.births++
@@ -202,7 +202,7 @@ func (l *Line) Find(c *Config, t *items.Table, name string, hash uint32, make bo
 		return 0
 	}
 	g := l.needGroups(c, t)
-	of, p := items.Find(&g.names, hash, name)
+	of, p := g.names.Find(hash, items.KeyOf(&name))
 	if of == 0 && make {
 		var state *group
 		of, state = g.make(name, p)

@@ -392,8 +392,8 @@ func (p *program) add(t *rapid.T) {
 		return
 	}
 	to, priority := p.tag(t), p.priority(t)
-	_, at := items.Find(&p.t, uint32(item), item)
-	id, e := items.Insert(&p.t, at, item)
+	_, at := p.t.Find(uint32(item), items.KeyOf(&item))
+	id, e := p.t.Insert(at, items.KeyOf(&item))
 	p.ids[item], p.ready[id] = id, true
 	x := &modelEntry{group: p.m.alone, priority: priority}
 	if p.m.entries[id] = x; p.c.Grouped {
