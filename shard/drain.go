@@ -3,6 +3,7 @@ package shard
 import (
 	"cmp"
 	"context"
+	"sync/atomic"
 
 	"github.com/shardq/shardq/shard/internal/items"
 )
@@ -14,38 +15,48 @@ func (s *Core) Released() <-chan struct{} { return s.drains.drained.released() }
 // processing, and shuts down. It appends the items that it drops to dropped,
 // and those that a ShutDown drops meanwhile, even if a hook panics.
 func (s *Set[T]) DrainUntil(ctx context.Context, d Draining, released <-chan struct{}, dropped *[]T) error {
-	before := s.abandoned.any.Load()
 	drops := &droppedItems[T]{to: func(items []T) { *dropped = append(*dropped, items...) }}
-	s.Core.refuse(d.Retries)
-	retries := d.Retries && s.Core.TakesBack()
+	closed, cause := s.Core.drainUntil(ctx, d, released, drops, &s.abandoned.any)
+	switch {
+	case !closed:
+		*dropped = append(*dropped, s.abandoned.take()...)
+	case cause == nil:
+		*dropped = append(*dropped, s.unreturned.take()...)
+	}
+	return cause
+}
+
+// drainUntil reports whether it came to the close. If a ShutDown abandons items
+// before that, it has done so instead.
+func (s *Core) drainUntil(
+	ctx context.Context, d Draining, released <-chan struct{}, drops dropping, abandons *atomic.Bool,
+) (closed bool, cause error) {
+	before := abandons.Load()
+	s.refuse(d.Retries)
+	retries := d.Retries && s.TakesBack()
 	if retries && d.Delayed == DropDelayed || d.Delayed == RunDelayed {
-		s.Core.sweep(d.Delayed, drops)
+		s.sweep(d.Delayed, drops)
 	}
 	var part *drain // to wait for before the close
 	switch {
 	case retries:
-		part = &s.Core.drains.emptied
-		s.Core.oweAll(empty, part)
+		part = &s.drains.emptied
+		s.oweAll(empty, part)
 	case d.Delayed == AwaitDelayed:
-		part = &s.Core.drains.delaysDone
-		s.Core.oweAll(noneDelayed, part)
+		part = &s.drains.delaysDone
+		s.oweAll(noneDelayed, part)
 	}
 	if part != nil {
-		cause := s.Core.awaitDrain(ctx, part, released)
-		if cause == nil && s.abandoned.any.Load() != before {
+		cause = s.awaitDrain(ctx, part, released)
+		if cause == nil && abandons.Load() != before {
 			cause = cmp.Or(ctx.Err(), ErrShutDown)
 		}
 		if cause != nil {
-			*dropped = append(*dropped, s.abandoned.take()...)
-			return cause
+			return false, cause
 		}
 	}
-	s.Core.close(drops)
-	if cause := s.Core.awaitDrain(ctx, &s.Core.drains.drained, released); cause != nil {
-		return cause
-	}
-	*dropped = append(*dropped, s.unreturned.take()...)
-	return nil
+	s.close(drops)
+	return true, s.awaitDrain(ctx, &s.drains.drained, released)
 }
 
 // ReturnLater keeps items of a Drain that panicked for the next to return.
