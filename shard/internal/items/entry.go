@@ -48,7 +48,8 @@ func (k Keys) At(i int) Key { return Key(unsafe.Add(k.first, uintptr(i)*k.size))
 // A Type is what a table knows of its items.
 type Type struct {
 	cells *chunked.Kind
-	text  bool           // they are strings, which need no call of equal and set
+	text  bool           // they are strings
+	word  bool           // they are integers of 64 bits
 	clear func(e *Entry) // nil if they have no pointers
 	Any   func(e *Entry) any
 	equal func(e *Entry, key Key) bool
@@ -56,8 +57,10 @@ type Type struct {
 }
 
 func TypeOf[T comparable]() *Type {
+	kind := reflect.TypeFor[T]().Kind()
 	t := &Type{
-		cells: chunked.KindOf[cell[T]](), text: reflect.TypeFor[T]().Kind() == reflect.String,
+		cells: chunked.KindOf[cell[T]](), text: kind == reflect.String,
+		word:  reflect.Int <= kind && kind <= reflect.Uintptr && unsafe.Sizeof(*new(T)) == 8,
 		Any:   func(e *Entry) any { return *Of[T](e) },
 		equal: func(e *Entry, key Key) bool { return *Of[T](e) == *(*T)(key) },
 		set:   func(e *Entry, key Key) { *Of[T](e) = *(*T)(key) },
@@ -68,23 +71,32 @@ func TypeOf[T comparable]() *Type {
 	return t
 }
 
+// The usual keys are compared and stored without a call.
+
 func (t *Type) has(e *Entry, key Key) bool {
-	if t.text {
+	switch {
+	case t.text:
 		return *Of[string](e) == *(*string)(key)
+	case t.word:
+		return *Of[uint64](e) == *(*uint64)(key)
 	}
 	return t.equal(e, unseen(key))
 }
 
 func (t *Type) put(e *Entry, key Key) {
-	if t.text {
+	switch {
+	case t.text:
 		*Of[string](e) = *(*string)(key)
-	} else {
+	case t.word:
+		*Of[uint64](e) = *(*uint64)(key)
+	default:
 		t.set(e, unseen(key))
 	}
 }
 
-// unseen hides a key from the compiler, which would otherwise take it that a
-// function which it does not know keeps the key, and allocate each item.
+// unseen hides a key from the compiler. It does not know which function is
+// called with it, and would allocate each item, in case the function keeps its
+// address. Stacks move only at calls, and none comes between the two lines.
 func unseen(key Key) Key {
 	address := uintptr(key)
 	return *(*Key)(unsafe.Pointer(&address))
