@@ -10,6 +10,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/shardq/shardq/internal/foreach"
 )
 
 // A crew is the part of a [Pool] that touches no item: the contexts of the
@@ -37,6 +39,8 @@ type crew struct {
 	// that Run waits for them no longer.
 	handling map[*seat]time.Time
 	overdue  bool
+	// abandoned is for the error of Run: their handlers still run.
+	abandoned []*attempt
 
 	// Set when Run begins.
 	context context.Context // the handlers' context: its end is the end for all
@@ -50,9 +54,9 @@ type crew struct {
 // A typedPool is the [Pool] of a crew.
 type typedPool interface {
 	newWorker() *seat
-	drain(ctx context.Context) error // keeps what Options.Drain has dropped
-	reportDropped()
-	leftover() error // what Run leaves over, or nil
+	drain(ctx context.Context) (dropped int, err error) // keeps what Options.Drain has dropped
+	reportDropped(i int)
+	leftoverLocked() error // what the hook keeps has kept, or nil
 }
 
 type poolState int
@@ -65,9 +69,9 @@ const (
 )
 
 // prepare makes the crew, or returns the faults of the options and the source.
-func (c *crew) prepare(pool typedPool, source any, l limits, g given, inUse error) error {
+func (c *crew) prepare(pool typedPool, source any, l limits, g given, inUse []error) error {
 	name, fault := nameOfSource(source)
-	if err := errors.Join(validate(l, g), inUse, fault); err != nil {
+	if err := errors.Join(validate(l, g), errors.Join(inUse...), fault); err != nil {
 		return err
 	}
 	if waits, is := part[waitSource](source); is && l.showsAttempts() {
@@ -128,9 +132,10 @@ func (c *crew) run(ctx context.Context) (err error) {
 
 // conclude adds to the error of the drain what else Run returns, or panics with.
 func (c *crew) conclude(err *error) (fault *PanicError) {
-	left := c.pool.leftover()
+	c.keepAbandoned()
 	c.mu.Lock() // abandoned workers go on
 	defer c.mu.Unlock()
+	left := c.pool.leftoverLocked()
 	if c.broken != nil {
 		*err = errors.Join(c.broken, *err)
 	}
@@ -141,6 +146,16 @@ func (c *crew) conclude(err *error) (fault *PanicError) {
 		c.fault.Run = *err
 	}
 	return c.fault
+}
+
+// keepAbandoned is called without the lock, because it asks owners. No worker
+// adds to abandoned any more.
+func (c *crew) keepAbandoned() {
+	for _, a := range c.abandoned {
+		a.describeAbandoned()
+		a.of.call(keeps, a.failure)
+	}
+	c.abandoned = nil
 }
 
 func (c *crew) begin(ctx context.Context) error {
@@ -180,17 +195,18 @@ func (c *crew) drain() (err error) {
 		defer context.AfterFunc(limited, c.stop)() // Drain may take long to list what is left
 		ctx = limited
 	}
+	dropped := 0
 	defer func() {
 		c.stop() // what a worker still has, it has beyond the drain
-		c.inGoroutine(c.pool.reportDropped)
+		c.inGoroutine(func() { foreach.Do(dropped, c.pool.reportDropped) })
 	}()
 	returned := false
 	c.inGoroutine(func() {
-		err = c.pool.drain(ctx)
+		dropped, err = c.pool.drain(ctx)
 		returned = true
 	})
 	if !returned { // a hook panicked or ended its goroutine
-		c.inGoroutine(func() { _ = c.pool.drain(endedContext) })
+		c.inGoroutine(func() { dropped, _ = c.pool.drain(endedContext) })
 	}
 	return err
 }
@@ -267,7 +283,7 @@ func (c *crew) reportLeftLocked() {
 	}
 	c.state = ended
 	for one, began := range c.handling {
-		one.worker.abandonLocked(time.Since(began))
+		one.abandonLocked(time.Since(began))
 	}
 	clear(c.handling)
 	close(c.left)

@@ -19,23 +19,24 @@ type Handler[T any] = func(ctx context.Context, item T) error
 type Middleware[T any] func(next Handler[T]) Handler[T]
 
 // wrap returns the handler inside the middleware, of which the first is the
-// outermost. The error names each middleware that is nil or returns nil.
-func wrap[T any](handle Handler[T], use []Middleware[T]) (Handler[T], error) {
-	var faults []error
+// outermost. The faults name each middleware that is nil or returns nil.
+func wrap[T any](handle Handler[T], use []Middleware[T]) (_ Handler[T], faults useFaults) {
 	for i := len(use) - 1; i >= 0; i-- {
 		if use[i] == nil {
-			faults = append(faults, faultOfUse(i, "is nil, or TimeoutOf(nil): want a function"))
+			faults.add(i, "is nil, or TimeoutOf(nil): want a function")
 		} else if handle != nil {
 			if handle = use[i](handle); handle == nil {
-				faults = append(faults, faultOfUse(i, "returned nil: want a handler"))
+				faults.add(i, "returned nil: want a handler")
 			}
 		}
 	}
-	return handle, errors.Join(faults...)
+	return handle, faults
 }
 
-func faultOfUse(i int, what string) error {
-	return fmt.Errorf("worker: Options.Use[%d] %s", i, what)
+type useFaults []error
+
+func (f *useFaults) add(i int, what string) {
+	*f = append(*f, fmt.Errorf("worker: Options.Use[%d] %s", i, what))
 }
 
 // TimeoutOf returns a middleware that ends the context of an attempt after a

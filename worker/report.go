@@ -54,16 +54,17 @@ func reporterOf[T any](owner Owner[T]) AttemptReporter[T] {
 	return nil
 }
 
-func (w *worker[T]) wantsReports(claims []Claim[T]) bool {
-	for i := range claims {
-		if w.known.reporterOf(&claims[i].owner) != nil {
+func (w *worker[T]) wantsReports(n int) bool {
+	for i := range n {
+		if w.known.reporterOf(&w.claims[i].owner) != nil {
 			return true
 		}
 	}
 	return false
 }
 
-func (w *worker[T]) reportSuccess(claim *Claim[T]) {
+func (w *worker[T]) reportSuccess(i int) {
+	claim := &w.claims[i]
 	if w.seat.reports {
 		if reporter := w.known.reporterOf(&claim.owner); reporter != nil {
 			reporter.ReportAttempt(Report[T]{claim.Item, stats.Succeeded, w.seat.watch.took, w.seat.number})

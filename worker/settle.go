@@ -52,6 +52,56 @@ func outcomeOfPanic(recovered any) outcome {
 	return outcome{err: fault, panicked: fault}
 }
 
+// begin prepares result for the next attempt of Handle. After an attempt that
+// failed, it is the zero outcome, and after one that succeeded, too.
+func (s *seat) begin() {
+	s.isOver, s.result.err = false, ErrGoexit // unless tried is called
+}
+
+// returned takes what Handle has returned.
+func (s *seat) returned(err error) {
+	s.result.err = nil
+	if err != nil {
+		s.result = outcomeOf(s.crew.context, err, s.late)
+	}
+	s.isOver = true
+}
+
+// tried is deferred, and finds out why Handle has not returned.
+func (s *seat) tried() {
+	if !s.isOver {
+		s.result = outcomeOfPanic(recover())
+	}
+}
+
+// settle ends the attempt of Handle, even if user code panics.
+func (s *seat) settle() {
+	if s.result.err == nil {
+		s.succeed()
+		return
+	}
+	a := s.newAttempt(0, &s.result)
+	s.result = outcome{}
+	defer func() {
+		if !a.settled {
+			s.crew.ended(s.worker.end(0))
+		}
+	}()
+	a.settle()
+}
+
+func (s *seat) succeed() {
+	reported := false
+	defer func() {
+		if !reported {
+			s.crew.ended(s.worker.end(0))
+		}
+	}()
+	s.worker.reportSuccess(0)
+	reported = true
+	s.worker.done()
+}
+
 // An attempt is one that did not succeed, without its item.
 type attempt struct {
 	crew *crew
@@ -71,8 +121,10 @@ type attempt struct {
 	lost bool
 }
 
-func (a *attempt) begin(of typedAttempt, s *seat, result *outcome) {
-	a.crew, a.of, a.outcome, a.took, a.worker = s.crew, of, *result, s.watch.took, s.number
+func (s *seat) newAttempt(i int, result *outcome) *attempt {
+	a := s.worker.newAttempt(i)
+	a.crew, a.outcome, a.took, a.worker = s.crew, *result, s.watch.took, s.number
+	return a
 }
 
 // A typedAttempt is the [failed] of an attempt.
@@ -81,11 +133,9 @@ type typedAttempt interface {
 	failures() int
 	failingSince() (first, now time.Time, known bool)
 	giveBack(how Return) error
-	report(result stats.Result) // to an AttemptReporter
-	reportFailure()
-	reportDiscard()
-	callOnError()
-	callOnDiscard(f failure)
+	reportResult(result stats.Result) // to an AttemptReporter
+	report(discard bool)              // or a failure, to a Reporter
+	call(which hook, f failure)
 }
 
 // settle ends the claim of the item if that runs again.
@@ -104,7 +154,7 @@ func (a *attempt) settle() {
 		a.failed()
 		return
 	}
-	a.of.report(a.result(false))
+	a.of.reportResult(a.result(false))
 	if a.requeue {
 		a.crew.succeeded(owner) // the handler asked for another run, and has not failed
 	}
@@ -116,9 +166,9 @@ func (a *attempt) failed() {
 	a.failure.reason = a.reasonToDiscard()
 	a.failure.final = a.failure.reason != ReasonNone
 	defer a.decide()
-	defer a.of.report(a.result(a.failure.final))
-	defer a.of.callOnError()
-	a.of.reportFailure()
+	defer a.of.reportResult(a.result(a.failure.final))
+	defer a.of.call(onError, a.failure)
+	a.of.report(false)
 }
 
 func (a *attempt) reasonToDiscard() Reason {
@@ -150,8 +200,8 @@ func (a *attempt) decide() {
 		a.runAgain(Return{Reason: ReturnRetry, FirstFailure: a.failure.firstFailure})
 		return
 	}
-	defer a.of.callOnDiscard(a.failure) // also if the logger panics
-	a.of.reportDiscard()
+	defer a.discard(a.failure) // also if the logger panics
+	a.of.report(true)
 }
 
 // describe fills the failure of the attempt. If a method of the owner panics,
@@ -163,7 +213,7 @@ func (a *attempt) describe() {
 	defer func() {
 		if !counted {
 			defer a.runAgain(Return{Reason: ReturnRelease})
-			a.of.report(a.result(false))
+			a.of.reportResult(a.result(false))
 		}
 	}()
 	owner, token := a.of.owner()
@@ -228,7 +278,17 @@ func (a *attempt) tooLate(reason error) {
 	if errors.Is(reason, ErrShutDown) {
 		f.reason = ReasonShutDown
 	}
-	a.of.callOnDiscard(f)
+	a.discard(f)
+}
+
+// discard tells of an item that will not run again.
+func (a *attempt) discard(f failure) {
+	which := onDiscard
+	if f.reason == ReasonShutDown {
+		which = onLeftover
+	}
+	f.final = true
+	a.of.call(which, f)
 }
 
 // A failed is an attempt with the claim to its item.
@@ -241,7 +301,6 @@ type failed[T any] struct {
 func (f *failed[T]) owner() (owner any, token Token) { return f.claim.owner, f.claim.token }
 func (f *failed[T]) failures() int                   { return f.claim.Failures() }
 func (f *failed[T]) giveBack(how Return) error       { return f.claim.Return(how) }
-func (f *failed[T]) failure() Failure[T]             { return failureOf(f.claim.Item, &f.attempt.failure) }
 
 func (f *failed[T]) failingSince() (first, now time.Time, known bool) {
 	timer, known := f.claim.owner.(FailureTimer[T])
@@ -251,29 +310,24 @@ func (f *failed[T]) failingSince() (first, now time.Time, known bool) {
 	return first, now, known
 }
 
-func (f *failed[T]) report(result stats.Result) {
+func (f *failed[T]) reportResult(result stats.Result) {
 	if reporter := reporterOf(f.claim.owner); reporter != nil {
 		reporter.ReportAttempt(Report[T]{f.claim.Item, result, f.attempt.took, f.attempt.worker})
 	}
 }
 
-func (f *failed[T]) reportFailure() {
-	if reporter, is := f.claim.owner.(Reporter[T]); is {
-		f.pool.crew.failing.Store(true)
-		reporter.ReportFailure(f.pool.crew.context, f.failure(), f.attempt.panicked)
+func (f *failed[T]) report(discard bool) {
+	reporter, is := f.claim.owner.(Reporter[T])
+	if !is {
+		return
 	}
+	told := failureOf(f.claim.Item, &f.attempt.failure)
+	if discard {
+		reporter.ReportDiscard(f.attempt.crew.context, told, f.attempt.panicked)
+		return
+	}
+	f.attempt.crew.failing.Store(true)
+	reporter.ReportFailure(f.attempt.crew.context, told, f.attempt.panicked)
 }
 
-func (f *failed[T]) reportDiscard() {
-	if reporter, is := f.claim.owner.(Reporter[T]); is {
-		reporter.ReportDiscard(f.pool.crew.context, f.failure(), f.attempt.panicked)
-	}
-}
-
-func (f *failed[T]) callOnError() {
-	if hook := f.pool.options.OnError; hook != nil {
-		hook(f.pool.crew.hooks, f.failure())
-	}
-}
-
-func (f *failed[T]) callOnDiscard(told failure) { f.pool.callOnDiscard(f.claim.Item, told) }
+func (f *failed[T]) call(which hook, told failure) { f.pool.call(which, f.claim.Item, &told) }
