@@ -300,7 +300,7 @@ type failed[T any] struct {
 
 func (f *failed[T]) owner() (owner any, token Token) { return f.claim.owner, f.claim.token }
 func (f *failed[T]) failures() int                   { return f.claim.Failures() }
-func (f *failed[T]) giveBack(how Return) error       { return f.claim.Return(how) }
+func (f *failed[T]) giveBack(how Return) error       { return giveBack(&f.claim, &how) }
 
 func (f *failed[T]) failingSince() (first, now time.Time, known bool) {
 	timer, known := f.claim.owner.(FailureTimer[T])

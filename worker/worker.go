@@ -78,10 +78,12 @@ func (w *worker[T]) hasZero(from, to int) bool {
 
 var errZeroClaim = errors.New("worker: Source.ClaimBatch returned a zero Claim: want claims of NewClaim or of a queue")
 
-func (w *worker[T]) move(to, from int)    { w.claims[to] = w.claims[from] }
-func (w *worker[T]) clear(from, to int)   { clear(w.claims[from:to]) }
-func (w *worker[T]) end(i int) error      { return w.claims[i].Done() }
-func (w *worker[T]) giveBack(i int) error { return w.claims[i].Release() }
+func (w *worker[T]) move(to, from int)  { w.claims[to] = w.claims[from] }
+func (w *worker[T]) clear(from, to int) { clear(w.claims[from:to]) }
+func (w *worker[T]) end(i int) error    { return w.claims[i].Done() }
+func (w *worker[T]) giveBack(i int) error {
+	return giveBack(&w.claims[i], &Return{Reason: ReturnRelease})
+}
 
 // endTogether returns false if the source cannot do that.
 func (w *worker[T]) endTogether(n int) (together bool, err error) {
