@@ -118,7 +118,7 @@ func (w *worker[T]) handleBatch(n int) (errs []error) {
 		w.showItems(items)
 	}
 	w.seat.inTime(w.seat.labeled, func(ctx context.Context) bool {
-		errs = w.pool.options.HandleBatch(ctx, items)
+		errs = w.pool.batches(ctx, items)
 		return errs != nil
 	})
 	return errs

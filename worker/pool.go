@@ -9,7 +9,9 @@ type Pool[T any] struct {
 	crew    crew
 	source  Source[T]
 	next    func(claim *Claim[T]) (more bool, err error) // see worker.done, or nil
-	options Options[T]
+	handle  Handler[T]
+	batches func(ctx context.Context, items []T) []error
+	drainBy func(ctx context.Context) (dropped []T, err error)
 	hooks   [hooks]func(context.Context, Failure[T])
 	plain   bool         // limits.plain
 	dropped []T          // by Drain
@@ -30,7 +32,7 @@ const (
 // New returns a pool for source, or an error that lists every fault of the
 // options. It starts nothing.
 func New[T any](source Source[T], options Options[T]) (*Pool[T], error) {
-	p := &Pool[T]{source: source, options: options}
+	p := &Pool[T]{source: source, batches: options.HandleBatch, drainBy: options.Drain}
 	keep := func(_ context.Context, f Failure[T]) {
 		p.crew.mu.Lock()
 		defer p.crew.mu.Unlock()
@@ -40,8 +42,8 @@ func New[T any](source Source[T], options Options[T]) (*Pool[T], error) {
 	if options.OnLeftover == nil {
 		p.hooks[onLeftover] = keep
 	}
-	handle, inUse := wrap(options.Handle, options.Use)
-	p.options.Handle = handle
+	var inUse useFaults
+	p.handle, inUse = wrap(options.Handle, options.Use)
 	if err := p.crew.prepare(p, source, limitsOf(&options), givenOf(&options), inUse); err != nil {
 		return nil, err
 	}
@@ -90,7 +92,7 @@ func (p *Pool[T]) newWorker() *seat {
 }
 
 func (p *Pool[T]) drain(ctx context.Context) (dropped int, err error) {
-	p.dropped, err = p.options.Drain(ctx)
+	p.dropped, err = p.drainBy(ctx)
 	return len(p.dropped), err
 }
 

@@ -28,6 +28,7 @@ type Report[T any] struct {
 // A knownOwner is the owner of a worker's last claim. Most claims have the same
 // one, and an assertion of its type for each attempt would be slow.
 type knownOwner[T any] struct {
+	_        incomparable
 	owner    Owner[T]
 	reporter AttemptReporter[T] // nil if the owner wants no reports
 }

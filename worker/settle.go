@@ -104,6 +104,7 @@ func (s *seat) succeed() {
 
 // An attempt is one that did not succeed, without its item.
 type attempt struct {
+	_    incomparable
 	crew *crew
 	of   typedAttempt
 	outcome
@@ -126,6 +127,10 @@ func (s *seat) newAttempt(i int, result *outcome) *attempt {
 	a.crew, a.outcome, a.took, a.worker = s.crew, *result, s.watch.took, s.number
 	return a
 }
+
+// An incomparable is a field of structs that have or are in a type parameter.
+// Otherwise each program compiles functions that compare them, which are unused.
+type incomparable [0]func()
 
 // A typedAttempt is the [failed] of an attempt.
 type typedAttempt interface {
@@ -217,7 +222,7 @@ func (a *attempt) describe() {
 		}
 	}()
 	owner, token := a.of.owner()
-	a.failure.queue = nameOf(owner, a.crew.name)
+	a.failure.queue = a.crew.nameFor(owner)
 	a.failure.attempt = a.of.failures() + 1
 	if a.crew.timed || a.crew.limits.MaxElapsed > 0 || a.crew.limits.showsAttempts() {
 		a.date()

@@ -45,14 +45,15 @@ type Reporter[T any] interface {
 	ReportDiscard(ctx context.Context, f Failure[T], panicked *PanicError)
 }
 
-// The methods that a Source or an Owner may have in addition.
+// The methods that a Source or an Owner may have in addition. What has a type
+// parameter is an alias, because each program compiles the methods of a type.
 type (
 	successReporter interface{ ReportSuccess(context.Context) }
 	namedSource     interface{ Name() string }
 	endingSource    interface{ ShuttingDown() bool }
 	waitSource      interface{ KeepWaits() }
 	// NextOf returns nil if the source is another one that embeds it.
-	nextSource[T any] interface {
+	nextSource[T any] = interface {
 		NextOf(source any) (doneAndNext func(claim *Claim[T]) (more bool, err error))
 	}
 	lingerSource  interface{ Ending() context.Context }
@@ -60,8 +61,8 @@ type (
 		HandlerContext(context.Context) context.Context
 	}
 	inspectedSource      interface{ Inspect() stats.Inspection }
-	batchSource[T any]   interface{ DoneClaims([]Claim[T]) error }
-	historySource[T any] interface {
+	batchSource[T any]   = interface{ DoneClaims([]Claim[T]) error }
+	historySource[T any] = interface {
 		NumRequeues(T) int
 		Forget(T)
 	}
@@ -70,13 +71,25 @@ type (
 // part returns what has the methods of P: the source itself, or what its
 // Inspect returns, as with a queue.
 func part[P any](source any) (p P, ok bool) {
-	if p, ok = source.(P); ok {
-		return p, true
-	}
-	if inspected, is := source.(inspectedSource); is {
-		p, ok = inspected.Inspect().(P)
+	if p, ok = source.(P); !ok {
+		p, ok = inspectionOf(source).(P)
 	}
 	return p, ok
+}
+
+func inspectionOf(source any) any {
+	if inspected, is := source.(inspectedSource); is {
+		return inspected.Inspect()
+	}
+	return nil
+}
+
+// nameFor returns the name of the queue of an item.
+func (c *crew) nameFor(owner any) string {
+	if c == nil {
+		return "" // of the zero Attempt
+	}
+	return nameOf(owner, c.name)
 }
 
 func nameOf(it any, otherwise string) string {
