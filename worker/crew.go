@@ -55,7 +55,7 @@ type crew struct {
 type typedPool interface {
 	newWorker() *seat
 	drain(ctx context.Context) (dropped int, err error) // keeps what Options.Drain has dropped
-	reportDropped(i int)
+	reportDropped(i int, f *failure)
 	leftoverLocked() error // what the hook keeps has kept, or nil
 }
 
@@ -153,7 +153,7 @@ func (c *crew) conclude(err *error) (fault *PanicError) {
 func (c *crew) keepAbandoned() {
 	for _, a := range c.abandoned {
 		a.describeAbandoned()
-		a.of.call(keeps, a.failure)
+		a.of.call(keeps, &a.failure)
 	}
 	c.abandoned = nil
 }
@@ -198,7 +198,11 @@ func (c *crew) drain() (err error) {
 	dropped := 0
 	defer func() {
 		c.stop() // what a worker still has, it has beyond the drain
-		c.inGoroutine(func() { foreach.Do(dropped, c.pool.reportDropped) })
+		c.inGoroutine(func() {
+			foreach.Do(dropped, func(i int) {
+				c.pool.reportDropped(i, &failure{queue: c.name, err: errDropped, final: true, reason: ReasonShutDown})
+			})
+		})
 	}()
 	returned := false
 	c.inGoroutine(func() {

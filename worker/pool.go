@@ -96,19 +96,19 @@ func (p *Pool[T]) drain(ctx context.Context) (dropped int, err error) {
 	return len(p.dropped), err
 }
 
-func (p *Pool[T]) reportDropped(i int) {
-	item, f := p.dropped[i], failure{queue: p.crew.name, err: errDropped, final: true, reason: ReasonShutDown}
+func (p *Pool[T]) reportDropped(i int, f *failure) {
+	item := p.dropped[i]
 	history, has := p.source.(historySource[T])
 	if has {
 		defer history.Forget(item)
 	}
-	defer p.call(onLeftover, item, &f) // also if the limiter panics
+	defer call(p, onLeftover, item, f) // also if the limiter panics
 	if has {
 		f.attempt = history.NumRequeues(item)
 	}
 }
 
-func (p *Pool[T]) call(which hook, item T, f *failure) {
+func call[T any](p *Pool[T], which hook, item T, f *failure) {
 	if hook := p.hooks[which]; hook != nil {
 		hook(p.crew.hooks, failureOf(item, f))
 	}

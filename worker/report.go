@@ -33,14 +33,14 @@ type knownOwner[T any] struct {
 	reporter AttemptReporter[T] // nil if the owner wants no reports
 }
 
-func (k *knownOwner[T]) reporterOf(owner *Owner[T]) AttemptReporter[T] {
+func knownReporter[T any](k *knownOwner[T], owner *Owner[T]) AttemptReporter[T] {
 	if !identical(&k.owner, owner) {
-		k.learn(*owner) // apart, so that reporterOf is inlined
+		learn(k, *owner) // apart, so that knownReporter is inlined
 	}
 	return k.reporter
 }
 
-func (k *knownOwner[T]) learn(owner Owner[T]) { k.owner, k.reporter = owner, reporterOf(owner) }
+func learn[T any](k *knownOwner[T], owner Owner[T]) { k.owner, k.reporter = owner, reporterOf(owner) }
 
 // identical compares types and addresses, because an ordinary comparison would
 // panic for owners that cannot be compared.
@@ -57,7 +57,7 @@ func reporterOf[T any](owner Owner[T]) AttemptReporter[T] {
 
 func (w *worker[T]) wantsReports(n int) bool {
 	for i := range n {
-		if w.known.reporterOf(&w.claims[i].owner) != nil {
+		if knownReporter(&w.known, &w.claims[i].owner) != nil {
 			return true
 		}
 	}
@@ -67,7 +67,7 @@ func (w *worker[T]) wantsReports(n int) bool {
 func (w *worker[T]) reportSuccess(i int) {
 	claim := &w.claims[i]
 	if w.seat.reports {
-		if reporter := w.known.reporterOf(&claim.owner); reporter != nil {
+		if reporter := knownReporter(&w.known, &claim.owner); reporter != nil {
 			reporter.ReportAttempt(Report[T]{claim.Item, stats.Succeeded, w.seat.watch.took, w.seat.number})
 		}
 	}

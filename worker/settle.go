@@ -140,7 +140,7 @@ type typedAttempt interface {
 	giveBack(how Return) error
 	reportResult(result stats.Result) // to an AttemptReporter
 	report(discard bool)              // or a failure, to a Reporter
-	call(which hook, f failure)
+	call(which hook, f *failure)
 }
 
 // settle ends the claim of the item if that runs again.
@@ -172,7 +172,7 @@ func (a *attempt) failed() {
 	a.failure.final = a.failure.reason != ReasonNone
 	defer a.decide()
 	defer a.of.reportResult(a.result(a.failure.final))
-	defer a.of.call(onError, a.failure)
+	defer a.of.call(onError, &a.failure)
 	a.of.report(false)
 }
 
@@ -205,7 +205,7 @@ func (a *attempt) decide() {
 		a.runAgain(Return{Reason: ReturnRetry, FirstFailure: a.failure.firstFailure})
 		return
 	}
-	defer a.discard(a.failure) // also if the logger panics
+	defer a.discard(&a.failure) // also if the logger panics
 	a.of.report(true)
 }
 
@@ -283,11 +283,11 @@ func (a *attempt) tooLate(reason error) {
 	if errors.Is(reason, ErrShutDown) {
 		f.reason = ReasonShutDown
 	}
-	a.discard(f)
+	a.discard(&f)
 }
 
 // discard tells of an item that will not run again.
-func (a *attempt) discard(f failure) {
+func (a *attempt) discard(f *failure) {
 	which := onDiscard
 	if f.reason == ReasonShutDown {
 		which = onLeftover
@@ -326,13 +326,12 @@ func (f *failed[T]) report(discard bool) {
 	if !is {
 		return
 	}
-	told := failureOf(f.claim.Item, &f.attempt.failure)
-	if discard {
-		reporter.ReportDiscard(f.attempt.crew.context, told, f.attempt.panicked)
-		return
+	tell := Reporter[T].ReportDiscard
+	if !discard {
+		f.attempt.crew.failing.Store(true)
+		tell = Reporter[T].ReportFailure
 	}
-	f.attempt.crew.failing.Store(true)
-	reporter.ReportFailure(f.attempt.crew.context, told, f.attempt.panicked)
+	tell(reporter, f.attempt.crew.context, failureOf(f.claim.Item, &f.attempt.failure), f.attempt.panicked)
 }
 
-func (f *failed[T]) call(which hook, told failure) { f.pool.call(which, f.claim.Item, &told) }
+func (f *failed[T]) call(which hook, about *failure) { call(f.pool, which, f.claim.Item, about) }

@@ -110,15 +110,15 @@ func (w *worker[T]) done() {
 func (w *worker[T]) process() {
 	w.seat.setLabels()
 	w.seat.begin()
-	defer w.forget()
+	defer forget(w)
 	defer w.settle()
 	defer w.handled()
-	w.seat.startWatch(w.known.reporterOf(&w.claim[0].owner) != nil)
+	w.seat.startWatch(knownReporter(&w.known, &w.claim[0].owner) != nil)
 	w.try(w.claim[0].Item)
 }
 
 // forget is called last, because nothing refers to an item after its claim.
-func (w *worker[T]) forget() {
+func forget[T any](w *worker[T]) {
 	if !w.more {
 		w.claim[0] = Claim[T]{}
 	}
