@@ -21,35 +21,30 @@ type Failed[T comparable] struct {
 	Failures int
 }
 
-// A ranking selects the items with the most failures. It has no type parameter,
-// and hides the Selection, so that this is compiled once.
+// A ranking is a Selection of the items with the most failures. The interface
+// keeps it out of generic code, so that it is compiled once.
 type ranking interface {
-	Wants(ranked) bool
-	Add(ranked) (out ranked, dropped bool)
-	Values() []ranked
-}
-
-type ranked struct {
-	item     any
-	failures int
+	Wants(Failed[any]) bool
+	Add(Failed[any]) (out Failed[any], dropped bool)
+	Values() []Failed[any]
 }
 
 func newRanking(limit int) ranking {
-	return topk.New(limit, func(a, b ranked) int { return cmp.Compare(b.failures, a.failures) })
+	return topk.New(limit, func(a, b Failed[any]) int { return cmp.Compare(b.Failures, a.Failures) })
 }
 
 func rank[T comparable](most ranking, item T, failures int) {
-	if most.Wants(ranked{failures: failures}) { // an item in an interface may take memory
-		most.Add(ranked{item, failures})
+	if most.Wants(Failed[any]{Failures: failures}) { // an item in an interface may take memory
+		most.Add(Failed[any]{item, failures})
 	}
 }
 
-func failedItems[T comparable](most ranking) []Failed[T] {
+func ranked[T comparable](most ranking) []Failed[T] {
 	values := most.Values()
 	failed := make([]Failed[T], len(values))
-	for i, v := range values {
-		failed[i].Item, _ = v.item.(T) // false for a nil interface
-		failed[i].Failures = v.failures
+	for i, f := range values {
+		failed[i].Item, _ = f.Item.(T) // an interface may be nil
+		failed[i].Failures = f.Failures
 	}
 	return failed
 }
@@ -68,7 +63,7 @@ func (p *perItem[T]) MostFailed(limit int) []Failed[T] {
 			rank(most, item, h.failures)
 		}
 	}
-	return failedItems[T](most)
+	return ranked[T](most)
 }
 
 func (t *tokens[T]) Len() int                   { return 0 }
@@ -108,5 +103,5 @@ func (m maxOf[T]) MostFailed(limit int) []Failed[T] {
 			}
 		}
 	}
-	return failedItems[T](most)
+	return ranked[T](most)
 }
