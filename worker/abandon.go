@@ -9,21 +9,16 @@ import (
 // note notes that a handler begins, or has ended. It ends the claims of a handler
 // that Run has abandoned. Without them, what it has returned changes nothing.
 func (s *seat) note(begins bool) {
-	if s.noted(begins) {
-		s.endAbandoned()
-	}
-}
-
-// noted reports whether Run has abandoned the handler that has ended.
-func (s *seat) noted(begins bool) (abandoned bool) {
 	s.crew.mu.Lock()
-	defer s.crew.mu.Unlock()
 	_, mine := s.crew.handling[s]
 	if delete(s.crew.handling, s); begins {
 		s.crew.handling[s] = time.Now()
 		s.crew.reportLeftLocked()
 	}
-	return !begins && !mine
+	s.crew.mu.Unlock()
+	if abandoned := !begins && !mine; abandoned {
+		s.endAbandoned()
+	}
 }
 
 // endAbandoned ends the processing of items that Run's error has named. After a
@@ -36,16 +31,6 @@ func (s *seat) endAbandoned() {
 	}
 	defer s.worker.clear(0, s.n)
 	foreach.Do(s.n, func(i int) { _ = s.worker.end(i) })
-}
-
-// abandonLocked copies the claims, which change only after a note. It takes no
-// time of the stopwatch, which the handler's end stops without the lock.
-func (s *seat) abandonLocked(took time.Duration) {
-	for i := range s.n {
-		a := s.worker.newAttempt(i)
-		a.crew, a.took = s.crew, took
-		s.crew.abandoned = append(s.crew.abandoned, a)
-	}
 }
 
 // describeAbandoned is called without the lock, because it asks the owner.

@@ -77,12 +77,14 @@ type FailureTimer[T any] interface {
 // AttemptOf returns the attempt that a handler's context belongs to, or false if
 // the pool has neither [Options].Attempts nor Use, or items of another type.
 func AttemptOf[T any](ctx context.Context) (a Attempt[T], ok bool) {
-	for found := attemptIn(ctx); found != nil; found = attemptIn(found.Context) {
-		if a, is := found.attempt.(*Attempt[T]); is {
-			return *a, true
-		}
+	found, is := ctx.Value(attemptKey{}).(*attemptContext)
+	if !is {
+		return a, false
 	}
-	return a, false
+	if a, is := found.attempt.(*Attempt[T]); is {
+		return *a, true
+	}
+	return AttemptOf[T](found.Context) // of a pool around this one
 }
 
 // An attemptContext is not reused, because a handler may keep its context. It has
@@ -101,15 +103,9 @@ func (c *attemptContext) Value(key any) any {
 	return c.Context.Value(key)
 }
 
-// attemptIn returns the innermost attempt of the pools that ctx belongs to.
-func attemptIn(ctx context.Context) *attemptContext {
-	found, _ := ctx.Value(attemptKey{}).(*attemptContext)
-	return found
-}
-
 // An attemptMemory has an attempt and its context in one allocation.
 type attemptMemory[T any] struct {
-	_       incomparable
+	_       [0]func() // not compared
 	context attemptContext
 	attempt Attempt[T]
 }

@@ -54,22 +54,19 @@ func (s *seat) processBatch(n int) {
 
 // settleBatch leaves the claims open of the items that do not run again.
 func (s *seat) settleBatch() {
-	if s.batch.clean && !s.reports && !s.crew.failing.Load() {
-		s.batch.open = s.n
+	if !s.batch.clean {
+		foreach.Do(s.n, s.settleInBatch)
 		return
 	}
-	foreach.Do(s.n, s.settleInBatch)
+	s.batch.open = s.n
+	if s.reports || s.crew.failing.Load() {
+		foreach.Do(s.n, s.worker.reportSuccess)
+	}
 }
 
 func (s *seat) settleInBatch(i int) {
 	if result := &s.batch.outcomes[i]; result.err != nil {
-		a := s.newAttempt(i, result)
-		defer func() {
-			if !a.settled {
-				s.keepOpen(i)
-			}
-		}()
-		a.settle()
+		s.settleFailed(i, result, s.keepOpen)
 		return
 	}
 	defer s.keepOpen(i) // also if the reporter panics
@@ -86,13 +83,12 @@ func (s *seat) endBatch() {
 	all := false
 	defer func() { // also if DoneClaims does not return
 		if !all {
-			foreach.Do(n, func(i int) { s.crew.ended(s.worker.end(i)) })
+			foreach.Do(n, s.end)
 		}
 	}()
-	if together, err := s.worker.endTogether(n); together {
-		all = err == nil
-		s.crew.ended(err)
-	}
+	err := s.worker.endTogether(n)
+	all = err == nil
+	s.crew.ended(err)
 }
 
 func (s *seat) tryBatch(outcomes []outcome) {
@@ -109,13 +105,16 @@ func (s *seat) tryBatch(outcomes []outcome) {
 }
 
 func (w *worker[T]) handleBatch(n int) (errs []error) {
-	items := w.lent[:n]
+	items, claims := w.lent[:n], w.claims[:n]
 	defer clear(items)
-	for i := range items {
-		items[i] = w.claims[i].Item
+	for i := range claims {
+		items[i] = claims[i].Item
 	}
-	if w.seat.shows {
-		w.showItems(items)
+	if w.show != nil {
+		w.show(items)
+	}
+	if w.seat.crew.limits.Timeout == 0 {
+		return w.pool.batches(w.seat.labeled, items)
 	}
 	w.seat.inTime(w.seat.labeled, func(ctx context.Context) bool {
 		errs = w.pool.batches(ctx, items)

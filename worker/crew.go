@@ -36,10 +36,9 @@ type crew struct {
 	fault   *PanicError // what Run panics with
 	broken  error       // the source's error, which Run returns
 	// With AbandonAfter, handling says since when which handlers run, and overdue
-	// that Run waits for them no longer.
-	handling map[*seat]time.Time
-	overdue  bool
-	// abandoned is for the error of Run: their handlers still run.
+	// that Run waits for them no longer. Run's error names the abandoned ones.
+	handling  map[*seat]time.Time
+	overdue   bool
 	abandoned []*attempt
 
 	// Set when Run begins.
@@ -55,7 +54,7 @@ type crew struct {
 type typedPool interface {
 	newWorker() *seat
 	drain(ctx context.Context) (dropped int, err error) // keeps what Options.Drain has dropped
-	reportDropped(i int, f *failure)
+	reportDropped(i int)
 	leftoverLocked() error // what the hook keeps has kept, or nil
 }
 
@@ -70,7 +69,7 @@ const (
 
 // prepare makes the crew, or returns the faults of the options and the source.
 func (c *crew) prepare(pool typedPool, source any, l limits, g given, inUse []error) error {
-	name, fault := nameOfSource(source)
+	name, fault := c.nameOfSource(source)
 	if err := errors.Join(validate(l, g), errors.Join(inUse...), fault); err != nil {
 		return err
 	}
@@ -86,7 +85,7 @@ func (c *crew) prepare(pool typedPool, source any, l limits, g given, inUse []er
 
 // nameOfSource also returns an error for a nil pointer, and for a struct that
 // embeds a nil queue, whose Name panics.
-func nameOfSource(source any) (name string, err error) {
+func (c *crew) nameOfSource(source any) (name string, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("worker: New was called with a source whose Name panics: %v", r)
@@ -95,7 +94,7 @@ func nameOfSource(source any) (name string, err error) {
 	if v := reflect.ValueOf(source); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
 		return "", errors.New("worker: New was called without a source")
 	}
-	return nameOf(source, ""), nil
+	return c.nameFor(source), nil
 }
 
 func (c *crew) run(ctx context.Context) (err error) {
@@ -132,7 +131,11 @@ func (c *crew) run(ctx context.Context) (err error) {
 
 // conclude adds to the error of the drain what else Run returns, or panics with.
 func (c *crew) conclude(err *error) (fault *PanicError) {
-	c.keepAbandoned()
+	for _, a := range c.abandoned { // without the lock: it asks owners
+		a.describeAbandoned()
+		a.of.call(keeps, &a.failure)
+	}
+	c.abandoned = nil
 	c.mu.Lock() // abandoned workers go on
 	defer c.mu.Unlock()
 	left := c.pool.leftoverLocked()
@@ -146,16 +149,6 @@ func (c *crew) conclude(err *error) (fault *PanicError) {
 		c.fault.Run = *err
 	}
 	return c.fault
-}
-
-// keepAbandoned is called without the lock, because it asks owners. No worker
-// adds to abandoned any more.
-func (c *crew) keepAbandoned() {
-	for _, a := range c.abandoned {
-		a.describeAbandoned()
-		a.of.call(keeps, &a.failure)
-	}
-	c.abandoned = nil
 }
 
 func (c *crew) begin(ctx context.Context) error {
@@ -198,11 +191,7 @@ func (c *crew) drain() (err error) {
 	dropped := 0
 	defer func() {
 		c.stop() // what a worker still has, it has beyond the drain
-		c.inGoroutine(func() {
-			foreach.Do(dropped, func(i int) {
-				c.pool.reportDropped(i, &failure{queue: c.name, err: errDropped, final: true, reason: ReasonShutDown})
-			})
-		})
+		c.inGoroutine(func() { foreach.Do(dropped, c.pool.reportDropped) })
 	}()
 	returned := false
 	c.inGoroutine(func() {
@@ -287,7 +276,11 @@ func (c *crew) reportLeftLocked() {
 	}
 	c.state = ended
 	for one, began := range c.handling {
-		one.abandonLocked(time.Since(began))
+		for i := range one.n { // the claims change only after a note
+			a := one.worker.newAttempt(i)
+			a.crew, a.took = c, time.Since(began) // not by the stopwatch, which stops without the lock
+			c.abandoned = append(c.abandoned, a)
+		}
 	}
 	clear(c.handling)
 	close(c.left)

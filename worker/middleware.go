@@ -20,23 +20,21 @@ type Middleware[T any] func(next Handler[T]) Handler[T]
 
 // wrap returns the handler inside the middleware, of which the first is the
 // outermost. The faults name each middleware that is nil or returns nil.
-func wrap[T any](handle Handler[T], use []Middleware[T]) (_ Handler[T], faults useFaults) {
+func wrap[T any](handle Handler[T], use []Middleware[T]) (_ Handler[T], faults []error) {
 	for i := len(use) - 1; i >= 0; i-- {
 		if use[i] == nil {
-			faults.add(i, "is nil, or TimeoutOf(nil): want a function")
+			faults = append(faults, faultOfUse(i, "is nil, or TimeoutOf(nil): want a function"))
 		} else if handle != nil {
 			if handle = use[i](handle); handle == nil {
-				faults.add(i, "returned nil: want a handler")
+				faults = append(faults, faultOfUse(i, "returned nil: want a handler"))
 			}
 		}
 	}
 	return handle, faults
 }
 
-type useFaults []error
-
-func (f *useFaults) add(i int, what string) {
-	*f = append(*f, fmt.Errorf("worker: Options.Use[%d] %s", i, what))
+func faultOfUse(i int, what string) error {
+	return fmt.Errorf("worker: Options.Use[%d] %s", i, what)
 }
 
 // TimeoutOf returns a middleware that ends the context of an attempt after a

@@ -18,16 +18,9 @@ type Pool[T any] struct {
 	kept    []Failure[T] // for the error of Run; under the lock of the crew
 }
 
-// A hook is one of the hooks of [Options], or keeps a Failure for Run's error.
-type hook uint8
-
-const (
-	onError hook = iota
-	onDiscard
-	onLeftover
-	keeps
-	hooks // their number
-)
+// The indexes of the hooks of [Options], and of one that keeps a Failure for Run's
+// error. Hooks is their number.
+const onError, onDiscard, onLeftover, keeps, hooks = 0, 1, 2, 3, 4
 
 // New returns a pool for source, or an error that lists every fault of the
 // options. It starts nothing.
@@ -42,8 +35,8 @@ func New[T any](source Source[T], options Options[T]) (*Pool[T], error) {
 	if options.OnLeftover == nil {
 		p.hooks[onLeftover] = keep
 	}
-	var inUse useFaults
-	p.handle, inUse = wrap(options.Handle, options.Use)
+	handle, inUse := wrap(options.Handle, options.Use)
+	p.handle = handle
 	if err := p.crew.prepare(p, source, limitsOf(&options), givenOf(&options), inUse); err != nil {
 		return nil, err
 	}
@@ -88,6 +81,9 @@ func (p *Pool[T]) ResizeBy(delta int) (wanted int) { return p.crew.resizeBy(delt
 func (p *Pool[T]) newWorker() *seat {
 	w := &worker[T]{pool: p}
 	w.seat.worker, w.claims = w, w.claim[:]
+	if p.crew.limits.AbandonAfter > 0 {
+		w.show = w.showAndNote
+	}
 	return &w.seat
 }
 
@@ -96,19 +92,19 @@ func (p *Pool[T]) drain(ctx context.Context) (dropped int, err error) {
 	return len(p.dropped), err
 }
 
-func (p *Pool[T]) reportDropped(i int, f *failure) {
-	item := p.dropped[i]
+func (p *Pool[T]) reportDropped(i int) {
+	item, f := p.dropped[i], failure{queue: p.crew.name, err: errDropped, final: true, reason: ReasonShutDown}
 	history, has := p.source.(historySource[T])
 	if has {
 		defer history.Forget(item)
 	}
-	defer call(p, onLeftover, item, f) // also if the limiter panics
+	defer call(p, onLeftover, item, &f) // also if the limiter panics
 	if has {
 		f.attempt = history.NumRequeues(item)
 	}
 }
 
-func call[T any](p *Pool[T], which hook, item T, f *failure) {
+func call[T any](p *Pool[T], which int, item T, f *failure) {
 	if hook := p.hooks[which]; hook != nil {
 		hook(p.crew.hooks, failureOf(item, f))
 	}

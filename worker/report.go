@@ -28,7 +28,7 @@ type Report[T any] struct {
 // A knownOwner is the owner of a worker's last claim. Most claims have the same
 // one, and an assertion of its type for each attempt would be slow.
 type knownOwner[T any] struct {
-	_        incomparable
+	_        [0]func() // not compared: see attempt
 	owner    Owner[T]
 	reporter AttemptReporter[T] // nil if the owner wants no reports
 }
@@ -56,8 +56,9 @@ func reporterOf[T any](owner Owner[T]) AttemptReporter[T] {
 }
 
 func (w *worker[T]) wantsReports(n int) bool {
-	for i := range n {
-		if knownReporter(&w.known, &w.claims[i].owner) != nil {
+	claims := w.claims[:n]
+	for i := range claims {
+		if knownReporter(&w.known, &claims[i].owner) != nil {
 			return true
 		}
 	}

@@ -22,14 +22,13 @@ type seat struct {
 	// The worker's slot in the source, if it has slots.
 	slotted   bool // OpenSlot was called
 	closeSlot func()
-	shows     bool // the worker's slot or the crew is told what the worker processes
 	watch     stopwatch
 	reports   bool    // an owner of the claims wants reports of attempts
 	late      bool    // Options.Timeout has ended the attempt that has just failed
 	abandoned bool    // Run has abandoned the handler, and its claims have ended
 	n         int     // the number of claims in processing
-	result    outcome // of Handle
-	isOver    bool    // Handle has returned
+	succeeded bool    // Handle has returned nil
+	result    outcome // of Handle, until it is settled, if it did not succeed
 	batch     batch   // of HandleBatch
 	// due is the error that Run returns: the source returned it together with
 	// claims, which are processed first, or it says what is wrong with them.
@@ -40,8 +39,7 @@ type seat struct {
 // indexes refer.
 type typedWorker interface {
 	openSlot()
-	// turn takes an item for Handle and processes it. It returns why there was
-	// none.
+	// turn takes items and processes them. It returns why there were none.
 	turn(ctx context.Context) error
 	// take fills the buffer from an index on, and returns how many claims there
 	// are to process, or why there are none.
@@ -55,14 +53,14 @@ type typedWorker interface {
 	newAttempt(i int) *attempt
 	move(to, from int)
 	end(i int) error
-	endTogether(n int) (together bool, err error)
+	endTogether(n int) error
 	done() // ends the claim of Handle, and may take the next
 	giveBack(i int) error
 	clear(from, to int)
 }
 
 func (s *seat) sit(c *crew, number int) {
-	s.crew, s.number, s.n, s.shows = c, number, 1, c.limits.AbandonAfter > 0
+	s.crew, s.number, s.n = c, number, 1
 	s.labeled = context.WithValue(c.context, poolKey{}, c.context)
 	s.stays, s.leave = context.WithCancel(c.context)
 }
@@ -116,9 +114,9 @@ func (s *seat) setLabels() {
 // source is shut down and has nothing ready.
 func (s *seat) work() (shutDown bool) {
 	for {
-		err := s.turn(s.stays)
+		err := s.worker.turn(s.stays)
 		if err != nil && s.mustStay(err) {
-			err = s.turn(s.crew.context)
+			err = s.worker.turn(s.crew.context)
 		}
 		switch {
 		case err == nil:
@@ -132,13 +130,6 @@ func (s *seat) work() (shutDown bool) {
 		}
 		return false
 	}
-}
-
-func (s *seat) turn(ctx context.Context) error {
-	if s.crew.limits.BatchSize > 0 {
-		return s.turnOfBatch(ctx)
-	}
-	return s.worker.turn(ctx)
 }
 
 // mustStay reports whether a worker that was asked to leave must stay. The race

@@ -52,49 +52,28 @@ func outcomeOfPanic(recovered any) outcome {
 	return outcome{err: fault, panicked: fault}
 }
 
-// begin prepares result for the next attempt of Handle. After an attempt that
-// failed, it is the zero outcome, and after one that succeeded, too.
-func (s *seat) begin() {
-	s.isOver, s.result.err = false, ErrGoexit // unless tried is called
-}
-
-// returned takes what Handle has returned.
-func (s *seat) returned(err error) {
-	s.result.err = nil
-	if err != nil {
-		s.result = outcomeOf(s.crew.context, err, s.late)
-	}
-	s.isOver = true
-}
-
 // tried is deferred, and finds out why Handle has not returned.
 func (s *seat) tried() {
-	if !s.isOver {
+	if !s.succeeded && s.result.err == nil {
 		s.result = outcomeOfPanic(recover())
 	}
 }
 
-// settle ends the attempt of Handle, even if user code panics.
+// settle ends an attempt of Handle that failed or is reported.
 func (s *seat) settle() {
-	if s.result.err == nil {
-		s.succeed()
+	if !s.succeeded {
+		result := s.result
+		s.result = outcome{}
+		if result.err == nil {
+			result.err = ErrGoexit // before the handler was called
+		}
+		s.settleFailed(0, &result, s.end)
 		return
 	}
-	a := s.newAttempt(0, &s.result)
-	s.result = outcome{}
-	defer func() {
-		if !a.settled {
-			s.crew.ended(s.worker.end(0))
-		}
-	}()
-	a.settle()
-}
-
-func (s *seat) succeed() {
 	reported := false
 	defer func() {
 		if !reported {
-			s.crew.ended(s.worker.end(0))
+			s.end(0)
 		}
 	}()
 	s.worker.reportSuccess(0)
@@ -102,9 +81,24 @@ func (s *seat) succeed() {
 	s.worker.done()
 }
 
+func (s *seat) end(i int) { s.crew.ended(s.worker.end(i)) }
+
+// settleFailed settles an item that did not succeed, even if user code panics. It
+// calls end for an item that does not run again.
+func (s *seat) settleFailed(i int, result *outcome, end func(i int)) {
+	a := s.worker.newAttempt(i)
+	a.crew, a.outcome, a.took, a.worker = s.crew, *result, s.watch.took, s.number
+	defer func() {
+		if !a.settled {
+			end(i)
+		}
+	}()
+	a.settle()
+}
+
 // An attempt is one that did not succeed, without its item.
 type attempt struct {
-	_    incomparable
+	_    [0]func() // nothing compares attempts, so no code for that is compiled
 	crew *crew
 	of   typedAttempt
 	outcome
@@ -122,16 +116,6 @@ type attempt struct {
 	lost bool
 }
 
-func (s *seat) newAttempt(i int, result *outcome) *attempt {
-	a := s.worker.newAttempt(i)
-	a.crew, a.outcome, a.took, a.worker = s.crew, *result, s.watch.took, s.number
-	return a
-}
-
-// An incomparable is a field of structs that have or are in a type parameter.
-// Otherwise each program compiles functions that compare them, which are unused.
-type incomparable [0]func()
-
 // A typedAttempt is the [failed] of an attempt.
 type typedAttempt interface {
 	owner() (owner any, token Token)
@@ -140,7 +124,7 @@ type typedAttempt interface {
 	giveBack(how Return) error
 	reportResult(result stats.Result) // to an AttemptReporter
 	report(discard bool)              // or a failure, to a Reporter
-	call(which hook, f *failure)
+	call(which int, f *failure)
 }
 
 // settle ends the claim of the item if that runs again.
@@ -334,4 +318,4 @@ func (f *failed[T]) report(discard bool) {
 	tell(reporter, f.attempt.crew.context, failureOf(f.claim.Item, &f.attempt.failure), f.attempt.panicked)
 }
 
-func (f *failed[T]) call(which hook, about *failure) { call(f.pool, which, f.claim.Item, about) }
+func (f *failed[T]) call(which int, about *failure) { call(f.pool, which, f.claim.Item, about) }

@@ -71,30 +71,22 @@ type (
 // part returns what has the methods of P: the source itself, or what its
 // Inspect returns, as with a queue.
 func part[P any](source any) (p P, ok bool) {
-	if p, ok = source.(P); !ok {
-		p, ok = inspectionOf(source).(P)
+	if p, ok = source.(P); ok {
+		return p, true
+	}
+	if inspected, is := source.(inspectedSource); is {
+		p, ok = inspected.Inspect().(P)
 	}
 	return p, ok
 }
 
-func inspectionOf(source any) any {
-	if inspected, is := source.(inspectedSource); is {
-		return inspected.Inspect()
-	}
-	return nil
-}
-
-// nameFor returns the name of the queue of an item.
-func (c *crew) nameFor(owner any) string {
-	if c == nil {
-		return "" // of the zero Attempt
-	}
-	return nameOf(owner, c.name)
-}
-
-func nameOf(it any, otherwise string) string {
+// nameFor returns the name of what has it, or else of the crew, if there is one.
+func (c *crew) nameFor(it any) (name string) {
 	if named, is := it.(namedSource); is {
 		return named.Name()
 	}
-	return otherwise
+	if c != nil {
+		name = c.name
+	}
+	return name
 }

@@ -12,7 +12,8 @@ type worker[T any] struct {
 	pool   *Pool[T]
 	claims []Claim[T]      // the buffer to which claims are taken
 	lent   []T             // what a HandleBatch gets
-	show   func(items []T) // in the slot of the source, or nil
+	slot   func(items []T) // what the slot of the source is shown with, or nil
+	show   func(items []T) // calls slot, if that is set, and may note it; or nil
 	shown  [1]T
 	known  knownOwner[T]
 	claim  [1]Claim[T] // the buffer of Handle: a field, because copying a claim costs some nanoseconds
@@ -23,12 +24,17 @@ func (w *worker[T]) allocate(size int) { w.claims, w.lent = make([]Claim[T], siz
 
 func (w *worker[T]) openSlot() {
 	if slots, is := part[Slots[T]](w.pool.source); is {
-		w.seat.number, w.show, w.seat.closeSlot = slots.OpenSlot()
-		w.seat.shows = w.seat.shows || w.show != nil
+		w.seat.number, w.slot, w.seat.closeSlot = slots.OpenSlot()
+	}
+	if w.show == nil {
+		w.show = w.slot
 	}
 }
 
 func (w *worker[T]) turn(ctx context.Context) error {
+	if w.pool.batches != nil {
+		return w.seat.turnOfBatch(ctx)
+	}
 	if !w.more {
 		n, err := w.take(ctx, 0)
 		if n == 0 {
@@ -68,8 +74,9 @@ func (s *seat) taken(ctx context.Context, from, length, n int, err error) (int, 
 }
 
 func (w *worker[T]) hasZero(from, to int) bool {
-	for i := from; i < to; i++ {
-		if w.claims[i].owner == nil {
+	claims := w.claims[from:to]
+	for i := range claims {
+		if claims[i].owner == nil {
 			return true
 		}
 	}
@@ -85,13 +92,12 @@ func (w *worker[T]) giveBack(i int) error {
 	return giveBack(&w.claims[i], &Return{Reason: ReturnRelease})
 }
 
-// endTogether returns false if the source cannot do that.
-func (w *worker[T]) endTogether(n int) (together bool, err error) {
-	source, is := w.pool.source.(batchSource[T])
-	if is {
-		err = source.DoneClaims(w.claims[:n])
+// endTogether returns ErrClaimEnded if the source cannot do that.
+func (w *worker[T]) endTogether(n int) error {
+	if source, is := w.pool.source.(batchSource[T]); is {
+		return source.DoneClaims(w.claims[:n])
 	}
-	return is, err
+	return ErrClaimEnded
 }
 
 // done ends the claim of Handle. A worker that stays asks the source for the next
@@ -109,57 +115,55 @@ func (w *worker[T]) done() {
 // process settles the item even if the handler ends the goroutine.
 func (w *worker[T]) process() {
 	w.seat.setLabels()
-	w.seat.begin()
-	defer forget(w)
+	w.seat.succeeded = false
+	defer func() {
+		if !w.more {
+			w.claim[0] = Claim[T]{} // nothing refers to an item after its claim
+		}
+	}()
 	defer w.settle()
 	defer w.handled()
 	w.seat.startWatch(knownReporter(&w.known, &w.claim[0].owner) != nil)
 	w.try(w.claim[0].Item)
 }
 
-// forget is called last, because nothing refers to an item after its claim.
-func forget[T any](w *worker[T]) {
-	if !w.more {
-		w.claim[0] = Claim[T]{}
-	}
-}
-
 func (w *worker[T]) settle() {
-	if w.seat.result.err != nil || w.seat.reports || w.seat.crew.failing.Load() {
-		w.seat.settle() // apart, because it has no items
+	if w.seat.succeeded && !w.seat.reports && !w.seat.crew.failing.Load() {
+		w.done()
 		return
 	}
-	w.done()
+	w.seat.settle() // apart, because it has no items
 }
 
 // handled is called when the handler has ended, before claims end, because
 // afterwards another worker may have the items.
 func (w *worker[T]) handled() {
 	w.seat.watch.stop()
-	if w.seat.shows {
+	if w.show != nil {
 		clear(w.shown[:])
-		w.showItems(nil)
+		w.show(nil)
 	}
 }
 
-// showItems shows what a handler is about to process, or nothing when it has
-// ended.
-func (w *worker[T]) showItems(items []T) {
-	if w.seat.crew.limits.AbandonAfter > 0 {
-		defer w.seat.note(len(items) > 0) // also if show panics
-	}
-	if w.show != nil {
-		w.show(items)
+// showAndNote is a show that also notes when a handler begins and has ended.
+func (w *worker[T]) showAndNote(items []T) {
+	defer w.seat.note(len(items) > 0) // also if slot panics
+	if w.slot != nil {
+		w.slot(items)
 	}
 }
 
 func (w *worker[T]) try(item T) {
 	defer w.seat.tried() // also if the handler does not return
-	if w.seat.shows {
+	if w.show != nil {
 		w.shown[0] = item
-		w.showItems(w.shown[:])
+		w.show(w.shown[:])
 	}
-	w.seat.returned(w.handle(item))
+	if err := w.handle(item); err != nil {
+		w.seat.result = outcomeOf(w.seat.crew.context, err, w.seat.late)
+		return
+	}
+	w.seat.succeeded = true
 }
 
 // newAttempt has a copy of the claim.
