@@ -21,8 +21,32 @@ type Failed[T comparable] struct {
 	Failures int
 }
 
-func mostFailures[T comparable](limit int) *topk.Selection[Failed[T]] {
-	return topk.New(limit, func(a, b Failed[T]) int { return cmp.Compare(b.Failures, a.Failures) })
+// A ranking is a Selection of the items with the most failures. The interface
+// keeps it out of generic code, so that it is compiled once.
+type ranking interface {
+	Wants(Failed[any]) bool
+	Add(Failed[any]) (out Failed[any], dropped bool)
+	Values() []Failed[any]
+}
+
+func newRanking(limit int) ranking {
+	return topk.New(limit, func(a, b Failed[any]) int { return cmp.Compare(b.Failures, a.Failures) })
+}
+
+func rank[T comparable](most ranking, item T, failures int) {
+	if most.Wants(Failed[any]{Failures: failures}) { // an item in an interface may take memory
+		most.Add(Failed[any]{item, failures})
+	}
+}
+
+func ranked[T comparable](most ranking) []Failed[T] {
+	values := most.Values()
+	failed := make([]Failed[T], len(values))
+	for i, f := range values {
+		failed[i].Item, _ = f.Item.(T) // an interface may be nil
+		failed[i].Failures = f.Failures
+	}
+	return failed
 }
 
 func (p *perItem[T]) Len() int { return int(p.count.Load()) }
@@ -33,13 +57,13 @@ func (p *perItem[T]) MostFailed(limit int) []Failed[T] {
 	if all == nil {
 		return nil
 	}
-	most, now := mostFailures[T](limit), p.idle.now()
+	most, now := newRanking(limit), p.idle.now()
 	for item, h := range all.Range {
 		if !p.idle.over(now, h.ends) {
-			most.Add(Failed[T]{item, h.failures})
+			rank(most, item, h.failures)
 		}
 	}
-	return most.Values()
+	return ranked[T](most)
 }
 
 func (t *tokens[T]) Len() int                   { return 0 }
@@ -65,7 +89,7 @@ func (m maxOf[T]) Len() (largest int) {
 }
 
 func (m maxOf[T]) MostFailed(limit int) []Failed[T] {
-	most, seen := mostFailures[T](limit), map[T]bool{}
+	most, seen := newRanking(limit), map[T]bool{}
 	for _, l := range m {
 		census, ok := l.(Census[T])
 		if !ok {
@@ -75,9 +99,9 @@ func (m maxOf[T]) MostFailed(limit int) []Failed[T] {
 			f.Failures = m.NumRequeues(f.Item)
 			if !seen[f.Item] && f.Failures > 0 { // it may have been forgotten since
 				seen[f.Item] = true
-				most.Add(f)
+				rank(most, f.Item, f.Failures)
 			}
 		}
 	}
-	return most.Values()
+	return ranked[T](most)
 }

@@ -33,13 +33,13 @@ func (w *Wheel) EarliestWithin(most, n int, wanted func(id uint32) bool) (ids []
 	}
 	byDeadline := func(a, b timer) int { return cmp.Compare(a.deadline, b.deadline) }
 	e := &earliest{kept: topk.New(n, byDeadline), wanted: wanted, left: most}
-	if !w.offerRing(e, w.cascading) {
+	if !e.offerRing(w, w.cascading) {
 		return nil, false
 	}
 	e.offered = 0 // a timer being sorted may be later than those in slots
 	for level := range w.slots {
 		for slots := w.occupied[level]; slots != 0 && e.offered < n; slots &= slots - 1 {
-			if !w.offerRing(e, w.slots[level][bits.TrailingZeros64(slots)]) {
+			if !e.offerRing(w, w.slots[level][bits.TrailingZeros64(slots)]) {
 				return nil, false
 			}
 		}
@@ -62,7 +62,9 @@ type timer struct {
 	id       uint32
 }
 
-func (w *Wheel) offerRing(e *earliest, tail uint32) (ok bool) {
+// offerRing is no method of a Wheel: a program with a queue would compile the
+// Selection again, with all that the methods of a Wheel mention.
+func (e *earliest) offerRing(w *Wheel, tail uint32) (ok bool) {
 	for id := tail; id != 0; {
 		if e.left--; e.left < 0 {
 			return false

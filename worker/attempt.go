@@ -11,7 +11,7 @@ type Attempt[T any] struct {
 	// Claim is the right to this processing. If the handler ends it, that end
 	// decides about the item. Otherwise the pool ends it afterwards.
 	Claim Claim[T]
-	queue string
+	crew  *crew // nil of the zero Attempt
 }
 
 // Number returns the number of the attempt, from 1, as the owner counts failures,
@@ -27,7 +27,7 @@ func (a Attempt[T]) Number() int {
 func (a Attempt[T]) Priority() int { return a.Claim.Priority }
 
 // Queue returns the name of the queue, or of another source.
-func (a Attempt[T]) Queue() string { return nameOf(a.Claim.owner, a.queue) }
+func (a Attempt[T]) Queue() string { return a.crew.nameFor(a.Claim.owner) }
 
 // Group returns the item's group, or "".
 func (a Attempt[T]) Group() string { return groupOf(a.Claim.owner, a.Claim.token) }
@@ -77,37 +77,51 @@ type FailureTimer[T any] interface {
 // AttemptOf returns the attempt that a handler's context belongs to, or false if
 // the pool has neither [Options].Attempts nor Use, or items of another type.
 func AttemptOf[T any](ctx context.Context) (a Attempt[T], ok bool) {
-	if found, is := ctx.Value(attemptKey[T]{}).(*Attempt[T]); is {
-		return *found, true
+	found, is := ctx.Value(attemptKey{}).(*attemptContext)
+	if !is {
+		return a, false
 	}
-	return a, false
+	if a, is := found.attempt.(*Attempt[T]); is {
+		return *a, true
+	}
+	return AttemptOf[T](found.Context) // of a pool around this one
 }
 
-type attemptKey[T any] struct{}
-
-// An attemptContext is not reused, because a handler may keep its context.
-type attemptContext[T any] struct {
+// An attemptContext is not reused, because a handler may keep its context. It has
+// no type parameter, because each of its methods would be compiled four times.
+type attemptContext struct {
 	context.Context
-	attempt Attempt[T]
+	attempt any // a pointer to an Attempt
 }
 
-func (c *attemptContext[T]) Value(key any) any {
-	if _, is := key.(attemptKey[T]); is {
-		return &c.attempt
+type attemptKey struct{}
+
+func (c *attemptContext) Value(key any) any {
+	if _, is := key.(attemptKey); is {
+		return c
 	}
 	return c.Context.Value(key)
 }
 
+// An attemptMemory has an attempt and its context in one allocation.
+type attemptMemory[T any] struct {
+	_       [0]func() // not compared
+	context attemptContext
+	attempt Attempt[T]
+}
+
 func (w *worker[T]) handle(item T) error {
 	if w.pool.plain {
-		return w.pool.options.Handle(w.seat.labeled, item)
+		return w.pool.handle(w.seat.labeled, item)
 	}
 	ctx := w.seat.labeled
 	if w.seat.crew.limits.showsAttempts() {
-		ctx = &attemptContext[T]{ctx, Attempt[T]{w.claim[0], w.pool.crew.name}}
+		a := &attemptMemory[T]{attempt: Attempt[T]{w.claim[0], w.seat.crew}}
+		a.context = attemptContext{ctx, &a.attempt}
+		ctx = &a.context
 	}
 	return w.seat.watched(ctx, w.claim[0].owner, w.claim[0].token,
-		func(ctx context.Context) error { return w.pool.options.Handle(ctx, item) })
+		func(ctx context.Context) error { return w.pool.handle(ctx, item) })
 }
 
 // inTime calls do with a context that ends after Options.Timeout.

@@ -7,121 +7,117 @@ import (
 	"github.com/shardq/shardq/internal/foreach"
 )
 
-// A batch is the buffers of a worker with a HandleBatch. They are reused.
-type batch[T any] struct {
-	claims   []Claim[T]
-	lent     []T // what the handler gets
-	outcomes []outcome
+// A batch is the state of a worker with a HandleBatch, without the items.
+type batch struct {
+	outcomes []outcome // reused
 	// open is the number of claims that end together. They are moved to the
-	// front of claims, over those that were settled.
+	// front of the buffer, over those that were settled.
 	open  int
 	clean bool // the handler returned no errors
 }
 
 // keepOpen keeps claim i open. Each earlier claim was settled or kept open.
-func (b *batch[T]) keepOpen(i int) {
-	if b.open < i {
-		b.claims[b.open] = b.claims[i]
+func (s *seat) keepOpen(i int) {
+	if s.batch.open < i {
+		s.worker.move(s.batch.open, i)
 	}
-	b.open++
+	s.batch.open++
 }
 
-func (w *worker[T]) turnOfBatch(ctx context.Context) error {
-	b := &w.batch
-	if b.claims == nil {
-		size := w.seat.crew.limits.BatchSize
-		b.claims, b.lent, b.outcomes = make([]Claim[T], size), make([]T, size), make([]outcome, size)
+func (s *seat) turnOfBatch(ctx context.Context) error {
+	if s.batch.outcomes == nil {
+		s.batch.outcomes = make([]outcome, s.crew.limits.BatchSize)
+		s.worker.allocate(s.crew.limits.BatchSize)
 	}
-	n, err := w.take(ctx, 0)
-	if n = w.seat.linger(ctx, n); n > 0 {
-		w.processBatch(n)
+	n, err := s.worker.take(ctx, 0)
+	if n = s.linger(ctx, n); n > 0 {
+		s.processBatch(n)
 	}
 	return err
 }
 
-func (w *worker[T]) processBatch(n int) {
-	w.seat.setLabels()
-	claims, outcomes := w.batch.claims[:n], w.batch.outcomes[:n]
-	items := w.batch.lent[:n]
-	for i := range claims {
-		items[i] = claims[i].Item
-	}
-	w.batch.open, w.batch.clean = 0, false
+func (s *seat) processBatch(n int) {
+	s.setLabels()
+	s.n, s.batch.open, s.batch.clean = n, 0, false
+	outcomes := s.batch.outcomes[:n]
 	setAll(outcomes, outcome{err: ErrGoexit}) // unless tryBatch returns
 	defer func() {
-		clear(claims) // nothing refers to an item after its claim
+		s.worker.clear(0, n)
 		clear(outcomes)
 	}()
-	defer func() { w.endBatch(claims[:w.batch.open]) }()
-	defer w.settleBatch(n)
-	defer w.handled()
-	w.seat.startWatch(w.wantsReports(claims))
-	w.tryBatch(items, outcomes)
+	defer s.endBatch()
+	defer s.settleBatch()
+	defer s.worker.handled()
+	s.startWatch(s.worker.wantsReports(n))
+	s.tryBatch(outcomes)
 }
 
 // settleBatch leaves the claims open of the items that do not run again.
-func (w *worker[T]) settleBatch(n int) {
-	if w.batch.clean && !w.seat.reports && !w.seat.crew.failing.Load() {
-		w.batch.open = n
+func (s *seat) settleBatch() {
+	if !s.batch.clean {
+		foreach.Do(s.n, s.settleInBatch)
 		return
 	}
-	foreach.Do(n, w.settleInBatch)
+	s.batch.open = s.n
+	if s.reports || s.crew.failing.Load() {
+		foreach.Do(s.n, s.worker.reportSuccess)
+	}
 }
 
-func (w *worker[T]) settleInBatch(i int) {
-	if w.batch.outcomes[i].err != nil {
-		f := w.newFailed(&w.batch.claims[i], &w.batch.outcomes[i])
-		defer func() {
-			if !f.attempt.settled {
-				w.batch.keepOpen(i)
-			}
-		}()
-		f.attempt.settle()
+func (s *seat) settleInBatch(i int) {
+	if result := &s.batch.outcomes[i]; result.err != nil {
+		s.settleFailed(i, result, s.keepOpen)
 		return
 	}
-	defer w.batch.keepOpen(i) // also if the reporter panics
-	w.reportSuccess(&w.batch.claims[i])
+	defer s.keepOpen(i) // also if the reporter panics
+	s.worker.reportSuccess(i)
 }
 
-// endBatch ends the claims of items that succeeded or were discarded. DoneClaims
-// may leave some open: those of another queue than the source embeds.
-func (w *worker[T]) endBatch(claims []Claim[T]) {
-	all := len(claims) == 0 || claims[0].owner == nil // Run has abandoned the handler
-	defer func() {                                    // also if DoneClaims does not return
+// endBatch ends the claims of items that succeeded or were discarded. The source
+// may leave some open: those of another queue than it embeds.
+func (s *seat) endBatch() {
+	n := s.batch.open
+	if n == 0 || s.abandoned {
+		return
+	}
+	all := false
+	defer func() { // also if DoneClaims does not return
 		if !all {
-			foreach.Do(len(claims), func(i int) { w.seat.crew.ended(claims[i].Done()) })
+			foreach.Do(n, s.end)
 		}
 	}()
-	if source, is := w.pool.source.(batchSource[T]); is && !all {
-		err := source.DoneClaims(claims)
-		all = err == nil
-		w.seat.crew.ended(err)
-	}
+	err := s.worker.endTogether(n)
+	all = err == nil
+	s.crew.ended(err)
 }
 
-func (w *worker[T]) tryBatch(items []T, outcomes []outcome) {
+func (s *seat) tryBatch(outcomes []outcome) {
 	returned := false
 	defer func() {
-		clear(items)
 		if !returned {
 			setAll(outcomes, outcomeOfPanic(recover()))
 		}
 	}()
-	if w.show != nil {
-		w.show(items)
-	}
-	errs := w.handleBatch(items)
-	w.batch.clean = errs == nil
-	w.seat.readErrors(errs, outcomes)
+	errs := s.worker.handleBatch(len(outcomes))
+	s.batch.clean = errs == nil
+	s.readErrors(errs, outcomes)
 	returned = true
 }
 
-func (w *worker[T]) handleBatch(items []T) (errs []error) {
+func (w *worker[T]) handleBatch(n int) (errs []error) {
+	items, claims := w.lent[:n], w.claims[:n]
+	defer clear(items)
+	for i := range claims {
+		items[i] = claims[i].Item
+	}
+	if w.show != nil {
+		w.show(items)
+	}
 	if w.seat.crew.limits.Timeout == 0 {
-		return w.pool.options.HandleBatch(w.seat.labeled, items)
+		return w.pool.batches(w.seat.labeled, items)
 	}
 	w.seat.inTime(w.seat.labeled, func(ctx context.Context) bool {
-		errs = w.pool.options.HandleBatch(ctx, items)
+		errs = w.pool.batches(ctx, items)
 		return errs != nil
 	})
 	return errs

@@ -110,28 +110,31 @@ func (c Claim[T]) Done() error {
 // with the same priority, after the backoff of the limiter. After a shutdown
 // has begun, Retry drops the item and returns [ErrShutDown], unless a drain
 // accepts retries.
-func (c Claim[T]) Retry() error { return c.Return(Return{Reason: ReturnRetry}) }
+func (c Claim[T]) Retry() error { return giveBack(&c, &Return{Reason: ReturnRetry}) }
 
 // RequeueAfter ends the claim of an item that did not fail. The item becomes
 // ready again, with the same priority, after d, or at once if d is not positive.
 // Its failures are forgotten. In a shutdown it behaves as [Claim.Retry] does.
 func (c Claim[T]) RequeueAfter(d time.Duration) error {
-	return c.Return(Return{Reason: ReturnRequeue, After: d})
+	return giveBack(&c, &Return{Reason: ReturnRequeue, After: d})
 }
 
 // Release ends the claim of an item that was not processed. The item is ready
 // again at once, with the same priority and failures, also in a shutdown.
-func (c Claim[T]) Release() error { return c.Return(Return{Reason: ReturnRelease}) }
+func (c Claim[T]) Release() error { return giveBack(&c, &Return{Reason: ReturnRelease}) }
 
 // Return ends the claim as Retry, RequeueAfter or Release does, by its Reason.
 // An unknown Reason panics.
-func (c Claim[T]) Return(how Return) error {
+func (c Claim[T]) Return(how Return) error { return giveBack(&c, &how) }
+
+// giveBack gets pointers, because each method of a Claim is compiled four times.
+func giveBack[T any](c *Claim[T], how *Return) error {
 	how.Reason.check()
 	if c.owner == nil {
 		return ErrClaimEnded
 	}
 	how.Priority = c.Priority
-	return c.owner.ReturnClaim(c.Item, c.token, how)
+	return c.owner.ReturnClaim(c.Item, c.token, *how)
 }
 
 // Valid reports whether the claim has not ended.

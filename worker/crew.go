@@ -10,6 +10,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/shardq/shardq/internal/foreach"
 )
 
 // A crew is the part of a [Pool] that touches no item: the contexts of the
@@ -34,9 +36,10 @@ type crew struct {
 	fault   *PanicError // what Run panics with
 	broken  error       // the source's error, which Run returns
 	// With AbandonAfter, handling says since when which handlers run, and overdue
-	// that Run waits for them no longer.
-	handling map[*seat]time.Time
-	overdue  bool
+	// that Run waits for them no longer. Run's error names the abandoned ones.
+	handling  map[*seat]time.Time
+	overdue   bool
+	abandoned []*attempt
 
 	// Set when Run begins.
 	context context.Context // the handlers' context: its end is the end for all
@@ -50,9 +53,9 @@ type crew struct {
 // A typedPool is the [Pool] of a crew.
 type typedPool interface {
 	newWorker() *seat
-	drain(ctx context.Context) error // keeps what Options.Drain has dropped
-	reportDropped()
-	leftover() error // what Run leaves over, or nil
+	drain(ctx context.Context) (dropped int, err error) // keeps what Options.Drain has dropped
+	reportDropped(i int)
+	leftoverLocked() error // what the hook keeps has kept, or nil
 }
 
 type poolState int
@@ -65,9 +68,9 @@ const (
 )
 
 // prepare makes the crew, or returns the faults of the options and the source.
-func (c *crew) prepare(pool typedPool, source any, l limits, g given, inUse error) error {
-	name, fault := nameOfSource(source)
-	if err := errors.Join(validate(l, g), inUse, fault); err != nil {
+func (c *crew) prepare(pool typedPool, source any, l limits, g given, inUse []error) error {
+	name, fault := c.nameOfSource(source)
+	if err := errors.Join(validate(l, g), errors.Join(inUse...), fault); err != nil {
 		return err
 	}
 	if waits, is := part[waitSource](source); is && l.showsAttempts() {
@@ -82,7 +85,7 @@ func (c *crew) prepare(pool typedPool, source any, l limits, g given, inUse erro
 
 // nameOfSource also returns an error for a nil pointer, and for a struct that
 // embeds a nil queue, whose Name panics.
-func nameOfSource(source any) (name string, err error) {
+func (c *crew) nameOfSource(source any) (name string, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("worker: New was called with a source whose Name panics: %v", r)
@@ -91,7 +94,7 @@ func nameOfSource(source any) (name string, err error) {
 	if v := reflect.ValueOf(source); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
 		return "", errors.New("worker: New was called without a source")
 	}
-	return nameOf(source, ""), nil
+	return c.nameFor(source), nil
 }
 
 func (c *crew) run(ctx context.Context) (err error) {
@@ -128,9 +131,14 @@ func (c *crew) run(ctx context.Context) (err error) {
 
 // conclude adds to the error of the drain what else Run returns, or panics with.
 func (c *crew) conclude(err *error) (fault *PanicError) {
-	left := c.pool.leftover()
+	for _, a := range c.abandoned { // without the lock: it asks owners
+		a.describeAbandoned()
+		a.of.call(keeps, &a.failure)
+	}
+	c.abandoned = nil
 	c.mu.Lock() // abandoned workers go on
 	defer c.mu.Unlock()
+	left := c.pool.leftoverLocked()
 	if c.broken != nil {
 		*err = errors.Join(c.broken, *err)
 	}
@@ -180,17 +188,18 @@ func (c *crew) drain() (err error) {
 		defer context.AfterFunc(limited, c.stop)() // Drain may take long to list what is left
 		ctx = limited
 	}
+	dropped := 0
 	defer func() {
 		c.stop() // what a worker still has, it has beyond the drain
-		c.inGoroutine(c.pool.reportDropped)
+		c.inGoroutine(func() { foreach.Do(dropped, c.pool.reportDropped) })
 	}()
 	returned := false
 	c.inGoroutine(func() {
-		err = c.pool.drain(ctx)
+		dropped, err = c.pool.drain(ctx)
 		returned = true
 	})
 	if !returned { // a hook panicked or ended its goroutine
-		c.inGoroutine(func() { _ = c.pool.drain(endedContext) })
+		c.inGoroutine(func() { dropped, _ = c.pool.drain(endedContext) })
 	}
 	return err
 }
@@ -267,7 +276,11 @@ func (c *crew) reportLeftLocked() {
 	}
 	c.state = ended
 	for one, began := range c.handling {
-		one.worker.abandonLocked(time.Since(began))
+		for i := range one.n { // the claims change only after a note
+			a := one.worker.newAttempt(i)
+			a.crew, a.took = c, time.Since(began) // not by the stopwatch, which stops without the lock
+			c.abandoned = append(c.abandoned, a)
+		}
 	}
 	clear(c.handling)
 	close(c.left)

@@ -19,9 +19,8 @@ type Handler[T any] = func(ctx context.Context, item T) error
 type Middleware[T any] func(next Handler[T]) Handler[T]
 
 // wrap returns the handler inside the middleware, of which the first is the
-// outermost. The error names each middleware that is nil or returns nil.
-func wrap[T any](handle Handler[T], use []Middleware[T]) (Handler[T], error) {
-	var faults []error
+// outermost. The faults name each middleware that is nil or returns nil.
+func wrap[T any](handle Handler[T], use []Middleware[T]) (_ Handler[T], faults []error) {
 	for i := len(use) - 1; i >= 0; i-- {
 		if use[i] == nil {
 			faults = append(faults, faultOfUse(i, "is nil, or TimeoutOf(nil): want a function"))
@@ -31,7 +30,7 @@ func wrap[T any](handle Handler[T], use []Middleware[T]) (Handler[T], error) {
 			}
 		}
 	}
-	return handle, errors.Join(faults...)
+	return handle, faults
 }
 
 func faultOfUse(i int, what string) error {

@@ -119,7 +119,7 @@ type limits struct {
 	DrainTimeout, AbandonAfter           time.Duration
 }
 
-func (o *Options[T]) limits() limits {
+func limitsOf[T any](o *Options[T]) limits {
 	return limits{
 		Workers: o.Workers, BatchSize: o.BatchSize, Linger: o.Linger, Timeout: o.Timeout,
 		Attempts: o.Attempts, Uses: len(o.Use) > 0, Labels: o.Labels,
@@ -146,7 +146,7 @@ type given struct {
 	middlewares                int
 }
 
-func (o *Options[T]) given() given {
+func givenOf[T any](o *Options[T]) given {
 	return given{
 		o.Handle != nil, o.HandleBatch != nil, o.Drain != nil,
 		o.OnError != nil || o.OnDiscard != nil || o.OnLeftover != nil, len(o.Use),

@@ -19,7 +19,7 @@ func TestLimitsAreAllOptionsWithoutItems(t *testing.T) {
 			f.SetInt(int64(i) + 1)
 		}
 	}
-	limits := reflect.ValueOf(o.limits())
+	limits := reflect.ValueOf(limitsOf(&o))
 	for i := range v.NumField() {
 		if f := v.Field(i); f.Kind() != reflect.Func && f.Kind() != reflect.Slice {
 			name := v.Type().Field(i).Name

@@ -1,10 +1,6 @@
 package worker
 
-import (
-	"context"
-
-	"github.com/shardq/shardq/internal/foreach"
-)
+import "context"
 
 // A Pool is a number of workers that process the items of a [Source]. It is
 // made by [New], and runs once, by [Pool.Run]. All methods are safe for
@@ -13,22 +9,35 @@ type Pool[T any] struct {
 	crew    crew
 	source  Source[T]
 	next    func(claim *Claim[T]) (more bool, err error) // see worker.done, or nil
-	options Options[T]
-	plain   bool // limits.plain
-	dropped []T  // by Drain
-
-	// Under the lock of the crew.
-	kept      []Failure[T] // for the error of Run
-	abandoned []*failed[T] // likewise: their handlers still run
+	handle  Handler[T]
+	batches func(ctx context.Context, items []T) []error
+	drainBy func(ctx context.Context) (dropped []T, err error)
+	hooks   [hooks]func(context.Context, Failure[T])
+	plain   bool         // limits.plain
+	dropped []T          // by Drain
+	kept    []Failure[T] // for the error of Run; under the lock of the crew
 }
+
+// The indexes of the hooks of [Options], and of one that keeps a Failure for Run's
+// error. Hooks is their number.
+const onError, onDiscard, onLeftover, keeps, hooks = 0, 1, 2, 3, 4
 
 // New returns a pool for source, or an error that lists every fault of the
 // options. It starts nothing.
 func New[T any](source Source[T], options Options[T]) (*Pool[T], error) {
-	p := &Pool[T]{source: source, options: options}
+	p := &Pool[T]{source: source, batches: options.HandleBatch, drainBy: options.Drain}
+	keep := func(_ context.Context, f Failure[T]) {
+		p.crew.mu.Lock()
+		defer p.crew.mu.Unlock()
+		p.kept = append(p.kept, f)
+	}
+	p.hooks = [hooks]func(context.Context, Failure[T]){options.OnError, options.OnDiscard, options.OnLeftover, keep}
+	if options.OnLeftover == nil {
+		p.hooks[onLeftover] = keep
+	}
 	handle, inUse := wrap(options.Handle, options.Use)
-	p.options.Handle = handle
-	if err := p.crew.prepare(p, source, options.limits(), options.given(), inUse); err != nil {
+	p.handle = handle
+	if err := p.crew.prepare(p, source, limitsOf(&options), givenOf(&options), inUse); err != nil {
 		return nil, err
 	}
 	if n, is := part[nextSource[T]](source); is {
@@ -71,60 +80,39 @@ func (p *Pool[T]) ResizeBy(delta int) (wanted int) { return p.crew.resizeBy(delt
 
 func (p *Pool[T]) newWorker() *seat {
 	w := &worker[T]{pool: p}
-	w.seat.worker = w
+	w.seat.worker, w.claims = w, w.claim[:]
+	if p.crew.limits.AbandonAfter > 0 {
+		w.show = w.showAndNote
+	}
 	return &w.seat
 }
 
-func (p *Pool[T]) drain(ctx context.Context) (err error) {
-	p.dropped, err = p.options.Drain(ctx)
-	return err
+func (p *Pool[T]) drain(ctx context.Context) (dropped int, err error) {
+	p.dropped, err = p.drainBy(ctx)
+	return len(p.dropped), err
 }
 
-func (p *Pool[T]) reportDropped() {
+func (p *Pool[T]) reportDropped(i int) {
+	item, f := p.dropped[i], failure{queue: p.crew.name, err: errDropped, final: true, reason: ReasonShutDown}
 	history, has := p.source.(historySource[T])
-	dropped := p.dropped
-	p.dropped = nil
-	foreach.Do(len(dropped), func(i int) {
-		item, f := dropped[i], failure{queue: p.crew.name, err: errDropped, reason: ReasonShutDown}
-		if has {
-			defer history.Forget(item)
-		}
-		defer func() { p.callOnDiscard(item, f) }() // also if the limiter panics
-		if has {
-			f.attempt = history.NumRequeues(item)
-		}
-	})
-}
-
-// callOnDiscard tells of an item that will not run again.
-func (p *Pool[T]) callOnDiscard(item T, f failure) {
-	f.final = true
-	hook := p.options.OnDiscard
-	if f.reason == ReasonShutDown {
-		if hook = p.options.OnLeftover; hook == nil {
-			hook = p.keepLeftover
-		}
+	if has {
+		defer history.Forget(item)
 	}
-	if hook != nil {
-		hook(p.crew.hooks, failureOf(item, &f))
+	defer call(p, onLeftover, item, &f) // also if the limiter panics
+	if has {
+		f.attempt = history.NumRequeues(item)
 	}
 }
 
-func (p *Pool[T]) keepLeftover(_ context.Context, f Failure[T]) {
-	p.crew.mu.Lock()
-	defer p.crew.mu.Unlock()
-	p.kept = append(p.kept, f)
+func call[T any](p *Pool[T], which int, item T, f *failure) {
+	if hook := p.hooks[which]; hook != nil {
+		hook(p.crew.hooks, failureOf(item, f))
+	}
 }
 
-func (p *Pool[T]) leftover() error {
-	p.crew.mu.Lock() // abandoned workers go on
-	left, abandoned := p.kept, p.abandoned
-	p.kept, p.abandoned = nil, nil
-	p.crew.mu.Unlock()
-	for _, f := range abandoned {
-		f.attempt.describeAbandoned()
-		left = append(left, f.failure())
-	}
+func (p *Pool[T]) leftoverLocked() error {
+	left := p.kept
+	p.kept, p.dropped = nil, nil
 	if len(left) == 0 {
 		return nil
 	}

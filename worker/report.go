@@ -28,18 +28,19 @@ type Report[T any] struct {
 // A knownOwner is the owner of a worker's last claim. Most claims have the same
 // one, and an assertion of its type for each attempt would be slow.
 type knownOwner[T any] struct {
+	_        [0]func() // not compared: see attempt
 	owner    Owner[T]
 	reporter AttemptReporter[T] // nil if the owner wants no reports
 }
 
-func (k *knownOwner[T]) reporterOf(owner *Owner[T]) AttemptReporter[T] {
+func knownReporter[T any](k *knownOwner[T], owner *Owner[T]) AttemptReporter[T] {
 	if !identical(&k.owner, owner) {
-		k.learn(*owner) // apart, so that reporterOf is inlined
+		learn(k, *owner) // apart, so that knownReporter is inlined
 	}
 	return k.reporter
 }
 
-func (k *knownOwner[T]) learn(owner Owner[T]) { k.owner, k.reporter = owner, reporterOf(owner) }
+func learn[T any](k *knownOwner[T], owner Owner[T]) { k.owner, k.reporter = owner, reporterOf(owner) }
 
 // identical compares types and addresses, because an ordinary comparison would
 // panic for owners that cannot be compared.
@@ -54,18 +55,20 @@ func reporterOf[T any](owner Owner[T]) AttemptReporter[T] {
 	return nil
 }
 
-func (w *worker[T]) wantsReports(claims []Claim[T]) bool {
+func (w *worker[T]) wantsReports(n int) bool {
+	claims := w.claims[:n]
 	for i := range claims {
-		if w.known.reporterOf(&claims[i].owner) != nil {
+		if knownReporter(&w.known, &claims[i].owner) != nil {
 			return true
 		}
 	}
 	return false
 }
 
-func (w *worker[T]) reportSuccess(claim *Claim[T]) {
+func (w *worker[T]) reportSuccess(i int) {
+	claim := &w.claims[i]
 	if w.seat.reports {
-		if reporter := w.known.reporterOf(&claim.owner); reporter != nil {
+		if reporter := knownReporter(&w.known, &claim.owner); reporter != nil {
 			reporter.ReportAttempt(Report[T]{claim.Item, stats.Succeeded, w.seat.watch.took, w.seat.number})
 		}
 	}

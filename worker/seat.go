@@ -5,7 +5,8 @@ import (
 	"errors"
 	"runtime/pprof"
 	"strconv"
-	"time"
+
+	"github.com/shardq/shardq/internal/foreach"
 )
 
 // A seat is the part of a worker that touches no item. A worker runs in one
@@ -22,28 +23,45 @@ type seat struct {
 	slotted   bool // OpenSlot was called
 	closeSlot func()
 	watch     stopwatch
-	reports   bool // an owner of the claims wants reports of attempts
-	late      bool // Options.Timeout has ended the attempt that has just failed
+	reports   bool    // an owner of the claims wants reports of attempts
+	late      bool    // Options.Timeout has ended the attempt that has just failed
+	abandoned bool    // Run has abandoned the handler, and its claims have ended
+	n         int     // the number of claims in processing
+	succeeded bool    // Handle has returned nil
+	result    outcome // of Handle, until it is settled, if it did not succeed
+	batch     batch   // of HandleBatch
 	// due is the error that Run returns: the source returned it together with
 	// claims, which are processed first, or it says what is wrong with them.
 	due error
 }
 
-// A typedWorker is the worker of a seat.
+// A typedWorker is the worker of a seat. It has a buffer of claims, to which the
+// indexes refer.
 type typedWorker interface {
 	openSlot()
 	// turn takes items and processes them. It returns why there were none.
 	turn(ctx context.Context) error
-	// take fills the buffer of claims from an index on, and returns how many
-	// there are to process, or why there are none.
+	// take fills the buffer from an index on, and returns how many claims there
+	// are to process, or why there are none.
 	take(ctx context.Context, from int) (n int, err error)
-	release(n int) // the first claims
-	// abandonLocked notes the claims, which change only after a note.
-	abandonLocked(took time.Duration)
+	hasZero(from, to int) bool
+	allocate(size int) // the buffer of HandleBatch
+	wantsReports(n int) bool
+	handleBatch(n int) []error // shows the items, too
+	handled()
+	reportSuccess(i int)
+	newAttempt(i int) *attempt
+	move(to, from int)
+	end(i int) error
+	endTogether(n int) error
+	done() // ends the claim of Handle, and may take the next
+	giveBack(i int) error
+	clear(from, to int)
 }
 
 func (s *seat) sit(c *crew, number int) {
-	s.crew, s.number, s.labeled = c, number, context.WithValue(c.context, poolKey{}, c.context)
+	s.crew, s.number, s.n = c, number, 1
+	s.labeled = context.WithValue(c.context, poolKey{}, c.context)
 	s.stays, s.leave = context.WithCancel(c.context)
 }
 
@@ -161,11 +179,20 @@ func (s *seat) errorBeside(ctx context.Context, n int, err error) error {
 	return err
 }
 
-// released takes the result of a Release.
-func (s *seat) released(err error) {
-	if err != nil && !errors.Is(err, ErrClaimEnded) {
-		s.due = errors.Join(s.due, err)
-	}
+// refuse releases the claims that came with a fault of their source.
+func (s *seat) refuse(from, to int, err, fault error) error {
+	s.due = errors.Join(fault, err)
+	s.release(from, to)
+	return s.due
+}
+
+func (s *seat) release(from, to int) {
+	defer s.worker.clear(from, to)
+	foreach.Do(to-from, func(i int) {
+		if err := s.worker.giveBack(from + i); err != nil && !errors.Is(err, ErrClaimEnded) {
+			s.due = errors.Join(s.due, err)
+		}
+	})
 }
 
 // startWatch begins an attempt. Reports: the owner of a claim wants one.
@@ -193,7 +220,7 @@ func (s *seat) linger(ctx context.Context, n int) int {
 	returned := false
 	defer func() {
 		if !returned { // the source has panicked, or ended the goroutine
-			s.worker.release(n)
+			s.release(0, n)
 		}
 	}()
 	for n < s.crew.limits.BatchSize && s.due == nil && ctx.Err() == nil {
@@ -208,7 +235,7 @@ func (s *seat) linger(ctx context.Context, n int) int {
 	}
 	returned = true
 	if s.crew.context.Err() != nil { // a handler could do nothing with them
-		s.worker.release(n)
+		s.release(0, n)
 		return 0
 	}
 	return n

@@ -52,8 +52,53 @@ func outcomeOfPanic(recovered any) outcome {
 	return outcome{err: fault, panicked: fault}
 }
 
+// tried is deferred, and finds out why Handle has not returned.
+func (s *seat) tried() {
+	if !s.succeeded && s.result.err == nil {
+		s.result = outcomeOfPanic(recover())
+	}
+}
+
+// settle ends an attempt of Handle that failed or is reported.
+func (s *seat) settle() {
+	if !s.succeeded {
+		result := s.result
+		s.result = outcome{}
+		if result.err == nil {
+			result.err = ErrGoexit // before the handler was called
+		}
+		s.settleFailed(0, &result, s.end)
+		return
+	}
+	reported := false
+	defer func() {
+		if !reported {
+			s.end(0)
+		}
+	}()
+	s.worker.reportSuccess(0)
+	reported = true
+	s.worker.done()
+}
+
+func (s *seat) end(i int) { s.crew.ended(s.worker.end(i)) }
+
+// settleFailed settles an item that did not succeed, even if user code panics. It
+// calls end for an item that does not run again.
+func (s *seat) settleFailed(i int, result *outcome, end func(i int)) {
+	a := s.worker.newAttempt(i)
+	a.crew, a.outcome, a.took, a.worker = s.crew, *result, s.watch.took, s.number
+	defer func() {
+		if !a.settled {
+			end(i)
+		}
+	}()
+	a.settle()
+}
+
 // An attempt is one that did not succeed, without its item.
 type attempt struct {
+	_    [0]func() // nothing compares attempts, so no code for that is compiled
 	crew *crew
 	of   typedAttempt
 	outcome
@@ -71,21 +116,15 @@ type attempt struct {
 	lost bool
 }
 
-func (a *attempt) begin(of typedAttempt, s *seat, result *outcome) {
-	a.crew, a.of, a.outcome, a.took, a.worker = s.crew, of, *result, s.watch.took, s.number
-}
-
 // A typedAttempt is the [failed] of an attempt.
 type typedAttempt interface {
 	owner() (owner any, token Token)
 	failures() int
 	failingSince() (first, now time.Time, known bool)
 	giveBack(how Return) error
-	report(result stats.Result) // to an AttemptReporter
-	reportFailure()
-	reportDiscard()
-	callOnError()
-	callOnDiscard(f failure)
+	reportResult(result stats.Result) // to an AttemptReporter
+	report(discard bool)              // or a failure, to a Reporter
+	call(which int, f *failure)
 }
 
 // settle ends the claim of the item if that runs again.
@@ -104,7 +143,7 @@ func (a *attempt) settle() {
 		a.failed()
 		return
 	}
-	a.of.report(a.result(false))
+	a.of.reportResult(a.result(false))
 	if a.requeue {
 		a.crew.succeeded(owner) // the handler asked for another run, and has not failed
 	}
@@ -116,9 +155,9 @@ func (a *attempt) failed() {
 	a.failure.reason = a.reasonToDiscard()
 	a.failure.final = a.failure.reason != ReasonNone
 	defer a.decide()
-	defer a.of.report(a.result(a.failure.final))
-	defer a.of.callOnError()
-	a.of.reportFailure()
+	defer a.of.reportResult(a.result(a.failure.final))
+	defer a.of.call(onError, &a.failure)
+	a.of.report(false)
 }
 
 func (a *attempt) reasonToDiscard() Reason {
@@ -150,8 +189,8 @@ func (a *attempt) decide() {
 		a.runAgain(Return{Reason: ReturnRetry, FirstFailure: a.failure.firstFailure})
 		return
 	}
-	defer a.of.callOnDiscard(a.failure) // also if the logger panics
-	a.of.reportDiscard()
+	defer a.discard(&a.failure) // also if the logger panics
+	a.of.report(true)
 }
 
 // describe fills the failure of the attempt. If a method of the owner panics,
@@ -163,11 +202,11 @@ func (a *attempt) describe() {
 	defer func() {
 		if !counted {
 			defer a.runAgain(Return{Reason: ReturnRelease})
-			a.of.report(a.result(false))
+			a.of.reportResult(a.result(false))
 		}
 	}()
 	owner, token := a.of.owner()
-	a.failure.queue = nameOf(owner, a.crew.name)
+	a.failure.queue = a.crew.nameFor(owner)
 	a.failure.attempt = a.of.failures() + 1
 	if a.crew.timed || a.crew.limits.MaxElapsed > 0 || a.crew.limits.showsAttempts() {
 		a.date()
@@ -228,7 +267,17 @@ func (a *attempt) tooLate(reason error) {
 	if errors.Is(reason, ErrShutDown) {
 		f.reason = ReasonShutDown
 	}
-	a.of.callOnDiscard(f)
+	a.discard(&f)
+}
+
+// discard tells of an item that will not run again.
+func (a *attempt) discard(f *failure) {
+	which := onDiscard
+	if f.reason == ReasonShutDown {
+		which = onLeftover
+	}
+	f.final = true
+	a.of.call(which, f)
 }
 
 // A failed is an attempt with the claim to its item.
@@ -240,8 +289,7 @@ type failed[T any] struct {
 
 func (f *failed[T]) owner() (owner any, token Token) { return f.claim.owner, f.claim.token }
 func (f *failed[T]) failures() int                   { return f.claim.Failures() }
-func (f *failed[T]) giveBack(how Return) error       { return f.claim.Return(how) }
-func (f *failed[T]) failure() Failure[T]             { return failureOf(f.claim.Item, &f.attempt.failure) }
+func (f *failed[T]) giveBack(how Return) error       { return giveBack(&f.claim, &how) }
 
 func (f *failed[T]) failingSince() (first, now time.Time, known bool) {
 	timer, known := f.claim.owner.(FailureTimer[T])
@@ -251,29 +299,23 @@ func (f *failed[T]) failingSince() (first, now time.Time, known bool) {
 	return first, now, known
 }
 
-func (f *failed[T]) report(result stats.Result) {
+func (f *failed[T]) reportResult(result stats.Result) {
 	if reporter := reporterOf(f.claim.owner); reporter != nil {
 		reporter.ReportAttempt(Report[T]{f.claim.Item, result, f.attempt.took, f.attempt.worker})
 	}
 }
 
-func (f *failed[T]) reportFailure() {
-	if reporter, is := f.claim.owner.(Reporter[T]); is {
-		f.pool.crew.failing.Store(true)
-		reporter.ReportFailure(f.pool.crew.context, f.failure(), f.attempt.panicked)
+func (f *failed[T]) report(discard bool) {
+	reporter, is := f.claim.owner.(Reporter[T])
+	if !is {
+		return
 	}
+	tell := Reporter[T].ReportDiscard
+	if !discard {
+		f.attempt.crew.failing.Store(true)
+		tell = Reporter[T].ReportFailure
+	}
+	tell(reporter, f.attempt.crew.context, failureOf(f.claim.Item, &f.attempt.failure), f.attempt.panicked)
 }
 
-func (f *failed[T]) reportDiscard() {
-	if reporter, is := f.claim.owner.(Reporter[T]); is {
-		reporter.ReportDiscard(f.pool.crew.context, f.failure(), f.attempt.panicked)
-	}
-}
-
-func (f *failed[T]) callOnError() {
-	if hook := f.pool.options.OnError; hook != nil {
-		hook(f.pool.crew.hooks, f.failure())
-	}
-}
-
-func (f *failed[T]) callOnDiscard(told failure) { f.pool.callOnDiscard(f.claim.Item, told) }
+func (f *failed[T]) call(which int, about *failure) { call(f.pool, which, f.claim.Item, about) }

@@ -45,14 +45,15 @@ type Reporter[T any] interface {
 	ReportDiscard(ctx context.Context, f Failure[T], panicked *PanicError)
 }
 
-// The methods that a Source or an Owner may have in addition.
+// The methods that a Source or an Owner may have in addition. What has a type
+// parameter is an alias, because each program compiles the methods of a type.
 type (
 	successReporter interface{ ReportSuccess(context.Context) }
 	namedSource     interface{ Name() string }
 	endingSource    interface{ ShuttingDown() bool }
 	waitSource      interface{ KeepWaits() }
 	// NextOf returns nil if the source is another one that embeds it.
-	nextSource[T any] interface {
+	nextSource[T any] = interface {
 		NextOf(source any) (doneAndNext func(claim *Claim[T]) (more bool, err error))
 	}
 	lingerSource  interface{ Ending() context.Context }
@@ -60,8 +61,8 @@ type (
 		HandlerContext(context.Context) context.Context
 	}
 	inspectedSource      interface{ Inspect() stats.Inspection }
-	batchSource[T any]   interface{ DoneClaims([]Claim[T]) error }
-	historySource[T any] interface {
+	batchSource[T any]   = interface{ DoneClaims([]Claim[T]) error }
+	historySource[T any] = interface {
 		NumRequeues(T) int
 		Forget(T)
 	}
@@ -79,9 +80,13 @@ func part[P any](source any) (p P, ok bool) {
 	return p, ok
 }
 
-func nameOf(it any, otherwise string) string {
+// nameFor returns the name of what has it, or else of the crew, if there is one.
+func (c *crew) nameFor(it any) (name string) {
 	if named, is := it.(namedSource); is {
 		return named.Name()
 	}
-	return otherwise
+	if c != nil {
+		name = c.name
+	}
+	return name
 }

@@ -4,36 +4,36 @@ import (
 	"context"
 	"errors"
 	"fmt"
-
-	"github.com/shardq/shardq/internal/foreach"
 )
 
 // A worker takes claims to items, calls the handler, and settles the items.
 type worker[T any] struct {
-	seat  seat
-	pool  *Pool[T]
-	batch batch[T]        // for HandleBatch
-	show  func(items []T) // in the slot of the source, or nil
-	shown [1]T
-	known knownOwner[T]
-	claim [1]Claim[T] // of Handle: a field, because copying a claim costs some nanoseconds
-	more  bool        // the claim is there to process: the end of the last one has made it the next
+	seat   seat
+	pool   *Pool[T]
+	claims []Claim[T]      // the buffer to which claims are taken
+	lent   []T             // what a HandleBatch gets
+	slot   func(items []T) // what the slot of the source is shown with, or nil
+	show   func(items []T) // calls slot, if that is set, and may note it; or nil
+	shown  [1]T
+	known  knownOwner[T]
+	claim  [1]Claim[T] // the buffer of Handle: a field, because copying a claim costs some nanoseconds
+	more   bool        // the claim is there to process: the end of the last one has made it the next
 }
 
+func (w *worker[T]) allocate(size int) { w.claims, w.lent = make([]Claim[T], size), make([]T, size) }
+
 func (w *worker[T]) openSlot() {
-	defer func() {
-		if w.seat.crew.limits.AbandonAfter > 0 {
-			w.show = w.noting(w.show)
-		}
-	}()
 	if slots, is := part[Slots[T]](w.pool.source); is {
-		w.seat.number, w.show, w.seat.closeSlot = slots.OpenSlot()
+		w.seat.number, w.slot, w.seat.closeSlot = slots.OpenSlot()
+	}
+	if w.show == nil {
+		w.show = w.slot
 	}
 }
 
 func (w *worker[T]) turn(ctx context.Context) error {
-	if w.pool.options.HandleBatch != nil {
-		return w.turnOfBatch(ctx)
+	if w.pool.batches != nil {
+		return w.seat.turnOfBatch(ctx)
 	}
 	if !w.more {
 		n, err := w.take(ctx, 0)
@@ -44,108 +44,95 @@ func (w *worker[T]) turn(ctx context.Context) error {
 	}
 	for w.more {
 		w.more = false
-		w.process(&w.claim[0])
+		w.process()
 	}
 	return nil
-}
-
-// buffer is what claims are taken to.
-func (w *worker[T]) buffer() []Claim[T] {
-	if w.pool.options.HandleBatch != nil {
-		return w.batch.claims
-	}
-	return w.claim[:]
 }
 
 func (w *worker[T]) take(ctx context.Context, from int) (n int, err error) {
 	if err := w.seat.mayTake(); err != nil {
 		return 0, err
 	}
-	dst := w.buffer()[from:]
+	dst := w.claims[from:]
 	n, err = w.pool.source.ClaimBatch(ctx, dst)
 	if n == 1 && err == nil && dst[0].owner != nil {
 		return n, nil // the usual case
 	}
-	if fault := faultOfCount(n, len(dst)); fault != nil {
-		return 0, w.refuse(dst, err, fault)
+	return w.seat.taken(ctx, from, len(dst), n, err)
+}
+
+// taken checks what a ClaimBatch has returned for a part of the buffer.
+func (s *seat) taken(ctx context.Context, from, length, n int, err error) (int, error) {
+	if n < 0 || n > length {
+		return 0, s.refuse(from, from+length, err, fmt.Errorf(
+			"worker: Source.ClaimBatch returned %d: want 0 to %d, the length of dst", n, length))
 	}
-	for i := range n {
-		if dst[i].owner == nil {
-			return 0, w.refuse(dst[:n], err, errZeroClaim)
+	if s.worker.hasZero(from, from+n) {
+		return 0, s.refuse(from, from+n, err, errZeroClaim)
+	}
+	return n, s.errorBeside(ctx, n, err)
+}
+
+func (w *worker[T]) hasZero(from, to int) bool {
+	claims := w.claims[from:to]
+	for i := range claims {
+		if claims[i].owner == nil {
+			return true
 		}
 	}
-	return n, w.seat.errorBeside(ctx, n, err)
+	return false
 }
 
 var errZeroClaim = errors.New("worker: Source.ClaimBatch returned a zero Claim: want claims of NewClaim or of a queue")
 
-func faultOfCount(n, most int) error {
-	if n < 0 || n > most {
-		return fmt.Errorf("worker: Source.ClaimBatch returned %d: want 0 to %d, the length of dst", n, most)
+func (w *worker[T]) move(to, from int)  { w.claims[to] = w.claims[from] }
+func (w *worker[T]) clear(from, to int) { clear(w.claims[from:to]) }
+func (w *worker[T]) end(i int) error    { return w.claims[i].Done() }
+func (w *worker[T]) giveBack(i int) error {
+	return giveBack(&w.claims[i], &Return{Reason: ReturnRelease})
+}
+
+// endTogether returns ErrClaimEnded if the source cannot do that.
+func (w *worker[T]) endTogether(n int) error {
+	if source, is := w.pool.source.(batchSource[T]); is {
+		return source.DoneClaims(w.claims[:n])
 	}
-	return nil
+	return ErrClaimEnded
 }
 
-// refuse releases the claims that came with a fault of their source.
-func (w *worker[T]) refuse(claims []Claim[T], err, fault error) error {
-	w.seat.due = errors.Join(fault, err)
-	w.releaseAll(claims)
-	return w.seat.due
-}
-
-func (w *worker[T]) release(n int) { w.releaseAll(w.buffer()[:n]) }
-
-func (w *worker[T]) releaseAll(claims []Claim[T]) {
-	defer clear(claims)
-	foreach.Do(len(claims), func(i int) { w.seat.released(claims[i].Release()) })
-}
-
-// done ends a claim of Handle. A worker that stays asks the source for the next
+// done ends the claim of Handle. A worker that stays asks the source for the next
 // item at once: one hold of a lock does both.
-func (w *worker[T]) done(claim *Claim[T]) {
+func (w *worker[T]) done() {
 	if w.pool.next == nil || w.seat.mustLeave() {
-		w.seat.crew.ended(claim.Done())
+		w.seat.crew.ended(w.claim[0].Done())
 		return
 	}
-	more, err := w.pool.next(claim)
+	more, err := w.pool.next(&w.claim[0])
 	w.more = more
 	w.seat.crew.ended(err)
 }
 
 // process settles the item even if the handler ends the goroutine.
-func (w *worker[T]) process(claim *Claim[T]) {
+func (w *worker[T]) process() {
 	w.seat.setLabels()
-	result := outcome{err: ErrGoexit} // unless try returns
+	w.seat.succeeded = false
 	defer func() {
-		defer func() {
-			if !w.more {
-				*claim = Claim[T]{} // nothing refers to an item after its claim
-			}
-		}()
-		switch {
-		case result.err != nil:
-			w.finish(claim, &result)
-		case w.seat.reports || w.seat.crew.failing.Load():
-			w.succeed(claim)
-		default:
-			w.done(claim)
+		if !w.more {
+			w.claim[0] = Claim[T]{} // nothing refers to an item after its claim
 		}
 	}()
+	defer w.settle()
 	defer w.handled()
-	w.seat.startWatch(w.known.reporterOf(&claim.owner) != nil)
-	result = w.try(claim.Item)
+	w.seat.startWatch(knownReporter(&w.known, &w.claim[0].owner) != nil)
+	w.try(w.claim[0].Item)
 }
 
-func (w *worker[T]) succeed(claim *Claim[T]) {
-	reported := false
-	defer func() {
-		if !reported {
-			w.seat.crew.ended(claim.Done())
-		}
-	}()
-	w.reportSuccess(claim)
-	reported = true
-	w.done(claim)
+func (w *worker[T]) settle() {
+	if w.seat.succeeded && !w.seat.reports && !w.seat.crew.failing.Load() {
+		w.done()
+		return
+	}
+	w.seat.settle() // apart, because it has no items
 }
 
 // handled is called when the handler has ended, before claims end, because
@@ -158,37 +145,30 @@ func (w *worker[T]) handled() {
 	}
 }
 
-func (w *worker[T]) try(item T) (result outcome) {
-	returned := false
-	defer func() {
-		if !returned {
-			result = outcomeOfPanic(recover())
-		}
-	}()
+// showAndNote is a show that also notes when a handler begins and has ended.
+func (w *worker[T]) showAndNote(items []T) {
+	defer w.seat.note(len(items) > 0) // also if slot panics
+	if w.slot != nil {
+		w.slot(items)
+	}
+}
+
+func (w *worker[T]) try(item T) {
+	defer w.seat.tried() // also if the handler does not return
 	if w.show != nil {
 		w.shown[0] = item
 		w.show(w.shown[:])
 	}
 	if err := w.handle(item); err != nil {
-		result = outcomeOf(w.seat.crew.context, err, w.seat.late)
+		w.seat.result = outcomeOf(w.seat.crew.context, err, w.seat.late)
+		return
 	}
-	returned = true
-	return result
+	w.seat.succeeded = true
 }
 
-// finish settles an item that did not succeed, even if user code panics.
-func (w *worker[T]) finish(claim *Claim[T], result *outcome) {
-	f := w.newFailed(claim, result)
-	defer func() {
-		if !f.attempt.settled {
-			w.seat.crew.ended(f.claim.Done())
-		}
-	}()
-	f.attempt.settle()
-}
-
-func (w *worker[T]) newFailed(claim *Claim[T], result *outcome) *failed[T] {
-	f := &failed[T]{claim: *claim, pool: w.pool}
-	f.attempt.begin(f, &w.seat, result)
-	return f
+// newAttempt has a copy of the claim.
+func (w *worker[T]) newAttempt(i int) *attempt {
+	f := &failed[T]{claim: w.claims[i], pool: w.pool}
+	f.attempt.of = f
+	return &f.attempt
 }
