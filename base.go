@@ -42,11 +42,13 @@ type above interface {
 	mostFailed(limit int) []limiter.Failed[any]
 }
 
-// init comes before the shards are made, and so before core is set.
-func (b *base) init(name string, s *shard.Settings, g given, log *eventLog, above above, limiter, item reflect.Type) {
+// init comes before the shards are made, and so before core is set. item is a
+// pointer to one.
+func (b *base) init(name string, s *shard.Settings, g given, log *eventLog, above above, limiter, item any) {
 	b.name, b.clock, b.log, b.above, b.firsts = name, s.Clock, log, above, attempts.NewFirsts()
 	b.configuration = configuration(s, g)
-	b.configuration.Name, b.configuration.Item, b.configuration.Limiter = name, item.String(), limiter.String()
+	b.configuration.Name, b.configuration.Limiter = name, fmt.Sprintf("%T", limiter)
+	b.configuration.Item = reflect.TypeOf(item).Elem().String()
 	b.tokens = engine.Tokens{First: uint64(max(0, b.configuration.Created.UnixNano())), Shards: s.Shards}
 	b.outcomes.log, b.outcomes.groupOf = log, above.groupOf
 	if s.Metrics {

@@ -3,7 +3,6 @@ package shardq
 import (
 	"context"
 	"iter"
-	"reflect"
 	"sync/atomic"
 	"time"
 
@@ -74,7 +73,7 @@ func New[T comparable](options Options[T]) (*Queue[T], error) {
 	}
 	q.unfailed.Store(true)
 	log := newEventLog(options.Logger, options.Name, options.LogItems)
-	q.base.init(options.Name, &settings, given, log, (*typeless[T])(q), reflect.TypeOf(q.limiter), reflect.TypeFor[T]())
+	q.base.init(options.Name, &settings, given, log, (*typeless[T])(q), q.limiter, (*T)(nil))
 	settings.OnWatermark = watermarkHook(options.Name, options.Watermarks, log)
 	settings.OnStuck = stuckHook(&options, &q.base)
 	q.shards = shard.New(shard.Config[T]{

@@ -9,7 +9,7 @@ import (
 func (s *Set[T]) Add(item T) { s.addAtPriority(item, 0) }
 
 func (s *Set[T]) addAtPriority(item T, priority int) {
-	if s.mayDiffer && s.Reject(item) {
+	if s.Core.items.MayDiffer && s.Reject(item) {
 		return
 	}
 	s.Core.refresh()

@@ -128,7 +128,7 @@ func (sh *shard) entryOf(a *admission, key items.Key, to *address) (id uint32, e
 func (s *Set[T]) TryAdd(item T, d Delay) error { return s.addIn(item, &d, &admission{limited: true}) }
 
 func (s *Set[T]) addIn(item T, d *Delay, a *admission) error {
-	if s.mayDiffer && s.Reject(item) {
+	if s.Core.items.MayDiffer && s.Reject(item) {
 		return ErrRejected
 	}
 	var to address
@@ -151,7 +151,7 @@ func (s *Core) InHandler(ctx context.Context) bool { return ctx.Value(handlerOf{
 // AddContext is [Set.TryAdd] that waits for room while ctx lasts, in order. In
 // a handler, it adds beyond the capacity instead.
 func (s *Set[T]) AddContext(ctx context.Context, item T, d Delay) error {
-	if s.mayDiffer && s.Reject(item) {
+	if s.Core.items.MayDiffer && s.Reject(item) {
 		return ErrRejected
 	}
 	var to address

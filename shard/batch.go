@@ -42,12 +42,12 @@ func (s *Set[T]) addSome(some []T, d *Delay) {
 
 // partition may call user code.
 func (s *Set[T]) partition(p *partition, some []T) {
-	p.prefetch(s.Core.strings, len(some))
+	p.prefetch(s.Core.items.Strings, len(some))
 	if s.Core.lines.HasTags() {
 		p.tags = new([batchSize]line.Tag)
 	}
 	for i, item := range some {
-		if s.mayDiffer && s.Reject(item) {
+		if s.Core.items.MayDiffer && s.Reject(item) {
 			continue
 		}
 		var sh *shard

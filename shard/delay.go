@@ -18,7 +18,7 @@ func (s *Set[T]) AddWith(item T, d Delay) {
 		_ = s.AddInWindow(item, d) // a refused add is counted
 		return
 	}
-	if s.mayDiffer && s.Reject(item) {
+	if s.Core.items.MayDiffer && s.Reject(item) {
 		return
 	}
 	if d.Retry {

@@ -3,7 +3,6 @@ package shard
 import (
 	"context"
 	"hash/maphash"
-	"reflect"
 	"runtime"
 	"sync/atomic"
 
@@ -21,23 +20,22 @@ func (s *Core) SetRules(r Rules) {
 // New returns a Set. It starts no goroutine and sets no timer.
 func New[T comparable](config Config[T]) *Set[T] {
 	s := &Set[T]{
-		user:      config,
-		route:     config.Route,
-		mayDiffer: mayDiffer(reflect.TypeFor[T]()),
+		user:  config,
+		route: config.Route,
 	}
 	if config.Group != nil {
 		s.route = func(item T) uint64 { return s.Core.groupRoute(config.Group(item)) }
 	}
 	config.grouped, config.hearsAdds = config.Group != nil, config.OnAdd != nil
-	s.Core = newCore(config.Settings, s)
-	s.Core.items, s.Core.strings = items.TypeOf[T](), appendStrings(nil, reflect.TypeFor[T](), 0)
+	s.Core = newCore(config.Settings, s, items.TypeOf[T]())
 	return s
 }
 
-func newCore(config Settings, above above) (s *Core) {
+func newCore(config Settings, above above, of *items.Type) (s *Core) {
 	s = &Core{
 		config: config,
 		above:  above,
+		items:  of,
 		seed:   maphash.MakeSeed(),
 		shards: newShards(config.Shards, config.LowPriorityInterval),
 		limit: itemlimit.New(int64(config.Capacity),

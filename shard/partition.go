@@ -2,7 +2,6 @@ package shard
 
 import (
 	"math/bits"
-	"reflect"
 	"unsafe"
 
 	"github.com/shardq/shardq/shard/internal/items"
@@ -82,19 +81,6 @@ func (p *partition) take() (place int, ok bool) {
 	place = int(p.current.first - 1)
 	p.current.first = p.behind[place]
 	return place, true
-}
-
-func appendStrings(offsets []uintptr, t reflect.Type, base uintptr) []uintptr {
-	switch t.Kind() {
-	case reflect.String:
-		offsets = append(offsets, base)
-	case reflect.Struct:
-		for i := range t.NumField() {
-			field := t.Field(i)
-			offsets = appendStrings(offsets, field.Type, base+field.Offset)
-		}
-	}
-	return offsets
 }
 
 // prefetch reads the first byte of every string that is about to be hashed.

@@ -3,7 +3,6 @@ package shard
 import (
 	"hash/maphash"
 	"math/bits"
-	"reflect"
 
 	"github.com/shardq/shardq/stats"
 )
@@ -32,24 +31,6 @@ func spreadOut(route uint64) uint64 { return route * 0x9e3779b97f4a7c15 }
 func (s *Core) shardAt(route uint64) *shard {
 	number, _ := bits.Mul32(uint32(spreadOut(route)>>32), uint32(len(s.shards.all)))
 	return s.shard(int(number))
-}
-
-// mayDiffer reports whether any value of t is not equal to itself, as NaN is. The
-// queue would accept it, and never find it again.
-func mayDiffer(t reflect.Type) bool {
-	switch t.Kind() {
-	case reflect.Float32, reflect.Float64, reflect.Complex64, reflect.Complex128, reflect.Interface:
-		return true
-	case reflect.Array:
-		return mayDiffer(t.Elem())
-	case reflect.Struct:
-		for i := range t.NumField() {
-			if mayDiffer(t.Field(i).Type) {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // Reject counts and reports an item not equal to itself: do not add it.

@@ -60,7 +60,6 @@ type Set[T comparable] struct {
 	Core       *Core
 	user       Config[T]
 	route      func(item T) uint64
-	mayDiffer  bool                 // some values of T are not equal to themselves
 	adds       outbox[stats.Add[T]] // the calls of OnAdd that are due
 	abandoned  abandoned[T]
 	unreturned abandoned[T] // dropped by a Drain before it panicked, returned by the next
@@ -76,7 +75,6 @@ type Core struct {
 	throttled throttleCount
 	waits     []atomic.Uint64 // when each shard has to review a group, or never; nil without groups
 	gate      gate
-	strings   []uintptr // the offsets of the strings within an item: see prefetch
 	watches   watches
 	notifies  bool                    // notify has something to do
 	tokens    atomic.Pointer[[]token] // for the parkers of each shard's lock: see lockWord

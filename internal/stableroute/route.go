@@ -15,8 +15,7 @@ import (
 // Of returns a route that is the same in every process and on every
 // machine, or an error that names every part without a stable value.
 func Of[T comparable]() (func(item T) uint64, error) {
-	t := reflect.TypeFor[T]()
-	parts, err := layOut(nil, t, t.String(), 0)
+	parts, err := partsOf((*T)(nil))
 	if err != nil {
 		return nil, err
 	}
@@ -38,6 +37,13 @@ type part struct {
 type partKind uint8
 
 const stringPart partKind = 0
+
+// partsOf gets a pointer to an item, so that no code with a type parameter has a
+// reflect.Type: see items.Type.
+func partsOf(item any) ([]part, error) {
+	t := reflect.TypeOf(item).Elem()
+	return layOut(nil, t, t.String(), 0)
+}
 
 func layOut(parts []part, t reflect.Type, path string, offset uintptr) ([]part, error) {
 	switch t.Kind() {

@@ -1,7 +1,6 @@
 package items
 
 import (
-	"reflect"
 	"unsafe"
 
 	"github.com/shardq/shardq/internal/chunked"
@@ -26,97 +25,6 @@ type cell[T comparable] struct {
 
 // Of returns the item of an entry of a table of such items.
 func Of[T comparable](e *Entry) *T { return &(*cell[T])(unsafe.Pointer(e)).item }
-
-// A Key points to an item that a table is to find or to insert. The table reads
-// it during the call only, so the item may be on the stack.
-type Key unsafe.Pointer
-
-func KeyOf[T comparable](item *T) Key { return Key(item) }
-
-// Keys are those of the items of a slice.
-type Keys struct {
-	first unsafe.Pointer
-	size  uintptr
-}
-
-func KeysOf[T comparable](items []T) Keys {
-	return Keys{unsafe.Pointer(unsafe.SliceData(items)), unsafe.Sizeof(*new(T))}
-}
-
-func (k Keys) At(i int) Key { return Key(unsafe.Add(k.first, uintptr(i)*k.size)) }
-
-// A Type is what a table knows of its items.
-type Type struct {
-	cells *chunked.Kind
-	text  bool           // they are strings
-	word  bool           // they are integers of 64 bits
-	clear func(e *Entry) // nil if they have no pointers
-	Any   func(e *Entry) any
-	equal func(e *Entry, key Key) bool
-	set   func(e *Entry, key Key)
-}
-
-func TypeOf[T comparable]() *Type {
-	kind := reflect.TypeFor[T]().Kind()
-	t := &Type{
-		cells: chunked.KindOf[cell[T]](), text: kind == reflect.String,
-		word:  reflect.Int <= kind && kind <= reflect.Uintptr && unsafe.Sizeof(*new(T)) == 8,
-		Any:   func(e *Entry) any { return *Of[T](e) },
-		equal: func(e *Entry, key Key) bool { return *Of[T](e) == *(*T)(key) },
-		set:   func(e *Entry, key Key) { *Of[T](e) = *(*T)(key) },
-	}
-	if hasPointers(reflect.TypeFor[T]()) {
-		t.clear = func(e *Entry) { *Of[T](e) = *new(T) }
-	}
-	return t
-}
-
-// The usual keys are compared and stored without a call.
-
-func (t *Type) has(e *Entry, key Key) bool {
-	switch {
-	case t.text:
-		return *Of[string](e) == *(*string)(key)
-	case t.word:
-		return *Of[uint64](e) == *(*uint64)(key)
-	}
-	return t.equal(e, unseen(key))
-}
-
-func (t *Type) put(e *Entry, key Key) {
-	switch {
-	case t.text:
-		*Of[string](e) = *(*string)(key)
-	case t.word:
-		*Of[uint64](e) = *(*uint64)(key)
-	default:
-		t.set(e, unseen(key))
-	}
-}
-
-// unseen hides a key from the compiler. It does not know which function is
-// called with it, and would allocate each item, in case the function keeps its
-// address. Stacks move only at calls, and none comes between the two lines.
-func unseen(key Key) Key {
-	address := uintptr(key)
-	return *(*Key)(unsafe.Pointer(&address))
-}
-
-func hasPointers(t reflect.Type) bool {
-	switch kind := t.Kind(); kind {
-	case reflect.Array:
-		return hasPointers(t.Elem())
-	case reflect.Struct:
-		for i := range t.NumField() {
-			if hasPointers(t.Field(i).Type) {
-				return true
-			}
-		}
-		return false
-	default:
-		return kind > reflect.Complex128
-	}
-}
 
 // A status packs the phase, whether a timer is filed, and the previous id.
 type status uint32
