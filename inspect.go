@@ -51,17 +51,17 @@ func (q *Queue[T]) Snapshot(limit int) Snapshot[T] {
 func (q *Queue[T]) All(state stats.State) iter.Seq[stats.Item[T]] {
 	rows := q.made().all(state)
 	return func(yield func(stats.Item[T]) bool) {
-		rows(func(row stats.Item[any]) bool { return yield(typedRow[T](&row)) })
+		rows(func(row stats.Item[any]) bool { return yield(typedRow(&row, itemOf[T](row.Item))) })
 	}
 }
 
-// Lookup returns the queue's row of an item, and whether it holds the item. It
-// takes constant time.
+// Lookup returns the queue's row of an item, without its Worker, and whether it
+// holds the item. It takes constant time.
 func (q *Queue[T]) Lookup(item T) (found stats.Item[T], ok bool) {
-	row, ok := q.set().Lookup(item)
+	held, row, ok := q.set().Lookup(item)
 	if ok {
-		q.base.describe(&row, q.base.workersIf(row.State))
-		found = typedRow[T](&row)
+		row.Attempts = q.limiter.NumRequeues(held)
+		found = typedRow(&row, held)
 	}
 	return found, ok
 }
@@ -74,9 +74,9 @@ func itemOf[T comparable](item any) T {
 	return typed
 }
 
-func typedRow[T comparable](r *stats.Item[any]) stats.Item[T] {
+func typedRow[T comparable](r *stats.Item[any], item T) stats.Item[T] {
 	return stats.Item[T]{
-		Item: itemOf[T](r.Item), State: r.State, Dirty: r.Dirty, Since: r.Since, Deadline: r.Deadline,
+		Item: item, State: r.State, Dirty: r.Dirty, Since: r.Since, Deadline: r.Deadline,
 		Priority: r.Priority, Attempts: r.Attempts, Shard: r.Shard, Group: r.Group, Worker: r.Worker,
 	}
 }
@@ -86,7 +86,7 @@ func typedRows[T comparable](rows []stats.Item[any]) (typed []stats.Item[T]) {
 		typed = make([]stats.Item[T], len(rows))
 	}
 	for i := range rows {
-		typed[i] = typedRow[T](&rows[i])
+		typed[i] = typedRow(&rows[i], itemOf[T](rows[i].Item))
 	}
 	return typed
 }
@@ -166,9 +166,10 @@ func (i *inspected) HandlerContext(c context.Context) context.Context {
 func (i *inspection[T]) Lookup(item any) (row stats.Item[any], ok bool) {
 	typed, ok := item.(T)
 	if ok {
-		row, ok = i.queue.shards.Lookup(typed)
+		typed, row, ok = i.queue.shards.Lookup(typed)
 	}
 	if ok {
+		row.Item = typed
 		i.base.describe(&row, i.base.workersIf(row.State))
 	}
 	return row, ok

@@ -269,7 +269,7 @@ func stuckHook[T comparable](o *Options[T], b *base) func(stats.Item[any]) {
 	return func(row stats.Item[any]) {
 		b.stuck(&row)
 		if hook != nil {
-			hook(typedRow[T](&row))
+			hook(typedRow(&row, itemOf[T](row.Item)))
 		}
 	}
 }

@@ -109,7 +109,7 @@ func (o operator[K, V]) Cancel(item any) (was shardq.Canceled) {
 // have the key for the value yet, it counts as ready, and if a Take has the key
 // and not the value, as dirty.
 func (c *Coalescer[K, V]) whereabouts(key K) (where shardq.Canceled) {
-	info, held := c.shards.Lookup(key)
+	_, info, held := c.shards.Lookup(key)
 	where.Delayed = !info.Deadline.IsZero()
 	switch {
 	case !held || info.State == stats.Ready:

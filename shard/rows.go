@@ -19,9 +19,14 @@ func (s *Core) Left() (rows []stats.Item[any]) {
 
 func (sh *shard) row(id uint32) stats.Item[any] {
 	e := sh.table.At(id)
-	i := stats.Item[any]{
-		Item: sh.set.items.Any(e), State: stateOf(e.Phase()), Dirty: e.Phase() == items.Dirty, Shard: int(sh.number),
-	}
+	i := sh.info(id, e)
+	i.Item = sh.set.items.Any(e)
+	return i
+}
+
+// info is the row of an entry without its item, which may take memory.
+func (sh *shard) info(id uint32, e *items.Entry) stats.Item[any] {
+	i := stats.Item[any]{State: stateOf(e.Phase()), Dirty: e.Phase() == items.Dirty, Shard: int(sh.number)}
 	if e.Delayed() {
 		i.Deadline = sh.set.time.At(sh.due(id))
 	}
@@ -35,17 +40,16 @@ func (sh *shard) row(id uint32) stats.Item[any] {
 	return i
 }
 
-// Lookup returns the row of an item, as the set holds it: 0 is equal to -0.
-func (s *Set[T]) Lookup(item T) (row stats.Item[any], ok bool) {
+// Lookup returns an item as the set holds it, because 0 is equal to -0, and its row
+// without the item.
+func (s *Set[T]) Lookup(item T) (held T, row stats.Item[any], ok bool) {
 	sh, hash := s.locate(item)
-	return sh.lookup(items.KeyOf(&item), hash)
-}
-
-func (sh *shard) lookup(key items.Key, hash uint32) (row stats.Item[any], ok bool) {
 	sh.lock()
 	defer sh.unlock()
-	if id := sh.find(key, hash); id != 0 {
-		return sh.row(id), true
+	id := sh.find(items.KeyOf(&item), hash)
+	if id == 0 {
+		return held, row, false
 	}
-	return row, false
+	e := sh.table.At(id)
+	return *items.Of[T](e), sh.info(id, e), true
 }

@@ -64,6 +64,14 @@ func TestC8NothingIsAllocated(t *testing.T) {
 			fake.Step(time.Second)
 			cycle(func(*shardq.Queue[int], int) {})(t, q)
 		}},
+		"lookups": {shardq.Options[int]{Metrics: true}, func(_ *testing.T, q *shardq.Queue[int]) {
+			const large = 1 << 40 // it takes memory as an any
+			q.Add(large)
+			q.Lookup(large)
+			q.Get()
+			q.Lookup(large)
+			q.Done(large)
+		}},
 		"claims": {shardq.Options[int]{}, func(t *testing.T, q *shardq.Queue[int]) {
 			q.AddBatch(items, shardq.AddOptions{})
 			n, err := q.ClaimBatch(t.Context(), claims)
