@@ -392,6 +392,35 @@ func TestC49SourceThatMiscounts(t *testing.T) {
 	}
 }
 
+// A forgetter cannot say how often an item failed.
+type forgetter struct {
+	sourceFunc
+	forgotten *[]string
+}
+
+func (f forgetter) NumRequeues(string) int { panic(errOnPurpose) }
+func (f forgetter) Forget(item string)     { *f.forgotten = append(*f.forgotten, item) }
+
+// OnLeftover is called for each dropped item, even if the source panics for it.
+func TestC51PanicOfAHistory(t *testing.T) {
+	var left, forgotten []string
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	source := forgetter{func(ctx context.Context, _ []worker.Claim[string]) (int, error) {
+		<-ctx.Done()
+		return 0, ctx.Err()
+	}, &forgotten}
+	pool, err := worker.New(source, worker.Options[string]{
+		Workers: 1, Handle: func(context.Context, string) error { return nil },
+		Drain:      func(context.Context) ([]string, error) { return []string{"a", "b"}, nil },
+		OnLeftover: func(_ context.Context, f worker.Failure[string]) { left = append(left, f.Item) },
+	})
+	require.NoError(t, err)
+	require.Panics(t, func() { _ = pool.Run(ctx) })
+	require.ElementsMatch(t, []string{"a", "b"}, left)
+	require.ElementsMatch(t, []string{"a", "b"}, forgotten)
+}
+
 // A batch that lingers is given back if the source panics or ends the goroutine.
 func TestC51SourceThatDoesNotReturn(t *testing.T) {
 	for _, end := range []func(){func() { panic(errOnPurpose) }, runtime.Goexit} {

@@ -1194,8 +1194,9 @@ func TestC71AttemptsOfSeveralTypes(t *testing.T) {
 		require.Equal(t, []any{1, true}, []any{a.Claim.Item, ok})
 		b, ok := worker.AttemptOf[string](ctx)
 		require.Equal(t, []any{"a", true}, []any{b.Claim.Item, ok})
-		_, ok = worker.AttemptOf[bool](ctx)
+		none, ok := worker.AttemptOf[bool](ctx)
 		require.False(t, ok)
+		require.Empty(t, none.Queue())
 		texts++
 	}
 	outer.Add(1)
