@@ -264,6 +264,31 @@ func TestC51SlotThatDoesNotReturn(t *testing.T) {
 	}
 }
 
+// If show does not return before the handler, that counts as the handler's end.
+// Afterwards it changes nothing for the items. Neither abandons a handler.
+func TestC51ShowThatDoesNotReturn(t *testing.T) {
+	for _, before := range []bool{true, false} {
+		for _, after := range []time.Duration{0, time.Hour} {
+			forEachEnd(t, func(t *testing.T, o worker.Options[string], isPanic bool, fault func()) {
+				shelf, shown, discarded := newShelf("a"), false, 0
+				slots := &testSlots{Source: shelf, show: func(items []string) {
+					if len(items) > 0 == before && !shown {
+						shown = true
+						fault()
+					}
+				}}
+				o.AbandonAfter, o.MaxAttempts = after, 1
+				o.OnDiscard = func(context.Context, worker.Failure[string]) { discarded++ }
+				panicked, err := runSource(t, slots, o)
+				require.NoError(t, err)
+				require.Equal(t, isPanic && !before, panicked != nil)
+				require.Equal(t, before, discarded == 1)
+				shelf.requireEmpty(t)
+			})
+		}
+	}
+}
+
 // A strict shelf fails to end claims.
 type strict struct {
 	*shelf
