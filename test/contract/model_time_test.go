@@ -312,7 +312,7 @@ func (m *model) nextEvent() (at time.Duration, any bool) {
 // racy reports whether consumers that wake until a moment may take items while
 // the order still changes.
 func (m *model) racy(until time.Duration) bool {
-	waits := m.gate.limits() && m.gate.opens() > m.now
+	waits := m.gate.limits() && m.tickAt(m.gate.opens()) > m.now // they wake at a tick
 	for _, l := range m.lines {
 		waits = waits || l.review <= until
 	}
