@@ -1,0 +1,56 @@
+package items
+
+import (
+	"runtime"
+	"sync/atomic"
+	"testing"
+	"unsafe"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestKeysMoveWithTheirStack: the garbage collector may shrink a stack at any
+// call. Only with -race, there could be one where the key is hidden.
+func TestKeysMoveWithTheirStack(t *testing.T) {
+	const rounds = 150
+	var stale, collections atomic.Int32
+	check := func(key Key) {
+		var here int
+		if uintptr(key)-uintptr(unsafe.Pointer(&here)) > 1<<12 {
+			stale.Add(1)
+		}
+	}
+	of := TypeOf[uint32]()
+	of.equal = func(e *Entry, key Key) bool { check(key); return *Of[uint32](e) == *(*uint32)(key) }
+	of.set = func(e *Entry, key Key) { check(key); *Of[uint32](e) = *(*uint32)(key) }
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		for collections.Load() < rounds {
+			runtime.GC()
+			collections.Add(1)
+		}
+	}()
+	table := NewTable(of)
+	for round := collections.Load(); round < rounds; round = collections.Load() {
+		deepen(64)
+		for collections.Load() == round {
+			item := uint32(round)
+			_, p := table.Find(item, KeyOf(&item))
+			id, e := table.Insert(p, KeyOf(&item))
+			_, p = table.Find(item, KeyOf(&item))
+			table.Remove(id, e, p)
+		}
+	}
+	<-over
+	require.Zero(t, stale.Load())
+}
+
+//go:noinline
+func deepen(n int) (sum byte) {
+	var frame [512]byte
+	if n > 0 {
+		frame[n] = deepen(n - 1)
+	}
+	return frame[n/2]
+}
