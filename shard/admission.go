@@ -132,9 +132,8 @@ func (s *Set[T]) addIn(item T, d *Delay, a *admission) error {
 		return ErrRejected
 	}
 	var to address
-	err := s.addressOf(item, &to).offer(items.KeyOf(&item), &to, d, a)
-	s.Core.notify()
-	return err
+	defer s.Core.notify() // also if the clock panics with the item in place
+	return s.addressOf(item, &to).offer(items.KeyOf(&item), &to, d, a)
 }
 
 type handlerOf struct{ set any }

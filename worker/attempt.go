@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"errors"
+	"reflect"
 	"time"
 )
 
@@ -77,28 +78,24 @@ type FailureTimer[T any] interface {
 // AttemptOf returns the attempt that a handler's context belongs to, or false if
 // the pool has neither [Options].Attempts nor Use, or items of another type.
 func AttemptOf[T any](ctx context.Context) (a Attempt[T], ok bool) {
-	found, is := ctx.Value(attemptKey{}).(*attemptContext)
-	if !is {
-		return a, false
+	if found, is := ctx.Value((*Attempt[T])(nil)).(*Attempt[T]); is {
+		return *found, true
 	}
-	if a, is := found.attempt.(*Attempt[T]); is {
-		return *a, true
-	}
-	return AttemptOf[T](found.Context) // of a pool around this one
+	return a, false
 }
 
 // An attemptContext is not reused, because a handler may keep its context. It has
 // no type parameter, because each of its methods would be compiled four times.
 type attemptContext struct {
 	context.Context
-	attempt any // a pointer to an Attempt
+	attempt any // a pointer to an Attempt; the key is one of its type
 }
 
-type attemptKey struct{}
-
+// Value must not return an attempt of another type: ctx may be one of several
+// that a handler's middleware has joined.
 func (c *attemptContext) Value(key any) any {
-	if _, is := key.(attemptKey); is {
-		return c
+	if reflect.TypeOf(key) == reflect.TypeOf(c.attempt) {
+		return c.attempt
 	}
 	return c.Context.Value(key)
 }

@@ -176,6 +176,7 @@ func TestC49AbandonedBatchOfASource(t *testing.T) {
 			s.stop()
 			time.Sleep(time.Second)
 			requireBecomesTrue(t, s.ended)
+			require.ErrorContains(t, s.err, "items left over: 2")
 			close(finish)
 			synctest.Wait()
 			require.Equal(t, []string{"a", "b"}, shelf.ready)

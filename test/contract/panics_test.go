@@ -359,3 +359,27 @@ func TestC42PanicInADrainLosesNothing(t *testing.T) {
 		}
 	}
 }
+
+// OnAdd and Watermarks.On are called although the clock panics with the item in
+// place: when the timer is set, at the end of the window's add.
+func TestC64C80PanicOfTheClockHidesNoAdd(t *testing.T) {
+	for name, add := range map[string]func(q *shardq.Queue[int]){
+		"AddWith": func(q *shardq.Queue[int]) { q.AddWith(1, shardq.AddOptions{NotAgainWithin: time.Hour}) },
+		"TryAdd":  func(q *shardq.Queue[int]) { _ = q.TryAdd(1, shardq.AddOptions{NotAgainWithin: time.Hour}) },
+	} {
+		told := 0
+		q := shardq.MustNew(shardq.Options[int]{
+			Clock: hookedClock{newFake(), func(function string) {
+				if function == "AfterFunc" {
+					panic(function)
+				}
+			}},
+			OnAdd:      func(stats.Add[int]) { told++ },
+			Watermarks: shardq.Watermarks{High: 1, On: func(shardq.Watermark) { told++ }},
+			Capacity:   1,
+		})
+		require.Panics(t, func() { add(q) }, name)
+		requireCounts(t, q, 1, 0, 0)
+		require.Equal(t, 2, told, name)
+	}
+}

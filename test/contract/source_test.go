@@ -368,21 +368,27 @@ func TestC49SourceThatMiscounts(t *testing.T) {
 		func(_ int, dst []worker.Claim[string]) int { return len(dst) + 1 },
 		func(n int, dst []worker.Claim[string]) int { clear(dst[n:]); return len(dst) },
 	} {
-		synctest.Test(t, func(t *testing.T) {
-			shelf := newShelf("a")
-			source := sourceFunc(func(ctx context.Context, dst []worker.Claim[string]) (int, error) {
-				n, err := shelf.ClaimBatch(ctx, dst)
-				require.NoError(t, err)
-				return miscount(n, dst), nil
+		for lingers := range 2 { // claims, before it miscounts
+			synctest.Test(t, func(t *testing.T) {
+				shelf, calls, handled := newShelf([]string{"a", "b"}[:1+lingers]...), 0, 0
+				source := sourceFunc(func(ctx context.Context, dst []worker.Claim[string]) (int, error) {
+					if calls++; calls == 1 && lingers > 0 {
+						return shelf.ClaimBatch(ctx, dst[:1])
+					}
+					n, err := shelf.ClaimBatch(ctx, dst[:1])
+					require.NoError(t, err)
+					return miscount(n, dst), nil
+				})
+				_, err := runSource(t, source, worker.Options[string]{
+					BatchSize: 2 + lingers, Linger: time.Hour * time.Duration(lingers),
+					HandleBatch: func(_ context.Context, items []string) []error { handled += len(items); return nil },
+				})
+				require.ErrorContains(t, err, "worker: Source.ClaimBatch returned")
+				require.Equal(t, lingers, handled)
+				require.Empty(t, shelf.taken)
+				require.Equal(t, []string{"a", "b"}[lingers:1+lingers], shelf.ready)
 			})
-			_, err := runSource(t, source, worker.Options[string]{BatchSize: 2, HandleBatch: func(context.Context, []string) []error {
-				t.Error("handled")
-				return nil
-			}})
-			require.ErrorContains(t, err, "worker: Source.ClaimBatch returned")
-			require.Empty(t, shelf.taken)
-			require.Equal(t, []string{"a"}, shelf.ready)
-		})
+		}
 	}
 }
 

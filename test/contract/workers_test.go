@@ -1172,3 +1172,48 @@ func TestC10ShutDownWakesAPausedGet(t *testing.T) {
 		requireBecomesTrue(t, left)
 	})
 }
+
+// joinedContext has the values of two contexts.
+type joinedContext struct {
+	context.Context
+	other context.Context
+}
+
+func (j joinedContext) Value(key any) any {
+	if value := j.Context.Value(key); value != nil {
+		return value
+	}
+	return j.other.Value(key)
+}
+
+// A context has an attempt of each type of items, also that of a pool around.
+func TestC71AttemptsOfSeveralTypes(t *testing.T) {
+	outer, inner, ints, texts := newQueue[int](1), newQueue[string](1), 0, 0
+	check := func(ctx context.Context) {
+		a, ok := worker.AttemptOf[int](ctx)
+		require.Equal(t, []any{1, true}, []any{a.Claim.Item, ok})
+		b, ok := worker.AttemptOf[string](ctx)
+		require.Equal(t, []any{"a", true}, []any{b.Claim.Item, ok})
+		_, ok = worker.AttemptOf[bool](ctx)
+		require.False(t, ok)
+		texts++
+	}
+	outer.Add(1)
+	outer.ShutDown()
+	inner.Add("a")
+	inner.ShutDown()
+	with := worker.Options[int]{Workers: 1, Attempts: true, Handle: func(around context.Context, _ int) error {
+		ints++
+		return inner.Run(around, 1, func(ctx context.Context, _ string) error {
+			check(ctx)
+			without := context.WithoutCancel(ctx)
+			check(joinedContext{without, around})
+			check(joinedContext{around, without})
+			return nil
+		}, func(next worker.Handler[string]) worker.Handler[string] { return next })
+	}}
+	pool, err := worker.New(outer, with)
+	require.NoError(t, err)
+	require.NoError(t, pool.Run(t.Context()))
+	require.Equal(t, [2]int{1, 3}, [2]int{ints, texts})
+}

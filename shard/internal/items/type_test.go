@@ -46,6 +46,20 @@ func TestKeysMoveWithTheirStack(t *testing.T) {
 	require.Zero(t, stale.Load())
 }
 
+func TestStringsWithinAnItem(t *testing.T) {
+	type inner struct {
+		_ int8
+		a string
+	}
+	type outer struct {
+		a int
+		b inner
+		c string
+	}
+	b := unsafe.Offsetof(outer{}.b)
+	require.Equal(t, []uintptr{b + unsafe.Offsetof(inner{}.a), unsafe.Offsetof(outer{}.c)}, TypeOf[outer]().Strings)
+}
+
 //go:noinline
 func deepen(n int) (sum byte) {
 	var frame [512]byte
