@@ -286,11 +286,12 @@ func (d *driver) expireDue() {
 	for more := true; more; {
 		before := d.set.coarse.Now.Load()
 		at := d.readClock()
+		// First, because those who wake stamp with it what they take.
+		d.set.coarse.Update(before, d.set.stampOf(at), at.now)
 		more = d.endWaitsDue(at)
 		if d.set.closing.begun.Load() {
 			continue // there are no delays any more
 		}
-		d.set.coarse.Update(before, d.set.stampOf(at), at.now)
 		if d.set.watchdog.next.Load() <= at.now {
 			d.set.watchdog.search(at.now)
 		}

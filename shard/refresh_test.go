@@ -1,6 +1,7 @@
 package shard
 
 import (
+	"strconv"
 	"testing"
 	"time"
 
@@ -35,4 +36,39 @@ func TestStampsWhenOperationsStop(t *testing.T) {
 		t.Errorf("after a pause, a stamp is %v old", time.Duration(s.Core.time.Nanoseconds()-now))
 	}
 	s.Core.ShutDown()
+}
+
+// TestStampsAtTheEndOfWaits: the driver ends the waits of many groups. A
+// consumer wakes at the first and takes its item, while the driver goes on. The
+// age of the processing begins then, not at the reading before the wait, or
+// OnStuck would be called early (C44).
+func TestStampsAtTheEndOfWaits(t *testing.T) {
+	const groups, pause = 64, 5 * time.Millisecond
+	fake := clock.NewFake(start)
+	s := newTestSet(t, Config[int]{
+		Settings: Settings{Shards: groups, Clock: fake, Ages: true, GroupPolicy: limited(1)},
+		Group:    strconv.Itoa,
+	})
+	for range rounds(t, 20_000) {
+		for item := range groups {
+			s.Add(item)
+			s.Core.PauseGroup(strconv.Itoa(item), fake.Now().Add(pause))
+		}
+		taken := make(chan int)
+		go func() {
+			item, _ := s.Get()
+			taken <- item
+		}()
+		eventually(t, "the consumer does not park", func() bool { return s.Core.parker.Parked() > 0 })
+		fake.Step(pause)
+		item := <-taken
+		if row, _ := s.Lookup(item); !row.Since.Equal(fake.Now()) {
+			t.Fatalf("the item was taken at %v, and is in processing since %v", fake.Now(), row.Since)
+		}
+		s.Done(item)
+		for range groups - 1 {
+			item, _ = s.Get()
+			s.Done(item)
+		}
+	}
 }

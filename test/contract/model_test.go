@@ -72,6 +72,8 @@ type entry struct {
 	backsOff        bool // the delay is a backoff that no add ends
 	serves          bool // an add, so that no shutdown drops it
 	deadline, limit time.Duration
+	filed           int  // the moment of the call that set the deadline
+	moved           bool // there was another one before
 	delayPriority   int
 
 	since time.Duration

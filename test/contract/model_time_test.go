@@ -142,7 +142,7 @@ func (m *model) delay(e *entry, o shardq.AddOptions, backoff bool) {
 			shardq.KeepOld:      e.deadline,
 		}[o.Policy], o)
 	default:
-		e.delayed, e.backsOff, e.delayPriority = true, backoff, o.Priority-1
+		e.delayed, e.backsOff, e.deadline, e.delayPriority = true, backoff, longAgo, o.Priority-1
 		if e.phase == idle {
 			e.since = m.tickOf(m.now)
 		}
@@ -156,7 +156,10 @@ func (m *model) putOff(e *entry, deadline time.Duration, o shardq.AddOptions) {
 	if o.MaxWait > 0 {
 		e.limit = min(e.limit, m.tickAt(plus(m.now, o.MaxWait)))
 	}
-	e.deadline = min(deadline, e.limit)
+	if deadline = min(deadline, e.limit); deadline != e.deadline {
+		e.moved = e.deadline != longAgo
+		e.deadline, e.filed = deadline, m.moment
+	}
 	m.raiseDelayed(e, o.Priority)
 }
 
@@ -231,16 +234,11 @@ func (m *model) expire(which func(e *entry) bool) {
 			due = append(due, e)
 		}
 	}
-	// The order within a tick is not specified. If items are raised first, their
-	// level may be empty for a moment, and then either level was passed over.
+	// The order within a tick is that of the calls. It decides whether a level is
+	// empty for a moment when its items are raised, and so which is passed over
+	// longest.
 	slices.SortFunc(due, func(a, b *entry) int {
-		switch {
-		case a.deadline != b.deadline || a.inLine() == b.inLine():
-			return cmp.Compare(a.deadline, b.deadline)
-		case a.inLine():
-			return -1
-		}
-		return 1
+		return cmp.Or(cmp.Compare(a.deadline, b.deadline), cmp.Compare(a.filed, b.filed))
 	})
 	at := time.Duration(longAgo)
 	for _, e := range due {
@@ -248,8 +246,19 @@ func (m *model) expire(which func(e *entry) bool) {
 			m.moment++
 		}
 		at = e.deadline
+		m.disordered = m.disordered || m.interval() > 0 && m.mayOvertake(e, due)
 		m.endDelay(e)
 	}
+}
+
+// mayOvertake reports whether a delay ends at the tick of another of its line in
+// no known order: one of them was moved, perhaps within its slot of the wheel, or
+// their callers were admitted together.
+func (m *model) mayOvertake(e *entry, due []*entry) bool {
+	return slices.ContainsFunc(due, func(o *entry) bool {
+		together := o != e && o.deadline == e.deadline && m.lineOf(o) == m.lineOf(e)
+		return together && (o.moved || e.moved || o.filed == e.filed)
+	})
 }
 
 func (m *model) endDelay(e *entry) {
@@ -303,7 +312,7 @@ func (m *model) nextEvent() (at time.Duration, any bool) {
 // racy reports whether consumers that wake until a moment may take items while
 // the order still changes.
 func (m *model) racy(until time.Duration) bool {
-	waits := m.gate.limits() && m.gate.opens() > m.now
+	waits := m.gate.limits() && m.tickAt(m.gate.opens()) > m.now // they wake at a tick
 	for _, l := range m.lines {
 		waits = waits || l.review <= until
 	}

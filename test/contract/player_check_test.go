@@ -258,9 +258,12 @@ func (p *player) checkOrder(state stats.State, rows []stats.Item[string]) {
 	}
 }
 
-func (p *player) checkLeft(left *shardq.DrainError[string]) {
-	if p.taking {
-		return // perhaps before the drain looked, perhaps after that
+// checkLeft compares what a Drain that ended early shows, unless chance decides
+// whether it looked before consumers took items. A Drain whose delayed items
+// ShutDown drops may also look before ShutDown drops what is ready.
+func (p *player) checkLeft(w *pending, left *shardq.DrainError[string]) {
+	if p.taking || w.shared != nil && p.model.ends.discarding {
+		return
 	}
 	want, rank := p.model.stats(), []stats.State{stats.Processing, stats.Ready, stats.Delayed}
 	counts := [3]int{left.Processing, left.Ready, left.Delayed}

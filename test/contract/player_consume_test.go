@@ -484,7 +484,7 @@ func (p *player) settlePending() {
 			}
 		}
 		if left := (*shardq.DrainError[string])(nil); errors.As(w.err, &left) {
-			p.checkLeft(left)
+			p.checkLeft(w, left)
 		}
 	}
 	p.pending = slices.DeleteFunc(p.pending, func(w *pending) bool { return w.ended })

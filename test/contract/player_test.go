@@ -27,7 +27,7 @@ import (
 //
 //	go test -run TestQueueBehavesAsItsModel -rapid.checks=10000 -rapid.steps=200
 func TestQueueBehavesAsItsModel(t *testing.T) {
-	testscale.Rapid(400)
+	testscale.Rapid(2400)
 	variants := []struct {
 		name    string
 		setting func(s setup)
@@ -38,22 +38,20 @@ func TestQueueBehavesAsItsModel(t *testing.T) {
 	}
 	for _, v := range variants {
 		t.Run(v.name, func(t *testing.T) {
-			for range 6 {
-				rapid.Check(t, func(rt *rapid.T) {
-					rapid.SyncTest(rt, func(rt *rapid.T) {
-						s := setups.Draw(rt, "setup")
-						v.setting(s)
-						p := newPlayer(rt, s)
-						defer p.release()
-						for range 3 {
-							rt.Repeat(map[string]func(*rapid.T){
-								"call": func(rt *rapid.T) { p.play(calls.Draw(rt, "call")) },
-							})
-						}
-						p.finish()
-					})
+			rapid.Check(t, func(rt *rapid.T) {
+				rapid.SyncTest(rt, func(rt *rapid.T) {
+					s := setups.Draw(rt, "setup")
+					v.setting(s)
+					p := newPlayer(rt, s)
+					defer p.release()
+					for range 3 {
+						rt.Repeat(map[string]func(*rapid.T){
+							"call": func(rt *rapid.T) { p.play(calls.Draw(rt, "call")) },
+						})
+					}
+					p.finish()
 				})
-			}
+			})
 		})
 	}
 }

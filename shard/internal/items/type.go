@@ -27,7 +27,7 @@ func (k Keys) At(i int) Key { return Key(unsafe.Add(k.first, uintptr(i)*k.size))
 
 // A Type is what a table knows of its items.
 type Type struct {
-	MayDiffer bool      // some items are not equal to themselves
+	MayDiffer bool      // some items are not equal to themselves: the queue would never find them again
 	Strings   []uintptr // the offsets of the strings within an item
 
 	cells *chunked.Kind
@@ -55,11 +55,35 @@ func newType(item any, t Type) *Type {
 	of := reflect.TypeOf(item).Elem()
 	kind := of.Kind()
 	t.text, t.word = kind == reflect.String, reflect.Int <= kind && kind <= reflect.Uintptr && of.Size() == 8
-	t.MayDiffer, t.Strings = mayDiffer(of), appendStrings(nil, of, 0)
-	if !hasPointers(of) {
+	if !t.learn(of, 0) {
 		t.clear = nil
 	}
 	return &t
+}
+
+// learn looks at a part of the items, and reports whether it has pointers.
+func (t *Type) learn(part reflect.Type, offset uintptr) (pointers bool) {
+	switch part.Kind() {
+	case reflect.Float32, reflect.Float64, reflect.Complex64, reflect.Complex128:
+		t.MayDiffer = true // NaN is not equal to itself
+		return false
+	case reflect.Array:
+		strings := t.Strings
+		pointers = t.learn(part.Elem(), offset)
+		t.Strings = strings // there may be many
+		return pointers
+	case reflect.Struct:
+		for i := range part.NumField() {
+			field := part.Field(i)
+			pointers = t.learn(field.Type, offset+field.Offset) || pointers
+		}
+		return pointers
+	case reflect.String:
+		t.Strings = append(t.Strings, offset)
+	case reflect.Interface:
+		t.MayDiffer = true // it may have a NaN
+	}
+	return part.Kind() > reflect.Complex128
 }
 
 // The usual keys are compared and stored without a call.
@@ -94,51 +118,4 @@ func (t *Type) put(e *Entry, key Key) {
 func unseen(key Key) Key {
 	address := uintptr(key)
 	return *(*Key)(unsafe.Pointer(&address))
-}
-
-func hasPointers(t reflect.Type) bool {
-	switch kind := t.Kind(); kind {
-	case reflect.Array:
-		return hasPointers(t.Elem())
-	case reflect.Struct:
-		for i := range t.NumField() {
-			if hasPointers(t.Field(i).Type) {
-				return true
-			}
-		}
-		return false
-	default:
-		return kind > reflect.Complex128
-	}
-}
-
-// mayDiffer reports whether any value of t is not equal to itself, as NaN is. The
-// queue would accept it, and never find it again.
-func mayDiffer(t reflect.Type) bool {
-	switch t.Kind() {
-	case reflect.Float32, reflect.Float64, reflect.Complex64, reflect.Complex128, reflect.Interface:
-		return true
-	case reflect.Array:
-		return mayDiffer(t.Elem())
-	case reflect.Struct:
-		for i := range t.NumField() {
-			if mayDiffer(t.Field(i).Type) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-func appendStrings(offsets []uintptr, t reflect.Type, base uintptr) []uintptr {
-	switch t.Kind() {
-	case reflect.String:
-		offsets = append(offsets, base)
-	case reflect.Struct:
-		for i := range t.NumField() {
-			field := t.Field(i)
-			offsets = appendStrings(offsets, field.Type, base+field.Offset)
-		}
-	}
-	return offsets
 }
