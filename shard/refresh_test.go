@@ -62,7 +62,7 @@ func TestStampsAtTheEndOfWaits(t *testing.T) {
 		eventually(t, "the consumer does not park", func() bool { return s.Core.parker.Parked() > 0 })
 		fake.Step(pause)
 		item := <-taken
-		if row, _ := s.Lookup(item); !row.Since.Equal(fake.Now()) {
+		if _, row, _ := s.Lookup(item); !row.Since.Equal(fake.Now()) {
 			t.Fatalf("the item was taken at %v, and is in processing since %v", fake.Now(), row.Since)
 		}
 		s.Done(item)
