@@ -35,7 +35,10 @@ func (s *Set[T]) addSome(some []T, d *Delay) {
 		s.Core.addAll(&p, s.Core.config.request(d.Priority))
 		return
 	}
-	for alone := s.Core.fileAll(&p, d, &f); alone != 0; alone &= alone - 1 {
+	filed := uint64(never)
+	// Last, because it may panic, and also if a shard has no room for another item.
+	defer func() { s.Core.watchDeadline(filed, f) }()
+	for alone := s.Core.fileAll(&p, d, &f, &filed); alone != 0; alone &= alone - 1 {
 		s.AddWith(some[bits.TrailingZeros64(alone)], *d)
 	}
 }
@@ -75,10 +78,9 @@ func (s *Core) addAll(p *partition, r request) {
 	}
 }
 
-// fileAll returns those that are to be added each alone.
-func (s *Core) fileAll(p *partition, delay *Delay, d *Deadline) (alone uint64) {
-	filed := uint64(never)
-	defer func() { s.watchDeadline(filed, *d) }() // also if a shard has no room for another item
+// fileAll returns those that are to be added each alone, and keeps the earliest
+// deadline in filed.
+func (s *Core) fileAll(p *partition, delay *Delay, d *Deadline, filed *uint64) (alone uint64) {
 	for p.next() {
 		sh := s.shard(int(p.shard))
 		sh.lock()
@@ -89,7 +91,7 @@ func (s *Core) fileAll(p *partition, delay *Delay, d *Deadline) (alone uint64) {
 				continue
 			}
 			to, one := p.address(i), *d
-			filed = min(filed, sh.fileTimer(p.keys.At(i), &to, &one, nil))
+			*filed = min(*filed, sh.fileTimer(p.keys.At(i), &to, &one, nil))
 			sh.noteFiled(d)
 		}
 		sh.unlock()
