@@ -17,32 +17,31 @@ func (a *Address) Mark() uint8 { return a.to.mark }
 
 // AddTo is [Set.Add] at a known address.
 func (s *Set[T]) AddTo(item T, a *Address, keepDelay bool) {
-	s.Core.addTo(items.KeyOf(&item), a, keepDelay)
+	s.Core.shard(int(a.shard)).addTo(items.KeyOf(&item), &a.to, keepDelay)
 }
 
 // FileTo is [Set.AddWith] at a known address.
 func (s *Set[T]) FileTo(item T, a *Address, d Delay) {
-	s.Core.fileTo(items.KeyOf(&item), a, d)
+	s.Core.shard(int(a.shard)).fileTo(items.KeyOf(&item), &a.to, d)
 }
 
-func (s *Core) addTo(key items.Key, a *Address, keepDelay bool) {
-	add := func() { s.addNow(key, a, keepDelay) }
-	readOr(s.refresh, add)
+func (sh *shard) addTo(key items.Key, to *address, keepDelay bool) {
+	add := func() { sh.addNow(key, to, keepDelay) }
+	readOr(sh.set.refresh, add)
 	add()
 }
 
-func (s *Core) fileTo(key items.Key, a *Address, d Delay) {
-	file := func() { s.shard(int(a.shard)).fileIn(key, &a.to, d, nil) }
-	readOr(file, func() { s.addNow(key, a, true) })
-	s.notify()
+func (sh *shard) fileTo(key items.Key, to *address, d Delay) {
+	file := func() { sh.fileIn(key, to, d, nil) }
+	readOr(file, func() { sh.addNow(key, to, true) })
+	sh.set.notify()
 }
 
-func (s *Core) addNow(key items.Key, a *Address, keepDelay bool) {
-	sh := s.shard(int(a.shard))
+func (sh *shard) addNow(key items.Key, to *address, keepDelay bool) {
 	sh.lock()
-	fx := sh.addMarked(key, &a.to, request{cancelsDelay: true, keepsDelay: keepDelay})
+	fx := sh.addMarked(key, to, request{cancelsDelay: true, keepsDelay: keepDelay})
 	sh.unlock()
-	s.after(fx)
+	sh.set.after(fx)
 }
 
 // addMarked is addItem that sets the mark. It looks the item up again, because

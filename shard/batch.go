@@ -32,13 +32,13 @@ func (s *Set[T]) addSome(some []T, d *Delay) {
 	}
 	s.partition(&p, some)
 	if !files {
-		s.Core.addAll(&p, s.Core.config.request(d.Priority))
+		p.addTo(s.Core, s.Core.config.request(d.Priority))
 		return
 	}
 	filed := uint64(never)
 	// Last, because it may panic, and also if a shard has no room for another item.
-	defer func() { s.Core.watchDeadline(filed, f) }()
-	for alone := s.Core.fileAll(&p, d, &f, &filed); alone != 0; alone &= alone - 1 {
+	defer func() { s.Core.driver.filedIf(filed, f.at) }()
+	for alone := p.fileTo(s.Core, d, &f, &filed); alone != 0; alone &= alone - 1 {
 		s.AddWith(some[bits.TrailingZeros64(alone)], *d)
 	}
 }
@@ -63,7 +63,7 @@ func (s *Set[T]) partition(p *partition, some []T) {
 	}
 }
 
-func (s *Core) addAll(p *partition, r request) {
+func (p *partition) addTo(s *Core, r request) {
 	var fx effects
 	defer func() { s.publish(fx) }() // also if a shard has no room for another item
 	for p.next() {
@@ -78,9 +78,9 @@ func (s *Core) addAll(p *partition, r request) {
 	}
 }
 
-// fileAll returns those that are to be added each alone, and keeps the earliest
+// fileTo returns those that are to be added each alone, and keeps the earliest
 // deadline in filed.
-func (s *Core) fileAll(p *partition, delay *Delay, d *Deadline, filed *uint64) (alone uint64) {
+func (p *partition) fileTo(s *Core, delay *Delay, d *Deadline, filed *uint64) (alone uint64) {
 	for p.next() {
 		sh := s.shard(int(p.shard))
 		sh.lock()

@@ -41,10 +41,10 @@ func (s *Core) drainUntil(
 	switch {
 	case retries:
 		part = &s.drains.emptied
-		s.oweAll(empty, part)
+		part.begin(&s.shards, empty)
 	case d.Delayed == AwaitDelayed:
 		part = &s.drains.delaysDone
-		s.oweAll(noneDelayed, part)
+		part.begin(&s.shards, noneDelayed)
 	}
 	if part != nil {
 		cause = s.awaitDrain(ctx, part, released)
@@ -76,16 +76,17 @@ func (d *droppedItems[T]) keep() {
 	}
 }
 
-func (s *Core) oweAll(r effects, to *drain) {
-	if !to.begun.CompareAndSwap(false, true) {
+// begin makes each shard owe a report.
+func (d *drain) begin(s *shards, report effects) {
+	if !d.begun.CompareAndSwap(false, true) {
 		return
 	}
-	for sh := range s.shards.made() {
+	for sh := range s.made() {
 		sh.lock()
-		sh.owe(r, to)
+		sh.owe(report, d)
 		due := sh.reportsDue()
 		sh.unlock()
-		s.settle(due)
+		sh.set.settle(due)
 	}
-	to.settle()
+	d.settle()
 }

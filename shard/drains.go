@@ -11,7 +11,7 @@ import (
 // A drain waits until all shards have reached a state that they do not leave
 // again. So each shard reports once, and the last report ends the wait.
 type drain struct {
-	begun   atomic.Bool                   // see oweAll
+	begun   atomic.Bool                   // see begin
 	owing   atomic.Int32                  // reports, and one until all shards were inspected
 	done    chan struct{}                 // closed when owing reaches 0
 	current atomic.Pointer[chan struct{}] // closed and replaced by each ShutDown
@@ -186,9 +186,9 @@ func (s *Core) isStill(deadline time.Time) bool {
 	return all && left
 }
 
-func (s *Core) recheckDrains() {
-	if s.closing.refusing.Load() {
-		s.drains.stilled.release()
+func (d *drains) recheck(c *closing) {
+	if c.refusing.Load() {
+		d.stilled.release()
 	}
 }
 

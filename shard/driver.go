@@ -88,6 +88,12 @@ func (d *driver) filed(deadline uint64, at reading) {
 	}
 }
 
+func (d *driver) filedIf(deadline uint64, at reading) {
+	if deadline != never {
+		d.filed(deadline, at)
+	}
+}
+
 // call is the timer's function. It may run on the stack of the timer's owner,
 // within AfterFunc or Reset. OnStuck may call ShutDown, which waits for that
 // owner, so another goroutine calls OnStuck then.
@@ -287,7 +293,7 @@ func (d *driver) expireDue() {
 		before := d.set.coarse.Now.Load()
 		at := d.readClock()
 		// First, because those who wake stamp with it what they take.
-		d.set.coarse.Update(before, d.set.stampOf(at), at.now)
+		d.set.coarse.Update(before, d.stampOf(at), at.now)
 		more = d.endWaitsDue(at)
 		if d.set.closing.begun.Load() {
 			continue // there are no delays any more
@@ -365,6 +371,13 @@ func (d *driver) taken(now uint64) reading { return d.reading(now, d.count()) }
 
 func (d *driver) reading(now uint64, number uint16) reading {
 	return reading{now: now / d.set.time.Tick, number: number, nanoseconds: now}
+}
+
+func (d *driver) stampOf(at reading) uint64 {
+	if d.set.measures != nil {
+		return at.nanoseconds
+	}
+	return at.now * d.set.time.Tick
 }
 
 func (d *driver) count() uint16 { return uint16(d.readings.Load()) }

@@ -111,11 +111,11 @@ func (s *Core) CountBackoff() {
 	}
 }
 
-func (s *Core) newMetrics() *stats.Metrics {
+func (l *lanes) metrics() *stats.Metrics {
 	m := &stats.Metrics{}
-	for i := range s.shards.lanes.all {
-		m.Retries += s.shards.lanes.all[i].retries.Load()
-		m.Backoffs += s.shards.lanes.all[i].backoffs.Load()
+	for i := range l.all {
+		m.Retries += l.all[i].retries.Load()
+		m.Backoffs += l.all[i].backoffs.Load()
 	}
 	return m
 }
@@ -184,13 +184,6 @@ func (sh *shard) seen(by present) uint64 {
 		return max(by.now, now)
 	}
 	return by.now
-}
-
-func (s *Core) stampOf(at reading) uint64 {
-	if s.measures != nil {
-		return at.nanoseconds
-	}
-	return at.now * s.time.Tick
 }
 
 // times has the moments of a shard's items, from the coarse clock. It is nil if

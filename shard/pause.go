@@ -50,7 +50,7 @@ func (s *Core) changeGroup(group string, make bool, change func(l *line.Line, of
 	}
 	fx := sh.reportsDue()
 	sh.unlock()
-	s.recheckDrains()
+	s.drains.recheck(&s.closing)
 	if s.publish(fx); freed || s.mayLeave() {
 		s.wake()
 	}
@@ -77,7 +77,7 @@ func (s *Core) afterGate() {
 // Pause stops the set from handing out items. It goes on taking them in.
 func (s *Core) Pause() {
 	s.gate.change(func() { s.gate.paused.Store(true) })
-	s.recheckDrains()
+	s.drains.recheck(&s.closing)
 	if s.mayLeave() {
 		s.wake() // a consumer may wait for a token, after ShutDown
 	}
@@ -109,6 +109,6 @@ func (s *Core) replaceRate(to line.Rate, now uint64) {
 		s.gate.setRate(to, now)
 		s.gate.opens.Store(never)
 	})
-	s.recheckDrains()
+	s.drains.recheck(&s.closing)
 	s.wake() // the woken consumer closes the gate again, if there is no token
 }

@@ -11,13 +11,9 @@ func (s *Core) refresh() {
 // refreshForWork is refresh before a Get or a Done. If these are few, each
 // reads, or the time since an earlier add would count for what follows.
 func (s *Core) refreshForWork() {
-	if s.config.Ages && s.needsReading() {
+	if s.config.Ages && s.coarse.NeedsReading() {
 		s.readClock()
 	}
-}
-
-func (s *Core) needsReading() bool {
-	return s.coarse.Live.Load() == 0 || s.coarse.Sampler.Interval.Load() == 1
 }
 
 // refreshOr is refreshForWork before the end of a processing. If the clock panics,

@@ -155,7 +155,7 @@ func (s *Core) retryAt(h Handle, d Deadline, priority int) (came Comeback) {
 		s.countRetry()
 	}
 	s.publish(fx)
-	s.watchDeadline(filed, d) // these two may panic
+	s.driver.filedIf(filed, d.at) // these two may panic
 	s.notify()
 	return came
 }
@@ -183,7 +183,7 @@ func (s *Core) Postpone(h Handle, d Deadline, policy DelayPolicy) (inProcessing 
 		deadline = sh.fileAgain(h.id, e, d)
 	}
 	sh.unlock()
-	s.watchDeadline(deadline, d)
+	s.driver.filedIf(deadline, d.at)
 	if deadline != never {
 		s.countRetry()
 	}
@@ -199,12 +199,6 @@ func (s *Core) lockSwept(h Handle) (sh *shard, e *items.Entry) {
 		}
 		sh.unlock()
 		sh.sweepSome()
-	}
-}
-
-func (s *Core) watchDeadline(deadline uint64, d Deadline) {
-	if deadline != never {
-		s.driver.filed(deadline, d.at)
 	}
 }
 

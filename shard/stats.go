@@ -47,7 +47,7 @@ func (s *Core) newStats() (st tally, now present) {
 		now = s.present()
 	}
 	if s.measures != nil {
-		st.Metrics = s.newMetrics()
+		st.Metrics = s.shards.lanes.metrics()
 	}
 	return st, now
 }

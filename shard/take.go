@@ -151,7 +151,7 @@ func (s *Core) takeThroughGate(most int, put receiver, now uint64) (n int) {
 	s.gate.entered.Add(1)
 	defer func() {
 		s.gate.entered.Add(-1)
-		s.recheckDrains()
+		s.drains.recheck(&s.closing)
 		s.afterGate()
 	}()
 	for ; n < most && s.anyReady() && s.gate.enter(now); n++ {

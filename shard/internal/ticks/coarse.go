@@ -21,6 +21,8 @@ func (c *Coarse) Deadline() uint64 {
 	return Never
 }
 
+func (c *Coarse) NeedsReading() bool { return c.Live.Load() == 0 || c.Sampler.Interval.Load() == 1 }
+
 func (c *Coarse) Invalidate() {
 	if c.Live.Load() != 0 { // spare the store if each operation reads the clock anyway
 		c.Live.Store(0)
