@@ -52,7 +52,7 @@ func TestStringsWithinAnItem(t *testing.T) {
 		a string
 	}
 	type outer struct {
-		a int
+		_ int
 		b inner
 		c string
 	}
