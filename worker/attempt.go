@@ -3,7 +3,6 @@ package worker
 import (
 	"context"
 	"errors"
-	"reflect"
 	"time"
 )
 
@@ -78,7 +77,7 @@ type FailureTimer[T any] interface {
 // AttemptOf returns the attempt that a handler's context belongs to, or false if
 // the pool has neither [Options].Attempts nor Use, or items of another type.
 func AttemptOf[T any](ctx context.Context) (a Attempt[T], ok bool) {
-	if found, is := ctx.Value((*Attempt[T])(nil)).(*Attempt[T]); is {
+	if found, is := ctx.Value(attemptKey[T]{}).(*Attempt[T]); is {
 		return *found, true
 	}
 	return a, false
@@ -88,13 +87,20 @@ func AttemptOf[T any](ctx context.Context) (a Attempt[T], ok bool) {
 // no type parameter, because each of its methods would be compiled four times.
 type attemptContext struct {
 	context.Context
-	attempt any // a pointer to an Attempt; the key is one of its type
+	attempt any // a pointer to an Attempt
+}
+
+type attemptKey[T any] struct{}
+
+func (attemptKey[T]) isOf(attempt any) bool {
+	_, is := attempt.(*Attempt[T])
+	return is
 }
 
 // Value must not return an attempt of another type: ctx may be one of several
 // that a handler's middleware has joined.
 func (c *attemptContext) Value(key any) any {
-	if reflect.TypeOf(key) == reflect.TypeOf(c.attempt) {
+	if k, is := key.(interface{ isOf(attempt any) bool }); is && k.isOf(c.attempt) {
 		return c.attempt
 	}
 	return c.Context.Value(key)
