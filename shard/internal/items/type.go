@@ -49,33 +49,34 @@ func TypeOf[T comparable]() *Type {
 	})
 }
 
-// newType gets a pointer to an item. If code with a type parameter has a
-// reflect.Type, the compiler compiles its iterators for each type of items.
+// newType gets a pointer to an item. If code with a type parameter, or a method
+// of a type that it uses, has a reflect.Type, the compiler compiles the iterators
+// of that for each type of items.
 func newType(item any, t Type) *Type {
 	of := reflect.TypeOf(item).Elem()
 	kind := of.Kind()
 	t.text, t.word = kind == reflect.String, reflect.Int <= kind && kind <= reflect.Uintptr && of.Size() == 8
-	if !t.learn(of, 0) {
+	if !learn(&t, of, 0) {
 		t.clear = nil
 	}
 	return &t
 }
 
 // learn looks at a part of the items, and reports whether it has pointers.
-func (t *Type) learn(part reflect.Type, offset uintptr) (pointers bool) {
+func learn(t *Type, part reflect.Type, offset uintptr) (pointers bool) {
 	switch part.Kind() {
 	case reflect.Float32, reflect.Float64, reflect.Complex64, reflect.Complex128:
 		t.MayDiffer = true // NaN is not equal to itself
 		return false
 	case reflect.Array:
 		strings := t.Strings
-		pointers = t.learn(part.Elem(), offset)
+		pointers = learn(t, part.Elem(), offset)
 		t.Strings = strings // there may be many
 		return pointers
 	case reflect.Struct:
 		for i := range part.NumField() {
 			field := part.Field(i)
-			pointers = t.learn(field.Type, offset+field.Offset) || pointers
+			pointers = learn(t, field.Type, offset+field.Offset) || pointers
 		}
 		return pointers
 	case reflect.String:
