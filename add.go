@@ -2,6 +2,7 @@ package shardq
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/shardq/shardq/shard"
@@ -143,6 +144,21 @@ func delayOf[T comparable](q *Queue[T], item T, o *AddOptions) (d shard.Delay, o
 	}
 	d.Duration, d.Backoff = max(d.Duration, q.backoff(item)), true
 	return d, true
+}
+
+// delay returns the options without the limiter's delay.
+func (b *base) delay(o *AddOptions) (d shard.Delay) {
+	if !o.Policy.Valid() {
+		panic(fmt.Sprintf("shardq: AddOptions.Policy is %d: want KeepEarliest, KeepLatest, KeepNew or KeepOld", o.Policy))
+	}
+	d = shard.Delay{
+		Duration: o.After, Policy: o.Policy, MaxWait: o.MaxWait, Priority: o.Priority,
+		Retry: o.RateLimited || o.After != 0, Window: o.NotAgainWithin,
+	}
+	if !o.At.IsZero() {
+		d.Until, d.Retry = b.core.Moment(o.At), true
+	}
+	return d
 }
 
 // AddRateLimited adds item after the limiter's delay, because its work failed.

@@ -214,6 +214,18 @@ func (q *Queue[T]) ShutDownWithDrain() {
 // ShuttingDown reports whether a shutdown has begun.
 func (q *Queue[T]) ShuttingDown() bool { return q.made().core.ShuttingDown() }
 
+func (b *base) logDrainEndedEarly(ctx context.Context, processing, ready, delayed int, cause error) {
+	if b.log != nil {
+		b.log.drainEndedEarly(ctx, processing, ready, delayed, cause)
+	}
+}
+
+func (b *base) logShutDown() {
+	if b.log != nil && b.endLogged.CompareAndSwap(false, true) {
+		b.log.shutDown(b.core.Stats())
+	}
+}
+
 // WaitIdle blocks until nothing is ready, in processing or delayed. It returns
 // nil once there was such a moment during the call, or ctx.Err() if ctx ends
 // first. Adds may go on meanwhile.

@@ -91,6 +91,78 @@ func typedRows[T comparable](rows []stats.Item[any]) (typed []stats.Item[T]) {
 	return typed
 }
 
+func (b *base) stats() Stats { return b.complete(b.core.Stats()) }
+
+// complete adds what the shards do not know.
+func (b *base) complete(st Stats) Stats {
+	st.Workers, st.Limited = b.slots.open(), b.above.limited()
+	st.Outages, st.OutageFailures = b.outcomes.outage.read()
+	if st.Metrics != nil {
+		b.outcomes.attempts.AddTo(&st.Metrics.Attempts)
+	}
+	if b.values != nil {
+		st.Values = b.values()
+		st.Values.Lingering = min(st.Values.Lingering, st.Delayed)
+	}
+	return st
+}
+
+func (b *base) snapshot(limit int) Snapshot[any] {
+	now := b.clock.Now()
+	s := b.core.Inspect(limit)
+	s.Time, s.Stats = now, b.complete(s.Stats)
+	workers := b.slots.workers()
+	for _, rows := range [...][]stats.Item[any]{s.Processing, s.Ready, s.Delayed} {
+		for i := range rows {
+			b.describe(&rows[i], workers)
+		}
+	}
+	return s
+}
+
+// describe adds to a row what the shards do not know.
+func (b *base) describe(row *stats.Item[any], workers map[any]int) {
+	row.Attempts = b.above.failures(row.Item)
+	if row.State == stats.Processing {
+		row.Worker = workers[row.Item]
+	}
+}
+
+// workersIf returns the workers of the items that are in a state.
+func (b *base) workersIf(state stats.State) map[any]int {
+	if state != stats.Processing {
+		return nil
+	}
+	return b.slots.workers()
+}
+
+func (b *base) all(state stats.State) iter.Seq[stats.Item[any]] {
+	return func(yield func(stats.Item[any]) bool) {
+		workers := b.workersIf(state)
+		b.core.Items(state)(func(row stats.Item[any]) bool {
+			b.describe(&row, workers)
+			return yield(row)
+		})
+	}
+}
+
+// left returns the rows of all that the queue holds.
+func (b *base) left() []stats.Item[any] {
+	rows := b.core.Left()
+	for i := range rows {
+		rows[i].Attempts = b.above.failures(rows[i].Item)
+	}
+	return rows
+}
+
+// stuck completes and logs the row of an item that is stuck.
+func (b *base) stuck(row *stats.Item[any]) {
+	row.Attempts = b.above.failures(row.Item)
+	if b.log != nil {
+		b.log.stuck(row.Item, b.clock.Now().Sub(row.Since), row.Attempts)
+	}
+}
+
 // A typeless is a queue as what its base sees [above].
 type typeless[T comparable] Queue[T]
 

@@ -2,6 +2,7 @@ package shardq
 
 import (
 	"context"
+	"fmt"
 	"iter"
 	"sync/atomic"
 	"time"
@@ -190,6 +191,13 @@ func (q *Queue[T]) ResumeGroup(group string) { q.made().groups().ResumeGroup(gro
 // in part is completed at the new rate. It panics without [Options].Group.
 func (q *Queue[T]) RefreshGroup(group string) { q.made().groups().RefreshGroup(group) }
 
+func (b *base) groups() *shard.Core {
+	if !b.configuration.Groups {
+		panic("shardq: the queue has no groups: want Options.Group")
+	}
+	return b.core
+}
+
 // Groups returns an iterator over the groups that have items or are paused, in
 // no order. No lock is held while the loop runs.
 func (q *Queue[T]) Groups() iter.Seq[stats.Group] { return q.made().core.Groups() }
@@ -199,3 +207,10 @@ func (q *Queue[T]) Groups() iter.Seq[stats.Group] { return q.made().core.Groups(
 // [Rate.Validate]. After a shutdown has begun, it cannot give a rate to a queue
 // that had none.
 func (q *Queue[T]) SetRate(r Rate) { q.made().setRate(r) }
+
+func (b *base) setRate(r Rate) {
+	if err := r.Validate(); err != nil {
+		panic(fmt.Errorf("shardq: SetRate: %w", err))
+	}
+	b.core.SetRate(r)
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/shardq/shardq/stats"
 	"github.com/shardq/shardq/worker"
@@ -119,6 +120,17 @@ func groupOf[T comparable](q *Queue[T], item T) (group string) {
 	}
 	defer func() { _ = recover() }()
 	return q.group(item)
+}
+
+// now reads the clock. It returns the real time if the clock panics, because
+// that must not end a worker.
+func (b *base) now() (now time.Time) {
+	defer func() {
+		if recover() != nil {
+			now = time.Now()
+		}
+	}()
+	return b.clock.Now()
 }
 
 // RecentFailures returns the last failures of the workers of a [worker.Pool], at

@@ -27,14 +27,16 @@ func (k Keys) At(i int) Key { return Key(unsafe.Add(k.first, uintptr(i)*k.size))
 
 // A Type is what a table knows of its items.
 type Type struct {
-	MayDiffer bool      // some items are not equal to themselves: the queue would never find them again
+	// MayDiffer says that some items may not be equal to themselves. A table never
+	// finds them again.
+	MayDiffer bool
 	Strings   []uintptr // the offsets of the strings within an item
+	Any       func(e *Entry) any
 
 	cells *chunked.Kind
 	text  bool           // they are strings
 	word  bool           // they are integers of 64 bits
 	clear func(e *Entry) // nil if they have no pointers
-	Any   func(e *Entry) any
 	equal func(e *Entry, key Key) bool
 	set   func(e *Entry, key Key)
 }
@@ -49,9 +51,9 @@ func TypeOf[T comparable]() *Type {
 	})
 }
 
-// newType gets a pointer to an item. If code with a type parameter, or a method
-// of a type that it uses, has a reflect.Type, the compiler compiles the iterators
-// of that for each type of items.
+// newType gets a pointer to an item. TypeOf must not have its reflect.Type, nor
+// must a method of Type: the compiler would compile the iterators of reflect.Type
+// for each type of items.
 func newType(item any, t Type) *Type {
 	of := reflect.TypeOf(item).Elem()
 	kind := of.Kind()
