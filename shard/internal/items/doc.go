@@ -4,6 +4,7 @@
 // [Column].
 //
 // Nothing here takes a lock, reads a clock or knows the shard: it is called with the
-// shard's lock held. Only [Find], [Insert] and [Of] know the type of the items, so that
-// all else is compiled once. An entry is free while it is idle and not delayed.
+// shard's lock held. Only [TypeOf], [KeyOf], [KeysOf] and [Of] know the type of the
+// items, so that all else is compiled once. An entry is free while it is idle and not
+// delayed.
 package items
