@@ -39,8 +39,8 @@ type above interface {
 	mostFailed(limit int) []limiter.Failed[any]
 }
 
-// init comes before the shards are made, and so before core is set. item is a
-// pointer to one.
+// init is called before the shards are made, so core is still nil. item points to
+// an item.
 func (b *base) init(name string, s *shard.Settings, g given, log *eventLog, above above, limiter, item any) {
 	b.name, b.clock, b.log, b.above, b.firsts = name, s.Clock, log, above, attempts.NewFirsts()
 	b.configuration = configuration(s, g)

@@ -93,7 +93,7 @@ func typedRows[T comparable](rows []stats.Item[any]) (typed []stats.Item[T]) {
 
 func (b *base) stats() Stats { return b.complete(b.core.Stats()) }
 
-// complete adds what the shards do not know.
+// complete adds workers, attempts and values to the statistics of the shards.
 func (b *base) complete(st Stats) Stats {
 	st.Workers, st.Limited = b.slots.open(), b.above.limited()
 	st.Outages, st.OutageFailures = b.outcomes.outage.read()
@@ -120,7 +120,7 @@ func (b *base) snapshot(limit int) Snapshot[any] {
 	return s
 }
 
-// describe adds to a row what the shards do not know.
+// describe adds the failures of the item and its worker to a row of the shards.
 func (b *base) describe(row *stats.Item[any], workers map[any]int) {
 	row.Attempts = b.above.failures(row.Item)
 	if row.State == stats.Processing {
@@ -128,7 +128,7 @@ func (b *base) describe(row *stats.Item[any], workers map[any]int) {
 	}
 }
 
-// workersIf returns the workers of the items that are in a state.
+// workersIf returns the workers by item, or nil if items in that state have none.
 func (b *base) workersIf(state stats.State) map[any]int {
 	if state != stats.Processing {
 		return nil
@@ -163,7 +163,7 @@ func (b *base) stuck(row *stats.Item[any]) {
 	}
 }
 
-// A typeless is a queue as what its base sees [above].
+// A typeless is the queue that its base sees: it implements [above].
 type typeless[T comparable] Queue[T]
 
 func (t *typeless[T]) groupOf(item any) string { return groupOf((*Queue[T])(t), itemOf[T](item)) }
@@ -199,7 +199,7 @@ var _ = []any{(*Queue[uint64])(nil), func(l *itemlimit.Limiter) { l.Notify() }}
 // It makes a Queue an [Inspector].
 func (q *Queue[T]) Inspect() stats.Inspection { return &inspection[T]{inspected{q.made()}, q} }
 
-// An inspection adds to inspected what it needs the type for.
+// An inspection has the methods that need the type, and inspected the others.
 type inspection[T comparable] struct {
 	inspected
 	queue *Queue[T]

@@ -78,8 +78,8 @@ func (p *partition) addTo(s *Core, r request) {
 	}
 }
 
-// fileTo returns those that are to be added each alone, and keeps the earliest
-// deadline in filed.
+// fileTo files the delays of a batch. It writes the earliest deadline to filed, and
+// returns the places of items that must be added one by one.
 func (p *partition) fileTo(s *Core, delay *Delay, d *Deadline, filed *uint64) (alone uint64) {
 	for p.next() {
 		sh := s.shard(int(p.shard))

@@ -26,8 +26,8 @@ func (s *Set[T]) DrainUntil(ctx context.Context, d Draining, released <-chan str
 	return cause
 }
 
-// drainUntil reports whether it came to the close. If a ShutDown abandons items
-// before that, it has done so instead.
+// drainUntil reports whether it has closed the set. If not, it ended early, or a
+// ShutDown has closed the set and abandoned items meanwhile.
 func (s *Core) drainUntil(
 	ctx context.Context, d Draining, released <-chan struct{}, drops dropping, abandons *atomic.Bool,
 ) (closed bool, cause error) {

@@ -112,10 +112,9 @@ func (t *Type) put(e *Entry, key Key) {
 	}
 }
 
-// unseen hides a key from the compiler. It does not know which function is
-// called with it, and would allocate each item, in case the function keeps its
-// address. Stacks move only at calls, and none comes between the two lines: with
-// -race, checkptr would call a function there.
+// unseen hides a key from escape analysis, which would allocate each item in case
+// equal or set keeps its address. Stacks move only at calls, and none comes between
+// the two lines, because nocheckptr keeps -race from adding one.
 //
 //go:nocheckptr
 func unseen(key Key) Key {
