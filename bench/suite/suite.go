@@ -20,7 +20,9 @@ type Benchmark struct {
 	Keys, N int    // N is the number of operations in the report
 	Delays  bool   // the engine needs AddAfter
 	Traffic bool   // workers may do it
-	Run     func(b *testing.B, e workload.Engine)
+	// Fits reports whether an engine, with that queue, can do the work. If nil, each can.
+	Fits func(e workload.Engine, q workload.Queue) bool
+	Run  func(b *testing.B, e workload.Engine)
 }
 
 // Takes reports whether an engine can do the work in reasonable time.
@@ -28,12 +30,10 @@ func (bm Benchmark) Takes(e workload.Engine) bool {
 	if e.Works && !bm.Traffic {
 		return false
 	}
-	if bm.Delays {
-		q := e.New()
-		defer q.ShutDown()
-		if _, ok := q.(workload.DelayingQueue); !ok {
-			return false
-		}
+	q := e.New()
+	defer q.ShutDown()
+	if _, delays := q.(workload.DelayingQueue); bm.Delays && !delays || bm.Fits != nil && !bm.Fits(e, q) {
+		return false
 	}
 	return e.MaxKeys == 0 || bm.Keys <= e.MaxKeys
 }
@@ -42,7 +42,7 @@ func Label(e workload.Engine) string { return fmt.Sprintf("engine=%s/shards=%d",
 
 // Run runs the benchmarks whose names begin with prefix, over all engines.
 func Run(b *testing.B, prefix string, engines []workload.Engine) {
-	for _, bm := range All() {
+	for _, bm := range append(All(), Scaling()...) {
 		rest, ok := strings.CutPrefix(bm.Name, prefix+"/")
 		if !ok {
 			continue

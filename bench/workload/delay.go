@@ -28,11 +28,10 @@ func (p *DelayedKeys) Reschedule(calls int) {
 	}
 }
 
+const farOff = 1000 * time.Hour
+
 func delayOf(position, round int) time.Duration {
-	const (
-		farOff  = 1000 * time.Hour
-		scatter = 2654435761 // Knuth's multiplicative hash (TAOCP 3, 6.4)
-	)
+	const scatter = 2654435761 // Knuth's multiplicative hash (TAOCP 3, 6.4)
 	share := uint32(position) * scatter
 	return farOff + time.Duration(uint64(farOff)/(1<<32)*uint64(share)) - time.Duration(round)*time.Second
 }

@@ -39,6 +39,7 @@ type Engine struct {
 	Shards  int    // of its queues, or 1 if it has none
 	MaxKeys int    // of a slow engine, or 0 for no limit
 	Works   bool   // its queues are Workers, which is for traffic alone
+	Op      string // the one that the engine is for, side by side, or "" for all
 	New     func() Queue
 }
 

@@ -1,0 +1,16 @@
+//go:build unix
+
+package workload
+
+import (
+	"syscall"
+	"time"
+)
+
+func processorTime() time.Duration {
+	var u syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
