@@ -15,7 +15,9 @@ func (s *Set[T]) addAtPriority(item T, priority int) {
 	s.Core.refresh()
 	var to address
 	sh := s.addressOf(item, &to)
-	sh.lock()
+	if !sh.tryLock() {
+		sh.lockSlowly()
+	}
 	fx := sh.addItem(items.KeyOf(&item), &to, s.Core.config.request(priority))
 	sh.unlock()
 	s.Core.after(fx)

@@ -38,7 +38,9 @@ func (sh *shard) fileTo(key items.Key, to *address, d Delay) {
 }
 
 func (sh *shard) addNow(key items.Key, to *address, keepDelay bool) {
-	sh.lock()
+	if !sh.tryLock() {
+		sh.lockSlowly()
+	}
 	fx := sh.addMarked(key, to, request{cancelsDelay: true, keepsDelay: keepDelay})
 	sh.unlock()
 	sh.set.after(fx)

@@ -159,7 +159,9 @@ func (sh *shard) keepDelayed(key items.Key, hash uint32, f *Deadline) (next uint
 
 // delay returns false if the wheel has passed the deadline.
 func (sh *shard) delay(key items.Key, to *address, f *Deadline, a *admission) (settled bool) {
-	sh.lock()
+	if !sh.tryLock() {
+		sh.lockSlowly()
+	}
 	for sh.set.closing.refusing.Load() {
 		if a != nil && a.limited || !sh.takesBack(key, to.hash) {
 			sh.refuse(a)

@@ -13,7 +13,9 @@ func (s *Set[T]) Done(item T) {
 }
 
 func (s *Set[T]) doneIn(sh *shard, item T, hash uint32) {
-	sh.lock()
+	if !sh.tryLock() {
+		sh.lockSlowly()
+	}
 	fx := sh.endItem(items.KeyOf(&item), hash)
 	sh.unlock()
 	s.Core.after(fx)
@@ -41,7 +43,9 @@ func (s *Core) End(h Handle) (ended bool) {
 
 func (s *Core) endNow(h Handle) (ended bool) {
 	sh := s.shard(int(h.shard))
-	sh.lock()
+	if !sh.tryLock() {
+		sh.lockSlowly()
+	}
 	fx := sh.endClaimed(h)
 	sh.unlock()
 	s.after(fx)

@@ -31,7 +31,9 @@ func (s *Set[T]) EndTake(h Handle) (item T, priority int, next Handle, ended, ok
 // endTake keeps the shard of an entry that it has taken locked.
 func (s *Core) endTake(h Handle) (sh *shard, e *items.Entry, priority int, next Handle, fx effects) {
 	sh = s.shard(int(h.shard))
-	sh.lock()
+	if !sh.tryLock() {
+		sh.lockSlowly()
+	}
 	fx = sh.endClaimed(h)
 	if fx&took != 0 && s.gate.cares.Load()&^caresForAges == 0 {
 		e, priority, next = s.takeOn(sh)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"hash/maphash"
 	"runtime"
+	"sync"
 	"sync/atomic"
 
 	"github.com/shardq/shardq/internal/itemlimit"
@@ -42,6 +43,9 @@ func newCore(config Settings, above above, of *items.Type) (s *Core) {
 			int64(config.HighWatermark), int64(config.LowWatermark), config.OnWatermark),
 		time: ticks.New(config.Clock, config.Tick),
 		ids:  idLimit{most: items.MaxIDs},
+	}
+	if config.Shards == 1 {
+		s.door = new(sync.Mutex)
 	}
 	s.notifies = s.limit != nil || config.hearsAdds
 	if config.grouped {

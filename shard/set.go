@@ -2,6 +2,7 @@ package shard
 
 import (
 	"hash/maphash"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -76,9 +77,9 @@ type Core struct {
 	waits     []atomic.Uint64 // when each shard has to review a group, or never; nil without groups
 	gate      gate
 	watches   watches
-	notifies  bool                    // notify has something to do
-	tokens    atomic.Pointer[[]token] // for the parkers of each shard's lock: see lockWord
-	items     *items.Type             // of the tables of the shards
+	notifies  bool        // notify has something to do
+	door      *sync.Mutex // where the waiters of a single shard queue, or nil: see shard.lock
+	items     *items.Type // of the tables of the shards
 	lines     line.Config
 	windows   atomic.Pointer[[]*windows] // of each shard, guarded by its lock, once an add asks for one
 
@@ -114,8 +115,8 @@ type cacheLine [64]byte
 // second those that operations only read, or few of them write. Lines move
 // between cores one by one, so fewer cost less. A test asserts the layout.
 type shard struct {
-	mu              lockWord  // guards all fields except next, number and set
-	line            line.Line // the order of the ready items; counts those in processing, too
+	mu              sync.Mutex // guards all fields except next, number and set
+	line            line.Line  // the order of the ready items; counts those in processing, too
 	count           counters
 	served          uint16    // the items taken from the shard, modulo its range
 	fruitless, done uint8     // deduplicated adds since a hand-out, modulo its range; for done see countDone

@@ -15,7 +15,9 @@ func (s *Core) takeAndLock(now uint64) (sh *shard, e *items.Entry, priority int,
 		passedOver := false
 		if p := s.shards.priorities.Load(); lane == nil {
 			sh = s.shard(0)
-			sh.lock()
+			if !sh.tryLock() {
+				sh.lockSlowly()
+			}
 		} else if p == nil {
 			sh = s.shards.lockReady(lane.turn.Load())
 		} else {
