@@ -46,38 +46,26 @@ func checkIndex(t failer, x *index, of hashOf) (hashes map[uint32]uint32) {
 	}
 	hashes = map[uint32]uint32{}
 	atDepth, seen := int32(0), map[*segment]bool{}
-	for first := 0; first < len(x.directory); {
-		s := x.directory[first]
-		if seen[s] || s.depth > x.depth {
-			t.Fatalf("place %d of the directory, of depth %d: a segment of depth %d, seen before: %v",
-				first, x.depth, s.depth, seen[s])
+	for place, s := range x.directory {
+		if s.depth > x.depth || s != x.directory[place&(1<<s.depth-1)] {
+			t.Fatalf("place %d of a directory of depth %d has a segment of depth %d of its own", place, x.depth, s.depth)
+		}
+		if place >= 1<<s.depth {
+			continue
+		}
+		if seen[s] {
+			t.Fatalf("the segment of place %d, of depth %d, has others", place, s.depth)
 		}
 		seen[s] = true
 		if s.depth == x.depth {
 			atDepth++
 		}
-		count := 1 << (x.depth - s.depth)
-		checkSpan(t, x, first, count)
-		checkSegment(t, s, uint32(first/count), of, hashes)
-		first += count
+		checkSegment(t, s, uint32(place), of, hashes)
 	}
 	if atDepth != x.atDepth || atDepth == 0 {
 		t.Fatalf("%d segments use all %d bits, but atDepth is %d", atDepth, x.depth, x.atDepth)
 	}
 	return hashes
-}
-
-// checkSpan checks that a segment has the whole of its part of the directory.
-func checkSpan(t failer, x *index, first, count int) {
-	t.Helper()
-	if first%count != 0 {
-		t.Fatalf("a segment of depth %d starts at place %d of %d", x.directory[first].depth, first, len(x.directory))
-	}
-	for i := range count {
-		if x.directory[first+i] != x.directory[first] {
-			t.Fatalf("place %d of %d from %d points elsewhere", i, count, first)
-		}
-	}
 }
 
 func checkSegment(t failer, s *segment, prefix uint32, of hashOf, hashes map[uint32]uint32) {
@@ -97,7 +85,7 @@ func checkSegment(t failer, s *segment, prefix uint32, of hashOf, hashes map[uin
 		if o != s.pack(hash, id) {
 			t.Fatalf("the slot of entry %d is %#x, its hash %#x", id, o, hash)
 		}
-		if uint32(uint64(hash)>>(32-s.depth)) != prefix {
+		if hash>>homeBits&(1<<s.depth-1) != prefix {
 			t.Fatalf("hash %#x is in the segment of prefix %#x, depth %d", hash, prefix, s.depth)
 		}
 		checkRun(t, s, i, hash)

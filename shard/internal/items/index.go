@@ -2,6 +2,7 @@ package items
 
 import (
 	"math/bits"
+	"slices"
 	"sync"
 )
 
@@ -9,17 +10,18 @@ const (
 	smallestSegment = 8
 	// largestSegment bounds the pause of growing and shrinking: at most this
 	// many slots move at once, beside the directory.
-	largestSegment = 1024
-	deepest        = 32 - 10 // bounds the directory; beyond it segments grow
+	largestSegment = 1 << homeBits
+	homeBits       = 10            // of a hash: where its probes begin
+	deepest        = 32 - homeBits // bounds the directory; beyond it segments grow
 )
 
 // An index finds ids by hashes: extendible hashing (R. Fagin et al., TODS
-// 1979). A directory, indexed by the top bits, points to segments: small
-// open-addressing tables, indexed by the low bits. A full segment splits, so
-// that growth moves a bounded number of slots under the lock.
+// 1979). A segment is a small open-addressing table, indexed by the ten low bits
+// of a hash. A directory, indexed by the next bits, points to segments. A full
+// segment splits, so that growth moves a bounded number of slots under the lock.
 type index struct {
 	directory []*segment
-	depth     uint8 // the top bits that index the directory
+	depth     uint8 // the bits that index the directory
 	// peak is 1 more than the depth of segments that joined, or 0. Expected is
 	// that of the shard's last index. Up to it the index grows in larger steps.
 	peak, Expected uint8
@@ -29,14 +31,21 @@ type index struct {
 type segment struct {
 	slots  []slot // a power of two, at most three quarters full, so that a probe ends
 	live   int32
-	depth  uint8 // the top bits that all hashes of this segment share
+	depth  uint8 // the bits above homeBits that all hashes of this segment share
+	skips  uint8 // the bits above homeBits that its slots leave out
 	idBits uint8 // the bits of a slot that are the id
 }
 
-// A slot has an id in its low bits, and low bits of the hash in the others. 0
-// is empty. A probe reads an entry only if those bits are equal. If they
-// suffice to compute where a probe begins, a removal reads no entry.
+// A slot has an id in its low bits, and in the others the part of the hash that
+// fits. 0 is empty. A probe reads an entry only if the parts are equal. If they
+// say where a probe begins, a removal reads no entry, and if they have the next
+// bits of the directory, neither does a split: an entry is in no cache, and most
+// of the time of a split would be spent on reading some hundred of them.
 type slot uint32
+
+// fewestTagBits tell entries of one home apart, or else a split reads the hashes,
+// to leave out the bits that its segments share.
+const fewestTagBits = 2
 
 // fewestIDBits leaves sixteen bits of the hash in a slot, up to 64 Ki ids.
 const fewestIDBits = 16
@@ -74,7 +83,7 @@ func (x *index) segmentOf(hash uint32) *segment {
 }
 
 func (x *index) prefix(hash uint32) uint32 {
-	return uint32(uint64(hash) >> (32 - x.depth))
+	return hash >> homeBits & (1<<(x.depth&31) - 1)
 }
 
 // insert files id under hash, under which the item must not be filed.
@@ -94,7 +103,12 @@ func (s *segment) full() bool { return (int(s.live)+1)*4 > len(s.slots)*3 }
 
 func (s *segment) fits(id uint32) bool { return id>>(s.idBits&31) == 0 }
 
-func (s *segment) pack(hash, id uint32) slot { return slot(hash<<(s.idBits&31) | id) }
+func (s *segment) pack(hash, id uint32) slot { return slot(s.part(hash)<<(s.idBits&31) | id) }
+
+func (s *segment) part(hash uint32) uint32 {
+	const home = 1<<homeBits - 1
+	return hash&home | hash>>(s.skips&31)&^home
+}
 
 func (s *segment) id(o slot) uint32 { return uint32(o) & (1<<(s.idBits&31) - 1) }
 
@@ -102,13 +116,21 @@ func (s *segment) widen(idBits uint8) {
 	wide := segment{idBits: (idBits + 1) / 2 * 2}
 	for i, o := range s.slots {
 		if o != 0 {
-			s.slots[i] = wide.pack(uint32(o)>>s.idBits, s.id(o))
+			s.slots[i] = slot(uint32(o)>>s.idBits<<wide.idBits | s.id(o))
 		}
 	}
 	s.idBits = wide.idBits
 }
 
-func (s *segment) tells(size int) bool { return size <= 1<<(32-s.idBits) }
+func (s *segment) tells(size int) bool { return size <= 1<<min(homeBits, 32-s.idBits) }
+
+// tagBits returns the number of bits above those of the directory that slots tell.
+func (s *segment) tagBits() int {
+	if s.depth < s.skips { // since a merge
+		return 0
+	}
+	return max(0, 32-int(s.idBits)-homeBits-int(s.depth-s.skips))
+}
 
 func (s *segment) low(o slot, size int, of hashOf) uint32 {
 	if s.tells(size) {
@@ -190,22 +212,23 @@ func (s *segment) resize(size int, of hashOf) {
 
 func (x *index) split(s *segment, hash uint32, of hashOf) {
 	by := x.splits(s)
-	depth := s.depth + by
+	depth, skips := s.depth+by, s.skips
 	for x.depth < depth {
 		x.doubleDirectory()
 	}
-	var parts [1 << mostSplits]*segment
-	first, count := x.span(hash, s.depth)
-	count >>= by
-	for i := range uint32(1) << by {
-		parts[i] = &segment{slots: newSlots(largestSegment), depth: depth, idBits: s.idBits}
-		x.point(first+i*count, count, parts[i])
+	reads := s.tagBits() < int(by)+fewestTagBits
+	if reads {
+		skips = depth
 	}
-	for _, o := range s.slots {
-		if o != 0 {
-			hash := of(s.id(o))
-			parts[hash>>(32-depth)&(1<<by-1)].put(o, hash)
-		}
+	var parts [1 << mostSplits]*segment
+	for i := range uint32(1) << by {
+		parts[i] = &segment{slots: newSlots(largestSegment), depth: depth, skips: skips, idBits: s.idBits}
+		x.point(x.prefix(hash)&(1<<s.depth-1)|i<<s.depth, parts[i])
+	}
+	if reads {
+		s.dealByHashes(&parts, by, of)
+	} else {
+		s.deal(&parts, by)
 	}
 	if depth == x.depth {
 		x.atDepth += 1 << by
@@ -213,31 +236,53 @@ func (x *index) split(s *segment, hash uint32, of hashOf) {
 	s.giveBack()
 }
 
-func (x *index) span(hash uint32, depth uint8) (first, count uint32) {
-	count = 1 << (x.depth - depth)
-	return x.prefix(hash) &^ (count - 1), count
+// deal moves the slots to the segments of their next bits.
+func (s *segment) deal(to *[1 << mostSplits]*segment, by uint8) {
+	for _, o := range s.slots {
+		if o != 0 {
+			part := uint32(o) >> s.idBits
+			to[part>>(homeBits+s.depth-s.skips)&(1<<by-1)].put(o, part)
+		}
+	}
 }
 
-func (x *index) point(first, count uint32, to *segment) {
-	for i := range count {
-		x.directory[first+i] = to
+// dealByHashes reads some hashes before anything depends on them, so that the
+// processor has several reads in flight.
+func (s *segment) dealByHashes(to *[1 << mostSplits]*segment, by uint8, of hashOf) {
+	var hashes [64]uint32
+	for slots := s.slots; len(slots) > 0; slots = slots[min(len(slots), len(hashes)):] {
+		some := slots[:min(len(slots), len(hashes))]
+		for i, o := range some {
+			if o != 0 {
+				hashes[i] = of(s.id(o))
+			}
+		}
+		for i, o := range some {
+			if o != 0 {
+				part := to[hashes[i]>>(homeBits+s.depth)&(1<<by-1)]
+				part.put(part.pack(hashes[i], s.id(o)), hashes[i])
+			}
+		}
+	}
+}
+
+// point lets all places whose low bits are a prefix point to a segment.
+func (x *index) point(prefix uint32, to *segment) {
+	for i := int(prefix); i < len(x.directory); i += 1 << to.depth {
+		x.directory[i] = to
 	}
 }
 
 func (x *index) doubleDirectory() {
-	doubled := make([]*segment, 2*len(x.directory))
-	for i, s := range x.directory {
-		doubled[2*i], doubled[2*i+1] = s, s
-	}
-	x.directory = doubled
+	x.directory = slices.Concat(x.directory, x.directory)
 	x.depth++
 	x.atDepth = 0
 }
 
 // shrink joins a segment with the one that it would have split from.
 func (x *index) shrink(s *segment, hash uint32, of hashOf) {
-	first, count := x.span(hash, s.depth)
-	buddy := x.directory[first^count]
+	prefix := x.prefix(hash) & (1<<(s.depth-1) - 1) // of both
+	buddy := x.directory[x.prefix(hash)&(1<<s.depth-1)^1<<(s.depth-1)]
 	if buddy.depth != s.depth || int(s.live+buddy.live) > largestSegment/4 {
 		return
 	}
@@ -264,21 +309,17 @@ func (x *index) shrink(s *segment, hash uint32, of hashOf) {
 	}
 	from.giveBack()
 	into.depth--
-	x.point(min(first, first^count), 2*count, into)
+	x.point(prefix, into)
 	for x.atDepth == 0 && x.depth > 0 {
 		x.halveDirectory()
 	}
 }
 
 func (x *index) halveDirectory() {
-	halved := make([]*segment, len(x.directory)/2)
 	x.depth--
-	for i := range halved {
-		halved[i] = x.directory[2*i]
-	}
-	x.directory = halved
+	x.directory = slices.Clone(x.directory[:len(x.directory)/2])
 	x.atDepth = 0
-	for _, s := range halved {
+	for _, s := range x.directory {
 		if s.depth == x.depth {
 			x.atDepth++
 		}

@@ -27,7 +27,7 @@ func (t *Table) Find(hash uint32, key Key) (id uint32, p Position) {
 	slots := segment.slots
 	mask := uint32(len(slots) - 1)
 	shift := segment.idBits & 31 // as in pack, which a program does not inline here
-	alike, idMask := slot(hash<<shift), slot(1<<shift-1)
+	alike, idMask := slot(segment.part(hash)<<shift), slot(1<<shift-1)
 	for i := hash & mask; ; i++ {
 		s := slots[i&mask]
 		if s == 0 {
