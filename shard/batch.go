@@ -85,6 +85,8 @@ func (p *partition) fileTo(s *Core, delay *Delay, d *Deadline, filed *uint64) (a
 		sh := s.shard(int(p.shard))
 		sh.lock()
 		files := sh.files(d)
+		sh.prefetchSlots(p)
+		sh.prefetchTimers(p)
 		for i, ok := p.take(); ok; i, ok = p.take() {
 			if !files {
 				alone |= 1 << i

@@ -186,6 +186,7 @@ func (sh *shard) delay(key items.Key, to *address, f *Deadline, a *admission) (s
 		sh.unlock()
 		return true
 	}
+	sh.prefetchTimer(to.hash)
 	deadline := sh.fileTimer(key, to, f, a)
 	sh.noteFiled(f)
 	sh.unlock()
@@ -201,7 +202,6 @@ func (sh *shard) noteFiled(f *Deadline) {
 }
 
 func (sh *shard) fileTimer(key items.Key, to *address, f *Deadline, a *admission) (deadline uint64) {
-	sh.prefetchTimer(to.hash)
 	id, e := sh.entryOf(a, key, to)
 	to.mark = markOfEntry(e)
 	return sh.fileTimerOf(id, e, f)

@@ -104,7 +104,22 @@ func (sh *shard) prefetchSlots(p *partition) {
 	}
 	sum := uint32(0)
 	for place := p.current.first; place != 0; place = p.behind[place-1] {
-		sum += sh.table.First(p.hashes[place-1])
+		sum += sh.table.Home(p.hashes[place-1])
+	}
+	p.prefetched += byte(sum)
+}
+
+// prefetchTimers follows prefetchSlots, and reads the entries with their timers.
+func (sh *shard) prefetchTimers(p *partition) {
+	if sh.table == nil || sh.wheel == nil {
+		return
+	}
+	sum := uint64(0)
+	for place := p.current.first; place != 0; place = p.behind[place-1] {
+		if id := sh.table.Candidate(p.hashes[place-1]); id != 0 {
+			deadline, _ := sh.wheel.Deadline(id)
+			sum += uint64(sh.table.At(id).Hash) + deadline
+		}
 	}
 	p.prefetched += byte(sum)
 }
@@ -113,7 +128,7 @@ func (sh *shard) prefetchClaimed(p *partition, handles []Handle) {
 	sum := uint32(0)
 	for place := p.current.first; place != 0; place = p.behind[place-1] {
 		if e := sh.claimed(handles[place-1]); e != nil {
-			sum += sh.table.First(e.Hash)
+			sum += sh.table.Home(e.Hash)
 		}
 	}
 	p.prefetched += byte(sum)
@@ -122,7 +137,9 @@ func (sh *shard) prefetchClaimed(p *partition, handles []Handle) {
 // prefetchTimer lets the processor fetch a timer and its entry at once.
 func (sh *shard) prefetchTimer(hash uint32) {
 	if sh.table != nil {
-		sh.wheel.prefetched, _ = sh.wheel.Deadline(sh.table.First(hash))
+		if id := sh.table.Candidate(hash); id != 0 {
+			sh.wheel.prefetched, _ = sh.wheel.Deadline(id)
+		}
 	}
 }
 

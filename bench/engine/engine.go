@@ -4,6 +4,7 @@ package engine
 
 import (
 	"context"
+	"time"
 
 	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/bench/floor"
@@ -85,6 +86,10 @@ type inBatches struct {
 }
 
 func (q inBatches) AddAll(keys []string) { q.AddBatch(keys, shardq.AddOptions{}) }
+
+func (q inBatches) AddAllAfter(keys []string, d time.Duration) {
+	q.AddBatch(keys, shardq.AddOptions{After: d})
+}
 
 func (q inBatches) Taker() func(dst []string) int {
 	claims := make([]worker.Claim[string], q.batch)

@@ -32,6 +32,7 @@ func SideBySide() []workload.Engine {
 			o.Group = func(string) string { return "all" }
 			return shardq.MustNew(o)
 		}),
+		of("batches", "", func(o shardq.Options[string]) workload.Queue { return inBatches{shardq.MustNew(o), 64} }),
 		of("claims", "Get,Done,Add", func(o shardq.Options[string]) workload.Queue { return oneByOne{shardq.MustNew(o)} }),
 		of("TryAdd", "Add,new", func(o shardq.Options[string]) workload.Queue {
 			o.Capacity = 1 << 30

@@ -2,6 +2,7 @@ package workload
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 )
@@ -12,8 +13,8 @@ type Op struct {
 	Name           string
 	Ready, Delayed bool // how the other keys are
 	Again          bool // it is done with those keys, or else with new ones
-	// Of returns the operation of a queue, or nil if it has none.
-	Of func(q Queue) func(key string)
+	// Of returns the operation of a queue on some keys, or nil if it has none.
+	Of func(q Queue) func(keys []string)
 }
 
 type retryingQueue interface {
@@ -21,44 +22,65 @@ type retryingQueue interface {
 	Forget(key string)
 }
 
-// Ops returns what a queue does with one key. No delay expires.
+// A BatchDelayer adds keys with a delay, at once.
+type BatchDelayer interface {
+	BatchAdder
+	AddAllAfter(keys []string, duration time.Duration)
+}
+
+// Ops returns what a queue does with keys. No delay expires.
 func Ops() []Op {
-	add := func(q Queue) func(key string) { return q.Add }
-	delayTo := func(d time.Duration) func(q Queue) func(key string) {
-		return func(q Queue) func(key string) {
-			if q, ok := q.(DelayingQueue); ok {
-				return func(key string) { q.AddAfter(key, d) }
-			}
-			return nil
-		}
-	}
-	retry := func(forgets bool) func(q Queue) func(key string) {
-		return func(q Queue) func(key string) {
-			r, ok := q.(retryingQueue)
-			switch {
-			case !ok:
-				return nil
-			case forgets:
-				return func(key string) { r.AddRateLimited(key); r.Forget(key) }
-			}
-			return r.AddRateLimited
-		}
-	}
-	cycle := func(q Queue) func(key string) {
-		take, one := takerOf(q), make([]string, 1)
-		return func(string) {
-			take(one)
-			q.Add(one[0])
-		}
-	}
 	return []Op{
 		{Name: "Add,new", Ready: true, Of: add},
 		{Name: "Add,ready", Ready: true, Again: true, Of: add},
-		{Name: "AddAfter,new", Delayed: true, Of: delayTo(farOff)},
-		{Name: "AddAfter,delayed", Delayed: true, Again: true, Of: delayTo(farOff / 2)},
-		{Name: "AddRateLimited,new", Of: retry(false)},
-		{Name: "AddRateLimited,Forget", Of: retry(true)},
+		{Name: "AddAfter,new", Delayed: true, Of: delayBy(farOff)},
+		{Name: "AddAfter,delayed", Delayed: true, Again: true, Of: delayBy(farOff / 2)},
+		{Name: "AddRateLimited,new", Of: retry(retryingQueue.AddRateLimited)},
+		{Name: "AddRateLimited,Forget", Of: retry(func(q retryingQueue, key string) { q.AddRateLimited(key); q.Forget(key) })},
 		{Name: "Get,Done,Add", Ready: true, Again: true, Of: cycle},
+	}
+}
+
+func each(do func(key string)) func(keys []string) {
+	return func(keys []string) {
+		for _, key := range keys {
+			do(key)
+		}
+	}
+}
+
+func add(q Queue) func(keys []string) { return func(keys []string) { AddAll(q, keys) } }
+
+func delayBy(d time.Duration) func(q Queue) func(keys []string) {
+	return func(q Queue) func(keys []string) {
+		if b, ok := q.(BatchDelayer); ok {
+			return func(keys []string) { b.AddAllAfter(keys, d) }
+		}
+		if q, ok := q.(DelayingQueue); ok {
+			return each(func(key string) { q.AddAfter(key, d) })
+		}
+		return nil
+	}
+}
+
+func retry(do func(q retryingQueue, key string)) func(q Queue) func(keys []string) {
+	return func(q Queue) func(keys []string) {
+		if q, ok := q.(retryingQueue); ok {
+			return each(func(key string) { do(q, key) })
+		}
+		return nil
+	}
+}
+
+// cycle takes and ends as many keys, which may be others, and adds them again.
+func cycle(q Queue) func(keys []string) {
+	take, taken := takerOf(q), make([]string, batchSize)
+	return func(keys []string) {
+		for left := len(keys); left > 0; {
+			n := take(taken[:min(left, batchSize)])
+			AddAll(q, taken[:n])
+			left -= n
+		}
 	}
 }
 
@@ -100,8 +122,8 @@ func (op Op) SideBySide(q Queue, goroutines int, keys [][]string, first int) {
 		all.Go(func() {
 			do := op.Of(q)
 			for t := g; t < len(keys); t += goroutines {
-				for _, key := range keys[t][:first] {
-					do(key)
+				for some := range slices.Chunk(keys[t][:first], batchSize) {
+					do(some)
 				}
 			}
 		})

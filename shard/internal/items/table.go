@@ -42,9 +42,22 @@ func (t *Table) Find(hash uint32, key Key) (id uint32, p Position) {
 	}
 }
 
-func (t *Table) First(hash uint32) (id uint32) {
+// Home reads the slot at which a look-up begins.
+func (t *Table) Home(hash uint32) uint32 {
 	s := t.segmentOf(hash)
-	return s.id(s.slots[hash&uint32(len(s.slots)-1)])
+	return uint32(s.slots[hash&uint32(len(s.slots)-1)])
+}
+
+// Candidate returns the id that Find will look at first, or 0, and reads no entry.
+func (t *Table) Candidate(hash uint32) (id uint32) {
+	s := t.segmentOf(hash)
+	mask, shift := uint32(len(s.slots)-1), s.idBits&31
+	alike := s.part(hash) << shift >> shift
+	for i := hash & mask; ; i++ {
+		if o := s.slots[i&mask]; o == 0 || uint32(o)>>shift == alike {
+			return s.id(o)
+		}
+	}
 }
 
 // Insert makes an entry for an item, for which Find returned 0 and p.
