@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
+	"runtime"
 	"time"
 
 	"github.com/shardq/shardq/clock"
@@ -316,7 +317,7 @@ func validate(s *shard.Settings, g given) error {
 }
 
 func fillIn(s *shard.Settings) {
-	s.Shards, s.Tick = cmp.Or(s.Shards, shard.DefaultShards()), cmp.Or(s.Tick, DefaultTick)
+	s.Shards, s.Tick = cmp.Or(s.Shards, shard.DefaultShards(runtime.GOMAXPROCS(0))), cmp.Or(s.Tick, DefaultTick)
 	if s.Clock == nil {
 		s.Clock = clock.Real()
 	}

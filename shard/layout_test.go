@@ -58,7 +58,7 @@ func TestHotWordsHaveLinesOfTheirOwn(t *testing.T) {
 // TestNewSetIsSmall: programs have tens of thousands of queues (C25).
 func TestNewSetIsSmall(t *testing.T) {
 	const most = 8 << 10
-	for _, shards := range []int{1, 8, 32, defaultShards(128)} {
+	for _, shards := range []int{1, 8, 32, DefaultShards(128)} {
 		t.Run(fmt.Sprintf("shards=%d", shards), func(t *testing.T) {
 			config := Config[string]{Settings: Settings{Shards: shards, Clock: clock.Real(), Tick: time.Millisecond}}
 			if n := allocated(func() { newSink = New(config) }); n > most {
@@ -111,8 +111,8 @@ func TestNewSetStartsNothing(t *testing.T) {
 
 // TestDefaultShards: the numbers of shards on machines of several sizes.
 func TestDefaultShards(t *testing.T) {
-	for processors, want := range map[int]int{1: 16, 2: 32, 3: 32, 8: 32, 12: 64, 64: 256, 128: 256} {
-		if got := defaultShards(processors); got != want {
+	for processors, want := range map[int]int{1: 16, 2: 32, 3: 32, 4: 32, 8: 64, 12: 128, 64: 256, 128: 256} {
+		if got := DefaultShards(processors); got != want {
 			t.Errorf("%d shards for %d processors, want %d", got, processors, want)
 		}
 	}

@@ -3,7 +3,6 @@ package shard
 import (
 	"context"
 	"hash/maphash"
-	"runtime"
 	"sync"
 	"sync/atomic"
 
@@ -75,9 +74,7 @@ func newCore(config Settings, above above, of *items.Type) (s *Core) {
 // MaxShards is the largest number of shards of a [Set].
 const MaxShards = 4096
 
-// DefaultShards returns a power of two that suits the machine.
-func DefaultShards() int { return defaultShards(runtime.GOMAXPROCS(0)) }
-
-func defaultShards(processors int) int {
-	return ceilPowerOfTwo(min(max(min(16*processors, 32), 4*processors), 256))
+// DefaultShards returns a power of two that suits a number of processors.
+func DefaultShards(processors int) int {
+	return ceilPowerOfTwo(min(max(min(16*processors, 32), 8*processors), 256))
 }

@@ -18,4 +18,5 @@ func BenchmarkAddAfter(b *testing.B)     { suite.Run(b, "AddAfter", compare.All(
 func BenchmarkDelayedCycle(b *testing.B) { suite.Run(b, "DelayedCycle", compare.All()) }
 func BenchmarkLateness(b *testing.B)     { suite.Run(b, "Lateness", compare.All()) }
 func BenchmarkMemory(b *testing.B)       { suite.Run(b, "Memory", compare.All()) }
+func BenchmarkScaling(b *testing.B)      { suite.Run(b, "Scaling", compare.SideBySide()) }
 func BenchmarkOrder(b *testing.B)        { suite.Run(b, "Order", compare.All()) }

@@ -19,11 +19,19 @@ import (
 )
 
 // ClientGo returns the engine of client-go's workqueue, without metrics.
-func ClientGo() workload.Engine {
+func ClientGo() workload.Engine { return clientGo(5 * time.Millisecond) }
+
+func clientGo(backoff time.Duration) workload.Engine {
 	return workload.Engine{Name: "client-go", Shards: 1, New: func() workload.Queue {
 		return workqueue.NewTypedRateLimitingQueue(
-			workqueue.NewTypedItemExponentialFailureRateLimiter[string](5*time.Millisecond, 1000*time.Second))
+			workqueue.NewTypedItemExponentialFailureRateLimiter[string](backoff, 200_000*backoff))
 	}}
+}
+
+// SideBySide returns the engines of the benchmarks Scaling, and client-go, whose
+// backoffs do not expire either.
+func SideBySide() []workload.Engine {
+	return append(engine.SideBySide(), clientGo(10*time.Hour))
 }
 
 // ControllerRuntime returns the engine of controller-runtime's priority queue.

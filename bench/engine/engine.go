@@ -4,6 +4,7 @@ package engine
 
 import (
 	"context"
+	"runtime"
 	"time"
 
 	"github.com/shardq/shardq"
@@ -17,9 +18,11 @@ import (
 // All returns shardq with its default number of shards and with one, with
 // claims, with claims in batches, and the heap design.
 func All() []workload.Engine {
-	shards := shard.DefaultShards()
+	shards := defaultShards()
 	return []workload.Engine{Shardq(shards), Shardq(1), claims("claims", shards, 1), claims("batches", shards, 64), Pool(shards), Pool(1), HeapQueue()}
 }
+
+func defaultShards() int { return shard.DefaultShards(runtime.GOMAXPROCS(0)) }
 
 // Shardq returns the engine of shardq's queues with a number of shards.
 func Shardq(shards int) workload.Engine {
@@ -52,7 +55,7 @@ func HeapQueue() workload.Engine {
 }
 
 func Floor(keys int) workload.Engine {
-	shards := shard.DefaultShards()
+	shards := defaultShards()
 	return workload.Engine{Name: "floor", Shards: shards, New: func() workload.Queue { return floor.New(shards, keys) }}
 }
 

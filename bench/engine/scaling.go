@@ -8,14 +8,13 @@ import (
 	"github.com/shardq/shardq/bench/workload"
 	"github.com/shardq/shardq/coalesce"
 	"github.com/shardq/shardq/limiter"
-	"github.com/shardq/shardq/shard"
 )
 
 // SideBySide returns the engines of the benchmarks Scaling.
 func SideBySide() []workload.Engine {
 	of := func(name, op string, wrap func(o shardq.Options[string]) workload.Queue) workload.Engine {
-		return workload.Engine{Name: name, Shards: shard.DefaultShards(), Op: op, New: func() workload.Queue {
-			return wrap(shardq.Options[string]{RateLimiter: NeverYet()})
+		return workload.Engine{Name: name, Shards: defaultShards(), Op: op, New: func() workload.Queue {
+			return wrap(shardq.Options[string]{RateLimiter: neverYet()})
 		}}
 	}
 	return []workload.Engine{
@@ -45,8 +44,8 @@ func SideBySide() []workload.Engine {
 	}
 }
 
-// NeverYet is a limiter whose delays outlast a benchmark.
-func NeverYet() limiter.Limiter[string] {
+// neverYet is a limiter whose delays outlast a benchmark.
+func neverYet() limiter.Limiter[string] {
 	return limiter.NewExponential[string](1000*time.Hour, 2000*time.Hour)
 }
 

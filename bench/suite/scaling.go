@@ -8,15 +8,15 @@ import (
 	"github.com/shardq/shardq/bench/workload"
 )
 
-// Scaling returns benchmarks of the same work by one goroutine, and by one for
-// each processor.
-func Scaling() (all []Benchmark) {
+// A Pair is the same work by one goroutine, and by one for each processor.
+type Pair struct{ One, All Benchmark }
+
+// Scaling returns the benchmarks that measure how work grows with the processors.
+func Scaling() (pairs []Pair) {
 	for _, op := range workload.Ops() {
-		for _, goroutines := range []int{1, runtime.GOMAXPROCS(0)} {
-			all = append(all, sideBySide(op, goroutines))
-		}
+		pairs = append(pairs, Pair{sideBySide(op, 1), sideBySide(op, runtime.GOMAXPROCS(0))})
 	}
-	return all
+	return pairs
 }
 
 // sideBySide is done in a new queue, beside a million keys that are in no cache.

@@ -42,7 +42,11 @@ func Label(e workload.Engine) string { return fmt.Sprintf("engine=%s/shards=%d",
 
 // Run runs the benchmarks whose names begin with prefix, over all engines.
 func Run(b *testing.B, prefix string, engines []workload.Engine) {
-	for _, bm := range append(All(), Scaling()...) {
+	all := All()
+	for _, p := range Scaling() {
+		all = append(all, p.One, p.All)
+	}
+	for _, bm := range all {
 		rest, ok := strings.CutPrefix(bm.Name, prefix+"/")
 		if !ok {
 			continue
@@ -122,7 +126,7 @@ func closed(keys int, c goroutines) Benchmark {
 		Name: fmt.Sprintf("Closed/keys=%s/%v", Count(keys), c), Metric: "ns/op", Keys: keys, N: 2_000_000, Traffic: true,
 		Run: func(b *testing.B, e workload.Engine) {
 			all := workload.Shuffled(workload.Strings(keys))
-			report(b, workload.Closed(e.New(), all, c.load(b, keys)))
+			c.run(b, keys, func(l workload.Load) workload.Traffic { return workload.Closed(e.New(), all, l) })
 		},
 	}
 }
@@ -147,20 +151,23 @@ func open(stream string, c goroutines) Benchmark {
 			case "hot":
 				order, warmup = workload.HotKey, 1
 			}
-			report(b, workload.Open(e.New(), order(all), c.load(b, warmup)))
+			c.run(b, warmup, func(l workload.Load) workload.Traffic { return workload.Open(e.New(), order(all), l) })
 		},
 	}
 }
 
-func (c goroutines) load(b *testing.B, warmup int) workload.Load {
+// run replaces the benchmark's own time per operation, which does not include
+// items beyond b.N.
+func (c goroutines) run(b *testing.B, warmup int, run func(workload.Load) workload.Traffic) {
+	var processors workload.Stopwatch
 	b.ReportAllocs()
-	return workload.Load{Producers: c.producers, Consumers: c.consumers, Warmup: warmup, Items: b.N, Warm: b.ResetTimer}
-}
-
-// report replaces the benchmark's own time per operation, which does not
-// include items beyond b.N.
-func report(b *testing.B, t workload.Traffic) {
+	t := run(workload.Load{Producers: c.producers, Consumers: c.consumers, Warmup: warmup, Items: b.N, Warm: func() {
+		processors.Start()
+		b.ResetTimer()
+	}})
+	processors.Stop()
 	b.StopTimer()
+	b.ReportMetric(float64(processors.Used().Nanoseconds())/float64(t.Completed), "cpu-ns/op")
 	b.ReportMetric(t.NanosecondsPerItem(), "ns/op")
 	b.ReportMetric(1e9/t.NanosecondsPerItem(), "items/s")
 	b.ReportMetric(t.DeduplicatedPerItem(), "deduplicated/item")

@@ -65,6 +65,9 @@ func delayBy(d time.Duration) func(q Queue) func(keys []string) {
 
 func retry(do func(q retryingQueue, key string)) func(q Queue) func(keys []string) {
 	return func(q Queue) func(keys []string) {
+		if _, batches := q.(BatchAdder); batches {
+			return nil
+		}
 		if q, ok := q.(retryingQueue); ok {
 			return each(func(key string) { do(q, key) })
 		}

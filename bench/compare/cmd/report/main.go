@@ -64,29 +64,70 @@ func write(rounds int, quick bool, chosen *regexp.Regexp) {
 	for _, e := range all {
 		header += fmt.Sprintf(" %s, %d |", e.Name, e.Shards)
 	}
-	fmt.Println(header)
-	fmt.Println("|---|---|" + strings.Repeat("---:|", len(all)))
+	header += "\n|---|---|" + strings.Repeat("---:|", len(all)) + "\n"
 	for _, bm := range suite.All() {
 		if chosen.MatchString(bm.Name) {
+			fmt.Print(header)
+			header = ""
 			fmt.Println(row(bm, all, measure(bm, all, rounds, quick)))
+		}
+	}
+	for _, pair := range suite.Scaling() {
+		if chosen.MatchString(pair.One.Name) {
+			writeScaling(pair, rounds, quick)
 		}
 	}
 }
 
-func measure(bm suite.Benchmark, all []workload.Engine, rounds int, quick bool) [][]float64 {
+// writeScaling writes the time of an operation by the wall clock, with the processor
+// time in brackets.
+func writeScaling(pair suite.Pair, rounds int, quick bool) {
+	all := compare.SideBySide()
+	figures := make([]struct{ one, oneUsed, all, allUsed, ratio []float64 }, len(all))
+	for range rounds {
+		for i, e := range all {
+			if pair.One.Takes(e) {
+				one, oneUsed := run(pair.One, e, quick)
+				both, bothUsed := run(pair.All, e, quick)
+				f := &figures[i]
+				f.one, f.oneUsed = append(f.one, one), append(f.oneUsed, oneUsed)
+				f.all, f.allUsed = append(f.all, both), append(f.allUsed, bothUsed)
+				f.ratio = append(f.ratio, one/both)
+			}
+		}
+	}
+	fmt.Printf("\n| %s | one goroutine, ns | %d, ns | times as fast |\n|---|---:|---:|---:|\n", strings.TrimSuffix(pair.One.Name, "/goroutines=1"), runtime.GOMAXPROCS(0))
+	for i, f := range figures {
+		if len(f.one) > 0 {
+			fmt.Printf("| %s | %.0f (%.0f) | %.0f (%.0f) | %.2f (%.2f–%.2f) |\n", all[i].Name,
+				median(f.one), median(f.oneUsed), median(f.all), median(f.allUsed), median(f.ratio), slices.Min(f.ratio), slices.Max(f.ratio))
+		}
+	}
+}
+
+func run(bm suite.Benchmark, e workload.Engine, quick bool) (wall, used float64) {
+	r := benchmark(bm, e, quick)
+	return float64(r.T.Nanoseconds()) / float64(r.N), r.Extra["cpu-ns/op"]
+}
+
+func benchmark(bm suite.Benchmark, e workload.Engine, quick bool) testing.BenchmarkResult {
 	n := bm.N
 	if quick {
 		n = max(1, n/20)
 	}
 	set("test.benchtime", fmt.Sprintf("%dx", n))
+	runtime.GC()
+	return testing.Benchmark(func(b *testing.B) { bm.Run(b, e) })
+}
+
+func measure(bm suite.Benchmark, all []workload.Engine, rounds int, quick bool) [][]float64 {
 	figures := make([][]float64, len(all))
 	for range rounds {
 		for i, e := range all {
 			if !bm.Takes(e) {
 				continue
 			}
-			runtime.GC()
-			r := testing.Benchmark(func(b *testing.B) { bm.Run(b, e) })
+			r := benchmark(bm, e, quick)
 			if value, ok := r.Extra[bm.Metric]; ok {
 				figures[i] = append(figures[i], value)
 			} else if r.N > 0 && bm.Metric == "ns/op" {
