@@ -311,7 +311,7 @@ func (q *Queue[T]) returnDelay(item T, how worker.Return) time.Duration {
 	case worker.ReturnRetry:
 		delay := q.backoff(item)
 		if !how.FirstFailure.IsZero() {
-			q.base.firsts.Keep(item, how.FirstFailure, func(item any) bool { return q.limiter.NumRequeues(item.(T)) > 0 })
+			q.base.firsts.Keep(item, how.FirstFailure, q.base.hasFailed)
 		}
 		return delay
 	case worker.ReturnRequeue:

@@ -70,7 +70,7 @@ func (q *Queue[T]) Lookup(item T) (found stats.Item[T], ok bool) {
 // is compiled once.
 
 func itemOf[T comparable](item any) T {
-	typed, _ := item.(T) // not of a nil item of an interface type
+	typed, _ := engine.ItemOf[T](item)
 	return typed
 }
 
@@ -163,6 +163,8 @@ func (b *base) stuck(row *stats.Item[any]) {
 	}
 }
 
+func (b *base) hasFailed(item any) bool { return b.above.failures(item) > 0 }
+
 // A typeless is the queue that its base sees: it implements [above].
 type typeless[T comparable] Queue[T]
 
@@ -236,7 +238,7 @@ func (i *inspected) HandlerContext(c context.Context) context.Context {
 }
 
 func (i *inspection[T]) Lookup(item any) (row stats.Item[any], ok bool) {
-	typed, ok := item.(T)
+	typed, ok := engine.ItemOf[T](item)
 	if ok {
 		typed, row, ok = i.queue.shards.Lookup(typed)
 	}
@@ -254,12 +256,12 @@ func (i *inspection[T]) Operator() stats.Operator { return &operator[T]{i.queue}
 type operator[T comparable] struct{ queue *Queue[T] }
 
 func (o *operator[T]) RetryNow(item any) bool {
-	typed, ok := item.(T)
+	typed, ok := engine.ItemOf[T](item)
 	return ok && o.queue.shards.EndDelay(typed)
 }
 
 func (o *operator[T]) Cancel(item any) (was Canceled) {
-	if typed, ok := item.(T); ok {
+	if typed, ok := engine.ItemOf[T](item); ok {
 		was = o.queue.Cancel(typed)
 	}
 	return was

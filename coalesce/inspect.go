@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/internal/engine"
 	"github.com/shardq/shardq/stats"
 	"github.com/shardq/shardq/worker"
 )
@@ -94,7 +95,7 @@ type operator[K comparable, V any] struct {
 }
 
 func (o operator[K, V]) Cancel(item any) (was shardq.Canceled) {
-	key, ok := item.(K)
+	key, ok := engine.ItemOf[K](item)
 	if !ok {
 		return was
 	}

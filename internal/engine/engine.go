@@ -49,6 +49,13 @@ type Owner[T comparable] interface {
 	DoneAndTake(item T, h shard.Handle) (next T, priority int, at shard.Handle, ok bool, err error)
 }
 
+// ItemOf asserts that an any is an item of type T. A nil item of an interface
+// type is a nil any, for which a type assertion fails.
+func ItemOf[T comparable](item any) (typed T, ok bool) {
+	typed, ok = item.(T)
+	return typed, ok || item == nil && any(typed) == nil
+}
+
 // Of returns the engine of a queue.
 func Of[T comparable](q Queue[T]) Engine[T] {
 	return q.Inspect().(interface{ Engine() Engine[T] }).Engine()

@@ -49,6 +49,7 @@ func TestSearchByKey(t *testing.T) {
 		{[]any{folded("acme/1"), folded("acme")}, "acme", []any{"acme"}, all},
 		{[]any{7, "8", "7"}, "7", []any{"7", "7"}, all},
 		{[]any{"70", 7, "71"}, "7", []any{"7"}, all},
+		{[]any{nil, "<nil", (*int)(nil)}, "<nil>", []any{"<nil>"}, all},
 		{[]any{[1]int{12}, [1]int{1}, [1]int{13}}, "[1]", []any{"[1]"}, all},
 		{[]any{[1]int{12}, [1]int{1}, [1]int{13}}, "[1", []any{"[12]", "[1]", "[13]"}, all},
 		// The whole key finds a key that is shown cut or quoted, and so does

@@ -22,7 +22,7 @@ type joinModel struct {
 	lingerValues int
 
 	now    time.Time
-	keys   map[string]*joinKey
+	keys   map[any]*joinKey
 	put    uint64
 	paused bool
 	pauses map[string]time.Time // of groups, with their ends or the zero time
@@ -141,7 +141,7 @@ func (m *joinModel) from(d time.Duration) (at time.Time) {
 }
 
 // Put puts a value. A Put without options has zero ones.
-func (m *joinModel) Put(key, value string, o coalesce.PutOptions) (fault string) {
+func (m *joinModel) Put(key any, value string, o coalesce.PutOptions) (fault string) {
 	if m.closed {
 		return "put after a shutdown"
 	}
@@ -193,7 +193,7 @@ func (m *joinModel) choose(k *joinKey, phase joinPhase, end, limit time.Time, po
 }
 
 // fits reports whether a value fits into the capacity.
-func (m *joinModel) fits(key, value string) bool {
+func (m *joinModel) fits(key any, value string) bool {
 	switch {
 	case m.capacity == 0:
 		return true
@@ -219,13 +219,13 @@ func (m *joinModel) weight() (sum int) {
 }
 
 // lets reports whether no pause holds back the key.
-func (m *joinModel) lets(key string) bool {
+func (m *joinModel) lets(key any) bool {
 	_, groupPaused := m.pauses[tenantOf(key)]
 	return !m.paused && !groupPaused
 }
 
 // Take takes a value that was handed out.
-func (m *joinModel) Take(key, value string) (fault string) {
+func (m *joinModel) Take(key any, value string) (fault string) {
 	k := m.keys[key]
 	if k.isBusy() || !m.lets(key) || !k.isReady() && !k.vague {
 		return fmt.Sprintf("took %q of %+v", value, *k)
@@ -241,14 +241,14 @@ func (m *joinModel) Take(key, value string) (fault string) {
 func (m *joinModel) TakeNone() (fault string) {
 	for key, k := range m.keys {
 		if k.isReady() && m.lets(key) && !(m.overlaps && (k.vague || m.holdsBack || m.closed)) {
-			return fmt.Sprintf("nothing to take, and %s is %+v", key, *k)
+			return fmt.Sprintf("nothing to take, and %v is %+v", key, *k)
 		}
 	}
 	return ""
 }
 
 // Cancel takes the pending value back.
-func (m *joinModel) Cancel(key, value string) (fault string) {
+func (m *joinModel) Cancel(key any, value string) (fault string) {
 	k := m.keys[key]
 	if value != "" {
 		k.split = k.split || m.closed // it merges nothing then
@@ -263,7 +263,7 @@ func (m *joinModel) Cancel(key, value string) (fault string) {
 }
 
 // RetryNow ends a delay.
-func (m *joinModel) RetryNow(key string, ended bool) (fault string) {
+func (m *joinModel) RetryNow(key any, ended bool) (fault string) {
 	k := m.keys[key]
 	if ended != k.isDelayed() && !k.vague && !k.ghost {
 		return fmt.Sprintf("ended a delay: %v, of %+v", ended, *k)
@@ -275,13 +275,13 @@ func (m *joinModel) RetryNow(key string, ended bool) (fault string) {
 }
 
 // Done ends a processing.
-func (m *joinModel) Done(key string) { m.keys[key].taken, m.keys[key].failures = "", 0 }
+func (m *joinModel) Done(key any) { m.keys[key].taken, m.keys[key].failures = "", 0 }
 
 // accepts reports whether values go back.
 func (m *joinModel) accepts() bool { return !m.closed || m.retries == shardq.AcceptRetries }
 
 // GiveBack ends a processing, and makes its value pending again after a delay.
-func (m *joinModel) GiveBack(key string, priority int, delay time.Duration) {
+func (m *joinModel) GiveBack(key any, priority int, delay time.Duration) {
 	k := m.keys[key]
 	if k.pending != "" {
 		priority = max(priority, k.priority)
@@ -331,7 +331,7 @@ func (m *joinModel) Next() time.Duration {
 
 // Close begins a drain, or a shutdown if the policy is RunDelayed and retries
 // are refused. It drops what is delayed, as the policy says.
-func (m *joinModel) Close(o shardq.DrainOptions, dropped map[string]string) (fault string) {
+func (m *joinModel) Close(o shardq.DrainOptions, dropped map[any]string) (fault string) {
 	if !m.closed || o.Retries != shardq.AcceptRetries {
 		m.retries = o.Retries
 	}
@@ -355,12 +355,12 @@ func (m *joinModel) Close(o shardq.DrainOptions, dropped map[string]string) (fau
 }
 
 // Item returns what the queue of keys says about a key.
-func (m *joinModel) Item(key string) (item stats.Item[string], held bool) {
+func (m *joinModel) Item(key any) (item stats.Item[any], held bool) {
 	k := m.keys[key]
 	if k.phase == noValue && !k.isBusy() {
 		return item, false
 	}
-	item = stats.Item[string]{Item: key, Deadline: k.deadline, Attempts: k.failures}
+	item = stats.Item[any]{Item: key, Deadline: k.deadline, Attempts: k.failures}
 	switch {
 	case k.isBusy():
 		item.State, item.Dirty = stats.Processing, k.phase == valueReady

@@ -38,7 +38,7 @@ func TestCoalescerBehavesAsItsModel(t *testing.T) {
 
 // A joinCall is a call that has returned.
 type joinCall struct {
-	keys []string                          // that it was about, or nil for any
+	keys []any                             // that it was about, or nil for any
 	wait time.Duration                     // the longest that it has asked for
 	play func(m *joinModel) (fault string) // what the model does
 	// passes says that it may have passed over other keys, of which another
@@ -48,17 +48,17 @@ type joinCall struct {
 	panicked bool
 }
 
-func (c joinCall) isAbout(key string) bool { return c.keys == nil || slices.Contains(c.keys, key) }
+func (c joinCall) isAbout(key any) bool { return c.keys == nil || slices.Contains(c.keys, key) }
 
 // A joinPlayer plays calls to a coalescer and to its models.
 type joinPlayer struct {
-	*coalesce.Coalescer[string, string]
+	*coalesce.Coalescer[any, string]
 	operator stats.Operator
 	possible []*joinModel // those that agree with all results so far
 	clock    *clock.Fake
 	rt       *rapid.T
-	claims   map[string]joinTaken // what was taken, by key
-	keys     []string
+	claims   map[any]joinTaken // what was taken, by key
+	keys     []any
 	readable bool
 	grouped  bool
 	strict   bool // a Take returns a key of the highest priority
@@ -69,8 +69,8 @@ type joinPlayer struct {
 	until   int // so many calls of user code, other calls run
 	inside  []joinCall
 	inClock bool
-	sane    bool     // no value is put whose Merge panics
-	faulty  []string // keys whose Merge has panicked in the call under way
+	sane    bool  // no value is put whose Merge panics
+	faulty  []any // keys whose Merge has panicked in the call under way
 }
 
 // A joinTaken is a value in processing, with its claim if it has one.
@@ -79,21 +79,23 @@ type joinTaken struct {
 	claim *worker.Claim[joinEntry]
 }
 
-type joinEntry = coalesce.Entry[string, string]
+type joinEntry = coalesce.Entry[any, string]
 
 const firstBackoff, longestBackoff = 20 * time.Second, 5 * time.Minute
 
 var modelPolicies = []shardq.DelayPolicy{shardq.KeepEarliest, shardq.KeepLatest, shardq.KeepNew, shardq.KeepOld}
 
-// tenantOf returns the group of a key: a and b have one, c and d another.
-func tenantOf(key string) string { return string('a' + (key[0]-'a')/2*2) }
+// letterOf returns the letter with which the values of a key begin, and tenantOf
+// its group: a and b have one, c and d another.
+func letterOf(key any) string { return string(rune('a' + slices.Index(anyItems, key))) }
+func tenantOf(key any) string { return string('a' + (letterOf(key)[0]-'a')/2*2) }
 
 var errMerge = errors.New("on purpose: merge")
 
 func newJoinPlayer(rt *rapid.T) *joinPlayer {
 	p := &joinPlayer{
-		rt: rt, clock: newFake(), claims: map[string]joinTaken{},
-		keys:     []string{"a", "b", "c", "d"}[:rapid.IntRange(1, 4).Draw(rt, "keys")],
+		rt: rt, clock: newFake(), claims: map[any]joinTaken{},
+		keys:     anyItems[:rapid.IntRange(1, 4).Draw(rt, "keys")],
 		readable: rapid.Bool().Draw(rt, "Readable"),
 	}
 	m := &joinModel{
@@ -101,7 +103,7 @@ func newJoinPlayer(rt *rapid.T) *joinPlayer {
 		weighed:  rapid.Bool().Draw(rt, "weighed"),
 		putEnds:  rapid.Bool().Draw(rt, "PutEndsBackoff"),
 		linger:   drawDuration(rt, "Linger", 0, 10*time.Second, 10*time.Second, 2*time.Minute),
-		now:      p.clock.Now(), keys: map[string]*joinKey{}, pauses: map[string]time.Time{},
+		now:      p.clock.Now(), keys: map[any]*joinKey{}, pauses: map[string]time.Time{},
 	}
 	if m.linger > 0 {
 		m.lingerValues = rapid.IntRange(0, 4).Draw(rt, "LingerValues")
@@ -111,11 +113,11 @@ func newJoinPlayer(rt *rapid.T) *joinPlayer {
 	}
 	p.possible = []*joinModel{m}
 	shards := rapid.SampledFrom([]int{1, 2}).Draw(rt, "shards")
-	o := coalesce.Options[string, string]{
-		Queue: shardq.Options[string]{
+	o := coalesce.Options[any, string]{
+		Queue: shardq.Options[any]{
 			Shards: shards, Clock: joinClock{p.clock, p}, Metrics: rapid.Bool().Draw(rt, "Metrics"),
-			RateLimiter: joinLimiter{limiter.NewExponential[string](firstBackoff, longestBackoff), p},
-			OnAdd:       func(stats.Add[string]) { p.interrupt() },
+			RateLimiter: joinLimiter{limiter.NewExponential[any](firstBackoff, longestBackoff), p},
+			OnAdd:       func(stats.Add[any]) { p.interrupt() },
 		},
 		Capacity: m.capacity, Merge: p.merge, PutEndsBackoff: m.putEnds, Readable: p.readable,
 		Linger: m.linger, LingerValues: m.lingerValues,
@@ -124,7 +126,7 @@ func newJoinPlayer(rt *rapid.T) *joinPlayer {
 		o.Weight = func(v string) int { p.interrupt(); return len(v) }
 	}
 	if p.grouped = rapid.Bool().Draw(rt, "groups"); p.grouped {
-		o.Queue.Group = func(key string) string { p.interrupt(); return tenantOf(key) }
+		o.Queue.Group = func(key any) string { p.interrupt(); return tenantOf(key) }
 	}
 	p.strict = shards == 1 && !p.grouped
 	p.Coalescer = coalesce.MustNew(o)
@@ -152,19 +154,19 @@ func (c joinClock) Now() time.Time {
 }
 
 type joinLimiter struct {
-	limiter.Limiter[string]
+	limiter.Limiter[any]
 	p *joinPlayer
 }
 
-func (l joinLimiter) When(key string) time.Duration { l.p.interrupt(); return l.Limiter.When(key) }
-func (l joinLimiter) Forget(key string)             { l.p.interrupt(); l.Limiter.Forget(key) }
+func (l joinLimiter) When(key any) time.Duration { l.p.interrupt(); return l.Limiter.When(key) }
+func (l joinLimiter) Forget(key any)             { l.p.interrupt(); l.Limiter.Forget(key) }
 
 // merge joins two values, which shows their order. It panics if the next one
 // begins with "!".
 func (p *joinPlayer) merge(pending, next string) string {
 	p.interrupt()
 	if strings.HasPrefix(next[1:], "!") {
-		p.faulty = append(p.faulty, next[:1])
+		p.faulty = append(p.faulty, anyItems[next[0]-'a'])
 		panic(errMerge)
 	}
 	return pending + next
@@ -345,7 +347,7 @@ func (m *joinModel) equals(other *joinModel) bool {
 }
 
 // adopt makes a vague key what the queue says of it, within the bounds.
-func (m *joinModel) adopt(key string, item stats.Item[string], held bool) (fault string) {
+func (m *joinModel) adopt(key any, item stats.Item[any], held bool) (fault string) {
 	k := m.keys[key]
 	if k.failures < 0 {
 		k.failures = item.Attempts
@@ -388,7 +390,7 @@ func (p *joinPlayer) compare(m *joinModel) (fault string) {
 			return fault
 		}
 		if value, want := p.peek(key), k.taken+k.pending; p.readable && value != want && !strings.Contains(want, "!") {
-			return fmt.Sprintf("Peek(%s) is %q, not %q", key, value, want)
+			return fmt.Sprintf("Peek(%v) is %q, not %q", key, value, want)
 		}
 		if k.ghost && k.pending == "" {
 			count(&busy, item.State == stats.Processing)
@@ -437,7 +439,7 @@ func (m *joinModel) count(is func(*joinKey) bool) (n int) {
 	return n
 }
 
-func (p *joinPlayer) peek(key string) (value string) {
+func (p *joinPlayer) peek(key any) (value string) {
 	if p.readable {
 		before := len(p.faulty)
 		defer func() {
@@ -449,14 +451,15 @@ func (p *joinPlayer) peek(key string) (value string) {
 	return value
 }
 
-func (p *joinPlayer) drawKey() string { return rapid.SampledFrom(p.keys).Draw(p.rt, "key") }
+func (p *joinPlayer) drawKey() any { return rapid.SampledFrom(p.keys).Draw(p.rt, "key") }
 
-func (p *joinPlayer) nextValue(key string) string {
+func (p *joinPlayer) nextValue(key any) string {
+	letter := letterOf(key)
 	p.put++
 	if rapid.IntRange(0, 15).Draw(p.rt, "bad") == 15 && !p.sane {
-		key += "!"
+		letter += "!"
 	}
-	return key + strconv.Itoa(p.put) + "."
+	return letter + strconv.Itoa(p.put) + "."
 }
 
 // callPut puts a value by one of three methods, and callPutWith also with
@@ -467,14 +470,14 @@ func (p *joinPlayer) callPut() (joinCall, bool) {
 	return p.putBy(key, value, coalesce.PutOptions{}, func() error { return p.Put(key, value) })
 }
 
-func (p *joinPlayer) putBy(key, value string, o coalesce.PutOptions, put func() error) (joinCall, bool) {
+func (p *joinPlayer) putBy(key any, value string, o coalesce.PutOptions, put func() error) (joinCall, bool) {
 	how := rapid.IntRange(0, 2).Draw(p.rt, "how")
 	err := []func() error{
 		put,
 		func() error { return p.TryPut(key, value, o) },
 		func() error { return p.PutContext(atOnce(), key, value, o) },
 	}[how]()
-	return joinCall{keys: []string{key}, wait: max(o.Delay, p.possible[0].linger), play: func(m *joinModel) string {
+	return joinCall{keys: []any{key}, wait: max(o.Delay, p.possible[0].linger), play: func(m *joinModel) string {
 		switch {
 		case err == shardq.ErrShutDown && m.closed:
 			return ""
@@ -551,7 +554,7 @@ func (p *joinPlayer) callCancel() (joinCall, bool) {
 	key := p.drawKey()
 	value, ok := p.Cancel(key)
 	p.left(ok, 1)
-	return joinCall{keys: []string{key}, play: func(m *joinModel) string {
+	return joinCall{keys: []any{key}, play: func(m *joinModel) string {
 		if ok != (value != "") {
 			return "a value without ok"
 		}
@@ -570,7 +573,7 @@ func (p *joinPlayer) callOperatorCancel() (joinCall, bool) {
 	p.until = 0 // likewise
 	was := p.operator.Cancel(key)
 	p.left(was.Any(), 1)
-	return joinCall{keys: []string{key}, play: func(m *joinModel) string {
+	return joinCall{keys: []any{key}, play: func(m *joinModel) string {
 		k := m.keys[key]
 		want := shardq.Canceled{Ready: k.isReady(), Dirty: k.phase == valueReady && k.isBusy(), Delayed: k.isDelayed()}
 		if was != want {
@@ -583,12 +586,12 @@ func (p *joinPlayer) callOperatorCancel() (joinCall, bool) {
 func (p *joinPlayer) callRetryNow() (joinCall, bool) {
 	key := p.drawKey()
 	ended := p.operator.RetryNow(key)
-	return joinCall{keys: []string{key}, play: func(m *joinModel) string { return m.RetryNow(key, ended) }}, true
+	return joinCall{keys: []any{key}, play: func(m *joinModel) string { return m.RetryNow(key, ended) }}, true
 }
 
 // taken returns the call that has taken some values.
 func (p *joinPlayer) taken(err error, entries []joinEntry, claims []worker.Claim[joinEntry]) (joinCall, bool) {
-	var keys []string
+	var keys []any
 	if err != nil {
 		entries = nil
 	}
@@ -649,15 +652,15 @@ func (p *joinPlayer) callClaimBatch() (joinCall, bool) {
 }
 
 // drawTaken draws a key in processing. It is no longer taken.
-func (p *joinPlayer) drawTaken() (key string, t joinTaken, is bool) {
-	var keys []string
+func (p *joinPlayer) drawTaken() (key any, t joinTaken, is bool) {
+	var keys []any
 	for _, key := range p.keys {
 		if _, is := p.claims[key]; is {
 			keys = append(keys, key)
 		}
 	}
 	if keys == nil {
-		return "", t, false
+		return nil, t, false
 	}
 	key = rapid.SampledFrom(keys).Draw(p.rt, "taken")
 	t = p.claims[key]
@@ -679,7 +682,7 @@ func (p *joinPlayer) callDone() (joinCall, bool) {
 	default:
 		err = t.claim.Done()
 	}
-	return joinCall{keys: []string{key}, play: func(m *joinModel) string {
+	return joinCall{keys: []any{key}, play: func(m *joinModel) string {
 		if err != nil {
 			return err.Error()
 		}
@@ -707,7 +710,7 @@ func (p *joinPlayer) callRequeueAfter() (joinCall, bool) {
 
 // giveBack ends a processing by its claim or, without one, by its key and
 // value. Delay returns how long the value is delayed.
-func (p *joinPlayer) giveBack(byKey func(key, value string) error, byClaim func(worker.Claim[joinEntry]) error,
+func (p *joinPlayer) giveBack(byKey func(key any, value string) error, byClaim func(worker.Claim[joinEntry]) error,
 	delay func(k *joinKey) time.Duration,
 ) (joinCall, bool) {
 	key, t, is := p.drawTaken()
@@ -725,7 +728,7 @@ func (p *joinPlayer) giveBack(byKey func(key, value string) error, byClaim func(
 		p.claims[key] = t // it is still in processing
 	}
 	p.left(err == nil, -1)
-	return joinCall{keys: []string{key}, wait: longestBackoff, play: func(m *joinModel) string {
+	return joinCall{keys: []any{key}, wait: longestBackoff, play: func(m *joinModel) string {
 		k := m.keys[key]
 		if err == nil {
 			if !m.accepts() && (t.claim == nil || delay(&joinKey{}) > 0) {
@@ -751,7 +754,7 @@ func (p *joinPlayer) giveBack(byKey func(key, value string) error, byClaim func(
 func (p *joinPlayer) callPeek() (joinCall, bool) {
 	p.peek(p.drawKey())
 	p.Stats()
-	return joinCall{keys: []string{}, play: noFault}, true
+	return joinCall{keys: []any{}, play: noFault}, true
 }
 
 func (p *joinPlayer) callPause() (joinCall, bool) {
@@ -769,7 +772,7 @@ func (p *joinPlayer) callPause() (joinCall, bool) {
 		change, play = func() { p.PauseGroup(group, end) }, func(m *joinModel) { m.pauses[group] = end }
 	}
 	change()
-	return joinCall{keys: []string{}, play: func(m *joinModel) string { play(m); return "" }}, true
+	return joinCall{keys: []any{}, play: func(m *joinModel) string { play(m); return "" }}, true
 }
 
 func (p *joinPlayer) callShutDown() (joinCall, bool) {
@@ -796,7 +799,7 @@ func (p *joinPlayer) playDrain(rt *rapid.T) {
 	}
 	entries, err := p.Drain(endedContext(), o)
 	p.left(true, len(entries))
-	dropped := map[string]string{}
+	dropped := map[any]string{}
 	for _, e := range entries {
 		dropped[e.Key] += e.Value
 	}
@@ -823,7 +826,7 @@ func (p *joinPlayer) finish(rt *rapid.T) {
 	p.rt = rt
 	do := func(change func(), play func(m *joinModel)) {
 		change()
-		p.settle(rt, joinCall{keys: []string{}, play: func(m *joinModel) string { play(m); return "" }}, nil)
+		p.settle(rt, joinCall{keys: []any{}, play: func(m *joinModel) string { play(m); return "" }}, nil)
 	}
 	do(p.Resume, func(m *joinModel) { m.paused = false })
 	for group := range p.possible[0].pauses {
@@ -849,7 +852,7 @@ func (p *joinPlayer) finish(rt *rapid.T) {
 }
 
 // end ends a processing by its claim or, without one, by its key.
-func (p *joinPlayer) end(key string, t joinTaken) {
+func (p *joinPlayer) end(key any, t joinTaken) {
 	if t.claim != nil {
 		_ = t.claim.Done()
 	} else {

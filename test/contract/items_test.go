@@ -15,6 +15,9 @@ import (
 // type, which takes it seconds.
 type anyQueue = *shardq.Queue[any]
 
+// anyItems are items of all kinds, for models.
+var anyItems = []any{nil, "", struct{}{}, new(int), 0, named{"a", 1}, [0]int{}, (*int)(nil)}
+
 // testItems sends distinct items through every state of a queue.
 func testItems(t *testing.T, items ...any) {
 	forEachShardCount(t, func(t *testing.T, shards int) {
@@ -69,6 +72,26 @@ func TestC9H7AnyComparableType(t *testing.T) {
 		"", "a", "\x00", "a\x00", 0, -1, math.MaxInt, math.MinInt, int64(0), uint8(0), 0.0, 1.5, math.Inf(1), math.Inf(-1),
 		float32(0), time.Duration(0), 0i, 1i, false, struct{}{}, request{}, request{"a", ""}, request{"", "a"},
 		[2]string{}, [2]string{"a"}, [2]string{"", "a"}, [1]any{nil}, [1]any{0})
+}
+
+// A nil is an item of interface types only.
+func TestC82ItemOfAnotherType(t *testing.T) {
+	q := newQueue[int](1)
+	q.AddAfter(0, time.Hour)
+	for _, other := range []any{nil, int64(0), "", (*int)(nil)} {
+		_, found := q.Inspect().Lookup(other)
+		operator := q.Inspect().Operator()
+		require.False(t, found || operator.RetryNow(other) || operator.Cancel(other).Any(), "%T", other)
+	}
+}
+
+func TestC45PrioritiesInStats(t *testing.T) {
+	q := newQueue[int](1)
+	for n := range 257 {
+		require.Len(t, q.Stats().Priorities, n)
+		q.AddWith(n, shardq.AddOptions{Priority: n + 1})
+	}
+	require.Nil(t, q.Stats().Priorities, "more than a hold of the shard should count")
 }
 
 type named struct {

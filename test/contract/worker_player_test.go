@@ -41,11 +41,12 @@ func TestPoolBehavesAsItsModel(t *testing.T) {
 	})
 }
 
-// A poolPlayer plays steps to a pool and to its model.
+// A poolPlayer plays steps to a pool and to its model, to which an item is its
+// number in anyItems.
 type poolPlayer struct {
 	m       *poolModel
-	q       *shardq.Queue[int]
-	pool    *worker.Pool[int]
+	q       anyQueue
+	pool    *worker.Pool[any]
 	cancel  context.CancelFunc
 	timeout time.Duration // DrainTimeout
 	fault   string        // what a hook does at its last call
@@ -73,9 +74,9 @@ var errForGood = errors.New("on purpose for good")
 
 func newPoolPlayer(rt *rapid.T) *poolPlayer {
 	p := &poolPlayer{
-		q: shardq.MustNew(shardq.Options[int]{
+		q: shardq.MustNew(shardq.Options[any]{
 			Shards: rapid.SampledFrom([]int{1, 3}).Draw(rt, "shards"), Metrics: true, Tick: 1,
-			RateLimiter: limiter.NewExponential[int](time.Second, 32*time.Second),
+			RateLimiter: limiter.NewExponential[any](time.Second, 32*time.Second),
 		}),
 	}
 	m := &poolModel{now: time.Now(), items: map[int]*poolItem{}, wanted: rapid.IntRange(1, 4).Draw(rt, "workers")}
@@ -85,7 +86,7 @@ func newPoolPlayer(rt *rapid.T) *poolPlayer {
 	if rapid.Bool().Draw(rt, "times out") {
 		m.limit = 10_007 * time.Millisecond // no two events happen at once
 	}
-	o := worker.Options[int]{
+	o := worker.Options[any]{
 		Workers: 2, MaxAttempts: m.most, MaxElapsed: m.elapsed, Timeout: m.limit, OnError: p.hook("error"), OnDiscard: p.hook("discard"),
 	}
 	if m.leftover {
@@ -148,8 +149,8 @@ func (p *poolPlayer) isEnded() bool {
 }
 
 // hook returns a hook that notes its calls.
-func (p *poolPlayer) hook(name string) func(context.Context, worker.Failure[int]) {
-	return func(ctx context.Context, f worker.Failure[int]) {
+func (p *poolPlayer) hook(name string) func(context.Context, worker.Failure[any]) {
+	return func(ctx context.Context, f worker.Failure[any]) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.events = append(p.events, callOf(name, f))
@@ -164,34 +165,39 @@ func (p *poolPlayer) hook(name string) func(context.Context, worker.Failure[int]
 	}
 }
 
-func callOf(hook string, f worker.Failure[int]) string {
-	return hookCall(hook, f.Item, f.Attempt, f.Reason.String(), kindOf(f.Err), f.Requeued, f.Duration, f.FirstFailure)
+func numberOf(item any) int { return slices.Index(anyItems, item) }
+
+func callOf(hook string, f worker.Failure[any]) string {
+	return hookCall(hook, numberOf(f.Item), f.Attempt, f.Reason.String(), kindOf(f.Err), f.Requeued, f.Duration, f.FirstFailure)
 }
 
 // middleware returns two functions of which the first is the outermost. They
 // check what a handler can ask about its item.
-func (p *poolPlayer) middleware() []worker.Middleware[int] {
+func (p *poolPlayer) middleware() []worker.Middleware[any] {
 	type key struct{}
-	outer := func(next worker.Handler[int]) worker.Handler[int] {
-		return func(ctx context.Context, item int) error { return next(context.WithValue(ctx, key{}, item), item) }
+	outer := func(next worker.Handler[any]) worker.Handler[any] {
+		return func(ctx context.Context, item any) error { return next(context.WithValue(ctx, key{}, item), item) }
 	}
-	inner := func(next worker.Handler[int]) worker.Handler[int] {
-		return func(ctx context.Context, item int) error {
-			a, ok := worker.AttemptOf[int](ctx)
-			if !ok || ctx.Value(key{}) != item || a.Number() != p.q.NumRequeues(item)+1 || a.FirstFailure().IsZero() != (a.Number() == 1) || a.Priority() != priorityOf(item) {
+	inner := func(next worker.Handler[any]) worker.Handler[any] {
+		return func(ctx context.Context, item any) error {
+			a, ok := worker.AttemptOf[any](ctx)
+			if !ok || ctx.Value(key{}) != item || a.Number() != p.q.NumRequeues(item)+1 || a.FirstFailure().IsZero() != (a.Number() == 1) || a.Priority() != priorityOf(numberOf(item)) {
 				p.mu.Lock()
-				p.wrong = fmt.Sprintf("%d has %v, %+v with priority %d", item, ctx.Value(key{}), a, a.Priority())
+				p.wrong = fmt.Sprintf("%v has %v, %+v with priority %d", item, ctx.Value(key{}), a, a.Priority())
 				p.mu.Unlock()
 			}
 			return next(ctx, item)
 		}
 	}
-	return []worker.Middleware[int]{outer, inner}
+	return []worker.Middleware[any]{outer, inner}
 }
 
 // begin notes the call of a handler, and waits for its answer.
-func (p *poolPlayer) begin(items ...int) string {
-	run := &poolRun{items: slices.Clone(items), answer: make(chan string)}
+func (p *poolPlayer) begin(items ...any) string {
+	run := &poolRun{answer: make(chan string)}
+	for _, item := range items {
+		run.items = append(run.items, numberOf(item))
+	}
 	p.mu.Lock()
 	p.runs = append(p.runs, run)
 	over := p.over
@@ -219,14 +225,14 @@ func (p *poolPlayer) abandon() {
 	synctest.Wait()
 }
 
-func (p *poolPlayer) handle(ctx context.Context, item int) error {
+func (p *poolPlayer) handle(ctx context.Context, item any) error {
 	for _, what := range p.begin(item) {
 		return errorOf(ctx, what)
 	}
 	return nil
 }
 
-func (p *poolPlayer) handleBatch(ctx context.Context, items []int) []error {
+func (p *poolPlayer) handleBatch(ctx context.Context, items []any) []error {
 	answers := p.begin(items...)
 	clear(items) // the handler owns the slice
 	errs := make([]error, len(items))
@@ -271,10 +277,10 @@ func (p *poolPlayer) step(rt *rapid.T) {
 		if step == "delay" {
 			delay = time.Duration(rapid.IntRange(1, 20).Draw(rt, "seconds")) * time.Second
 		}
-		p.q.AddWith(item, shardq.AddOptions{After: delay, Priority: priorityOf(item)})
+		p.q.AddWith(anyItems[item], shardq.AddOptions{After: delay, Priority: priorityOf(item)})
 		m.Add(item, delay)
 	case "cancel":
-		p.q.Cancel(item)
+		p.q.Inspect().Operator().Cancel(anyItems[item])
 		m.Cancel(item)
 	case "finish":
 		p.finishOne(rt, "")
@@ -385,7 +391,8 @@ func (p *poolPlayer) observe() (fault string) {
 	if fault := p.observeTaken(); fault != "" {
 		return fault
 	}
-	if m.drains && !m.stopped && m.isOver() {
+	still := m.ready()+len(m.takenItems()) == 0 && m.Next().Equal(m.timeout) // only later delays are left
+	if m.drains && !m.stopped && (still || m.isOver()) {
 		m.Stop() // the drain is over
 	}
 	slices.Sort(m.events)
@@ -405,7 +412,7 @@ func (p *poolPlayer) observeTaken() (fault string) {
 	m := p.m
 	var taken []int
 	for _, row := range p.q.Snapshot(100).Processing {
-		taken = append(taken, row.Item)
+		taken = append(taken, numberOf(row.Item))
 	}
 	slices.Sort(taken)
 	for _, item := range m.takenItems() {
@@ -474,8 +481,8 @@ func (p *poolPlayer) compare() (fault string) {
 		return fmt.Sprintf("ready, delayed and processing are %v, not %v", got, want)
 	}
 	for item, it := range m.items {
-		row, _ := p.q.Lookup(item)
-		if n := p.q.NumRequeues(item); n != it.failures {
+		row, _ := p.q.Inspect().Lookup(anyItems[item])
+		if n := p.q.NumRequeues(anyItems[item]); n != it.failures {
 			return fmt.Sprintf("%d has failed %d times, not %d", item, n, it.failures)
 		}
 		if !row.Deadline.Equal(it.due) || row.Dirty != (it.taken && it.ready) {
@@ -526,8 +533,8 @@ func (p *poolPlayer) finish(rt *rapid.T) {
 	if p.panics != nil {
 		p.err = p.panics.Run
 	}
-	_, early := errors.AsType[*shardq.DrainError[int]](p.err)
-	left, _ := errors.AsType[*worker.LeftoverError[int]](p.err)
+	_, early := errors.AsType[*shardq.DrainError[any]](p.err)
+	left, _ := errors.AsType[*worker.LeftoverError[any]](p.err)
 	var kept []string
 	if left != nil {
 		for _, f := range left.Left() {
