@@ -53,4 +53,11 @@ func (b *base) init(name string, s *shard.Settings, g given, log *eventLog, abov
 	}
 }
 
+func (b *base) begin(core *shard.Core) {
+	b.core = core
+	if part := core.ComparedByAddress(); part != "" && b.log != nil {
+		b.log.comparedByAddress(b.configuration.Item, part)
+	}
+}
+
 func (b *base) onStats(values func() *stats.Values) { b.values = values }

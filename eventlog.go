@@ -116,6 +116,11 @@ func (l *eventLog) misuse(kind stats.MisuseKind, item any) {
 		slog.String("rule", kind.String()), l.item(item))
 }
 
+func (l *eventLog) comparedByAddress(items, part string) {
+	l.write(context.Background(), eventMisuse, "items with equal contents may not be deduplicated: == compares an address",
+		slog.String("type", items), slog.String("part", part))
+}
+
 func (l *eventLog) stuck(item any, processing time.Duration, attempts int) {
 	l.write(context.Background(), eventStuck, "an item is stuck in processing",
 		slog.Duration("processing", processing), slog.Int("attempts", attempts), l.item(item))

@@ -84,7 +84,7 @@ func New[T comparable](options Options[T]) (*Queue[T], error) {
 		OnAdd:    options.OnAdd,
 		OnMisuse: misuseHook(options.Name, log, options.OnMisuse),
 	})
-	q.base.core = q.shards.Core
+	q.base.begin(q.shards.Core)
 	return q, nil
 }
 

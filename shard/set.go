@@ -107,6 +107,10 @@ type Core struct {
 	_      cacheLine
 }
 
+// ComparedByAddress returns a type within the items of which == compares
+// addresses, or "".
+func (s *Core) ComparedByAddress() string { return s.items.Address }
+
 // cacheLine keeps the fields before it and after it on different cache lines.
 // 64 bytes is right for amd64, and for arm64 except Apple's.
 type cacheLine [64]byte

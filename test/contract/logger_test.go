@@ -59,6 +59,13 @@ func TestLoggerGetsMisuseWithoutItems(t *testing.T) {
 	}, q.lines())
 }
 
+func TestLoggerWarnsOfAddresses(t *testing.T) {
+	text := &bytes.Buffer{}
+	shardq.MustNew(shardq.Options[*int]{Logger: slog.New(slog.NewTextHandler(text, nil))})
+	require.Regexp(t, `^\S+ level=WARN msg="shardq: .*== compares an address" type=\*int part=\*int\n$`, text)
+	shardq.MustNew(shardq.Options[*int]{}) // warns nobody
+}
+
 func TestLoggerNamesItemsIfAsked(t *testing.T) {
 	q := newLogged(shardq.Options[string]{LogItems: true})
 	q.Done("invoice/17")

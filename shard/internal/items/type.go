@@ -1,7 +1,9 @@
 package items
 
 import (
+	"cmp"
 	"reflect"
+	"time"
 	"unsafe"
 
 	"github.com/shardq/shardq/internal/chunked"
@@ -31,6 +33,7 @@ type Type struct {
 	// finds them again.
 	MayDiffer bool
 	Strings   []uintptr // the offsets of the strings within an item
+	Address   string    // a type within an item of which == compares addresses, or ""
 	Any       func(e *Entry) any
 
 	cells *chunked.Kind
@@ -72,15 +75,24 @@ func learn(t *Type, part reflect.Type, offset uintptr) (pointers bool) {
 		return false
 	case reflect.Array:
 		strings := t.Strings
-		pointers = learn(t, part.Elem(), offset)
+		pointers = part.Len() > 0 && learn(t, part.Elem(), offset)
 		t.Strings = strings // there may be many
 		return pointers
 	case reflect.Struct:
+		address := t.Address
 		for i := range part.NumField() {
 			field := part.Field(i)
 			pointers = learn(t, field.Type, offset+field.Offset) || pointers
 		}
+		switch {
+		case part.PkgPath() == "unique": // equal contents have one address
+			t.Address = address
+		case part == reflect.TypeFor[time.Time](): // of its location
+			t.Address = cmp.Or(address, part.String())
+		}
 		return pointers
+	case reflect.Pointer, reflect.Chan, reflect.UnsafePointer:
+		t.Address = cmp.Or(t.Address, part.String())
 	case reflect.String:
 		t.Strings = append(t.Strings, offset)
 	case reflect.Interface:

@@ -1,9 +1,11 @@
 package items
 
 import (
+	"net/netip"
 	"runtime"
 	"sync/atomic"
 	"testing"
+	"time"
 	"unsafe"
 
 	"github.com/stretchr/testify/require"
@@ -58,6 +60,24 @@ func TestStringsWithinAnItem(t *testing.T) {
 	}
 	b := unsafe.Offsetof(outer{}.b)
 	require.Equal(t, []uintptr{b + unsafe.Offsetof(inner{}.a), unsafe.Offsetof(outer{}.c)}, TypeOf[outer]().Strings)
+}
+
+func TestAddressesWithinAnItem(t *testing.T) {
+	type appointment struct {
+		name string
+		at   [2]struct{ time.Time }
+		room *int
+	}
+	type phantom struct {
+		_       [0]*int
+		address netip.Prefix // it has an address that equal contents share
+		any
+	}
+	for want, items := range map[string]any{
+		"time.Time": &appointment{}, "*int": new(*int), "chan int": new(chan int), "unsafe.Pointer": new([1]unsafe.Pointer), "": &phantom{},
+	} {
+		require.Equal(t, want, newType(items, Type{}).Address)
+	}
 }
 
 //go:noinline
