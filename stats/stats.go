@@ -58,7 +58,8 @@ type Stats struct {
 	NextToken time.Time
 	PerShard  []Shard // by the number of the shard
 	// Priorities counts the ready items of each priority that has some, the
-	// highest first.
+	// highest first. It may be nil if 0 alone has some, and is nil if a shard has
+	// more than 256 priorities, counted in each group.
 	Priorities []Priority
 	Metrics    *Metrics // nil unless the queue is asked for them
 	Values     *Values  // of a coalescer, or else nil
