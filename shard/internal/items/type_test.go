@@ -64,14 +64,14 @@ func TestStringsWithinAnItem(t *testing.T) {
 
 func TestAddressesWithinAnItem(t *testing.T) {
 	type appointment struct {
-		name string
-		at   [2]struct{ time.Time }
-		room *int
+		_ string
+		_ [2]struct{ time.Time }
+		_ *int
 	}
 	type phantom struct {
-		_       [0]*int
-		address netip.Prefix // it has an address that equal contents share
-		any
+		_ [0]*int
+		_ netip.Prefix // it has an address that equal contents share
+		_ any
 	}
 	for want, items := range map[string]any{
 		"time.Time": &appointment{}, "*int": new(*int), "chan int": new(chan int), "unsafe.Pointer": new([1]unsafe.Pointer), "": &phantom{},
