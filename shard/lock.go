@@ -7,19 +7,21 @@ package shard
 // processors, a sync.Mutex then passes from one waiter to the next, and each hold
 // costs a switch of goroutines: a convoy. So the waiters of a single shard queue
 // for a second mutex, the door. Only the one that has it waits for the shard,
-// while those that run go on to lock it. A sync.Mutex hands over to a waiter after
-// a millisecond, and stops handing over if there is no other: here, at once.
+// while those that run go on to lock it. A sync.Mutex hands itself over once a
+// waiter has waited for a millisecond, and goes on so while there are waiters. Here
+// that ends with the first. The price is a wait of about a millisecond for each
+// waiter in front, if all others never stop.
 
 // lock locks the shard. Locks are leaves: a holder takes no other and calls no
-// user code.
+// user code. The door comes before.
 func (sh *shard) lock() {
 	if !sh.tryLock() {
 		sh.lockSlowly()
 	}
 }
 
-// lockSlowly follows a tryLock that has failed. What every item passes calls both
-// itself, because lock is too large to be inlined.
+// lockSlowly follows a tryLock that has failed. Hot paths call both, because the
+// compiler does not inline lock.
 func (sh *shard) lockSlowly() {
 	if door := sh.set.door; door != nil {
 		door.Lock()

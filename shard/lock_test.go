@@ -71,6 +71,30 @@ func TestWaitersQueueAtTheDoor(t *testing.T) {
 	require.Nil(t, newTestSet(t, Config[int]{Settings: Settings{Shards: 2}}).Core.door)
 }
 
+// TestOneWaiterHasTheDoor until it has the shard.
+func TestOneWaiterHasTheDoor(t *testing.T) {
+	s := newTestSet(t, Config[int]{Settings: Settings{Shards: 1}})
+	sh, door := s.Core.shard(0), s.Core.door
+	sh.lock()
+	var done sync.WaitGroup
+	done.Go(func() {
+		sh.lock()
+		sh.unlock()
+	})
+	tries := 0
+	for ; door.TryLock() && tries < 1e6; tries++ {
+		door.Unlock()
+		runtime.Gosched()
+	}
+	require.Less(t, tries, int(1e6), "the waiter does not keep the door")
+	for range 1000 {
+		runtime.Gosched()
+		require.False(t, door.TryLock(), "the waiter has left the door without the shard")
+	}
+	sh.unlock()
+	done.Wait()
+}
+
 // TestQueueOfSeveralBubbles: a queue that was made outside of bubbles may be used
 // in several, and outside, by calls that do not block. A wait for its lock is no
 // durable block.

@@ -33,6 +33,9 @@ func checkEntry[T comparable](t failer, table *Table, id, h uint32, hash func(T)
 	if found != id || p.segment.slots[p.slot] != p.segment.pack(h, id) {
 		t.Fatalf("entry %d of item %v: find returned %d at %d", id, item, found, p.slot)
 	}
+	if c := table.Candidate(h); c == 0 || p.segment.pack(table.hashOf(c), 0) != p.segment.pack(h, 0) {
+		t.Fatalf("entry %d of item %v: a look-up does not begin with candidate %d", id, item, c)
+	}
 	if located := p.segment.locate(id, h); located != p.slot || p.segment != table.segmentOf(h) {
 		t.Fatalf("entry %d of item %v: found at %d, but located at %d", id, item, p.slot, located)
 	}

@@ -37,6 +37,25 @@ func TestIndexWidensIDs(t *testing.T) {
 	}
 }
 
+// TestSplitsReadNoEntry: the first four splits of a segment do not, and a later one
+// reads entries so that slots tell the next bits of the directory again.
+func TestSplitsReadNoEntry(t *testing.T) {
+	hashes, reads := []uint32{0}, 0
+	of := func(id uint32) uint32 { reads++; return hashes[id] }
+	x := newIndex()
+	for id := uint32(1); id < 40_000; id++ {
+		hashes = append(hashes, mix(id))
+		if x.insert(hashes[id], id, of); x.depth <= 4 {
+			require.Zero(t, reads, "%d entries", id)
+		}
+	}
+	require.NotZero(t, reads)
+	for _, s := range x.directory {
+		require.GreaterOrEqual(t, s.tagBits(), fewestTagBits)
+	}
+	require.Len(t, checkIndex(t, &x, of), len(hashes)-1)
+}
+
 // TestRemovalReadsNoEntry: slots tell where probes begin, as long as a shard
 // has at most four million ids.
 func TestRemovalReadsNoEntry(t *testing.T) {
