@@ -25,9 +25,7 @@ func BenchmarkDelayedCycle(b *testing.B) { suite.Run(b, "DelayedCycle", engine.A
 func BenchmarkLateness(b *testing.B)     { suite.Run(b, "Lateness", engine.All()) }
 func BenchmarkMemory(b *testing.B)       { suite.Run(b, "Memory", engine.All()) }
 func BenchmarkOrder(b *testing.B)        { suite.Run(b, "Order", engine.All()) }
-func BenchmarkScaling(b *testing.B) {
-	suite.Run(b, "Scaling", append(engine.SideBySide(), engine.HeapQueue()))
-}
+func BenchmarkScaling(b *testing.B)      { suite.Run(b, "Scaling", engine.SideBySide()) }
 
 func BenchmarkFloor(b *testing.B) { floor(workload.Uniform(workload.Strings(1000)), b.N) }
 

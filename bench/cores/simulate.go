@@ -42,7 +42,7 @@ type event struct {
 	at   float64
 	core int
 	step step
-	turn int // of the core, which a later step has ended
+	turn int // of the core when this was planned: void after another step
 }
 
 type events []event

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/bench/heapqueue"
 	"github.com/shardq/shardq/bench/workload"
 	"github.com/shardq/shardq/coalesce"
 	"github.com/shardq/shardq/limiter"
@@ -40,6 +41,9 @@ func SideBySide() []workload.Engine {
 		of("coalescer", "", func(shardq.Options[string]) workload.Queue {
 			return coalescer{coalesce.MustNew(coalesce.Options[string, int]{Merge: func(pending, next int) int { return pending + next }})}
 		}),
+		{Name: "heapqueue", Shards: 1, New: func() workload.Queue {
+			return heapqueue.New(heapqueue.Options[string]{RateLimiter: neverYet()})
+		}},
 		Floor(1 << 21),
 	}
 }

@@ -20,8 +20,12 @@ func Scaling() (pairs []Pair) {
 		many = 10_000
 	}
 	each := many / tenants
-	keys := sync.OnceValue(func() [2][][]string {
-		return [2][][]string{workload.Tenants(tenants, each, 0), workload.Tenants(tenants, each, each)}
+	keys := sync.OnceValue(func() (k sideKeys) {
+		k.others, k.news = workload.Tenants(tenants, each, 0), workload.Tenants(tenants, each, each)
+		for _, own := range k.others {
+			k.again = append(k.again, workload.Shuffled(own))
+		}
+		return k
 	})
 	for _, op := range workload.Ops() {
 		side := sideBySide{op, keys, each, tenants}
@@ -30,9 +34,15 @@ func Scaling() (pairs []Pair) {
 	return pairs
 }
 
+type sideKeys struct {
+	others [][]string // beside which an operation is done
+	again  [][]string // the same in another order
+	news   [][]string
+}
+
 type sideBySide struct {
 	op            workload.Op
-	keys          func() [2][][]string // those beside which it is done, and others
+	keys          func() sideKeys
 	each, tenants int
 }
 
@@ -49,21 +59,24 @@ func (s sideBySide) by(goroutines int) Benchmark {
 func (s sideBySide) run(b *testing.B, e workload.Engine, goroutines int) {
 	b.StopTimer()
 	keys := s.keys()
-	others, own := keys[0], keys[1]
+	own := keys.news
 	if s.op.Again {
-		own = others
+		own = keys.again
 	}
 	var processors workload.Stopwatch
 	for left := (b.N + s.tenants - 1) / s.tenants; left > 0; left -= s.each {
-		q := e.New()
-		s.op.Prepare(q, others)
+		q, some := e.New(), min(left, s.each)
+		s.op.Prepare(q, keys.others)
 		runtime.GC()
 		processors.Start()
 		b.StartTimer()
-		s.op.SideBySide(q, goroutines, own, min(left, s.each))
+		s.op.SideBySide(q, goroutines, own, some)
 		b.StopTimer()
 		processors.Stop()
+		if err := s.op.Check(q, s.each*s.tenants, some*s.tenants); err != nil {
+			b.Error(err)
+		}
 		q.ShutDown()
 	}
-	b.ReportMetric(float64(processors.Used().Nanoseconds())/float64(b.N), "cpu-ns/op")
+	processors.Report(b, b.N)
 }

@@ -167,7 +167,7 @@ func (c goroutines) run(b *testing.B, warmup int, run func(workload.Load) worklo
 	}})
 	processors.Stop()
 	b.StopTimer()
-	b.ReportMetric(float64(processors.Used().Nanoseconds())/float64(t.Completed), "cpu-ns/op")
+	processors.Report(b, t.Completed)
 	b.ReportMetric(t.NanosecondsPerItem(), "ns/op")
 	b.ReportMetric(1e9/t.NanosecondsPerItem(), "items/s")
 	b.ReportMetric(t.DeduplicatedPerItem(), "deduplicated/item")

@@ -12,7 +12,7 @@ import (
 type Op struct {
 	Name           string
 	Ready, Delayed bool // how the other keys are
-	Again          bool // it is done with those keys, or else with new ones
+	Again          bool // it is done with those keys in another order, or else with new ones
 	// Of returns the operation of a queue on some keys, or nil if it has none.
 	Of func(q Queue) func(keys []string)
 }
@@ -35,8 +35,8 @@ func Ops() []Op {
 		{Name: "Add,ready", Ready: true, Again: true, Of: add},
 		{Name: "AddAfter,new", Delayed: true, Of: delayBy(farOff)},
 		{Name: "AddAfter,delayed", Delayed: true, Again: true, Of: delayBy(farOff / 2)},
-		{Name: "AddRateLimited,new", Of: retry(retryingQueue.AddRateLimited)},
-		{Name: "AddRateLimited,Forget", Of: retry(func(q retryingQueue, key string) { q.AddRateLimited(key); q.Forget(key) })},
+		{Name: "AddRateLimited,new", Delayed: true, Of: retry(retryingQueue.AddRateLimited)},
+		{Name: "AddRateLimited,Forget", Delayed: true, Of: retry(func(q retryingQueue, key string) { q.AddRateLimited(key); q.Forget(key) })},
 		{Name: "Get,Done,Add", Ready: true, Again: true, Of: cycle},
 	}
 }
@@ -115,6 +115,22 @@ func (op Op) Prepare(q Queue, keys [][]string) {
 			}
 		}
 	}
+}
+
+// Check returns an error if fewer keys are ready afterwards than there must be, or
+// if any delay has expired.
+func (op Op) Check(q Queue, others, done int) error {
+	ready := q.Len()
+	switch {
+	case op.Delayed && ready > 0:
+		return fmt.Errorf("%s: %d keys are ready, want none", op.Name, ready)
+	case op.Again:
+		done = 0
+	}
+	if op.Ready && ready < others+done {
+		return fmt.Errorf("%s: %d keys are ready, want %d", op.Name, ready, others+done)
+	}
+	return nil
 }
 
 // SideBySide does the operation once for the first keys of each tenant. Each

@@ -74,21 +74,21 @@ func write(rounds int, quick bool, chosen *regexp.Regexp) {
 	}
 	for _, pair := range suite.Scaling() {
 		if chosen.MatchString(pair.One.Name) {
-			writeScaling(pair, rounds, quick)
+			writeScaling(pair, rounds)
 		}
 	}
 }
 
 // writeScaling writes the time of an operation by the wall clock, with the processor
 // time in brackets.
-func writeScaling(pair suite.Pair, rounds int, quick bool) {
+func writeScaling(pair suite.Pair, rounds int) {
 	all := compare.SideBySide()
 	figures := make([]struct{ one, oneUsed, all, allUsed, ratio []float64 }, len(all))
 	for range rounds {
 		for i, e := range all {
 			if pair.One.Takes(e) {
-				one, oneUsed := run(pair.One, e, quick)
-				both, bothUsed := run(pair.All, e, quick)
+				one, oneUsed := run(pair.One, e)
+				both, bothUsed := run(pair.All, e)
 				f := &figures[i]
 				f.one, f.oneUsed = append(f.one, one), append(f.oneUsed, oneUsed)
 				f.all, f.allUsed = append(f.all, both), append(f.allUsed, bothUsed)
@@ -105,7 +105,8 @@ func writeScaling(pair suite.Pair, rounds int, quick bool) {
 	}
 }
 
-func run(bm suite.Benchmark, e workload.Engine, quick bool) (wall, used float64) {
+func run(bm suite.Benchmark, e workload.Engine) (wall, used float64) {
+	const quick = false // since it has few keys then
 	r := benchmark(bm, e, quick)
 	return float64(r.T.Nanoseconds()) / float64(r.N), r.Extra["cpu-ns/op"]
 }
