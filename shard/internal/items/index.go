@@ -43,8 +43,8 @@ type segment struct {
 // of the time of a split would be spent on reading some hundred of them.
 type slot uint32
 
-// fewestTagBits tell entries of one home apart, or else a split reads the hashes,
-// to leave out the bits that its segments share.
+// A split leaves at least this many bits that tell entries of one home apart. If there
+// would be fewer, it reads the hashes, to leave out the bits that its segments share.
 const fewestTagBits = 2
 
 // fewestIDBits leaves sixteen bits of the hash in a slot, up to 64 Ki ids.
@@ -195,7 +195,7 @@ func (x *index) expects() uint8 { return max(x.peak, x.Expected) }
 const mostSplits = 2
 
 func (x *index) splits(s *segment) uint8 {
-	expected := min(max(x.expects(), 1)-1, deepest)
+	expected := max(x.expects(), 1) - 1
 	return min(max(expected, s.depth+1)-s.depth, mostSplits)
 }
 
