@@ -183,10 +183,17 @@ func (q *Queue[T]) backoff(item T) time.Duration {
 }
 
 // Forget makes the limiter forget the item's failures, so that the next one
-// counts as the first. A running backoff becomes an ordinary delay, which an
-// add overtakes even with [Options].KeepBackoff. Nothing else changes.
+// counts as the first. It ends a running backoff: see [Options].KeepBackoff.
+// Nothing else changes.
 func (q *Queue[T]) Forget(item T) {
-	q.set().EndBackoff(item)
+	defer q.set().EndBackoff(item) // which calls a hook
+	q.forgetFailures(item)
+}
+
+func (q *Queue[T]) forgetFailures(item T) {
+	if !q.mayHaveFailed(item) {
+		return
+	}
 	if q.base.firsts.Any() {
 		q.base.firsts.Forget(item)
 	}
@@ -200,12 +207,16 @@ func (q *Queue[T]) NumRequeues(item T) int {
 	return q.limiter.NumRequeues(item)
 }
 
-// Cancel cancels all adds of item that no run has begun to serve, and reports
-// which there were. The item is no longer ready, delayed or dirty, and its
-// window is closed. A processing of the item goes on, and its Done is still
-// owed. Cancel also works after a shutdown. If it removes the last item, a
-// waiting Drain returns.
-func (q *Queue[T]) Cancel(item T) Canceled { return q.set().Cancel(item) }
+// Cancel cancels all adds of item before this call, and reports which there
+// were. The item is no longer ready, delayed or dirty, its window is closed, and
+// its failures are forgotten. A processing goes on, and its Done is owed, but a
+// failed claim does not make the item ready again. Cancel also works after a
+// shutdown. If it removes the last item, a waiting Drain returns.
+func (q *Queue[T]) Cancel(item T) Canceled {
+	shards := q.set()
+	defer q.forgetFailures(item) // after the cancel, or a Retry might count another one
+	return shards.Cancel(item)
+}
 
 // Canceled says what a [Queue.Cancel] canceled. Its fields are Ready, Dirty and
 // Delayed.

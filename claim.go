@@ -247,6 +247,9 @@ func (o *queueClaims[T]) ReturnClaim(item T, token worker.Token, how worker.Retu
 	if !ok {
 		return worker.ErrClaimEnded
 	}
+	if _, canceled := q.base.core.Changed(only); canceled {
+		return claimError(q.base.core.End(only))
+	}
 	return (&queueReturn[T]{q, item, only, how}).carryOut()
 }
 
@@ -337,6 +340,10 @@ func (r *queueReturn[T]) add(after time.Duration) error {
 		return nil
 	case shard.Refused:
 		return r.refuse()
+	case shard.Canceled: // while the limiter counted a failure
+		defer r.queue.base.core.End(r.only)
+		r.queue.forgetFailures(r.item)
+		return nil
 	}
 	return worker.ErrClaimEnded // by a Done of the item
 }

@@ -1,13 +1,18 @@
 package coalesce
 
+import "github.com/shardq/shardq/shard"
+
 // Cancel takes the pending value of key back, and reports whether there was
-// one. It does not take a value that a worker has, that another call is merging
-// or giving back, or that a ClaimBatch has begun to take. If Merge has
-// panicked, a key may have several values, and each Cancel returns one. Cancel
-// also works after a shutdown.
+// one. A worker keeps a value that it has, but that does not go back if it
+// fails. The failures of key are forgotten. Cancel takes no value that another
+// call is merging, or that a ClaimBatch has begun to take. If Merge has panicked,
+// a key may have several values, and each Cancel returns one. Cancel also works
+// after a shutdown.
 func (c *Coalescer[K, V]) Cancel(key K) (value V, ok bool) {
 	x := canceler[K, V]{teller: teller[K, V]{c: c, stripe: c.stripeOf(key), key: key}}
 	c.shards.SetAddress(&x.address, key)
+	defer c.queue.Forget(key)
+	defer c.shards.Core.ReportChanges()
 	return x.cancel()
 }
 
@@ -19,6 +24,7 @@ type canceler[K comparable, V any] struct {
 func (x *canceler[K, V]) cancel() (value V, ok bool) {
 	s := x.stripe
 	s.mu.Lock()
+	x.c.cancelRunLocked(x.key, &x.address)
 	l := s.lines[x.key]
 	if l.isEmpty() || l.first.merging || l.first.taking {
 		s.mu.Unlock()
@@ -26,7 +32,13 @@ func (x *canceler[K, V]) cancel() (value V, ok bool) {
 	}
 	if x.uncounted = s.closed; !s.closed {
 		s.admitted++
-		if x.c.mergeRestLocked(s, l, x.readdAndUnlock); l.first.taking { // a value was given back meanwhile
+		var first *segment[V]
+		for first != l.first && !l.first.taking { // a value may be given back meanwhile
+			first = l.first
+			first.returning = false // it is this call's now
+			x.c.mergeRestLocked(s, l, x.readdAndUnlock)
+		}
+		if l.first.taking {
 			x.leaveAndUnlock()
 			return value, false
 		}
@@ -53,7 +65,7 @@ func (x *canceler[K, V]) cancel() (value V, ok bool) {
 	}()
 	func() {
 		defer x.cleaned(l) // also if a hook panics
-		x.c.shards.CancelTo(x.key, x.address)
+		x.c.shards.Withdraw(x.key, x.address)
 	}()
 	canceled = true
 	return value, true
@@ -83,4 +95,28 @@ func (x *canceler[K, V]) takeLocked(l *line[V]) V {
 		rest.reserved = true // the call that merges it adds the key
 	}
 	return value
+}
+
+// The methods below are the only ones that lock a shard with a stripe locked.
+// So a Cancel has come before a Take or the end of a return, or after it: the
+// value that a worker has is canceled, and none that is put later.
+
+func (c *Coalescer[K, V]) cancelRunLocked(key K, address *shard.Address) {
+	c.cancels.Store(true)
+	c.shards.CancelRun(key, address)
+}
+
+// beginRunLocked follows the hand-out of a key, before its value is taken.
+func (c *Coalescer[K, V]) beginRunLocked(at shard.Handle) {
+	if c.cancels.Load() {
+		c.shards.Core.Uncancel(at)
+	}
+}
+
+// isCanceled may also be called without the stripe's lock.
+func (c *Coalescer[K, V]) isCanceled(at shard.Handle) (canceled bool) {
+	if c.cancels.Load() {
+		_, canceled = c.shards.Core.Changed(at)
+	}
+	return canceled
 }

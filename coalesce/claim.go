@@ -55,6 +55,7 @@ func (c *Coalescer[K, V]) DoneClaims(claims []worker.Claim[Entry[K, V]]) error {
 // no item are also those of the coalescer's claims, whose tokens are the same.
 type keyOwner interface {
 	worker.Describer
+	worker.Watcher
 	Name() string
 	ClaimValid(token worker.Token) bool
 	CountsAttempts() bool
@@ -95,21 +96,6 @@ func (o *owner[K, V]) ClaimFailures(taken Entry[K, V]) int { return o.c.queue.Nu
 
 func (o *owner[K, V]) FailingSince(taken Entry[K, V]) (first, now time.Time) {
 	return o.c.engine.Owner.FailingSince(taken.Key)
-}
-
-// A Cancel takes back what is pending, not what a worker has: ended as canceled,
-// that value would be lost.
-func (o *owner[K, V]) ClaimChanges(token worker.Token) (addedAgain, canceled bool) {
-	addedAgain, _ = o.c.engine.Owner.ClaimChanges(token)
-	return addedAgain, false
-}
-
-func (o *owner[K, V]) WatchClaim(token worker.Token, tell func(cause error)) (stop func()) {
-	return o.c.engine.Owner.WatchClaim(token, func(cause error) {
-		if cause != worker.ErrItemCanceled {
-			tell(cause)
-		}
-	})
 }
 
 func (o *owner[K, V]) ReportAttempt(r worker.Report[Entry[K, V]]) {
@@ -155,6 +141,10 @@ type claimReturn[K comparable, V any] struct {
 // user code panics before that, the value is inserted all the same, with the
 // delay and the weight that are known by then.
 func (r *claimReturn[K, V]) carryOut() (err error) {
+	if r.c.isCanceled(r.at) {
+		r.drop()
+		return nil
+	}
 	if !r.always && !r.c.acceptsReturns(r.stripe) {
 		return r.refuse() // before the limiter counts a failure
 	}

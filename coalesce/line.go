@@ -57,12 +57,13 @@ type segment[V any] struct {
 	// merging: a call is merging the value, or has not finished putting it in.
 	// The segment keeps its place.
 	merging bool
-	// reserved: a Take has found the value and could not take it yet. No call
-	// merges more into it, so that the next Take can take it.
+	// reserved: a Take has found the value and could not take it yet, or the call
+	// that returns it goes on. No call merges more into it.
 	reserved bool
-	// taking: a ClaimBatch is about to take the value, or the call that returns
-	// it has not made the key ready yet. No Cancel takes it.
-	taking bool
+	taking   bool // a ClaimBatch is about to take the value, and no Cancel takes it
+	// returning: the call that gives the value back has not finished. No drain
+	// takes it, but a Cancel does.
+	returning bool
 	// mergeFailed: Merge has panicked with the previous value and this one. No
 	// call tries that again.
 	mergeFailed bool
@@ -154,7 +155,7 @@ func (l *line[V]) length() (n int) {
 // isAtRest reports whether the line has values, and no call is about to merge,
 // take or return one.
 func (l *line[V]) isAtRest() bool {
-	if l.isEmpty() || l.first.taking {
+	if l.isEmpty() || l.first.taking || l.first.returning {
 		return false
 	}
 	for s := l.first; s != nil; s = s.next {

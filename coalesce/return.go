@@ -35,6 +35,10 @@ type valueReturn[K comparable, V any] struct {
 func (c *Coalescer[K, V]) putBack(key K, value V, delay time.Duration) error {
 	r := valueReturn[K, V]{c: c, stripe: c.stripeOf(key), key: key, value: value}
 	r.weight, r.at = c.weightOf(value), c.shards.HandleOf(key)
+	if c.isCanceled(r.at) {
+		r.drop()
+		return nil
+	}
 	r.setDelay(delay)
 	if !r.insert() {
 		return shardq.ErrShutDown
@@ -48,6 +52,13 @@ func (r *valueReturn[K, V]) setDelay(delay time.Duration) {
 		r.deadline = r.c.shards.Core.DeadlineOf(shard.Delay{Duration: delay, Priority: r.priority})
 		r.delay = delay
 	}
+}
+
+// drop ends the processing of a canceled key, whose value does not go back.
+func (r *valueReturn[K, V]) drop() {
+	defer r.c.shards.Core.End(r.at)
+	r.c.landAt(r.key, r.at)
+	r.c.queue.Forget(r.key) // a failure that was counted after the Cancel
 }
 
 // finish requeues the key and ends the processing, unless the key's last teller
@@ -70,7 +81,7 @@ func (r *valueReturn[K, V]) insert() bool {
 	}
 	l, isNew := c.restoreLocked(s, r.key, r.value, r.weight)
 	r.segment = l.first
-	r.segment.taking = true
+	r.segment.returning, r.segment.reserved = true, true
 	l.request(r.priority, isNew)
 	if c.options.Readable {
 		s.landLocked(r.key, r.at)
@@ -130,13 +141,40 @@ func (r *valueReturn[K, V]) policy() shard.DelayPolicy {
 
 func (r *valueReturn[K, V]) leave() {
 	r.stripe.mu.Lock()
-	r.segment.taking = false
+	l := r.stripe.lines[r.key]
+	if r.segment.returning && r.segment == l.first && r.c.isCanceled(r.at) { // before the insert
+		defer r.c.queue.Forget(r.key)
+		x := canceler[K, V]{teller: teller[K, V]{c: r.c, stripe: r.stripe, key: r.key}}
+		x.takeLocked(l)
+	}
+	if r.segment.returning {
+		r.segment.returning, r.segment.reserved = false, false
+	} else {
+		r.withdrawLocked()
+	}
 	if r.admitted {
 		r.c.leaveAndUnlock(r.stripe)
 		return
 	}
 	r.stripe.mu.Unlock()
 	r.c.limit.Notify()
+}
+
+// withdrawLocked takes the key out of the queue, because a Cancel has come for the
+// value, unless others were put since.
+func (r *valueReturn[K, V]) withdrawLocked() {
+	s := r.stripe
+	s.mu.Unlock()
+	r.c.shards.Core.NotAgain(r.at)
+	s.mu.Lock()
+	l := s.lines[r.key]
+	if l.isEmpty() || l.key == absent && l.first.merging {
+		return // or the call that merges adds the key
+	}
+	s.setStateLocked(l, queued)
+	s.mu.Unlock()
+	r.c.shards.Core.Again(r.at, r.priority)
+	s.mu.Lock()
 }
 
 func (c *Coalescer[K, V]) acceptsReturns(s *stripe[K, V]) bool {

@@ -36,6 +36,7 @@ func (c *Coalescer[K, V]) takeValue(t *taken[K, V]) (value V, ok bool) {
 	s := c.stripeOf(t.key)
 	s.mu.Lock()
 	for l := c.lineToTakeLocked(s, t.key, t.at); !s.deferTakeLocked(l); l = c.lineToTakeLocked(s, t.key, t.at) {
+		c.beginRunLocked(t.at)
 		if c.mergeAllLocked(s, l, func() { c.makeReady(t) }); l.trace == unseen || !l.trace.is(t.at) {
 			return c.takeFirstAndUnlock(s, t, l), true
 		} // a teller came during Merge
@@ -185,6 +186,7 @@ func (c *Coalescer[K, V]) reserve(key K, at shard.Handle) bool {
 		s.mu.Unlock()
 		return false
 	}
+	c.beginRunLocked(at)
 	c.mergeAllLocked(s, l, func() {})
 	l.first.reserved, l.first.taking = true, true
 	s.mu.Unlock()

@@ -2,6 +2,7 @@ package coalesce
 
 import (
 	"math"
+	"slices"
 
 	"github.com/shardq/shardq/shard"
 )
@@ -103,7 +104,7 @@ func (t *teller[K, V]) told(l *line[V]) {
 
 func (t *teller[K, V]) clean(l *line[V]) {
 	defer t.cleaned(l) // also if a hook panics
-	t.c.shards.CancelTo(t.key, *t.route())
+	t.c.shards.Withdraw(t.key, *t.route())
 }
 
 func (t *teller[K, V]) cleaned(l *line[V]) {
@@ -182,7 +183,13 @@ func (s *stripe[K, V]) emptiedLocked(key K, l *line[V]) {
 	s.setStateLocked(l, absent)
 	l.low, l.values, l.trace = false, 0, stale
 	s.hollow++
-	if s.extras != nil {
+	if s.extras == nil {
+		return
+	}
+	isPut := func(d deferred[K, V]) bool { return d.back == nil } // and needs no telling any more
+	if left := slices.DeleteFunc(s.extras.deferred[key], isPut); len(left) > 0 {
+		s.extras.deferred[key] = left
+	} else {
 		delete(s.extras.deferred, key)
 	}
 }

@@ -85,7 +85,6 @@ func (sh *shard) add(id uint32, e *items.Entry, r request) effects {
 		backsOff := sh.wheel.backsOff(id)
 		switch {
 		case backsOff && e.Phase() != items.Ready:
-			sh.wheel.serve(id)
 			sh.joinBackoff(id, e, r.priority)
 			return took
 		case r.keepsDelay:

@@ -66,8 +66,11 @@ func (s *Core) yield() {
 	}
 }
 
+// ReportChanges calls the functions of watches.
+func (s *Core) ReportChanges() { s.watches.send() }
+
 func (s *Core) reportAdds() {
-	s.watches.send()
+	s.ReportChanges()
 	if s.config.hearsAdds {
 		s.above.sendAdds()
 	}

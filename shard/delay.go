@@ -97,6 +97,9 @@ func (s *Core) DeadlineOf(d Delay) Deadline {
 	if d.MaxWait > 0 {
 		f.limit = t.After(at.nanoseconds, d.MaxWait)
 	}
+	if f.backoff { // no other add changes it, so it needs no limit
+		f.deadline, f.limit = f.first(), never
+	}
 	return f
 }
 
@@ -149,6 +152,9 @@ func (sh *shard) keepDelayed(key items.Key, hash uint32, f *Deadline) (next uint
 	if f.limit <= sh.wheel.Now() { // the clock was set back, or has moved on unseen
 		sh.wheel.Rewind(f.at.now)
 		sh.publishNext()
+	}
+	if sh.wheel.backsOff(id) {
+		sh.wheel.serve(id)
 	}
 	filed, _ := sh.wheel.Deadline(id)
 	sh.reschedule(id, filed, filed, f.limit)
@@ -212,7 +218,7 @@ func (sh *shard) fileTimerOf(id uint32, e *items.Entry, f *Deadline) (deadline u
 	switch backsOff := sh.wheel.backsOff(id); {
 	case f.backoff:
 		sh.delayAdds(id, e, f)
-		if f.deadline, f.limit = f.first(), never; e.Delayed() && !backsOff {
+		if f.serves = f.serves || e.Delayed(); e.Delayed() && !backsOff {
 			f.priority = max(f.priority, sh.cancelDelay(id, e))
 		}
 	case backsOff:
@@ -249,6 +255,7 @@ func (sh *shard) fileTimerOf(id uint32, e *items.Entry, f *Deadline) (deadline u
 // Config.KeepBackoff. The run at its end serves the add. The backoff also puts
 // off what was asked for before: see fileTimerOf.
 func (sh *shard) joinBackoff(id uint32, e *items.Entry, priority int) {
+	sh.wheel.serve(id)
 	sh.delayAtPriority(id, e, priority, true)
 	sh.count.deduplicated++
 }
@@ -262,18 +269,28 @@ func (sh *shard) delayAdds(id uint32, e *items.Entry, f *Deadline) {
 	}
 }
 
-// EndBackoff makes the backoff of an item, if there is one, a mere delay.
+// EndBackoff ends the backoff of an item as its expiry would, if it serves adds.
+// Otherwise it makes it a mere delay.
 func (s *Set[T]) EndBackoff(item T) {
 	if s.Core.config.KeepBackoff {
+		s.Core.refresh()
 		sh, hash := s.locate(item)
 		sh.endBackoff(items.KeyOf(&item), hash)
 	}
 }
 
+// endBackoff adds the item also once a shutdown has begun that has not dropped
+// its delay yet: the backoff serves earlier adds.
 func (sh *shard) endBackoff(key items.Key, hash uint32) {
+	fx := effects(0)
 	sh.lock()
-	defer sh.unlock()
-	sh.wheel.endBackoff(sh.find(key, hash))
+	if id := sh.find(key, hash); sh.wheel.serves(id) {
+		fx = sh.expireNow(id)
+	} else {
+		sh.wheel.endBackoff(id)
+	}
+	sh.unlock()
+	sh.set.after(fx)
 }
 
 func (sh *shard) reschedule(id uint32, filed, deadline, limit uint64) uint64 {

@@ -100,10 +100,12 @@ const (
 	TooLate   Comeback = iota // the processing had ended, and nothing has changed
 	TakenBack                 // the item was added again
 	Refused                   // a shutdown has begun; the item counts as dropped, its processing goes on
+	Canceled                  // the item was canceled; its processing goes on
 )
 
-// Retry ends a processing and adds the item again, after a delay if there is
-// one. Once a shutdown has begun, only a Drain that accepts retries allows it.
+// Retry ends a processing and adds the item again, after a delay if there is one,
+// unless it was canceled. Once a shutdown has begun, only a Drain that accepts
+// retries allows it.
 func (s *Core) Retry(h Handle, d Delay) (came Comeback) {
 	deadline := Deadline{}
 	readOr(func() {
@@ -115,7 +117,8 @@ func (s *Core) Retry(h Handle, d Delay) (came Comeback) {
 	return s.retryAt(h, deadline, d.Priority)
 }
 
-// Release ends a processing and makes the item ready again, last in its shard.
+// Release ends a processing and makes the item ready again, last in its shard,
+// unless it was canceled.
 func (s *Core) Release(h Handle, priority int) (ended bool) {
 	s.refreshOr(func() { s.releaseNow(h, priority) })
 	return s.releaseNow(h, priority)
@@ -125,7 +128,9 @@ func (s *Core) releaseNow(h Handle, priority int) (ended bool) {
 	sh, e := s.lockClaimed(h)
 	fx := effects(0)
 	if e != nil {
-		sh.add(h.id, e, request{priority: priority})
+		if !sh.wasCanceled(h.id, e) {
+			sh.add(h.id, e, request{priority: priority})
+		}
 		fx = sh.finish(h.id, e, items.Position{})
 	}
 	sh.unlock()
@@ -136,19 +141,21 @@ func (s *Core) releaseNow(h Handle, priority int) (ended bool) {
 func (s *Core) retryAt(h Handle, d Deadline, priority int) (came Comeback) {
 	sh, e := s.lockSwept(h)
 	fx, filed := effects(0), uint64(never)
-	if e != nil {
+	switch {
+	case e == nil:
+	case sh.wasCanceled(h.id, e):
+		came = Canceled
+	case !s.TakesBack():
 		came = Refused
-		if s.TakesBack() {
-			came = TakenBack
-			if d.delayed {
-				filed = sh.fileAgain(h.id, e, d)
-			} else {
-				sh.add(h.id, e, s.config.request(priority))
-			}
-			fx = sh.finish(h.id, e, items.Position{})
+		sh.rare.dropped++
+	default:
+		came = TakenBack
+		if d.delayed {
+			filed = sh.fileAgain(h.id, e, d)
 		} else {
-			sh.rare.dropped++
+			sh.add(h.id, e, s.config.request(priority))
 		}
+		fx = sh.finish(h.id, e, items.Position{})
 	}
 	sh.unlock()
 	if came == TakenBack {

@@ -61,7 +61,7 @@ func (s *Core) addWatch(h Handle, w *watcher) (added, canceled bool) {
 	if w != nil {
 		s.watches.put(h.Place(), w)
 	}
-	return e.Phase() == items.Dirty, sh.table.WasCanceled(h.id, e.Fence|sealed)
+	return e.Phase() == items.Dirty, sh.wasCanceled(h.id, e)
 }
 
 // keep may meet a watch of an earlier processing, ended by another consumer.
@@ -105,8 +105,12 @@ func (sh *shard) noteChange(id uint32, e *items.Entry, what Change) effects {
 }
 
 func (sh *shard) noteCancel(id uint32, e *items.Entry) effects {
-	sh.table.NoteCancel(id, e.Fence|sealed)
+	sh.table.NoteCancel(id, sh.table.FenceOf(id, e)|sealed)
 	return sh.noteChange(id, e, CanceledInFlight)
+}
+
+func (sh *shard) wasCanceled(id uint32, e *items.Entry) bool {
+	return sh.table.WasCanceled(id, sh.table.FenceOf(id, e)|sealed)
 }
 
 // Changed reports what has happened since the hand-out.

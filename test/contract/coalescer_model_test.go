@@ -35,6 +35,8 @@ type joinModel struct {
 	// another one. Until that returned or panicked, it may have held back what
 	// it did not take.
 	overlaps, holdsBack bool
+
+	dropped int // values that did not go back
 }
 
 // A joinKey is a key with its values. A value is a letter, a number and a dot.
@@ -47,6 +49,7 @@ type joinKey struct {
 	// limit is the earliest MaxWait of that wait, or zero.
 	deadline, limit time.Time
 	taken           string // the value in processing
+	canceled        bool   // since it was taken: it does not go back
 	failures        int    // -1 if that is not known
 
 	// A Take or a Cancel beside a Merge of the key, or after one that has
@@ -98,7 +101,7 @@ func (k *joinKey) remove(value string) (fault string) {
 		return fmt.Sprintf("%q of %+v", value, *k)
 	}
 	*k = joinKey{
-		pending: rest, taken: k.taken, failures: k.failures, split: k.split, vague: k.vague, latest: latest(k.latest, k.deadline),
+		pending: rest, taken: k.taken, canceled: k.canceled, failures: k.failures, split: k.split, vague: k.vague, latest: latest(k.latest, k.deadline),
 	}
 	if rest != "" {
 		k.makeReady()
@@ -231,7 +234,7 @@ func (m *joinModel) Take(key any, value string) (fault string) {
 		return fmt.Sprintf("took %q of %+v", value, *k)
 	}
 	fault = k.remove(value)
-	k.taken = value
+	k.taken, k.canceled = value, false
 	return fault
 }
 
@@ -247,9 +250,10 @@ func (m *joinModel) TakeNone() (fault string) {
 	return ""
 }
 
-// Cancel takes the pending value back.
+// Cancel takes the pending value back, and cancels a processing.
 func (m *joinModel) Cancel(key any, value string) (fault string) {
 	k := m.keys[key]
+	k.canceled, k.failures = k.isBusy(), 0
 	if value != "" {
 		k.split = k.split || m.closed // it merges nothing then
 		fault = k.remove(value)
@@ -275,14 +279,23 @@ func (m *joinModel) RetryNow(key any, ended bool) (fault string) {
 }
 
 // Done ends a processing.
-func (m *joinModel) Done(key any) { m.keys[key].taken, m.keys[key].failures = "", 0 }
+func (m *joinModel) Done(key any) {
+	k := m.keys[key]
+	k.taken, k.canceled, k.failures = "", false, 0
+}
 
 // accepts reports whether values go back.
 func (m *joinModel) accepts() bool { return !m.closed || m.retries == shardq.AcceptRetries }
 
-// GiveBack ends a processing, and makes its value pending again after a delay.
+// GiveBack ends a processing, and makes its value pending again after a delay,
+// unless it was canceled.
 func (m *joinModel) GiveBack(key any, priority int, delay time.Duration) {
 	k := m.keys[key]
+	if k.canceled {
+		m.dropped++
+		m.Done(key)
+		return
+	}
 	if k.pending != "" {
 		priority = max(priority, k.priority)
 	}

@@ -349,12 +349,9 @@ func (m *joinModel) equals(other *joinModel) bool {
 // adopt makes a vague key what the queue says of it, within the bounds.
 func (m *joinModel) adopt(key any, item stats.Item[any], held bool) (fault string) {
 	k := m.keys[key]
-	if k.failures < 0 {
-		k.failures = item.Attempts
-	}
 	if k.pending == "" {
 		k.ghost = k.ghost && held
-		*k = joinKey{taken: k.taken, failures: k.failures, ghost: k.ghost}
+		*k = joinKey{taken: k.taken, canceled: k.canceled, failures: k.failures, ghost: k.ghost}
 		return ""
 	}
 	if !k.vague {
@@ -386,6 +383,9 @@ func (p *joinPlayer) compare(m *joinModel) (fault string) {
 	for _, key := range p.keys {
 		k := m.keys[key]
 		item, held := p.Queue().Lookup(key)
+		if k.failures < 0 || k.vague { // a Cancel forgets them after others have run
+			k.failures = p.Queue().NumRequeues(key)
+		}
 		if fault := m.adopt(key, item, held); fault != "" {
 			return fault
 		}
@@ -416,7 +416,7 @@ func (p *joinPlayer) compare(m *joinModel) (fault string) {
 	v := s.Values
 	got := [...]int{v.Keys, p.Len(), s.Ready, s.Processing, s.Delayed, v.Weight, v.Capacity, int(v.Put)}
 	want := [...]int{keys, keys, ready, busy, delayed, m.weight(), m.capacity, int(m.put)}
-	if pending := int(v.Put-v.Merged) - p.gone; pending < keys || keys == 0 && pending > 0 {
+	if pending := int(v.Put-v.Merged) - p.gone - m.dropped; pending < keys || keys == 0 && pending > 0 {
 		return fmt.Sprintf("put %d and merged %d, and %d have left", v.Put, v.Merged, p.gone)
 	}
 	if got != want {
@@ -731,7 +731,7 @@ func (p *joinPlayer) giveBack(byKey func(key any, value string) error, byClaim f
 	return joinCall{keys: []any{key}, wait: longestBackoff, play: func(m *joinModel) string {
 		k := m.keys[key]
 		if err == nil {
-			if !m.accepts() && (t.claim == nil || delay(&joinKey{}) > 0) {
+			if !m.accepts() && !k.canceled && (t.claim == nil || delay(&joinKey{}) > 0) {
 				return "taken back after a shutdown"
 			}
 			m.GiveBack(key, priority, delay(k))
@@ -741,7 +741,7 @@ func (p *joinPlayer) giveBack(byKey func(key any, value string) error, byClaim f
 			k.failures = -1 // the shutdown began after the call of the limiter
 		}
 		if t.claim != nil {
-			k.taken = "" // the value is the player's
+			k.taken, k.canceled = "", false // the value is the player's
 		}
 		if m.accepts() {
 			return err.Error()

@@ -66,11 +66,12 @@ type entry struct {
 	// the item is in line for it.
 	priority, place int
 	// turns counts the hand-outs of the item.
-	turns int
+	turns    int
+	canceled bool // in the present turn: no end of its claim adds it again
 
 	delayed         bool
 	backsOff        bool // the delay is a backoff that no add ends
-	serves          bool // an add, so that no shutdown drops it
+	serves          bool // an add, which whatever ends the backoff makes ready
 	deadline, limit time.Duration
 	filed           int  // the moment of the call that set the deadline
 	moved           bool // there was another one before
@@ -129,7 +130,6 @@ func (m *model) entry(item string) *entry {
 // and [model.file] handle. It cancels the delay of the item if asked to.
 func (m *model) add(e *entry, priority int, cancelDelay, expired bool) {
 	if e.backsOff && e.phase != ready {
-		e.serves = true
 		m.joinBackoff(e, priority)
 		return
 	}
@@ -218,7 +218,9 @@ func (m *model) done(item string) {
 func (m *model) cancel(item string) (was shardq.Canceled) {
 	m.moment++
 	delete(m.windows, item)
+	delete(m.limiter, item)
 	e := m.entry(item)
+	e.canceled = e.inFlight()
 	was = shardq.Canceled{Ready: e.phase == ready, Dirty: e.phase == dirty, Delayed: e.delayed}
 	if !was.Any() {
 		return was
@@ -272,6 +274,7 @@ func (m *model) take(item string, priority *int) bool {
 	m.takeFrom(m.lineOf(e), e)
 	m.measureBegin(e)
 	e.turns++
+	e.canceled = false
 	return true
 }
 

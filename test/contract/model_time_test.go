@@ -97,20 +97,22 @@ func (m *model) accept(item string, o shardq.AddOptions, limited bool) {
 }
 
 // joinBackoff is an add, perhaps with a delay, of an item that waits for its
-// backoff.
+// backoff, which serves it.
 func (m *model) joinBackoff(e *entry, priority int) {
+	e.serves = true
 	m.counts.Deduplicated++
 	m.raiseDelayed(e, priority)
 }
 
 // delay begins a delay of an item, or changes it. A backoff that adds do not end
-// replaces what was added during the processing, and a delay of another kind.
+// serves what was added during the processing, and the delay before.
 func (m *model) delay(e *entry, o shardq.AddOptions, backoff bool) {
 	m.measured.delays = append(m.measured.delays, o.After)
 	deadline := m.tickAt(plus(m.now, o.After))
-	if backoff = backoff && m.setup.is("keep backoff", "yes"); backoff {
+	backoff = backoff && m.setup.is("keep backoff", "yes")
+	serves := backoff && (e.phase == dirty || e.delayed)
+	if backoff {
 		if e.phase == dirty {
-			e.serves = true
 			m.leaveLine(e)
 			o.Priority = max(o.Priority, e.priority)
 			m.follow(e, func() { e.phase = processing })
@@ -120,9 +122,7 @@ func (m *model) delay(e *entry, o shardq.AddOptions, backoff bool) {
 		}
 		if e.delayed && !e.backsOff {
 			o.Priority = max(o.Priority, e.delayPriority)
-			served := e.serves
 			m.stopDelay(e)
-			e.serves = served
 		}
 	}
 	switch {
@@ -135,6 +135,7 @@ func (m *model) delay(e *entry, o shardq.AddOptions, backoff bool) {
 			m.raise(e, o.Priority)
 		})
 	case e.delayed:
+		e.serves = e.serves || serves
 		m.putOff(e, map[shardq.DelayPolicy]time.Duration{
 			shardq.KeepEarliest: min(e.deadline, deadline),
 			shardq.KeepLatest:   max(e.deadline, deadline),
@@ -142,7 +143,7 @@ func (m *model) delay(e *entry, o shardq.AddOptions, backoff bool) {
 			shardq.KeepOld:      e.deadline,
 		}[o.Policy], o)
 	default:
-		e.delayed, e.backsOff, e.deadline, e.delayPriority = true, backoff, longAgo, o.Priority-1
+		e.delayed, e.backsOff, e.serves, e.deadline, e.delayPriority = true, backoff, serves, longAgo, o.Priority-1
 		if e.phase == idle {
 			e.since = m.tickOf(m.now)
 		}
@@ -185,10 +186,15 @@ func (m *model) backoff(item string) time.Duration {
 	return min(leastBackoff<<min(m.limiter[item]-1, 30), mostBackoff)
 }
 
+// forget also ends a backoff: as its time would if it serves adds.
 func (m *model) forget(item string) {
 	delete(m.limiter, item)
 	e := m.entry(item)
-	e.backsOff, e.serves = false, false
+	if e.serves {
+		m.moment++
+		m.endDelay(e)
+	}
+	e.backsOff = false
 }
 
 const leastBackoff, mostBackoff = 3 * time.Millisecond, 100 * time.Millisecond

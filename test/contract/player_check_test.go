@@ -26,8 +26,8 @@ func (p *player) check() {
 	p.checkParts(got)
 	p.checkHooks()
 	for _, k := range p.claims {
-		if k.Valid() != p.isLive(k) {
-			p.fatalf("of the claim to %s in turn %d Valid is %v", k.Item, k.turn, k.Valid())
+		if live := p.isLive(k); k.Valid() != live || k.Canceled() != (live && m.entry(k.Item).canceled) {
+			p.fatalf("of the claim to %s in turn %d Valid is %v, Canceled %v", k.Item, k.turn, k.Valid(), k.Canceled())
 		}
 	}
 	for item, e := range m.items {

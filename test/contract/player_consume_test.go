@@ -378,6 +378,9 @@ func (p *player) endInModel(letter byte, claim worker.Claim[string], d time.Dura
 	e := m.entry(item)
 	again := func(delay func() time.Duration) error {
 		m.moment++
+		if e.canceled {
+			return nil
+		}
 		if m.ends.phase != queueOpen && !m.takesBack(e) {
 			m.counts.Dropped++
 			return shardq.ErrShutDown
@@ -401,8 +404,9 @@ func (p *player) endInModel(letter byte, claim worker.Claim[string], d time.Dura
 			return d
 		})
 	case 'a':
-		m.moment++
-		m.add(e, claim.Priority, false, false)
+		if m.moment++; !e.canceled {
+			m.add(e, claim.Priority, false, false)
+		}
 	default:
 		m.forget(item)
 	}

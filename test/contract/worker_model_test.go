@@ -68,7 +68,7 @@ type poolItem struct {
 	taken    bool
 	claimed  time.Time // when it was taken
 	began    time.Time // when the handler was called, or zero
-	canceled bool      // since it was taken
+	canceled bool      // since it was taken: nothing that its handler returns makes it ready
 	cause    string    // why the context of its handler has ended
 }
 
@@ -109,10 +109,10 @@ func (it *poolItem) end(cause string) {
 	}
 }
 
-// Cancel cancels the adds of an item.
+// Cancel cancels the adds of an item, and its run.
 func (m *poolModel) Cancel(item int) {
 	it := m.items[item]
-	it.ready, it.due = false, time.Time{}
+	it.ready, it.due, it.failures = false, time.Time{}, 0
 	if it.taken {
 		it.canceled = true
 		if m.canceled {
@@ -146,7 +146,7 @@ func (m *poolModel) Begin(item int) {
 // Release gives up an item that was taken and not handled.
 func (m *poolModel) Release(item int) {
 	it := m.items[item]
-	it.taken, it.ready = false, true
+	it.taken, it.ready = false, it.ready || !it.canceled
 }
 
 // Step lets time pass. It must not pass the next event.
@@ -275,11 +275,11 @@ func (m *poolModel) Finish(item int, what answer) {
 		kind = "canceled"
 	case what == 'c': // the shutdown has interrupted it
 		m.results[stats.Requeued]++
-		left := m.isClosed() && !m.retries
+		left := m.isClosed() && !m.retries && !it.canceled
 		if left {
 			m.note("leftover", item, it.failures+1, "shutdown", "down:canceled", true)
 		}
-		m.giveUp(it, left)
+		m.giveUp(it, left || it.canceled)
 		return
 	case what == 'p', what == 'x':
 		result = stats.Panicked
@@ -334,6 +334,10 @@ func (m *poolModel) fail(item int, result stats.Result, kind string, permanent b
 // shutdown.
 func (m *poolModel) returns(item int, delay time.Duration, kind string, requeue bool) {
 	it := m.items[item]
+	if it.canceled {
+		m.giveUp(it, true)
+		return
+	}
 	if m.isClosed() && !m.retries {
 		m.note("leftover", item, it.failures+1, "shutdown", "down:"+kind, requeue)
 		m.giveUp(it, true)
@@ -413,6 +417,13 @@ func (m *poolModel) isOver() bool {
 		return m.ready()+delayed == 0
 	}
 	return false
+}
+
+// isStill reports whether a drain has nothing to wait for before its timeout.
+func (m *poolModel) isStill() bool {
+	return !m.timeout.IsZero() && m.count(func(it *poolItem) bool {
+		return it.taken || it.ready || !it.due.IsZero() && !it.due.After(m.timeout)
+	}) == 0
 }
 
 // kindOf returns the kind of an error that a hook receives.

@@ -391,8 +391,7 @@ func (p *poolPlayer) observe() (fault string) {
 	if fault := p.observeTaken(); fault != "" {
 		return fault
 	}
-	still := m.ready()+len(m.takenItems()) == 0 && m.Next().Equal(m.timeout) // only later delays are left
-	if m.drains && !m.stopped && (still || m.isOver()) {
+	if m.drains && !m.stopped && (m.isOver() || m.isStill()) {
 		m.Stop() // the drain is over
 	}
 	slices.Sort(m.events)

@@ -19,7 +19,9 @@ import (
 
 	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/coalesce"
+	"github.com/shardq/shardq/internal/engine"
 	"github.com/shardq/shardq/limiter"
+	"github.com/shardq/shardq/shard"
 	"github.com/shardq/shardq/stats"
 	"github.com/shardq/shardq/worker"
 )
@@ -394,7 +396,6 @@ func TestC49InterruptedByTheEnd(t *testing.T) {
 			s := startPool(t, q, o)
 			q.Add("a")
 			synctest.Wait()
-			q.Cancel("a")
 			if timeout == time.Millisecond {
 				time.Sleep(timeout)
 				synctest.Wait()
@@ -578,7 +579,9 @@ func TestC50FirstFailureIsForgotten(t *testing.T) {
 			require.Equal(t, want, s.failed[0].FirstFailure)
 			require.False(t, s.failed[0].Final)
 			time.Sleep(time.Second / 2)
-			q.Cancel(1)
+			var at shard.Address // a Cancel would forget the failure
+			engine.Of(q).Shards.SetAddress(&at, 1)
+			engine.Of(q).Shards.Withdraw(1, at)
 		}
 		first := time.Now()
 		fail(first)

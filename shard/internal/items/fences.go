@@ -4,7 +4,7 @@ import "github.com/shardq/shardq/internal/chunked"
 
 type fences struct {
 	upper    chunked.Array[uint32] // the upper halves of fences, 0 until two billion adds
-	Canceled chunked.Array[uint32] // fences, marked as sealed, of items canceled meanwhile
+	canceled chunked.Array[uint64] // fences, marked as sealed, of items canceled meanwhile
 }
 
 func (t *Table) HasFences() bool { return t.fences != nil }
@@ -13,7 +13,7 @@ func (t *Table) needFences() {
 	if t.fences == nil {
 		t.fences = &fences{}
 		AddColumn(t, &t.fences.upper)
-		AddColumn(t, &t.fences.Canceled)
+		AddColumn(t, &t.fences.canceled)
 	}
 }
 
@@ -32,16 +32,16 @@ func (t *Table) FenceOf(id uint32, e *Entry) uint64 {
 }
 
 // NoteCancel remembers that an entry with that fence was canceled.
-func (t *Table) NoteCancel(id, fence uint32) {
+func (t *Table) NoteCancel(id uint32, fence uint64) {
 	t.needFences()
-	*chunked.Extend(&t.fences.Canceled, id) = fence
+	*chunked.Extend(&t.fences.canceled, id) = fence
 }
 
 // WasCanceled may meet the cell of an earlier processing, with another fence.
-func (t *Table) WasCanceled(id, fence uint32) bool {
+func (t *Table) WasCanceled(id uint32, fence uint64) bool {
 	if t.fences == nil {
 		return false
 	}
-	cell := chunked.Lookup(&t.fences.Canceled, id)
+	cell := chunked.Lookup(&t.fences.canceled, id)
 	return cell != nil && *cell == fence
 }
