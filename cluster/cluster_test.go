@@ -265,6 +265,60 @@ func TestAttemptsCountOnAllNodes(t *testing.T) {
 	stop()
 }
 
+// TestACancelEndsARun checks that a canceled run is not repeated when it fails,
+// and that failures are forgotten, by the node that has the key and without one.
+func TestACancelEndsARun(t *testing.T) {
+	slow := func(o *cluster.Options[string]) {
+		o.Queue.RateLimiter = limiter.NewExponential[string](time.Hour, time.Hour)
+	}
+	node, servers := alone(t, slow)
+	type run struct {
+		cluster.Claim[string]
+		attempt int
+	}
+	runs, fail := make(chan run), make(chan struct{})
+	handle := func(_ context.Context, c cluster.Claim[string]) error {
+		runs <- run{c, c.Attempt()}
+		<-fail
+		return errors.New("on purpose")
+	}
+	begins := func(attempt int) (r run) {
+		r = receive(t, runs)
+		require.Equal(t, attempt, r.attempt)
+		return r
+	}
+	add := func() { require.NoError(t, node.Add(t.Context(), "a")) }
+	cancel := func() {
+		canceled, err := node.Cancel(t.Context(), "a")
+		require.NoError(t, err)
+		require.True(t, canceled)
+	}
+	stop := work(t, node, handle)
+	failOnce := func() {
+		add()
+		begins(1)
+		fail <- struct{}{}
+		waitUntilEmpty(t, node) // the delay of an hour is with the servers
+	}
+	failOnce()
+	add()
+	r := begins(2)
+	cancel()
+	eventually(t, func() bool { return r.Attempt() == 1 }) // the node has heard of it
+	fail <- struct{}{}
+	waitUntilEmpty(t, node)
+	require.Zero(t, status(t, node).Delayed)
+	failOnce()
+	stop()
+	cancel()
+	o := options(servers)
+	slow(&o)
+	work(t, join(t, o), handle)
+	add()
+	begins(1)
+	close(fail)
+}
+
 func TestAFullQueueRefusesKeys(t *testing.T) {
 	node, _ := alone(t, func(o *cluster.Options[string]) { o.MaxPending, o.Partitions = 2, 1 })
 	require.NoError(t, node.AddAll(t.Context(), "a", "b"))

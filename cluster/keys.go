@@ -147,10 +147,16 @@ func (p place) scan(ctx context.Context, yield func(*jetstream.RawStreamMsg, err
 	return true
 }
 
-// Cancel removes what was pending or delayed of a key before the call, and
-// reports whether there was anything. A node that has taken the key hears of it
-// a moment later. A run that has begun goes on, and its failures are retried.
+// Cancel removes what was pending or delayed of a key before the call, forgets
+// its failures, and reports whether there was anything. A node that has taken
+// the key hears of it a moment later. A run that has begun goes on, but if it
+// fails, it is not repeated.
 func (n *Node[K]) Cancel(ctx context.Context, key K) (canceled bool, err error) {
+	partition, token, err := n.place(key)
+	if err != nil {
+		return false, err
+	}
+	c := cancellation{Subject: n.names.Key(names.Work, partition, token)}
 	for _, kind := range []names.Kind{names.Delay, names.Due, names.Work} { // in the order of their ways
 		places, err := n.placesOf(kind, []K{key})
 		if err != nil {
@@ -164,21 +170,25 @@ func (n *Node[K]) Cancel(ctx context.Context, key K) (canceled bool, err error) 
 		if err == nil {
 			err = p.stream.Purge(ctx, jetstream.WithPurgeSubject(p.subject), jetstream.WithPurgeSequence(last.Sequence+1))
 		}
-		canceled = canceled || err == nil
-		if err == nil && kind == names.Work {
-			err = n.sayCanceled(ctx, cancellation{p.subject, last.Sequence})
-		}
 		if err != nil {
 			return canceled, fmt.Errorf("cluster: cancel: %w", err)
 		}
+		if canceled = true; kind == names.Work {
+			c.UpTo = last.Sequence
+		}
 	}
-	return canceled, nil
+	failures := jetstream.WithPurgeSubject(n.names.Key(names.Failures, partition, token))
+	if err = errors.Join(n.streams.state.Purge(ctx, failures), n.sayCanceled(ctx, c)); err != nil {
+		err = fmt.Errorf("cluster: cancel: %w", err)
+	}
+	return canceled, err
 }
 
-// A cancellation tells the owner that messages it has taken are gone.
+// A cancellation tells the owner of a key that messages it has taken are gone,
+// and its failures forgotten.
 type cancellation struct {
 	Subject string `json:"subject"`
-	UpTo    uint64 `json:"up_to"` // their sequence
+	UpTo    uint64 `json:"up_to"` // their sequence, or 0
 }
 
 func (n *Node[K]) sayCanceled(ctx context.Context, c cancellation) error {
@@ -197,15 +207,20 @@ func (n *Node[K]) hearCanceled(data []byte) {
 		return // its time has ended
 	}
 	partition, _, _, err := names.Parse(c.Subject)
-	if err != nil {
+	key, wrong := n.keyOf(c.Subject)
+	if err != nil || wrong != nil {
 		return
 	}
 	n.mu.Lock()
 	p := n.owned[partition]
 	n.mu.Unlock()
-	if key, err := n.keyOf(c.Subject); p != nil && err == nil {
-		for _, m := range p.held.Cancel(key, c.UpTo) {
-			_ = m.Message.Ack() // the server counts it until now
-		}
+	if p == nil {
+		return
+	}
+	for _, m := range p.held.Cancel(key, c.UpTo) {
+		_ = m.Message.Ack() // the server counts it until now
+	}
+	if p.forgetHere(key) {
+		go p.forgetThere(key) // the owner may have recorded one after the purge
 	}
 }

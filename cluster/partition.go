@@ -147,13 +147,10 @@ func (p *partition[K]) begin(claim worker.Claim[K]) *run[K] {
 }
 
 func (p *partition[K]) end(r *run[K], done bool) {
-	if done {
+	if p.held.End(r.key, done) {
 		for _, m := range r.messages {
 			_ = m.Message.Ack() // if it is lost, the key runs again
 		}
-		p.held.Done(r.key)
-	} else {
-		p.held.Again(r.key)
 	}
 	if !p.node.options.Values { // a value has its place
 		p.crowd.ran(p.held.Len())
@@ -344,14 +341,22 @@ func (p *partition[K]) failed(ctx context.Context, key K) (failures int, err err
 }
 
 func (p *partition[K]) forget(key K) {
+	if p.forgetHere(key) {
+		p.forgetThere(key)
+	}
+}
+
+// forgetHere reports whether the servers have a record.
+func (p *partition[K]) forgetHere(key K) (recorded bool) {
 	p.node.limiter.Forget(key)
 	p.mu.Lock()
-	failures := p.failures[key]
+	defer p.mu.Unlock()
+	recorded = p.failures[key] > 0
 	delete(p.failures, key)
-	p.mu.Unlock()
-	if failures == 0 {
-		return
-	}
+	return recorded
+}
+
+func (p *partition[K]) forgetThere(key K) {
 	ctx, cancel := p.node.settling()
 	defer cancel()
 	if err := p.recordFailures(ctx, key, 0); err != nil {

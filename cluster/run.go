@@ -208,6 +208,8 @@ func (n *Node[K]) runOf(key K) *run[K] {
 	return n.runs[key]
 }
 
+func (r *run[K]) isCanceled() bool { return r.partition.held.IsCanceled(r.key) }
+
 func (s source[K]) settle(r *run[K], done bool, end func() error) error {
 	s.mu.Lock()
 	delete(s.runs, r.key)
@@ -251,15 +253,20 @@ func (s source[K]) ReturnClaim(key K, token worker.Token, how worker.Return) err
 	how.Refused = nil // what the node's queue refuses is with the servers
 	lost := r.partition.ctx.Err() != nil
 	switch {
+	case lost, r.isCanceled():
 	case r.keep:
 		how = worker.Return{Reason: worker.ReturnRequeue, After: keepFor, Priority: how.Priority}
-	case how.Reason == worker.ReturnRetry && !lost:
+	case how.Reason == worker.ReturnRetry:
 		how.Reason, how.After = worker.ReturnRequeue, s.backoff(ctx, r)
-	case how.Reason == worker.ReturnRequeue && !lost:
+	case how.Reason == worker.ReturnRequeue:
 		r.partition.forget(key)
 	}
 	if lost { // its messages are another owner's
 		return s.settle(r, false, r.claim.Done)
+	}
+	if r.isCanceled() { // perhaps since the failure was recorded
+		r.partition.forget(key)
+		return s.settle(r, true, r.claim.Done)
 	}
 	if s.postpone(ctx, r, how) {
 		return s.settle(r, true, r.claim.Done)

@@ -24,6 +24,7 @@ type Table[K comparable, M any] struct {
 
 type entry[M any] struct {
 	waiting, running []Message[M] // by their places in the stream
+	canceled         bool         // those that run: no other run serves them
 }
 
 // New returns an empty table. With every, a run serves every message of its
@@ -72,36 +73,43 @@ func (t *Table[K, M]) Begin(key K) []Message[M] {
 	if t.closed || e == nil || len(e.running) > 0 || len(e.waiting) == 0 {
 		return nil
 	}
-	e.running, e.waiting = e.waiting, nil
+	e.running, e.waiting, e.canceled = e.waiting, nil, false
 	return e.running
 }
 
-// Done ends a run whose messages need no other. Those that came meanwhile wait.
-func (t *Table[K, M]) Done(key K) {
+// End ends a run. Its messages wait for the next one, unless it is done or was
+// canceled, which End reports.
+func (t *Table[K, M]) End(key K, done bool) (isDone bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	e := t.keys[key]
+	if isDone = done || e.canceled; !isDone {
+		e.waiting = append(e.running, e.waiting...)
+	}
 	if e.running = nil; len(e.waiting) == 0 {
 		delete(t.keys, key)
 	}
+	return isDone
 }
 
-// Again ends a run whose messages wait for the next run.
-func (t *Table[K, M]) Again(key K) {
+// IsCanceled reports whether the run of a key was canceled.
+func (t *Table[K, M]) IsCanceled(key K) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	e := t.keys[key]
-	e.waiting, e.running = append(e.running, e.waiting...), nil
+	return t.keys[key].canceled
 }
 
 // Cancel removes the messages of a key that wait for a run, up to a place in the
-// stream, and returns them.
+// stream, and returns them. It cancels a run that serves no later ones.
 func (t *Table[K, M]) Cancel(key K, upTo uint64) (canceled []Message[M]) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	e := t.keys[key]
 	if e == nil {
 		return nil
+	}
+	if n := len(e.running); n > 0 && e.running[n-1].Sequence <= upTo {
+		e.canceled = true
 	}
 	for len(e.waiting) > 0 && e.waiting[0].Sequence <= upTo {
 		canceled, e.waiting = append(canceled, e.waiting[0]), e.waiting[1:]

@@ -40,9 +40,9 @@ func TestTheNewestMessageStandsForAll(t *testing.T) {
 	require.Len(t, h.Messages(), 2)
 	require.True(t, h.Holds(7))
 	require.False(t, h.Holds(8))
-	h.Done("a")
+	require.True(t, h.End("a", true))
 	require.Equal(t, []uint64{9}, sequences(h.Begin("a")))
-	h.Done("a")
+	require.True(t, h.End("a", true))
 	require.Zero(t, h.Len())
 }
 
@@ -53,9 +53,17 @@ func TestARunServesEveryMessageInOrder(t *testing.T) {
 	}
 	require.Equal(t, []uint64{3, 4, 5}, sequences(h.Begin("a")))
 	add(t, h, 6, true)
-	h.Again("a")
+	require.False(t, h.End("a", false))
 	require.Equal(t, []uint64{3, 4, 5, 6}, sequences(h.Begin("a")))
-	h.Done("a")
+	add(t, h, 7, true)
+	require.Empty(t, h.Cancel("a", 5), "6 came later")
+	require.False(t, h.IsCanceled("a"))
+	require.Equal(t, []uint64{7}, sequences(h.Cancel("a", 7)))
+	require.True(t, h.IsCanceled("a"))
+	add(t, h, 8, true)
+	require.True(t, h.End("a", false), "it was canceled")
+	require.Equal(t, []uint64{8}, sequences(h.Begin("a")))
+	require.True(t, h.End("a", true))
 	require.Zero(t, h.Len())
 }
 
@@ -75,7 +83,7 @@ func TestAClosedTableGivesNothing(t *testing.T) {
 	add(t, h, 2, true)
 	require.Equal(t, []string{"a"}, h.Close())
 	add(t, h, 3, false)
-	h.Done("a")
+	h.End("a", true)
 	require.Empty(t, h.Begin("a"))
 	require.Equal(t, 1, h.Len(), "what waited stays the servers'")
 }
