@@ -140,7 +140,9 @@ func (a *actor) runAgain(key int, by ends) {
 	number := a.ledger.Again(key, a.now()+int64(delay), failures)
 	switch err := end(); {
 	case err == nil:
-		a.ledger.Land(key, number, delay > 0)
+		if !a.plan.has(cancels) || a.ledger.Class(key) != ledger.Free { // otherwise its run may be canceled
+			a.ledger.Land(key, number, delay > 0)
+		}
 	case errors.Is(err, errUnsure):
 		a.ledger.Unsure(key)
 	case delay > 0 && errors.Is(err, shardq.ErrShutDown) && a.queue.ShuttingDown():

@@ -59,10 +59,12 @@ type round struct {
 type account struct {
 	holders   atomic.Int32
 	processed value // the worker with the key writes it
+	returned  value // likewise: a Cancel may keep it from going back
 
 	mu       sync.Mutex // guards the fields below
 	put      value      // everything that was accepted
 	tookBack value      // what Cancels have returned, in no order
+	canceled bool
 }
 
 // Play plays the round of a plan. It returns what it has counted, and an error
@@ -162,7 +164,9 @@ func (r *round) produce(producer int) {
 		account.mu.Lock()
 		account.put = append(account.put, one)
 		var v value
-		if r.cancels && dice.IntN(8) == 0 && r.guarded(func() { v, _ = r.target.Cancel(key) }) && len(v) > 0 {
+		cancels := r.cancels && dice.IntN(8) == 0
+		account.canceled = account.canceled || cancels
+		if cancels && r.guarded(func() { v, _ = r.target.Cancel(key) }) && len(v) > 0 {
 			account.tookBack = append(account.tookBack, v...)
 			r.happened("cancel")
 		}
@@ -249,6 +253,11 @@ func (r *round) checkKey(key int) {
 			r.found.Add("key %d: %v was taken after the %d-th of its producer", key, s, n)
 		}
 		last[s.producer] = s.n
+	}
+	if account.canceled {
+		for _, s := range account.returned {
+			delete(missing, s)
+		}
 	}
 	for s := range missing {
 		r.found.Add("key %d: %v is lost", key, s)

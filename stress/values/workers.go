@@ -71,8 +71,14 @@ func (r *round) succeed(p pair) {
 	account.holders.Add(-1)
 }
 
+func (r *round) giveBack(p pair) {
+	account := &r.keys[p.Key]
+	account.returned = append(account.returned, p.Value...)
+	account.holders.Add(-1)
+}
+
 func (r *round) putBack(dice *rand.Rand, p pair) bool {
-	r.keys[p.Key].holders.Add(-1)
+	r.giveBack(p)
 	back := r.target.PutBack
 	if dice.IntN(2) == 0 {
 		back = r.target.Retry
@@ -138,7 +144,7 @@ func (r *round) decide(p pair) error {
 		r.succeed(p)
 		return nil
 	}
-	r.keys[p.Key].holders.Add(-1)
+	r.giveBack(p)
 	r.happened("return")
 	switch n / 3 % 4 {
 	case 0:

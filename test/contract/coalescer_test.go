@@ -512,6 +512,12 @@ func TestC77C78CallsBetweenTheStepsOfAnother(t *testing.T) {
 			before: func(c *joiner) { _ = c.Put("a", "0"); take(c) }, call: with(time.Hour),
 			inside: []func(*joiner){cancel, func(c *joiner) { _ = c.PutBack("a", "0") }},
 		},
+		"a cancel before a value is back": {
+			before: func(c *joiner) { _ = c.Put("a", "0"); take(c) }, call: retry, inside: []func(*joiner){cancel},
+		},
+		"a cancel when a value is back": {
+			before: func(c *joiner) { _ = c.Put("a", "0"); take(c) }, call: retry, within: []func(*joiner){cancel},
+		},
 		"a put while a Take is about to have the value": {
 			before: twoReady, call: takeBoth, inside: []func(*joiner){cancel, with(-1)}, busy: 1,
 		},
