@@ -55,8 +55,9 @@ type AddOptions struct {
 	// item that is still open. Otherwise the add opens a window of this length,
 	// which begins now. A refused add is counted in Stats.Deduplicated.
 	// [Queue.TryAdd] and [Queue.AddContext] return [ErrNotAgain] for it. Adds
-	// without NotAgainWithin ignore windows. [Queue.Cancel] closes the window.
-	// For one run in the queue's life, use math.MaxInt64.
+	// without NotAgainWithin ignore windows. [Queue.Cancel] closes the window,
+	// and so does a worker that discards the item. For one run in the queue's
+	// life, use math.MaxInt64.
 	NotAgainWithin time.Duration
 }
 

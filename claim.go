@@ -275,6 +275,7 @@ func (o *queueClaims[T]) ReportSuccess(ctx context.Context) {
 
 func (o *queueClaims[T]) ReportDiscard(ctx context.Context, f worker.Failure[T], panicked *worker.PanicError) {
 	o.base.core.CountDiscard()
+	defer o.shards.CloseWindow(f.Item)
 	o.base.outcomes.discarded(ctx, failureOf(&f, panicked, o.base.now()))
 }
 

@@ -39,6 +39,7 @@ func (s *Core) tag(to *line.Tag, group string) (route uint64) {
 }
 
 func (s *Core) ask(to *line.Tag) {
+	to.Asked = s.refreshes.begun.Load()
 	p := s.config.GroupPolicy(to.Group)
 	to.Weight = int32(min(max(1, p.Weight), MaxGroupWeight))
 	to.Limit = int32(min(max(0, p.Limit), math.MaxInt32))

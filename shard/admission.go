@@ -132,7 +132,7 @@ func (s *Set[T]) addIn(item T, d *Delay, a *admission) error {
 		return ErrRejected
 	}
 	var to address
-	defer s.Core.notify() // also if the clock panics with the item in place
+	defer s.Core.notifyAdded() // also if the clock panics with the item in place
 	return s.addressOf(item, &to).offer(items.KeyOf(&item), &to, d, a)
 }
 
@@ -170,7 +170,7 @@ func (sh *shard) offerContext(ctx context.Context, key items.Key, to *address, d
 			err = ErrShutDown
 		}
 	}
-	sh.set.notify()
+	sh.set.notifyAdded()
 	if waited && err == nil && sh.set.config.GroupPolicy != nil {
 		// The group's policy may have changed during the wait. The item was added
 		// first, so that the next waiter does not wait for user code. Its old

@@ -60,6 +60,12 @@ func (s *Core) publish(fx effects) {
 	}
 }
 
+// notifyAdded follows an add.
+func (s *Core) notifyAdded() {
+	s.askAgain()
+	s.notify()
+}
+
 func (s *Core) yield() {
 	if s.parker.WokenPending() {
 		runtime.Gosched()

@@ -31,7 +31,7 @@ func (s *Set[T]) AddWith(item T, d Delay) {
 	var to address
 	sh := s.addressOf(item, &to)
 	sh.fileIn(items.KeyOf(&item), &to, d, nil)
-	s.Core.notify()
+	s.Core.notifyAdded()
 }
 
 // AddInWindow is AddWith that returns why the add was refused.

@@ -240,7 +240,7 @@ func (d *driver) leave() { d.goneOnce.Do(func() { close(d.gone) }) }
 // lingers reports whether groups or the gate, and consumers for them, may wait
 // after a shutdown. The driver never stops then, so that SetRate works.
 func (d *driver) lingers() bool {
-	if len(d.set.waits) > 0 || d.set.gate.bucket.Load() != nil {
+	if len(d.set.throttled.waits) > 0 || d.set.gate.bucket.Load() != nil {
 		d.lingering = true
 	}
 	return d.lingering
@@ -327,16 +327,16 @@ func (d *driver) earliest() uint64 {
 
 func (d *driver) earliestWait() uint64 {
 	earliest := d.set.gate.opens.Load()
-	for i := range d.set.waits {
-		earliest = min(earliest, d.set.waits[i].Load())
+	for i := range d.set.throttled.waits {
+		earliest = min(earliest, d.set.throttled.waits[i].Load())
 	}
 	return earliest
 }
 
 // endWaitsDue opens the gate, too, and reports whether any wait was over.
 func (d *driver) endWaitsDue(at reading) (any bool) {
-	for i := range d.set.waits {
-		if d.set.waits[i].Load() <= at.now {
+	for i := range d.set.throttled.waits {
+		if d.set.throttled.waits[i].Load() <= at.now {
 			any = true
 			d.set.publish(d.set.shard(i).endWaits(at))
 		}

@@ -137,8 +137,8 @@ func checkFIFO[T comparable](t tester, s *Set[T], sh *shard, ready int) {
 func checkShown(t tester, sh *shard) {
 	t.Helper()
 	shown := func() (all [3]uint64) {
-		if sh.set.waits != nil {
-			all[0] = sh.set.waits[sh.number].Load()
+		if sh.set.throttled.waits != nil {
+			all[0] = sh.set.throttled.waits[sh.number].Load()
 		}
 		all[1], _ = sh.set.throttled.read()
 		all[2] = uint64(sh.set.throttled.paused.Load())

@@ -48,9 +48,9 @@ func newCore(config Settings, above above, of *items.Type) (s *Core) {
 	}
 	s.notifies = s.limit != nil || config.hearsAdds
 	if config.grouped {
-		s.waits = make([]atomic.Uint64, config.Shards)
-		for i := range s.waits {
-			s.waits[i].Store(never)
+		s.throttled.waits = make([]atomic.Uint64, config.Shards)
+		for i := range s.throttled.waits {
+			s.throttled.waits[i].Store(never)
 		}
 	}
 	s.lines = s.config.lines()

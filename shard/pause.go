@@ -3,6 +3,7 @@ package shard
 import (
 	"hash/maphash"
 	"math"
+	"sync/atomic"
 	"time"
 
 	"github.com/shardq/shardq/shard/internal/line"
@@ -28,8 +29,22 @@ func (s *Core) pauseGroup(group string, end uint64) {
 	s.changeGroup(group, end > now, func(l *line.Line, of uint32) (freed bool) { return l.Pause(of, end, now) })
 }
 
+// refreshes keep an add from changing a policy that was refreshed since the add
+// has asked for it.
+type refreshes struct {
+	begun    atomic.Uint64
+	outdated outbox[string] // new groups, which a refresh may not have found
+}
+
+func (s *Core) askAgain() { send(&s.refreshes.outdated, s.refreshGroup) }
+
 // RefreshGroup asks the user again for the policy of a group.
 func (s *Core) RefreshGroup(group string) {
+	s.refreshes.begun.Add(1)
+	s.refreshGroup(group)
+}
+
+func (s *Core) refreshGroup(group string) {
 	var to line.Tag
 	s.tag(&to, group)
 	now := s.time.Nanoseconds()

@@ -74,7 +74,7 @@ type Core struct {
 	above     above
 	seed      maphash.Seed
 	throttled throttleCount
-	waits     []atomic.Uint64 // when each shard has to review a group, or never; nil without groups
+	refreshes refreshes
 	gate      gate
 	watches   watches
 	notifies  bool        // notify has something to do

@@ -78,16 +78,21 @@ func (sh *shard) showGroups() {
 		return
 	}
 	next := sh.line.FirstWait()
-	sh.set.waits[sh.number].Store(next)
+	sh.set.throttled.waits[sh.number].Store(next)
 	if next < sh.set.driver.armed.Load() {
 		sh.owes |= owed(files)
 	}
 }
 
 // join gives a new entry its group, and configure gives the group of another its
-// policy, if there are groups.
+// policy, if there are groups. A RefreshGroup may have found no such group since
+// the policy was asked for. Then the add asks again.
 func (sh *shard) join(id uint32, to *address) {
 	if sh.line.Join(&sh.set.lines, &sh.table.Table, id, &to.Tag) {
+		if to.Weight > 0 && to.Asked != sh.set.refreshes.begun.Load() {
+			to.outdated = true
+			keep(&sh.set.refreshes.outdated, to.Group)
+		}
 		sh.show()
 	}
 }

@@ -12,6 +12,7 @@ import (
 type throttleCount struct {
 	word   atomic.Uint64
 	paused atomic.Int32
+	waits  []atomic.Uint64 // when each shard has to review a group, or never; nil without groups
 }
 
 // oneChange counts in the half of the word above the count.

@@ -1,6 +1,7 @@
 package shard
 
 import (
+	"hash/maphash"
 	"time"
 
 	"github.com/shardq/shardq/shard/internal/items"
@@ -79,6 +80,22 @@ func (sh *shard) open(w *windows, id uint32, a *admission) {
 func (a *admission) watch(d *driver) {
 	if a.window > 0 && a.err == nil {
 		d.filed(a.ends, a.at)
+	}
+}
+
+// CloseWindow closes the window of an item. It tries all shards, because only a
+// user's function may know that of the item.
+func (s *Set[T]) CloseWindow(item T) {
+	if s.Core.windows.Load() != nil {
+		s.Core.closeWindow(items.KeyOf(&item), uint32(maphash.Comparable(s.Core.seed, item)))
+	}
+}
+
+func (s *Core) closeWindow(key items.Key, hash uint32) {
+	for sh := range s.shards.made() {
+		sh.lock()
+		sh.closeWindow(key, hash)
+		sh.unlock()
 	}
 }
 

@@ -11,8 +11,12 @@ import (
 // is no limit.
 type Rate struct {
 	PerSecond float64
-	Burst     int // that may be handed out at once after a rest; if zero, it is 1
+	// Burst items may be handed out at once after a rest. If zero, it is 1. At
+	// PerSecond, so many take at most 146 years.
+	Burst int
 }
+
+const mostFilling = 1 << 62 / 1e9 // seconds: a bucket counts nanoseconds
 
 // Validate returns one error that names every fault, or nil.
 func (r Rate) Validate() error {
@@ -25,6 +29,8 @@ func (r Rate) Validate() error {
 		faults = append(faults, fmt.Errorf("rate: Burst is %d: want 0 (the same as 1) or more", r.Burst))
 	case r.Burst > 0 && r.PerSecond == 0:
 		faults = append(faults, fmt.Errorf("rate: Burst is %d: want 0 where PerSecond is 0", r.Burst))
+	case r.Burst > 1 && float64(r.Burst)/r.PerSecond > mostFilling:
+		faults = append(faults, fmt.Errorf("rate: Burst is %d, at %v a second: want what comes in 146 years", r.Burst, r.PerSecond))
 	}
 	return errors.Join(faults...)
 }

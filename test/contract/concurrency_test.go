@@ -490,3 +490,46 @@ func TestC82RetryNowWakesAConsumer(t *testing.T) {
 		q.ShutDown()
 	})
 }
+
+// RefreshGroup overtakes an add that has asked GroupPolicy before and adds its
+// item after it, also if the group had no item then.
+func TestC70RefreshOvertakesAnAdd(t *testing.T) {
+	adds := map[string]func(q *shardq.Queue[string]){
+		"Add":      func(q *shardq.Queue[string]) { q.Add("a/2") },
+		"AddAfter": func(q *shardq.Queue[string]) { q.AddAfter("a/2", time.Hour) },
+		"AddBatch": func(q *shardq.Queue[string]) { q.AddBatch([]string{"a/2"}, shardq.AddOptions{}) },
+		"TryAdd":   func(q *shardq.Queue[string]) { _ = q.TryAdd("a/2", shardq.AddOptions{}) },
+		"AddContext": func(q *shardq.Queue[string]) {
+			_ = q.AddContext(context.Background(), "a/2", shardq.AddOptions{After: time.Hour})
+		},
+		"RefreshGroup": func(q *shardq.Queue[string]) { q.RefreshGroup("a") },
+	}
+	for name, add := range adds {
+		for _, isNew := range []bool{false, true} {
+			synctest.Test(t, func(t *testing.T) {
+				limit, holds, goOn := 1, false, make(chan struct{})
+				q := shardq.MustNew(shardq.Options[string]{Shards: 1, Group: tenant, GroupPolicy: func(string) shardq.GroupPolicy {
+					asked := limit
+					if holds {
+						holds = false
+						<-goOn
+					}
+					return shardq.GroupPolicy{Limit: asked}
+				}})
+				if !isNew {
+					q.Add("a/1")
+				}
+				holds = true
+				go add(q)
+				synctest.Wait()
+				limit = 2
+				q.RefreshGroup("a")
+				close(goOn)
+				synctest.Wait()
+				for group := range q.Groups() {
+					require.Equal(t, 2, group.Limit, "%s of a new group: %t", name, isNew)
+				}
+			})
+		}
+	}
+}

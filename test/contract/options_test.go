@@ -28,7 +28,7 @@ func TestC42UnknownPolicyPanics(t *testing.T) {
 func TestC67Faults(t *testing.T) {
 	for _, r := range []shardq.Rate{
 		{PerSecond: math.NaN()}, {PerSecond: -1}, {PerSecond: math.Inf(1)}, {PerSecond: math.Inf(-1)},
-		{PerSecond: 1, Burst: -1}, {Burst: 1},
+		{PerSecond: 1, Burst: -1}, {Burst: 1}, {PerSecond: 1.0 / 86_400, Burst: 100_000}, {PerSecond: 5e-324, Burst: 2},
 	} {
 		require.Error(t, r.Validate(), "%v", r)
 		_, err := shardq.New(shardq.Options[string]{Rate: r})

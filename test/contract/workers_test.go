@@ -602,6 +602,32 @@ func TestC50FirstFailureIsForgotten(t *testing.T) {
 	})
 }
 
+// A discard closes the window of its item before OnDiscard, which may add it.
+func TestC80DiscardClosesTheWindow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q, hour := newQueue[string](1), shardq.AddOptions{NotAgainWithin: time.Hour}
+		runs := 0
+		s := startPool(t, q, worker.Options[string]{
+			MaxAttempts: 2,
+			Handle: func(context.Context, string) error {
+				runs++
+				require.Equal(t, shardq.ErrNotAgain, q.TryAdd("a", hour))
+				return errOnPurpose
+			},
+			OnDiscard: func(context.Context, worker.Failure[string]) {
+				if runs == 2 {
+					require.NoError(t, q.TryAdd("a", hour))
+				}
+			},
+		})
+		q.AddWith("a", hour)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		require.Equal(t, 4, runs)
+		s.stopPool(t)
+	})
+}
+
 // MaxElapsed counts for the keys of a Coalescer as for items.
 func TestC58MaxElapsed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

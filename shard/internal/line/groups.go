@@ -9,8 +9,10 @@ import (
 // MaxGroupWeight is the greatest weight of a group.
 const MaxGroupWeight = 1 << 20
 
-// A Tag is the group of an item, and its policy unless Weight is 0.
+// A Tag is the group of an item, and its policy unless Weight is 0. Asked is the
+// number of refreshes that had begun when the policy was asked for.
 type Tag struct {
+	Asked         uint64
 	Group         string
 	Hash          uint32
 	Weight, Limit int32
@@ -39,8 +41,9 @@ type groups struct {
 	of          chunked.Array[uint32] // the group of each entry
 	depth       int32                 // the ready items of all groups
 	processing  int32
-	births      uint32 // the groups ever made, modulo its range
-	vacant      int32  // the groups without items that are remembered
+	births      uint32            // the groups ever made, modulo its range
+	vacant      int32             // the groups without items that are remembered
+	refreshed   map[uint32]uint64 // the Tag.Asked of the last refresh of a group, if there was one
 	buckets     chunked.Array[bucket]
 	waiting     []uint32 // groups that wait for a moment: see await
 	throttledBy [4]int32 // the throttled groups by their reasons
@@ -130,6 +133,9 @@ func (l *Line) Configure(id uint32, to *Tag) (configured bool) {
 // configure neither knows the time nor frees the group. So a greater limit counts
 // at the next Finish, and another rate from the next item on: see review.
 func (g *groups) configure(id uint32, state *group, to *Tag) {
+	if to.Asked < g.refreshed[id] {
+		return // a refresh has asked since, and locked before
+	}
 	g.weigh(state, to.Weight)
 	if state.limit = to.Limit; state.full() {
 		g.throttleIfBlocked(id, state)
@@ -186,6 +192,7 @@ func (g *groups) forget(of uint32, state *group) {
 		chunked.Release(&g.buckets, of)
 	}
 	*state = group{}
+	delete(g.refreshed, of)
 	chunked.Release(&g.states, of)
 	g.names.Remove(of, g.names.At(of), items.Position{})
 }
@@ -223,10 +230,14 @@ func (l *Line) Pause(of uint32, until, now uint64) (freed bool) {
 
 // Reconfigure is Configure that lets the policy count at once.
 func (l *Line) Reconfigure(of uint32, to *Tag, now uint64) (freed bool) {
+	g := l.groups
 	if to.Weight > 0 {
-		l.groups.configure(of, l.groups.at(of), to)
+		if g.configure(of, g.at(of), to); g.refreshed == nil {
+			g.refreshed = map[uint32]uint64{}
+		}
+		g.refreshed[of] = max(g.refreshed[of], to.Asked)
 	}
-	return l.groups.review(of, now)
+	return g.review(of, now)
 }
 
 // Counts returns how many groups have items, and how many wait for a token or

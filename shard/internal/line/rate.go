@@ -16,7 +16,7 @@ import (
 
 type Rate struct {
 	interval uint64 // the nanoseconds of one token
-	burst    uint32 // the tokens in a full bucket
+	burst    uint64 // the tokens in a full bucket
 }
 
 // mostInterval is 146 years, so that no sum with a moment overflows.
@@ -34,7 +34,7 @@ func RateOf(r stats.Rate) Rate {
 	if exact := math.Ceil(1e9 / r.PerSecond); exact < mostInterval {
 		interval = max(1, uint64(exact))
 	}
-	return Rate{interval: interval, burst: uint32(min(max(1, r.Burst), math.MaxInt32))}
+	return Rate{interval: interval, burst: uint64(max(1, r.Burst))}
 }
 
 func (r Rate) Public() stats.Rate {
@@ -46,8 +46,8 @@ func (r Rate) Public() stats.Rate {
 
 func (r Rate) Limits() bool { return r.interval != 0 }
 
-func (r Rate) filling(n uint32) uint64 {
-	high, low := bits.Mul64(r.interval, uint64(n))
+func (r Rate) filling(n uint64) uint64 {
+	high, low := bits.Mul64(r.interval, n)
 	if high != 0 || low > mostInterval {
 		return mostInterval
 	}
