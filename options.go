@@ -61,12 +61,11 @@ type Options[T comparable] struct {
 	RateLimiter limiter.Limiter[T]
 
 	// KeepBackoff makes an item that has failed wait until its backoff ends,
-	// even if it is added meanwhile. One run at the end serves these adds. It
-	// is for items whose own failure adds them again, for example by a status
-	// update. A success, [Queue.Forget], a Cancel, and an operator's RetryNow
-	// end the backoff, and so does a shutdown if the item was added. By default
-	// an add makes the item ready at once, as in client-go. A Coalescer has
-	// PutEndsBackoff instead.
+	// even if it is added meanwhile. One run serves these adds when the backoff
+	// ends: by its time, a success, [Queue.Forget], an operator's RetryNow, or a
+	// shutdown. It is for items whose own failure adds them again, for example
+	// by a status update. By default an add makes the item ready at once, as in
+	// client-go. A Coalescer has PutEndsBackoff instead.
 	KeepBackoff bool
 
 	// Clock is the queue's source of time. If nil, it is [clock.Real].

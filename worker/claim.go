@@ -10,8 +10,9 @@ import (
 
 // A Claim is the right to one processing of an item. Exactly one call ends it:
 // Done, Retry, RequeueAfter, Release or Return, of the Claim or of a copy.
-// Every later call returns [ErrClaimEnded] and changes nothing. The methods do
-// not block and are safe for concurrent use. The zero Claim has ended.
+// Every later call returns [ErrClaimEnded] and changes nothing. If the queue's
+// Cancel was called for the item, no call makes it ready. The methods do not
+// block and are safe for concurrent use. The zero Claim has ended.
 type Claim[T any] struct {
 	Item     T   // Do not change it.
 	Priority int // with which the item was ready, and will be again
