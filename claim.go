@@ -313,7 +313,7 @@ func (r *queueReturn[T]) carryOut() error {
 func (q *Queue[T]) returnDelay(item T, how worker.Return) time.Duration {
 	switch how.Reason {
 	case worker.ReturnRetry:
-		delay := q.backoff(item)
+		delay := max(q.backoff(item), how.After)
 		if !how.FirstFailure.IsZero() {
 			q.base.firsts.Keep(item, how.FirstFailure, q.base.hasFailed)
 		}

@@ -2,7 +2,6 @@ package shardq
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -26,6 +25,9 @@ type eventLog struct {
 	queue  string
 	items  bool
 	kinds  [eventKinds]eventKind
+
+	dropped atomic.Uint64 // adds, and
+	waits   atomic.Bool   // whether their next line waits for a timer
 }
 
 // Each kind has an allowance, so that many events do not suppress others.
@@ -38,6 +40,7 @@ const (
 	eventDiscard
 	eventShutDown
 	eventDrain
+	eventDropped
 	eventOutage
 	eventRecovery
 
@@ -60,7 +63,7 @@ type eventKind struct {
 var eventLevels = [eventKinds]slog.Level{
 	eventMisuse: slog.LevelWarn, eventStuck: slog.LevelWarn, eventWatermark: slog.LevelInfo,
 	eventFailure: slog.LevelWarn, eventPanic: slog.LevelError, eventDiscard: slog.LevelError,
-	eventShutDown: slog.LevelInfo, eventDrain: slog.LevelWarn,
+	eventShutDown: slog.LevelInfo, eventDrain: slog.LevelWarn, eventDropped: slog.LevelWarn,
 	eventOutage: slog.LevelWarn, eventRecovery: slog.LevelInfo,
 }
 
@@ -121,9 +124,10 @@ func (l *eventLog) comparedByAddress(items, part string) {
 		slog.String("type", items), slog.String("part", part))
 }
 
+// stuck and discarded name the item in any case.
 func (l *eventLog) stuck(item any, processing time.Duration, attempts int) {
 	l.write(context.Background(), eventStuck, "an item is stuck in processing",
-		slog.Duration("processing", processing), slog.Int("attempts", attempts), l.item(item))
+		slog.Duration("processing", processing), slog.Int("attempts", attempts), slog.Any("item", loggedItem{item}))
 }
 
 // watermark may be called on a nil eventLog.
@@ -138,16 +142,15 @@ func (l *eventLog) watermark(high bool) {
 	l.write(context.Background(), eventWatermark, text)
 }
 
-// discarded names the item in any case, because nothing else may keep it.
 func (l *eventLog) discarded(
-	ctx context.Context, item any, attempt int, reason worker.Reason, err error, panicked *worker.PanicError,
+	ctx context.Context, item any, attempt int, reason worker.Reason, text string, panicked *worker.PanicError,
 ) {
 	attributes := []slog.Attr{slog.String("reason", reason.String()), slog.Int("attempt", attempt), slog.Any("item", loggedItem{item})}
 	if panicked != nil {
-		err = fmt.Errorf("panic: %v", panicked.Value)
+		text = "panic: " + text
 		attributes = append(attributes, slog.String("stack", string(panicked.Stack)))
 	}
-	l.write(ctx, eventDiscard, "an item was discarded", append(attributes, slog.Any("error", err))...)
+	l.write(ctx, eventDiscard, "an item was discarded", append(attributes, slog.String("error", text))...)
 }
 
 func (l *eventLog) shutDown(st Stats) {
@@ -159,6 +162,22 @@ func (l *eventLog) shutDown(st Stats) {
 func (l *eventLog) drainEndedEarly(ctx context.Context, processing, ready, delayed int, cause error) {
 	l.write(ctx, eventDrain, "a drain ended early", slog.Int("processing", processing), slog.Int("ready", ready),
 		slog.Int("delayed", delayed), slog.Any("error", cause))
+}
+
+// droppedAdds writes at once how many adds were dropped, and once a second while
+// there are more. A timer ends the second, so that the last ones count, too.
+func (l *eventLog) droppedAdds(more uint64) {
+	if l.dropped.Add(more); !l.waits.CompareAndSwap(false, true) {
+		return
+	}
+	n := l.dropped.Load()
+	time.AfterFunc(time.Second, func() {
+		defer func() { _ = recover() }() // of the logger: here it has no caller
+		if l.waits.Store(false); l.dropped.Load() > n {
+			l.droppedAdds(0)
+		}
+	})
+	l.write(context.Background(), eventDropped, "adds are dropped since the shutdown began", slog.Uint64("dropped", n))
 }
 
 // An outage is a run of failed attempts without a success between them, as when
@@ -234,9 +253,9 @@ func (o *outage) succeed(now time.Time) (was bool, failures int, lasted time.Dur
 
 // failure logs a failed attempt, unless an outage is known.
 func (l *eventLog) failure(
-	ctx context.Context, item any, attempt int, final bool, err error, panicked *worker.PanicError, step outageStep,
+	ctx context.Context, item any, attempt int, final bool, text string, panicked *worker.PanicError, step outageStep,
 ) {
-	last := []slog.Attr{slog.Any("error", err), slog.Int("attempt", attempt), l.item(item)}
+	last := []slog.Attr{slog.String("error", text), slog.Int("attempt", attempt), l.item(item)}
 	of := []slog.Attr{slog.Int("failures", step.failures), slog.Duration("for", step.lasted.Round(time.Millisecond))}
 	if final {
 		last = nil // a line of its own has it
@@ -244,7 +263,7 @@ func (l *eventLog) failure(
 	switch {
 	case final && step.news == single:
 	case !final && panicked != nil:
-		l.write(ctx, eventPanic, "a handler panicked", slog.Any("panic", panicked.Value),
+		l.write(ctx, eventPanic, "a handler panicked", slog.String("panic", text),
 			slog.String("stack", string(panicked.Stack)), slog.Int("attempt", attempt), l.item(item))
 	case step.news == single:
 		l.write(ctx, eventFailure, "an attempt failed", last...)

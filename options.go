@@ -153,8 +153,8 @@ type Options[T comparable] struct {
 
 	// Logger gets the events that an operator may want to look into, such as
 	// failures and discards, at most ten of each kind at once, and then one a
-	// second. The line of a discard has at most 200 bytes of its item, other lines
-	// only with LogItems. Errors of handlers are written as they are.
+	// second. The lines of discards and of stuck items have at most 200 bytes of the
+	// item, other lines only with LogItems. Errors have at most 512 bytes.
 	Logger   *slog.Logger
 	LogItems bool
 
@@ -311,6 +311,7 @@ func validate(s *shard.Settings, g given) error {
 		"Watermarks has Low %d and High %d: want 0 <= Low < High", low, high)
 	fault(g.onStuck && s.StuckAfter <= 0, "StuckAfter is %v: want more than 0 with OnStuck", s.StuckAfter)
 	fault(!g.onStuck && s.StuckAfter < 0, "StuckAfter is %v: want 0 (never) or more", s.StuckAfter)
+	fault(s.StuckAfter > 0 && !s.Ages, "StuckAfter is %v: want it with OnStuck, Logger, Metrics or Ages", s.StuckAfter)
 	fault(g.unroutable != nil, "StableRouting: %w", g.unroutable)
 	return errors.Join(faults...)
 }

@@ -2,8 +2,6 @@ package shardq
 
 import (
 	"context"
-	"fmt"
-	"strings"
 	"time"
 
 	"github.com/shardq/shardq/internal/attempts"
@@ -23,10 +21,7 @@ type outcomes struct {
 	outage             outage
 }
 
-const (
-	failuresKept = 64  // and as many discards
-	longestError = 512 // bytes of a text that is kept
-)
+const failuresKept = 64 // and as many discards
 
 // A failure is a worker.Failure, with its item as an any.
 type failure struct {
@@ -45,19 +40,21 @@ func (o *outcomes) failed(ctx context.Context, f failure) {
 	if f.reason != worker.ReasonPermanent { // which is about its item
 		step = o.outage.fail(f.now)
 	}
+	text := f.text()
 	if o.log != nil {
-		defer o.log.failure(ctx, f.item, f.attempt, f.final, f.err, f.panicked, step)
+		defer o.log.failure(ctx, f.item, f.attempt, f.final, text, f.panicked, step)
 	}
 	if !f.final {
-		recent.Add(&o.failures, o.kept(f), failuresKept)
+		recent.Add(&o.failures, o.kept(f, text), failuresKept)
 	}
 }
 
 func (o *outcomes) discarded(ctx context.Context, f failure) {
+	text := f.text()
 	if o.log != nil {
-		defer o.log.discarded(ctx, f.item, f.attempt, f.reason, f.err, f.panicked)
+		defer o.log.discarded(ctx, f.item, f.attempt, f.reason, text, f.panicked)
 	}
-	kept := o.kept(f)
+	kept := o.kept(f, text)
 	kept.Reason = f.reason.String()
 	recent.Add(&o.discards, kept, failuresKept)
 }
@@ -73,36 +70,17 @@ func (o *outcomes) recent(limit int) (failures, discards []stats.Failure[any]) {
 	return recent.Last(&o.failures, limit), recent.Last(&o.discards, limit)
 }
 
-// kept calls methods of the error and the group function, so no lock may be held.
-func (o *outcomes) kept(f failure) stats.Failure[any] {
+// kept calls the group function, and text the error's, so no lock may be held.
+func (o *outcomes) kept(f failure, text string) stats.Failure[any] {
 	return stats.Failure[any]{
 		Item: f.item, Group: o.groupOf(f.item), Attempt: f.attempt, Time: f.now,
-		Error: errorText(f.err, f.panicked), Panicked: f.panicked != nil, Discarded: f.final,
+		Error: text, Panicked: f.panicked != nil, Discarded: f.final,
 	}
 }
 
-// errorText returns the text of an error, or of a panic without its stack, cut
-// if it is long.
-func errorText(err error, panicked *worker.PanicError) string {
-	text := ""
-	if panicked != nil {
-		text = fmt.Sprint(panicked.Value)
-	} else {
-		text = messageOf(err)
+func (f *failure) text() string {
+	if f.panicked != nil {
+		return keytext.OfError(f.panicked.Value) // without its stack
 	}
-	if len(text) <= longestError {
-		return text
-	}
-	return strings.Clone(keytext.Cut(text, longestError)) + "…" // the rest is not kept alive
-}
-
-// messageOf leaves a method that panics to package fmt, which shows the panic,
-// but takes longer for each error.
-func messageOf(err error) (text string) {
-	defer func() {
-		if recover() != nil {
-			text = fmt.Sprint(err)
-		}
-	}()
-	return err.Error()
+	return keytext.OfError(f.err)
 }

@@ -75,8 +75,12 @@ func New[T comparable](options Options[T]) (*Queue[T], error) {
 	q.unfailed.Store(true)
 	log := newEventLog(options.Logger, options.Name, options.LogItems)
 	q.base.init(options.Name, &settings, given, log, (*typeless[T])(q), q.limiter, (*T)(nil))
+	q.base.configuration.Uncounted = !limiter.Counts(q.limiter)
 	settings.OnWatermark = watermarkHook(options.Name, options.Watermarks, log)
 	settings.OnStuck = stuckHook(&options, &q.base)
+	if log != nil {
+		settings.OnDropped = log.droppedAdds
+	}
 	q.shards = shard.New(shard.Config[T]{
 		Settings: settings,
 		Route:    routeOf(&options),

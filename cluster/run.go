@@ -257,7 +257,7 @@ func (s source[K]) ReturnClaim(key K, token worker.Token, how worker.Return) err
 	case r.keep:
 		how = worker.Return{Reason: worker.ReturnRequeue, After: keepFor, Priority: how.Priority}
 	case how.Reason == worker.ReturnRetry:
-		how.Reason, how.After = worker.ReturnRequeue, s.backoff(ctx, r)
+		how.Reason, how.After = worker.ReturnRequeue, max(s.backoff(ctx, r), how.After)
 	case how.Reason == worker.ReturnRequeue:
 		r.partition.forget(key)
 	}

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/internal/nowait"
 	"github.com/shardq/shardq/shard"
 )
 
@@ -28,7 +29,7 @@ func (c *Coalescer[K, V]) Drain(ctx context.Context, options shardq.DrainOptions
 	}
 	released := c.shards.Core.Released() // before the count is read, so that no ShutDown is missed
 	if c.ending.shutDownCalls() != before {
-		released = endedContext.Done()
+		released = nowait.Ended.Done()
 	}
 	// Values stay in their lines until all user code has returned.
 	how := shard.Draining{Delayed: options.Delayed, Retries: options.Retries == shardq.AcceptRetries}
@@ -261,14 +262,8 @@ func (c *Coalescer[K, V]) stop() {
 // beginDrain does not wait for the end of the drain, which drops nothing.
 func (c *Coalescer[K, V]) beginDrain(d shard.Draining) {
 	var dropped []K
-	_ = c.shards.DrainUntil(endedContext, d, nil, &dropped)
+	_ = c.shards.DrainUntil(nowait.Ended, d, nil, &dropped)
 }
-
-var endedContext = func() context.Context {
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	return ctx
-}()
 
 // ShutDown shuts the coalescer down: later puts return [shardq.ErrShutDown],
 // and pending values are still handed out.

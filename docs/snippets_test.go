@@ -112,7 +112,7 @@ var qualifier = regexp.MustCompile(`\b([a-z][a-z0-9]*)\.[A-Z]`)
 
 // importable are the packages that a block may use without importing them.
 var importable = []string{
-	"context", "errors", "fmt", "log", "log/slog", "net/http", "net/http/httptest", "os", "os/signal", "runtime", "strings", "sync",
+	"context", "errors", "fmt", "log", "log/slog", "net", "net/http", "net/http/httptest", "os", "os/signal", "runtime", "strings", "sync",
 	"sync/atomic", "syscall",
 	"testing", "testing/synctest", "time",
 	"golang.org/x/time/rate",

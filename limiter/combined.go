@@ -31,6 +31,7 @@ func (t *tokens[T]) When(T) time.Duration {
 
 func (t *tokens[T]) Forget(T)          {}
 func (t *tokens[T]) NumRequeues(T) int { return 0 }
+func (t *tokens[T]) counts() bool      { return false }
 
 // NewMaxOf combines limiters: When returns the longest of their delays, and
 // NumRequeues the largest of their counts, as client-go's MaxOfRateLimiter.
@@ -68,6 +69,8 @@ func (m maxOf[T]) NumRequeues(item T) (largest int) {
 	return largest
 }
 
+func (m maxOf[T]) counts() bool { return slices.ContainsFunc(m, Counts[T]) }
+
 // NewWithMaxWait returns a limiter that limits the delays of another one to max,
 // as client-go's WithMaxWaitRateLimiter. It panics if limiter is nil.
 func NewWithMaxWait[T comparable](limiter Limiter[T], max time.Duration) Limiter[T] {
@@ -81,6 +84,8 @@ type withMaxWait[T comparable] struct {
 	Limiter[T]
 	longest time.Duration
 }
+
+func (w *withMaxWait[T]) counts() bool { return Counts(w.Limiter) }
 
 func (w *withMaxWait[T]) When(item T) time.Duration {
 	return max(min(w.Limiter.When(item), w.longest), 0)

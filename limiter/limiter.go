@@ -13,3 +13,10 @@ type Limiter[T comparable] interface {
 	// NumRequeues returns the number of failures of the item since its Forget.
 	NumRequeues(item T) int
 }
+
+// Counts reports whether a limiter counts failures: a bucket alone does not. It
+// returns true for a limiter of another package.
+func Counts[T comparable](l Limiter[T]) bool {
+	c, is := l.(interface{ counts() bool })
+	return !is || c.counts()
+}

@@ -31,11 +31,17 @@ func (sh *shard) addItem(key items.Key, to *address, r request) effects {
 	// once. An Add that saw the flag clear has therefore finished before the
 	// drain looks.
 	if sh.set.closing.refusing.Load() && !sh.takesBack(key, to.hash) {
-		sh.rare.dropped++
-		return 0
+		return sh.dropAdd()
 	}
 	id, e := sh.entryFor(key, to)
 	return sh.add(id, e, r)
+}
+
+// dropAdd drops an add whose caller does not learn of it.
+func (sh *shard) dropAdd() effects {
+	sh.rare.dropped++
+	sh.set.closing.untold.Add(1)
+	return tells
 }
 
 // entryFor unlocks the shard and panics with ErrFull if it has no id for a new item.

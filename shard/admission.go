@@ -72,7 +72,11 @@ func (sh *shard) admits(a *admission, key items.Key, to *address) bool {
 }
 
 func (sh *shard) refuse(a *admission) {
-	sh.rare.dropped++
+	if a == nil || !a.limited {
+		sh.dropAdd()
+	} else {
+		sh.rare.dropped++
+	}
 	if a != nil {
 		sh.refuseFor(a, ErrShutDown)
 	}

@@ -46,6 +46,11 @@ func (s *Core) apply(fx effects) {
 func (s *Core) notify() {
 	s.reportAdds()
 	s.limit.Notify()
+	if s.closing.untold.Load() > 0 && s.config.OnDropped != nil {
+		if n := s.closing.untold.Swap(0); n > 0 { // for one of several callers
+			s.config.OnDropped(n)
+		}
+	}
 }
 
 // publish carries out effects without calling a hook.

@@ -103,6 +103,7 @@ type closing struct {
 	// it, and then finds nothing ready, may leave. With one flag, an Add in
 	// flight could make an item ready after the last consumer left.
 	complete atomic.Bool
+	untold   atomic.Uint64 // dropped adds that OnDropped was not told of
 }
 
 // Retries decides whether retries are accepted after a call that ends the queue

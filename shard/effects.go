@@ -14,7 +14,7 @@ const (
 	took                            // the operation was not ignored
 	wakes                           // there may be something for a parked consumer to take
 	yields                          // the add was one of many in a row that were deduplicated
-	tells                           // a change is kept for a watch
+	tells                           // a change is kept for a watch, or an add was dropped
 	reports     = quiet | noneDelayed | empty | emptyNow | still | files
 )
 

@@ -37,6 +37,7 @@ type Settings struct {
 	Ages, Metrics               bool
 	StuckAfter                  time.Duration
 	OnStuck                     func(stats.Item[any])
+	OnDropped                   func(adds uint64) // those that returned no error
 	Capacity                    int
 	HighWatermark, LowWatermark int
 	OnWatermark                 func(high bool)

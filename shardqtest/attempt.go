@@ -3,6 +3,7 @@ package shardqtest
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/shardq/shardq/worker"
@@ -98,9 +99,10 @@ func (r *record[T]) wrap(o *worker.Options[T]) {
 	}
 	if handle := o.HandleBatch; handle != nil {
 		o.HandleBatch = func(ctx context.Context, items []T) []error {
+			its := slices.Clone(items) // the handler may change items
 			errs := handle(ctx, items)
-			for i := range min(len(errs), len(r.attempts)) { // the handler may have changed items
-				r.returned(r.attempts[i].Item, errs[i])
+			for i := range min(len(errs), len(its)) {
+				r.returned(its[i], errs[i])
 			}
 			return errs
 		}

@@ -81,6 +81,7 @@ type Configuration struct {
 	Routing               string
 	Groups, Ages, Metrics bool   // whether they are on
 	Limiter, Clock        string // their types
+	Uncounted             bool   // the Limiter is known to count no failures
 	// Created is the real time at which the queue was made.
 	Created time.Time
 }

@@ -33,11 +33,17 @@ func (s *seat) endAbandoned() {
 	foreach.Do(s.n, func(i int) { _ = s.worker.end(i) })
 }
 
-// describeAbandoned is called without the lock, because it asks the owner.
-func (a *attempt) describeAbandoned() {
-	a.failure = failure{
-		queue: a.crew.name, err: errAbandoned, reason: ReasonAbandoned, duration: a.took, attempt: a.of.failures() + 1,
+// nameAbandoned is called without the lock, because it asks the owner. An item
+// that the worker held for a next batch is ready again.
+func (c *crew) nameAbandoned(i int) {
+	a := c.abandoned[i]
+	if a.interrupted {
+		c.ended(a.of.giveBack(Return{Reason: ReturnRelease}))
+		return
 	}
+	a.failure = failure{queue: c.name, err: errAbandoned, reason: ReasonAbandoned, duration: a.took}
+	defer a.of.call(keeps, &a.failure) // also if the limiter or the clock panics
+	a.failure.attempt = a.of.failures() + 1
 	if a.failure.attempt > 1 {
 		a.failure.firstFailure, _, _ = a.of.failingSince()
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/shardq/shardq/internal/foreach"
+	"github.com/shardq/shardq/internal/nowait"
 )
 
 // A batch is the state of a worker with a HandleBatch, without the items.
@@ -14,6 +15,8 @@ type batch struct {
 	// front of the buffer, over those that were settled.
 	open  int
 	clean bool // the handler returned no errors
+	held  int  // the claims in the buffer: those beyond the batch begin the next one
+	free  int  // what Options.BatchWeight still allows
 }
 
 // keepOpen keeps claim i open. Each earlier claim was settled or kept open.
@@ -29,11 +32,60 @@ func (s *seat) turnOfBatch(ctx context.Context) error {
 		s.batch.outcomes = make([]outcome, s.crew.limits.BatchSize)
 		s.worker.allocate(s.crew.limits.BatchSize)
 	}
-	n, err := s.worker.take(ctx, 0)
-	if n = s.linger(ctx, n); n > 0 {
+	n, err := s.gather(ctx)
+	if n > 0 {
 		s.processBatch(n)
 	}
 	return err
+}
+
+// gather returns the number of the items of a batch, or why there are none. A worker
+// that must leave begins with what it holds, too.
+func (s *seat) gather(ctx context.Context) (n int, err error) {
+	b := &s.batch
+	if b.held == 0 {
+		b.held, err = s.worker.take(ctx, 0)
+	}
+	b.free = s.crew.limits.BatchWeight
+	n = s.worker.fit(0, b.held)
+	if s.crew.oneByOne {
+		n = s.fill(&nowait.Context{Context: ctx}, n)
+	}
+	if n = s.linger(ctx, n); s.crew.context.Err() != nil { // a handler could do nothing with them
+		s.release(0, b.held)
+		n, b.held = 0, 0
+	}
+	return n, err
+}
+
+// linger fills the rest of a batch of n claims until Options.Linger has passed.
+func (s *seat) linger(ctx context.Context, n int) int {
+	if s.crew.limits.Linger == 0 || !s.hasRoom(n) {
+		return n
+	}
+	ctx, stop := context.WithTimeout(ctx, s.crew.limits.Linger)
+	defer stop()
+	defer context.AfterFunc(s.crew.lingers, stop)()
+	return s.fill(ctx, n)
+}
+
+// fill claims more items for a batch of n until ctx has ended.
+func (s *seat) fill(ctx context.Context, n int) int {
+	for s.hasRoom(n) && ctx.Err() == nil {
+		more, err := s.worker.take(ctx, n)
+		s.batch.held += more
+		n = s.worker.fit(n, s.batch.held)
+		if err != nil {
+			s.keepError(ctx, err)
+			break
+		}
+	}
+	return n
+}
+
+func (s *seat) hasRoom(n int) bool {
+	l := &s.crew.limits
+	return n > 0 && n == s.batch.held && n < l.BatchSize && (l.BatchWeight == 0 || s.batch.free > 0) && s.due == nil
 }
 
 func (s *seat) processBatch(n int) {
@@ -42,7 +94,11 @@ func (s *seat) processBatch(n int) {
 	outcomes := s.batch.outcomes[:n]
 	setAll(outcomes, outcome{err: ErrGoexit}) // unless tryBatch returns
 	defer func() {
-		s.worker.clear(0, n)
+		s.batch.held -= n
+		for i := range s.batch.held {
+			s.worker.move(i, n+i)
+		}
+		s.worker.clear(s.batch.held, s.batch.held+n)
 		clear(outcomes)
 	}()
 	defer s.endBatch()

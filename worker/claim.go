@@ -64,7 +64,7 @@ func (r ReturnReason) check() {
 // A Return says how an item becomes ready again: see [Claim.Return].
 type Return struct {
 	Reason   ReturnReason
-	After    time.Duration // of a ReturnRequeue
+	After    time.Duration // of a ReturnRequeue, and the least of a ReturnRetry
 	Priority int           // of the claim; [Claim.Return] sets it
 	// FirstFailure, of a ReturnRetry, is kept for [FailureTimer], unless it is zero.
 	FirstFailure time.Time

@@ -12,20 +12,22 @@ import (
 	"time"
 
 	"github.com/shardq/shardq/internal/foreach"
+	"github.com/shardq/shardq/internal/nowait"
 )
 
 // A crew is the part of a [Pool] that touches no item: the contexts of the
 // handlers, the workers' coming and going, and the end. It is compiled once,
 // whatever the items are.
 type crew struct {
-	pool    typedPool
-	source  any
-	name    string
-	limits  limits
-	drains  bool        // Options.Drain is set
-	timed   bool        // hooks need durations
-	over    *timeIsOver // the cause of the end of a context by Options.Timeout
-	failing atomic.Bool // an attempt has failed since the last success
+	pool     typedPool
+	source   any
+	name     string
+	limits   limits
+	drains   bool        // Options.Drain is set
+	timed    bool        // hooks need durations
+	oneByOne bool        // with Options.BatchWeight, a queue is asked for one item at a time
+	over     *timeIsOver // the cause of the end of a context by Options.Timeout
+	failing  atomic.Bool // an attempt has failed since the last success
 
 	mu      sync.Mutex
 	state   poolState   // only ever grows
@@ -40,6 +42,7 @@ type crew struct {
 	handling  map[*seat]time.Time
 	overdue   bool
 	abandoned []*attempt
+	served    bool // a worker that has left had an item
 
 	// Set when Run begins.
 	context context.Context // the handlers' context: its end is the end for all
@@ -70,6 +73,10 @@ const (
 // prepare makes the crew, or returns the faults of the options and the source.
 func (c *crew) prepare(pool typedPool, source any, l limits, g given, inUse []error) error {
 	name, fault := c.nameOfSource(source)
+	limits := l.MaxAttempts > 0 || l.MaxElapsed > 0
+	if of, is := source.(inspectedSource); is && fault == nil && limits && of.Inspect().Configuration().Uncounted {
+		fault = errors.New("worker: Options.MaxAttempts or MaxElapsed is set: want it with a limiter that counts failures")
+	}
 	if err := errors.Join(validate(l, g), errors.Join(inUse...), fault); err != nil {
 		return err
 	}
@@ -110,11 +117,18 @@ func (c *crew) run(ctx context.Context) (err error) {
 			panic(fault)
 		}
 	}()
+	tooLate := false
+	if source, is := c.source.(endingSource); is {
+		c.inGoroutine(func() { tooLate = source.ShuttingDown() })
+	}
 	if source, is := part[lingerSource](c.source); is && c.hurry != nil {
 		defer context.AfterFunc(source.Ending(), c.hurry)()
 	}
 	select {
 	case <-c.left:
+		if tooLate && !c.served && ctx.Err() == nil {
+			return ErrShutDown
+		}
 		return nil
 	case <-c.context.Done(): // without a drain, or after a fault
 		return nil
@@ -131,10 +145,7 @@ func (c *crew) run(ctx context.Context) (err error) {
 
 // conclude adds to the error of the drain what else Run returns, or panics with.
 func (c *crew) conclude(err *error) (fault *PanicError) {
-	for _, a := range c.abandoned { // without the lock: it asks owners
-		a.describeAbandoned()
-		a.of.call(keeps, &a.failure)
-	}
+	c.inGoroutine(func() { foreach.Do(len(c.abandoned), c.nameAbandoned) }) // without the lock: it asks owners
 	c.abandoned = nil
 	c.mu.Lock() // abandoned workers go on
 	defer c.mu.Unlock()
@@ -199,16 +210,10 @@ func (c *crew) drain() (err error) {
 		returned = true
 	})
 	if !returned { // a hook panicked or ended its goroutine
-		c.inGoroutine(func() { dropped, _ = c.pool.drain(endedContext) })
+		c.inGoroutine(func() { dropped, _ = c.pool.drain(nowait.Ended) })
 	}
 	return err
 }
-
-var endedContext = func() context.Context {
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	return ctx
-}()
 
 // inGoroutine runs do, which calls hooks, so that a panic or a Goexit ends neither
 // a worker nor Run.
@@ -257,6 +262,7 @@ func (c *crew) hasLeft(one *seat, shutDown bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.present--
+	c.served = c.served || one.served
 	c.staying = slices.DeleteFunc(c.staying, func(other *seat) bool { return other == one })
 	if shutDown && c.state == running {
 		c.state = closing // another worker would find the same
@@ -276,9 +282,10 @@ func (c *crew) reportLeftLocked() {
 	}
 	c.state = ended
 	for one, began := range c.handling {
-		for i := range one.n { // the claims change only after a note
+		for i := range max(one.n, one.batch.held) { // the claims change only after a note
 			a := one.worker.newAttempt(i)
 			a.crew, a.took = c, time.Since(began) // not by the stopwatch, which stops without the lock
+			a.interrupted = i >= one.n            // held for a next batch
 			c.abandoned = append(c.abandoned, a)
 		}
 	}

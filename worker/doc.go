@@ -18,7 +18,8 @@
 // A handler returns nil if the item succeeded, [RequeueAfter] if it did not fail
 // and runs again after a delay, and [Permanent] to have it discarded. Any other
 // error, a panic, or a runtime.Goexit is a failure: the item runs again after
-// the backoff of the source's limiter, until [Options].MaxAttempts.
+// the backoff of the source's limiter, or later with a [RetryAfter], until
+// [Options].MaxAttempts.
 //
 // When the context of [Pool.Run] ends, the workers leave. With [Options].Drain,
 // they first finish what is queued.

@@ -48,9 +48,9 @@ func failureOf[T any](item T, f *failure) Failure[T] {
 
 // RequeueAfter returns an error by which a handler asks for the item again
 // after a delay, although it did not fail. The limiter forgets the item's
-// failures. It may be wrapped, and overrules all errors joined with it except a
-// [Permanent]. [github.com/shardq/shardq/limiter.Jitter] spreads items that
-// would come back together.
+// failures; a failure that names its delay is a [RetryAfter]. RequeueAfter may be
+// wrapped, and overrules all errors joined with it except a [Permanent].
+// [github.com/shardq/shardq/limiter.Jitter] spreads what would come back together.
 func RequeueAfter(d time.Duration) error { return requeue(d) }
 
 type requeue time.Duration
@@ -69,6 +69,23 @@ func Permanent(err error) error {
 type permanent struct{ error }
 
 func (p *permanent) Unwrap() error { return p.error }
+
+// RetryAfter returns an error by which a handler fails with err, and names the
+// least delay of the next attempt, such as the Retry-After of a 429. The longer
+// of d and the limiter's delay counts. RetryAfter(d, nil) is nil.
+func RetryAfter(d time.Duration, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &retryAfter{err, d}
+}
+
+type retryAfter struct {
+	error
+	after time.Duration
+}
+
+func (r *retryAfter) Unwrap() error { return r.error }
 
 // A PanicError is a panic as an error. [Options].OnError gets it for a handler
 // that panicked. [Pool.Run] panics with it if other code panicked.

@@ -119,7 +119,7 @@ func logAttempt[T any](ctx context.Context, o *LogOptions, item T, began time.Ti
 	}
 	attributes = append(attributes, slog.Duration("duration", time.Since(began)))
 	if err != nil {
-		attributes = append(attributes, slog.Any("error", err))
+		attributes = append(attributes, slog.String("error", keytext.OfError(err)))
 	}
 	if o.LogItems {
 		attributes = append(attributes, slog.String("item", keytext.Of(item, 200).String()))

@@ -45,6 +45,12 @@ type Options[T any] struct {
 	// BatchSize limits the items of one HandleBatch: 1 to [MaxBatchSize].
 	BatchSize int
 
+	// BatchWeight, if set, ends a batch before its items weigh more, as Weigh
+	// says. A heavier item comes alone. What did not fit stays in processing,
+	// and begins the worker's next batch.
+	BatchWeight int
+	Weigh       func(item T) int
+
 	// Linger is how long a worker waits for a full batch, in real time from the
 	// first item. Meanwhile its items are in processing. The end of the context
 	// of Run and a shutdown end the wait.
@@ -96,11 +102,10 @@ type Options[T any] struct {
 	DrainTimeout time.Duration
 
 	// AbandonAfter, if set, is how much real time Run gives handlers after
-	// their contexts have ended. With Drain, set DrainTimeout, too, because
-	// only that ends the contexts. Run then returns a [LeftoverError] that
-	// names the items whose handlers still run. Each stays in processing until
-	// its handler returns or ends its claim. With Drain, it is then Done, and
-	// otherwise ready again.
+	// their contexts have ended. With Drain, it needs DrainTimeout. Run then
+	// returns a [LeftoverError] that names the items whose handlers still run.
+	// Each stays in processing until its handler returns or ends its claim.
+	// With Drain, it is then Done, and otherwise ready again.
 	AbandonAfter time.Duration
 
 	// Labels sets two pprof labels in the workers' goroutines and the handlers'
@@ -110,7 +115,7 @@ type Options[T any] struct {
 
 // limits are the options that touch no item.
 type limits struct {
-	Workers, BatchSize                   int
+	Workers, BatchSize, BatchWeight      int
 	Linger, Timeout                      time.Duration
 	Attempts, Uses, Labels               bool
 	CancelIfAddedAgain, CancelIfCanceled bool
@@ -121,7 +126,7 @@ type limits struct {
 
 func limitsOf[T any](o *Options[T]) limits {
 	return limits{
-		Workers: o.Workers, BatchSize: o.BatchSize, Linger: o.Linger, Timeout: o.Timeout,
+		Workers: o.Workers, BatchSize: o.BatchSize, BatchWeight: o.BatchWeight, Linger: o.Linger, Timeout: o.Timeout,
 		Attempts: o.Attempts, Uses: len(o.Use) > 0, Labels: o.Labels,
 		CancelIfAddedAgain: o.CancelIfAddedAgain, CancelIfCanceled: o.CancelIfCanceled,
 		MaxAttempts: o.MaxAttempts, MaxElapsed: o.MaxElapsed,
@@ -142,13 +147,13 @@ func (l *limits) cancels(cause error) bool {
 
 // given says which functions the options have.
 type given struct {
-	one, batches, drain, timed bool // timed: hooks that need durations
-	middlewares                int
+	one, batches, weigh, drain, timed bool // timed: hooks that need durations
+	middlewares                       int
 }
 
 func givenOf[T any](o *Options[T]) given {
 	return given{
-		o.Handle != nil, o.HandleBatch != nil, o.Drain != nil,
+		o.Handle != nil, o.HandleBatch != nil, o.Weigh != nil, o.Drain != nil,
 		o.OnError != nil || o.OnDiscard != nil || o.OnLeftover != nil, len(o.Use),
 	}
 }
@@ -166,6 +171,8 @@ func validate(o limits, g given) error {
 	fault(g.batches && (o.BatchSize < 1 || o.BatchSize > MaxBatchSize),
 		"BatchSize is %d: want 1 to %d with HandleBatch", o.BatchSize, MaxBatchSize)
 	fault(!g.batches && o.BatchSize != 0, "BatchSize is %d: want 0 without HandleBatch", o.BatchSize)
+	fault(o.BatchWeight < 0 || g.weigh != (o.BatchWeight > 0), "BatchWeight is %d: want more than 0 with Weigh, and else 0", o.BatchWeight)
+	fault(!g.batches && o.BatchWeight > 0, "BatchWeight is %d: want 0 without HandleBatch", o.BatchWeight)
 	fault(o.Linger < 0, "Linger is %v: want 0 (none) or more", o.Linger)
 	fault(!g.batches && o.Linger > 0, "Linger is %v: want 0 without HandleBatch", o.Linger)
 	fault(g.batches && g.middlewares > 0,
@@ -178,6 +185,8 @@ func validate(o limits, g given) error {
 	fault(o.MaxElapsed < 0, "MaxElapsed is %v: want 0 (no limit) or more", o.MaxElapsed)
 	fault(o.DrainTimeout < 0, "DrainTimeout is %v: want 0 (no timeout) or more", o.DrainTimeout)
 	fault(o.AbandonAfter < 0, "AbandonAfter is %v: want 0 (never) or more", o.AbandonAfter)
+	fault(g.drain && o.AbandonAfter > 0 && o.DrainTimeout == 0,
+		"AbandonAfter is %v: want DrainTimeout with Drain, because only that ends the handlers' contexts", o.AbandonAfter)
 	fault(!g.drain && o.DrainTimeout > 0, "DrainTimeout is %v: want 0 without Drain", o.DrainTimeout)
 	return errors.Join(faults...)
 }

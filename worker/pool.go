@@ -11,6 +11,7 @@ type Pool[T any] struct {
 	next    func(claim *Claim[T]) (more bool, err error) // see worker.done, or nil
 	handle  Handler[T]
 	batches func(ctx context.Context, items []T) []error
+	weigh   func(item T) int // or nil
 	drainBy func(ctx context.Context) (dropped []T, err error)
 	hooks   [hooks]func(context.Context, Failure[T])
 	plain   bool         // limits.plain
@@ -25,7 +26,7 @@ const onError, onDiscard, onLeftover, keeps, hooks = 0, 1, 2, 3, 4
 // New returns a pool for source, or an error that lists every fault of the
 // options. It starts nothing.
 func New[T any](source Source[T], options Options[T]) (*Pool[T], error) {
-	p := &Pool[T]{source: source, batches: options.HandleBatch, drainBy: options.Drain}
+	p := &Pool[T]{source: source, batches: options.HandleBatch, weigh: options.Weigh, drainBy: options.Drain}
 	keep := func(_ context.Context, f Failure[T]) {
 		p.crew.mu.Lock()
 		defer p.crew.mu.Unlock()
@@ -43,7 +44,7 @@ func New[T any](source Source[T], options Options[T]) (*Pool[T], error) {
 	if n, is := part[nextSource[T]](source); is {
 		p.next = n.NextOf(source)
 	}
-	p.plain = p.crew.limits.plain()
+	p.plain, p.crew.oneByOne = p.crew.limits.plain(), p.weigh != nil && p.next != nil
 	return p, nil
 }
 
@@ -58,7 +59,8 @@ func New[T any](source Source[T], options Options[T]) (*Pool[T], error) {
 //
 // If something else shuts the source down, workers leave when nothing is ready,
 // and Run returns nil, or a [LeftoverError] if items are left over and
-// OnLeftover is nil. After an error of the source, all leave, and Run returns
+// OnLeftover is nil. If the source has ended before, with nothing left, Run
+// returns [ErrShutDown]. After an error of the source, all leave, and Run returns
 // it. A panic of a hook, or of code that the source calls, is no failure of the
 // item: all workers leave, and Run panics with a [*PanicError].
 func (p *Pool[T]) Run(ctx context.Context) (err error) { return p.crew.run(ctx) }

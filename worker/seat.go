@@ -26,6 +26,7 @@ type seat struct {
 	reports   bool    // an owner of the claims wants reports of attempts
 	late      bool    // Options.Timeout has ended the attempt that has just failed
 	abandoned bool    // Run has abandoned the handler, and its claims have ended
+	served    bool    // it has had an item
 	n         int     // the number of claims in processing
 	succeeded bool    // Handle has returned nil
 	result    outcome // of Handle, until it is settled, if it did not succeed
@@ -54,6 +55,7 @@ type typedWorker interface {
 	move(to, from int)
 	end(i int) error
 	endTogether(n int) error
+	fit(from, to int) int
 	done() // ends the claim of Handle, and may take the next
 	giveBack(i int) error
 	clear(from, to int)
@@ -94,8 +96,9 @@ func (s *seat) live() {
 		defer s.crew.hasLeft(s, shutDown) // whatever closeSlot does
 		defer s.crew.catch()
 		if s.closeSlot != nil {
-			s.closeSlot()
+			defer s.closeSlot()
 		}
+		s.release(0, s.batch.held) // after a panic
 	}()
 	s.openSlot()
 	s.setLabels()
@@ -197,7 +200,7 @@ func (s *seat) release(from, to int) {
 
 // startWatch begins an attempt. Reports: the owner of a claim wants one.
 func (s *seat) startWatch(reports bool) {
-	s.reports = reports
+	s.reports, s.served = reports, true
 	s.watch.start(reports || s.crew.timed)
 }
 
@@ -207,36 +210,4 @@ func (s *seat) keepError(ctx context.Context, err error) {
 	if !errors.Is(err, ErrShutDown) && !s.isEnd(err) && !isEndOf(ctx, err) {
 		s.due = err
 	}
-}
-
-// linger fills the rest of a batch of n claims until Options.Linger has passed.
-func (s *seat) linger(ctx context.Context, n int) int {
-	if s.crew.limits.Linger == 0 || n == 0 || n == s.crew.limits.BatchSize || s.due != nil {
-		return n
-	}
-	ctx, stop := context.WithTimeout(ctx, s.crew.limits.Linger)
-	defer stop()
-	defer context.AfterFunc(s.crew.lingers, stop)()
-	returned := false
-	defer func() {
-		if !returned { // the source has panicked, or ended the goroutine
-			s.release(0, n)
-		}
-	}()
-	for n < s.crew.limits.BatchSize && s.due == nil && ctx.Err() == nil {
-		more, err := s.worker.take(ctx, n)
-		n += more
-		if errors.Is(err, ErrShutDown) { // the next turn finds that again
-			break
-		}
-		if err != nil {
-			s.keepError(ctx, err)
-		}
-	}
-	returned = true
-	if s.crew.context.Err() != nil { // a handler could do nothing with them
-		s.release(0, n)
-		return 0
-	}
-	return n
 }

@@ -11,7 +11,7 @@ import (
 type outcome struct {
 	err         error // nil: success
 	permanent   bool
-	requeue     bool // after delay
+	requeue     bool // after delay, which is otherwise the least one of a retry
 	interrupted bool // the handler ended because its context did: see [Interrupted]
 	timedOut    bool // a [TimeoutOf] or Options.Timeout has ended the attempt
 	delay       time.Duration
@@ -35,6 +35,9 @@ func outcomeOf(pool context.Context, err error, late bool) (result outcome) {
 	} else if after, requeue := errors.AsType[requeue](err); requeue {
 		result.requeue, result.delay = true, time.Duration(after)
 		return result
+	}
+	if later, is := errors.AsType[*retryAfter](err); is {
+		result.delay = later.after
 	}
 	result.panicked, _ = errors.AsType[*PanicError](err)
 	_, result.timedOut = errors.AsType[*timedOut](err)
@@ -186,7 +189,7 @@ func (c *crew) succeeded(owner any) {
 
 func (a *attempt) decide() {
 	if !a.failure.final {
-		a.runAgain(Return{Reason: ReturnRetry, FirstFailure: a.failure.firstFailure})
+		a.runAgain(Return{Reason: ReturnRetry, After: a.delay, FirstFailure: a.failure.firstFailure})
 		return
 	}
 	defer a.discard(&a.failure) // also if the logger panics

@@ -54,6 +54,9 @@ func (w *worker[T]) take(ctx context.Context, from int) (n int, err error) {
 		return 0, err
 	}
 	dst := w.claims[from:]
+	if w.seat.crew.oneByOne {
+		dst = dst[:1]
+	}
 	n, err = w.pool.source.ClaimBatch(ctx, dst)
 	if n == 1 && err == nil && dst[0].owner != nil {
 		return n, nil // the usual case
@@ -84,6 +87,19 @@ func (w *worker[T]) hasZero(from, to int) bool {
 }
 
 var errZeroClaim = errors.New("worker: Source.ClaimBatch returned a zero Claim: want claims of NewClaim or of a queue")
+
+// fit weighs the claims from an index to another, and returns how many belong to
+// the batch: all until one is too heavy. The first always belongs to it.
+func (w *worker[T]) fit(from, to int) int {
+	for i := from; i < to && w.pool.weigh != nil; i++ {
+		weight := max(0, w.pool.weigh(w.claims[i].Item))
+		if i > 0 && weight > w.seat.batch.free {
+			return i
+		}
+		w.seat.batch.free -= weight
+	}
+	return to
+}
 
 func (w *worker[T]) move(to, from int)  { w.claims[to] = w.claims[from] }
 func (w *worker[T]) clear(from, to int) { clear(w.claims[from:to]) }

@@ -98,6 +98,13 @@ func (w *writer) writeParts(brackets string, n, most int, part func(int) reflect
 	w.add(brackets[1:])
 }
 
+// OfError formats an error, or the value of a panic, in little more than 512 bytes.
+// Package fmt recovers the panics of its methods.
+func OfError(err any) string {
+	text := fmt.Sprint(err)
+	return Text{Cut(text, 512), len(text)}.String() // a cut text is a copy, which does not keep the rest alive
+}
+
 // Cut returns the beginning of a text of at most the given bytes, cut between
 // two runes. Invalid UTF-8 is cut anywhere.
 func Cut(text string, most int) string {

@@ -104,7 +104,7 @@ func (r *round) handleOne(key int) error {
 	if !a.process(key) {
 		a.ledger.Finish(key)
 		a.ledger.Ran(key)
-		if a.chance(8) {
+		if a.chance(8) && !a.plan.has(windows) { // a discard would close the window, unseen by its owner
 			a.discarded.Add(1)
 			return worker.Permanent(errFails)
 		}

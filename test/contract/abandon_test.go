@@ -16,7 +16,7 @@ import (
 
 // Run returns without the handlers that hang, and names their items and all that
 // is left. What such a handler does later changes nothing. Its items are ready
-// again, or after a drain Done.
+// again, or after a drain Done. An item that did not fit into a batch is ready.
 func TestC49AbandonedHandlers(t *testing.T) {
 	for name, late := range map[string]func() error{
 		"nil": func() error { return nil }, "error": func() error { return errOnPurpose },
@@ -40,13 +40,19 @@ func TestC49AbandonedHandlers(t *testing.T) {
 				forEachForm(t, handle, func(t *testing.T, o worker.Options[string]) {
 					finish["hangs"] = make(chan struct{})
 					q := shardq.MustNew(shardq.Options[string]{Name: "mail", Shards: 1, Metrics: true})
-					o.AbandonAfter, o.MaxAttempts, o.Workers = 5*time.Second, 1, 2
+					o.AbandonAfter, o.MaxAttempts = 5*time.Second, 1
+					processing := 1
+					if o.HandleBatch != nil {
+						processing, o.BatchWeight, o.Weigh = 2, 6, func(item string) int { return 9 - len(item) }
+					}
 					if drains {
 						o.Drain, o.DrainTimeout = q.DrainWith(shardq.DrainOptions{}), 2*time.Second
 					}
 					s := startPool(t, q, o)
-					q.Add("hangs")
+					q.AddBatch([]string{"hangs", "held"}, shardq.AddOptions{})
 					synctest.Wait()
+					require.Equal(t, processing, q.Stats().Processing)
+					s.Resize(2)
 					q.AddBatch([]string{"a", "b", "c", "d", "e", "f", "g", "h", "i"}, shardq.AddOptions{})
 					synctest.Wait()
 					s.stop()
@@ -75,6 +81,7 @@ func TestC49AbandonedHandlers(t *testing.T) {
 						require.Equal(t, "hangs", left.Left()[0].Item)
 					}
 					require.Equal(t, 1, s.Len(), "its goroutine goes on")
+					require.Equal(t, 1, q.Stats().Processing)
 
 					before, attempts := q.Stats(), countAttempts(q)
 					if !drains {

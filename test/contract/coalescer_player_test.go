@@ -15,6 +15,7 @@ import (
 	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/clock"
 	"github.com/shardq/shardq/coalesce"
+	"github.com/shardq/shardq/internal/nowait"
 	"github.com/shardq/shardq/internal/testscale"
 	"github.com/shardq/shardq/limiter"
 	"github.com/shardq/shardq/stats"
@@ -172,29 +173,8 @@ func (p *joinPlayer) merge(pending, next string) string {
 	return pending + next
 }
 
-// An instant is a context that has ended once its Done was asked for: when a
-// call is about to wait.
-type instant struct {
-	context.Context
-	ended bool
-}
-
-func (c *instant) Done() <-chan struct{} { c.ended = true; return endedContext().Done() }
-
-func (c *instant) Err() error {
-	if c.ended {
-		return context.Canceled
-	}
-	return nil
-}
-
-func atOnce() context.Context { return &instant{Context: context.Background()} }
-
-func endedContext() context.Context {
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	return ctx
-}
+// atOnce ends when a call is about to wait.
+func atOnce() context.Context { return &nowait.Context{Context: context.Background()} }
 
 // actions are what may happen next. The one without a name comes after each.
 func (p *joinPlayer) actions() map[string]func(*rapid.T) {
@@ -797,7 +777,7 @@ func (p *joinPlayer) playDrain(rt *rapid.T) {
 		Delayed: rapid.SampledFrom([]shardq.DelayedPolicy{shardq.DropDelayed, shardq.RunDelayed, shardq.AwaitDelayed}).Draw(rt, "delayed"),
 		Retries: rapid.SampledFrom([]shardq.RetryPolicy{shardq.RefuseRetries, shardq.AcceptRetries}).Draw(rt, "retries"),
 	}
-	entries, err := p.Drain(endedContext(), o)
+	entries, err := p.Drain(nowait.Ended, o)
 	p.left(true, len(entries))
 	dropped := map[any]string{}
 	for _, e := range entries {

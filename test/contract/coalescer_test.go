@@ -22,6 +22,7 @@ import (
 	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/clock"
 	"github.com/shardq/shardq/coalesce"
+	"github.com/shardq/shardq/internal/nowait"
 	"github.com/shardq/shardq/limiter"
 	"github.com/shardq/shardq/stats"
 	"github.com/shardq/shardq/worker"
@@ -562,7 +563,7 @@ func TestC77C78CallsBetweenTheStepsOfAnother(t *testing.T) {
 				[]int{s.Ready, s.Processing, s.Delayed, c.Len()})
 			c.Done("a")
 			_, _ = c.Cancel("a")
-			require.NoError(t, c.WaitIdle(endedContext()))
+			require.NoError(t, c.WaitIdle(nowait.Ended))
 			require.Zero(t, c.Stats().Held)
 		})
 	}

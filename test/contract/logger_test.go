@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"runtime"
 	"strings"
@@ -51,8 +52,12 @@ func (l logged) lines() []string {
 	return strings.Split(strings.TrimSuffix(l.text.String(), "\n"), "\n")
 }
 
-func TestLoggerGetsMisuseWithoutItems(t *testing.T) {
-	q := newLogged(shardq.Options[string]{})
+func TestLoggerNamesStuckItemsOnly(t *testing.T) {
+	q := newLogged(shardq.Options[string]{StuckAfter: time.Minute})
+	q.Add("invoice/17")
+	take(t, q.Queue)
+	q.clock.Step(time.Hour)
+	require.Contains(t, q.lines()[0], `is stuck in processing" processing=1h0m0s attempts=0 item=invoice/17`)
 	q.Done("secret")
 	require.Equal(t, []string{
 		`level=WARN msg="shardq: a call that breaks the rules was ignored" rule="Done without Get" queue=invoices`,
@@ -116,6 +121,28 @@ func TestLoggerGetsTheEndOnce(t *testing.T) {
 	require.Contains(t, lines[1], `level=INFO msg="shardq: the queue is shut down" ready=1 processing=0 dropped=1`)
 }
 
+// TestLoggerGetsDroppedAdds at once, and then once a second while there are more.
+func TestLoggerGetsDroppedAdds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newLogged(shardq.Options[string]{})
+		q.ShutDown()
+		q.lines()
+		require.ErrorIs(t, q.TryAdd("a", shardq.AddOptions{}), shardq.ErrShutDown) // which its caller learns
+		for n, add := range []func(){
+			func() { q.Add("a") }, func() { q.AddAfter("a", 1) }, func() { q.AddBatch([]string{"a"}, shardq.AddOptions{}) },
+			func() { q.AddWith("a", shardq.AddOptions{NotAgainWithin: 1}) }, func() { q.AddRateLimited("a") },
+		} {
+			add()
+			add()
+			add()
+			time.Sleep(time.Hour)
+			synctest.Wait()
+			const line = `level=WARN msg="shardq: adds are dropped since the shutdown began" dropped=%d queue=invoices`
+			require.Equal(t, []string{fmt.Sprintf(line, 3*n+1), fmt.Sprintf(line, 3*n+3)}, q.lines())
+		}
+	})
+}
+
 // TestLoggerGetsFailures also if Group ends the goroutine that keeps them.
 func TestLoggerGetsFailures(t *testing.T) {
 	exits := false
@@ -136,17 +163,17 @@ func TestLoggerGetsFailures(t *testing.T) {
 		exits = true
 		switch item {
 		case "panics":
-			panic("ouch")
+			panic("ouch" + strings.Repeat("é", 1<<20))
 		case "is discarded":
 			return worker.Permanent(errors.New("no such invoice"))
 		}
-		return errors.New("timeout")
+		return errors.New("timeout" + strings.Repeat("é", 1<<20))
 	}})
 	require.NoError(t, err)
 	require.NoError(t, w.Run(ctx))
 	require.Equal(t, []string{
-		`level=WARN msg="shardq: an attempt failed" error=timeout attempt=1 item=fails queue=invoices`,
-		`level=ERROR msg="shardq: a handler panicked" panic=ouch stack=… attempt=1 item=panics queue=invoices`,
+		`level=WARN msg="shardq: an attempt failed" error=timeout` + strings.Repeat("é", 252) + `… attempt=1 item=fails queue=invoices`,
+		`level=ERROR msg="shardq: a handler panicked" panic=ouch` + strings.Repeat("é", 254) + `… stack=… attempt=1 item=panics queue=invoices`,
 		`level=ERROR msg="shardq: an item was discarded" reason=permanent attempt=1 item="is discarded" error="no such invoice" queue=invoices`,
 	}, q.lines())
 	require.EqualValues(t, 1, q.Stats().Discarded)
@@ -188,7 +215,9 @@ func (l callingLogHandler) Handle(context.Context, slog.Record) error {
 	return nil
 }
 
-func TestC17LoggerMayUseTheQueue(t *testing.T) {
+func TestC17LoggerMayUseTheQueue(t *testing.T) { synctest.Test(t, useTheQueueInALogger) }
+
+func useTheQueueInALogger(t *testing.T) {
 	var q *shardq.Queue[string]
 	var reported atomic.Int32
 	handler := callingLogHandler{slog.NewTextHandler(&bytes.Buffer{}, nil), func() {
@@ -205,7 +234,7 @@ func TestC17LoggerMayUseTheQueue(t *testing.T) {
 	_, _ = q.Get()
 	fake.Step(time.Minute)
 	q.ShutDown()
-	require.EqualValues(t, 4, reported.Load(), "misuse, the watermark, an item that is stuck, the end")
+	require.EqualValues(t, 5, reported.Load(), "misuse, the watermark, an item that is stuck, the end, an add that it drops")
 }
 
 // TestLoggerGetsAnOutageOnce checks that a service that is down has one warning

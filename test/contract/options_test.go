@@ -117,6 +117,7 @@ func TestOptionsEachFaultAlone(t *testing.T) {
 		"Options.Watermarks has Low 0 and High -1":            {Watermarks: shardq.Watermarks{High: -1}, Logger: slog.Default()},
 		"Options.Watermarks has Low 7 and High 0":             {Watermarks: shardq.Watermarks{Low: 7}, Logger: slog.Default()},
 		"Options.StuckAfter is -2s: want 0 (never) or more":   {StuckAfter: -2 * time.Second},
+		"Options.StuckAfter is 1s: want it with OnStuck":      {StuckAfter: time.Second},
 		"Options.StuckAfter is -3s: want 0 (never) or more":   {StuckAfter: -3 * time.Second, Logger: slog.Default()},
 		"Options.GroupPolicy is set: want it with Group":      {GroupPolicy: func(string) shardq.GroupPolicy { return shardq.GroupPolicy{} }},
 	} {

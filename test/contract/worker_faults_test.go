@@ -2,6 +2,7 @@ package contract
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -149,7 +150,7 @@ func faultOptions(b *workerFault, grouped bool) shardq.Options[int] {
 
 var bombs = []string{
 	"Handle", "As", "OnError", "OnDiscard", "When", "Forget", "NumRequeues", "Now", "AfterFunc", "Reset",
-	"Enabled", "Log", "OnWatermark", "OnMisuse", "Hash", "Group", "GroupPolicy", "Merge", "Weight",
+	"Enabled", "Log", "OnWatermark", "OnMisuse", "Hash", "Group", "GroupPolicy", "Merge", "Weight", "Weigh",
 }
 
 // forEachFault runs a test with a fault at each call of each function, until
@@ -175,8 +176,10 @@ func forEachFault(t *testing.T, test func(t *testing.T, b *workerFault, batch in
 
 type faultError struct{ *workerFault }
 
-func (e faultError) Error() string { return "bomb" }
+func (e faultError) Error() string { e.tick("As"); return "bomb" }
+func (e faultError) Is(error) bool { e.tick("As"); return false }
 func (e faultError) As(any) bool   { e.tick("As"); return false }
+func (e faultError) Unwrap() error { e.tick("As"); return nil }
 
 // answer is the result of a handler for an item. It differs from attempt to
 // attempt.
@@ -215,6 +218,7 @@ func runWithFault[T any](t *testing.T, b *workerFault, batch int, source worker.
 	if batch == 0 {
 		o.Handle = one
 	} else {
+		o.BatchWeight, o.Weigh = 5, func(T) int { b.tick("Weigh"); return 2 }
 		o.HandleBatch = func(ctx context.Context, items []T) []error {
 			errs := make([]error, len(items))
 			for i, item := range items { // a panic would fail the others as well
@@ -256,6 +260,40 @@ func TestC51NoPanicLosesAnItem(t *testing.T) {
 		ends.once(t, 11)
 		require.Zero(t, q.Stats().Held+int(q.Stats().Misused))
 	})
+}
+
+// Run that panics when it names what it leaves has its errors all the same.
+func TestC51PanicBesideAbandonedItems(t *testing.T) {
+	for call := range 18 {
+		synctest.Test(t, func(t *testing.T) {
+			b, finish := &workerFault{function: []string{"NumRequeues", "Now"}[call%2], call: call / 2}, make(chan struct{})
+			q := shardq.MustNew(faultOptions(b, false))
+			pool, err := worker.New(q, worker.Options[int]{
+				Workers: 2, AbandonAfter: time.Minute, Drain: q.DrainWith(shardq.DrainOptions{}), DrainTimeout: time.Minute,
+				Handle: func(_ context.Context, item int) error {
+					if q.NumRequeues(item) == 0 {
+						return errOnPurpose
+					}
+					<-finish
+					return nil
+				},
+			})
+			require.NoError(t, err)
+			q.AddBatch(numbers(2), shardq.AddOptions{})
+			ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+			defer cancel()
+			time.AfterFunc(time.Hour+90*time.Second, func() { b.arm(true) })
+			fault := panicOf(func() { err = pool.Run(ctx) })
+			if require.Equal(t, b.occurred(), fault != nil); fault != nil {
+				err = fault.Run
+			}
+			left, _ := errors.AsType[*worker.LeftoverError[int]](err)
+			early, _ := errors.AsType[*shardq.DrainError[int]](err)
+			require.Equal(t, 4, len(left.Left())+len(early.Left()))
+			b.arm(false)
+			close(finish)
+		})
+	}
 }
 
 // The same holds for values.

@@ -31,6 +31,7 @@ type poolModel struct {
 	// the pool stops, so that an idle worker may take the item.
 	stopping bool
 	early    bool // the drain has ended early
+	holding  bool // each busy worker may hold an item that was too heavy for its batch
 	paused   bool
 	wanted   int      // the number of workers asked for
 	events   []string // what the hooks must have received since the last step
@@ -46,6 +47,7 @@ type poolOptions struct {
 	canceled bool          // CancelIfCanceled
 	leftover bool          // OnLeftover is set
 	batch    int           // BatchSize, or 0
+	weight   int           // BatchWeight
 	linger   time.Duration
 	drain    *shardq.DrainOptions // nil without a drain
 }
@@ -74,6 +76,15 @@ type poolItem struct {
 
 // priorityOf returns the priority with which an item is always added.
 func priorityOf(item int) int { return item % 3 }
+
+func weightOf(item int) int { return item % 4 }
+
+func weightOfAll(items []int) (sum int) {
+	for _, item := range items {
+		sum += weightOf(item)
+	}
+	return sum
+}
 
 func backoffOf(failures int) time.Duration { return time.Second << min(failures-1, 5) }
 
@@ -175,7 +186,7 @@ func (m *poolModel) Next() (next time.Time) {
 		if it.taken && !it.began.IsZero() && m.limit > 0 && it.cause == "" {
 			next = earliest(next, it.began.Add(m.limit))
 		}
-		if it.taken && it.began.IsZero() {
+		if it.taken && it.began.IsZero() && !m.holding {
 			next = earliest(next, it.claimed.Add(m.linger))
 		}
 	}
@@ -249,18 +260,20 @@ func (m *poolModel) ShutDown() {
 	}
 }
 
-// An answer is what a handler does: s succeeds, f fails, g fails for good, p
-// panics, x calls Goexit, a and z ask for the item again after a second or at
-// once, c returns the error of its context, k a permanent one that wraps it, and
-// w, in batches, returns the wrong number of errors. In batches, p, x and w count
-// for all items.
+// An answer is what a handler does: s succeeds, f fails, r fails and names the
+// least delay, g fails for good, p panics, x calls Goexit, a and z ask for the
+// item again after a second or at once, c returns the error of its context, k a
+// permanent one that wraps it, and w, in batches, returns the wrong number of
+// errors. In batches, p, x and w count for all items.
 type answer = rune
 
 // Finish ends the attempt of an item.
 func (m *poolModel) Finish(item int, what answer) {
 	it := m.items[item]
-	result, kind := stats.Failed, string(what)
+	result, kind, least := stats.Failed, string(what), time.Duration(0)
 	switch {
+	case what == 'r':
+		kind, least = "f", leastDelay
 	case (what == 'c' || what == 'k') && it.cause == "":
 		what = 's'
 	case (what == 'c' || what == 'k') && (it.cause == "added" || it.cause == "canceled"):
@@ -292,7 +305,7 @@ func (m *poolModel) Finish(item int, what answer) {
 		m.results[stats.Requeued]++
 		m.returns(item, map[answer]time.Duration{'a': time.Second}[what], "again", true)
 	default:
-		m.fail(item, result, kind, what == 'g' || what == 'k')
+		m.fail(item, result, kind, least, what == 'g' || what == 'k')
 	}
 }
 
@@ -307,7 +320,9 @@ func (m *poolModel) giveUp(it *poolItem, done bool) {
 	it.taken, it.began = false, time.Time{}
 }
 
-func (m *poolModel) fail(item int, result stats.Result, kind string, permanent bool) {
+const leastDelay = 3 * time.Second
+
+func (m *poolModel) fail(item int, result stats.Result, kind string, least time.Duration, permanent bool) {
 	it := m.items[item]
 	reason := "none"
 	if it.failures == 0 {
@@ -322,7 +337,7 @@ func (m *poolModel) fail(item int, result stats.Result, kind string, permanent b
 	m.note("error", item, it.failures+1, reason, kind, false)
 	if reason == "none" {
 		m.results[result]++
-		m.returns(item, backoffOf(it.failures+1), kind, false)
+		m.returns(item, max(least, backoffOf(it.failures+1)), kind, false)
 		return
 	}
 	m.results[stats.Discarded]++
@@ -402,6 +417,11 @@ func (m *poolModel) takenItems() (items []int) {
 	}
 	slices.Sort(items)
 	return items
+}
+
+// waitingItems returns those that were taken and that no handler has.
+func (m *poolModel) waitingItems() []int {
+	return slices.DeleteFunc(m.takenItems(), func(item int) bool { return !m.items[item].began.IsZero() })
 }
 
 // isOver reports whether Run must have returned.

@@ -95,6 +95,9 @@ func newPoolPlayer(rt *rapid.T) *poolPlayer {
 	if rapid.Bool().Draw(rt, "batches") {
 		m.batch = rapid.IntRange(1, 4).Draw(rt, "BatchSize")
 		o.BatchSize, o.HandleBatch = m.batch, p.handleBatch
+		if m.weight = rapid.IntRange(0, 4).Draw(rt, "BatchWeight"); m.weight > 0 {
+			o.BatchWeight, o.Weigh = m.weight, func(item any) int { return weightOf(numberOf(item)) }
+		}
 		if m.wanted == 1 && rapid.Bool().Draw(rt, "lingers") {
 			m.linger = 5_003 * time.Millisecond
 			o.Linger = m.linger
@@ -249,6 +252,8 @@ func errorOf(ctx context.Context, what answer) error {
 	switch what {
 	case 'f':
 		return errOnPurpose
+	case 'r':
+		return fmt.Errorf("wrapped: %w", worker.RetryAfter(leastDelay, errOnPurpose))
 	case 'g':
 		return fmt.Errorf("wrapped: %w", worker.Permanent(errForGood))
 	case 'p':
@@ -350,9 +355,12 @@ func (p *poolPlayer) finishOne(rt *rapid.T, answers string) {
 		return
 	}
 	run := runs[rapid.IntRange(0, len(runs)-1).Draw(rt, "run")]
-	letters := "sffgpxazcck"
+	for _, item := range p.m.waitingItems() {
+		p.m.items[item].claimed = p.m.now // it may linger from now on
+	}
+	letters := "sffrgpxazcck"
 	if p.m.batch > 0 {
-		letters = "ssffgazcckpxw"
+		letters = "ssffrgazcckpxw"
 	}
 	for len(answers) < len(run.items) {
 		answers += string(rapid.SampledFrom([]rune(letters)).Draw(rt, "answer"))
@@ -410,6 +418,7 @@ func (p *poolPlayer) observe() (fault string) {
 func (p *poolPlayer) observeTaken() (fault string) {
 	m := p.m
 	var taken []int
+	held := m.waitingItems()
 	for _, row := range p.q.Snapshot(100).Processing {
 		taken = append(taken, numberOf(row.Item))
 	}
@@ -419,7 +428,7 @@ func (p *poolPlayer) observeTaken() (fault string) {
 			if !m.items[item].began.IsZero() || !m.stopped {
 				return fmt.Sprintf("no worker has %d", item)
 			}
-			m.Release(item) // its batch was not full when the pool ended
+			m.Release(item) // its batch had not begun when the pool ended
 		}
 	}
 	for _, item := range taken {
@@ -434,12 +443,18 @@ func (p *poolPlayer) observeTaken() (fault string) {
 			if it := m.items[item]; !it.taken {
 				return fmt.Sprintf("a handler has %d, which is not taken", item)
 			}
-			if !run.known {
+			if !run.known && m.stopped && !m.stopping && m.batch > 0 {
+				return fmt.Sprintf("a handler gets %d after the end", item)
+			} else if !run.known {
 				m.Begin(item)
 			}
 		}
+		if !run.known && m.holding && len(held) == 1 && p.pool.Len() == 1 && held[0] != run.items[0] {
+			return fmt.Sprintf("%d does not begin the batch %d", held[0], run.items)
+		}
 		run.known = true
 	}
+	m.holding = m.weight > 0 && len(p.runs) > 0
 	return p.checkTaken()
 }
 
@@ -447,21 +462,22 @@ func (p *poolPlayer) observeTaken() (fault string) {
 // batch waits for more items only as long as it may.
 func (p *poolPlayer) checkTaken() (fault string) {
 	m, workers := p.m, p.pool.Len()
-	waiting := 0 // items of a batch that waits for more
-	for _, it := range m.items {
-		if it.taken && it.began.IsZero() {
-			waiting++
-			if m.linger == 0 || !m.now.Before(it.claimed.Add(m.linger)) {
-				return fmt.Sprintf("a batch still waits: %+v", *it)
-			}
+	waiting := m.waitingItems() // of a batch that waits for more, or too heavy for one that is handled
+	for _, item := range waiting {
+		if it := m.items[item]; !m.holding && (m.linger == 0 || !m.now.Before(it.claimed.Add(m.linger))) {
+			return fmt.Sprintf("a batch still waits: %+v", *it)
 		}
 	}
-	if waiting > 0 && (waiting >= m.batch || m.stopped || m.drains) {
-		return fmt.Sprintf("%d items still wait", waiting)
+	if n := len(waiting); n > 0 && !m.holding && (n >= m.batch || m.weight > 0 && weightOfAll(waiting) >= m.weight || m.stopped || m.drains) {
+		return fmt.Sprintf("%d items still wait", n)
 	}
 	for _, run := range p.runs {
-		if len(run.items) > max(m.batch, 1) {
-			return fmt.Sprintf("a batch of %d", len(run.items))
+		n, weight := len(run.items), weightOfAll(run.items)
+		if n > max(m.batch, 1) || m.weight > 0 && n > 1 && weight > m.weight {
+			return fmt.Sprintf("a batch of %d, which weighs %d", n, weight)
+		}
+		if m.holding && len(waiting) > len(p.runs) || len(waiting) == 1 && len(p.runs) == 1 && weight+weightOf(waiting[0]) <= m.weight {
+			return fmt.Sprintf("%d are held beside %d", waiting, run.items)
 		}
 	}
 	if m.ready() > 0 && !m.paused && !m.stopped && len(p.runs) < workers {

@@ -16,10 +16,12 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/time/rate"
 
 	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/coalesce"
 	"github.com/shardq/shardq/internal/engine"
+	"github.com/shardq/shardq/internal/nowait"
 	"github.com/shardq/shardq/limiter"
 	"github.com/shardq/shardq/shard"
 	"github.com/shardq/shardq/stats"
@@ -130,49 +132,6 @@ func TestC49NothingIsTakenAfterTheEndOfTheContext(t *testing.T) {
 	})
 }
 
-// The worker calls the methods of the handler's error only where their panic
-// counts as the handler's failure. Here the methods panic after some calls.
-func TestC50ErrorWhoseMethodsPanicLater(t *testing.T) {
-	for calls := range 4 {
-		var fault *fragileError
-		handle := func(context.Context, string) error {
-			if fault == nil {
-				fault = &fragileError{left: calls}
-				return fault
-			}
-			return nil
-		}
-		forEachForm(t, handle, func(t *testing.T, o worker.Options[string]) {
-			fault = nil
-			q := shardq.MustNew(shardq.Options[string]{Logger: slog.New(slog.DiscardHandler)})
-			s := startPool(t, q, o)
-			q.Add("a")
-			time.Sleep(time.Minute)
-			s.stopPool(t)
-			require.Len(t, s.failed, 1)
-			require.Empty(t, s.discarded)
-			requireCounts(t, q, 0, 0, 0)
-		})
-	}
-}
-
-// A fragileError panics after some calls of its methods.
-type fragileError struct{ left int }
-
-func (e *fragileError) Error() string { return "fragile" }
-
-func (e *fragileError) Is(error) bool { e.ask(); return false }
-
-func (e *fragileError) As(any) bool { e.ask(); return false }
-
-func (e *fragileError) Unwrap() error { return errors.ErrUnsupported }
-
-func (e *fragileError) ask() {
-	if e.left--; e.left < 0 {
-		panic("asked once more")
-	}
-}
-
 // A hook that panics for each of very many items does not make the stack grow,
 // and Run panics as for one. Here a drain dropped the items.
 func TestC51HookThatPanicsForEachDroppedItem(t *testing.T) {
@@ -205,45 +164,23 @@ func TestC51HookThatPanicsForEachDroppedItem(t *testing.T) {
 	}
 }
 
-// Run that panics has what it would have returned, also if a Drain panics, which
-// is then called again.
-func TestC51PanicBesideLeftovers(t *testing.T) {
-	for _, inDrain := range []bool{false, true} {
-		q := newQueue[string](1)
-		q.AddAfter("later", time.Hour)
-		ctx, cancel := context.WithCancel(t.Context())
-		if inDrain {
-			cancel()
-		} else {
-			q.Add("fails")
+// A Drain that panics is called again for the dropped items.
+func TestC51PanicOfADrain(t *testing.T) {
+	q, panics := newQueue[string](1), true
+	q.AddAfter("later", time.Hour)
+	drain := q.DrainWith(shardq.DrainOptions{})
+	w, err := worker.New(q, worker.Options[string]{Workers: 1, Handle: succeed[string], Drain: func(ctx context.Context) ([]string, error) {
+		if panics {
+			panics = false
+			panic(errOnPurpose)
 		}
-		drain := q.DrainWith(shardq.DrainOptions{})
-		w, err := worker.New(q, worker.Options[string]{
-			Workers: 1,
-			Drain: func(ctx context.Context) ([]string, error) {
-				if inDrain {
-					inDrain = false
-					panic(errOnPurpose)
-				}
-				return drain(ctx)
-			},
-			Handle: func(context.Context, string) error {
-				cancel()
-				for !q.ShuttingDown() || q.Stats().Delayed > 0 {
-					runtime.Gosched()
-				}
-				return errOnPurpose
-			},
-			OnError: func(context.Context, worker.Failure[string]) { panic(errOnPurpose) },
-		})
-		require.NoError(t, err)
-		fault := panicOf(func() { _ = w.Run(ctx) })
-		require.ErrorIs(t, fault, errOnPurpose)
-		left, is := errors.AsType[*worker.LeftoverError[string]](fault.Run)
-		require.True(t, is)
-		require.Len(t, left.Left(), 1)
-		require.Equal(t, "later", left.Left()[0].Item)
-	}
+		return drain(ctx)
+	}})
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	left, _ := errors.AsType[*worker.LeftoverError[string]](panicOf(func() { _ = w.Run(ctx) }).Run)
+	require.Len(t, left.Left(), 1)
 }
 
 // Without workers no one notices a shutdown, until there is a worker.
@@ -252,7 +189,7 @@ func TestC52ShutDownWithoutWorkers(t *testing.T) {
 		q := newQueue[int](2)
 		s := startPool(t, q, worker.Options[int]{Handle: succeed[int]})
 		synctest.Wait()
-		s.Resize(0)
+		require.Zero(t, s.ResizeBy(-5), "not below 0")
 		synctest.Wait()
 		q.Add(1)
 		q.ShutDown()
@@ -260,27 +197,6 @@ func TestC52ShutDownWithoutWorkers(t *testing.T) {
 		s.Resize(1)
 		s.requireEnds(t)
 		requireCounts(t, q, 0, 0, 0)
-	})
-}
-
-// Handlers that each want one worker less get that, though those that leave
-// still count in Len.
-func TestC52ResizeBySeveralHandlers(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		q := newQueue[int](1)
-		var s *runningPool[int]
-		s = startPool(t, q, worker.Options[int]{Workers: 4, Handle: func(context.Context, int) error {
-			s.ResizeBy(-1)
-			time.Sleep(time.Second)
-			return nil
-		}})
-		q.AddBatch([]int{1, 2}, shardq.AddOptions{})
-		synctest.Wait()
-		require.Equal(t, 2, s.ResizeBy(0))
-		time.Sleep(time.Minute)
-		require.Equal(t, 2, s.Len())
-		require.Zero(t, s.ResizeBy(-5), "not below 0")
-		s.stopPool(t)
 	})
 }
 
@@ -704,11 +620,14 @@ func startPool[T comparable](t *testing.T, source worker.Source[T], o worker.Opt
 	return s
 }
 
+func onlyBucket() limiter.Limiter[string] { return limiter.NewBucket[string](rate.NewLimiter(1, 1)) }
+
 // New lists every fault at once.
 func TestC49FaultsOfThePool(t *testing.T) {
 	one, all := succeed[string], func(context.Context, []string) []error { return nil }
 	none := func(worker.Handler[string]) worker.Handler[string] { return nil }
-	q := newQueue[string](1)
+	q, c := newQueue[string](1), newJoiner(1, func(o *coalesce.Options[string, string]) { o.Queue.RateLimiter = onlyBucket() })
+	bucket := shardq.MustNew(shardq.Options[string]{RateLimiter: limiter.NewWithMaxWait(limiter.NewMaxOf(onlyBucket()), time.Hour)})
 	for _, test := range []struct {
 		source worker.Source[string]
 		o      worker.Options[string]
@@ -718,6 +637,11 @@ func TestC49FaultsOfThePool(t *testing.T) {
 			"without a source|Workers is 0|both nil|BatchSize is 3|Timeout is -1ns|MaxAttempts is -1|DrainTimeout is 1s: want 0 without Drain|Linger is 1s"},
 		{q, worker.Options[string]{Workers: 1, Handle: one, HandleBatch: all, MaxElapsed: -1, DrainTimeout: -1, AbandonAfter: -1, Linger: -1},
 			"both set|BatchSize is 0|MaxElapsed is -1ns|DrainTimeout is -1ns|AbandonAfter is -1ns|Linger is -1ns"},
+		{q, worker.Options[string]{Workers: 1, Handle: one, BatchWeight: 3, AbandonAfter: 1, Drain: q.DrainWith(shardq.DrainOptions{})},
+			"BatchWeight is 3: want 0 without|BatchWeight is 3: want more than 0 with Weigh|AbandonAfter is 1ns: want DrainTimeout"},
+		{q, worker.Options[string]{Workers: 1, HandleBatch: all, BatchSize: 1, BatchWeight: -1}, "BatchWeight is -1"},
+		{q, worker.Options[string]{Workers: 1, HandleBatch: all, BatchSize: 1, Weigh: func(string) int { return 1 }}, "BatchWeight is 0"},
+		{bucket, worker.Options[string]{Workers: 1, Handle: one, MaxElapsed: 1, MaxAttempts: -1}, "MaxAttempts is -1|a limiter that counts"},
 		{q, worker.Options[string]{Workers: 1, HandleBatch: all, BatchSize: 1<<20 + 1, Use: []worker.Middleware[string]{none},
 			Attempts: true, CancelIfAddedAgain: true, CancelIfCanceled: true},
 			"BatchSize is 1048577|Use has 1|Attempts is|CancelIfAddedAgain is|CancelIfCanceled is"},
@@ -733,6 +657,9 @@ func TestC49FaultsOfThePool(t *testing.T) {
 		}
 		require.Len(t, strings.Split(err.Error(), "\n"), len(faults), err)
 	}
+	_, err := worker.New(c, worker.Options[coalesce.Entry[string, string]]{Workers: 1, MaxAttempts: 1, Handle: succeed[coalesce.Entry[string, string]]})
+	require.ErrorContains(t, err, "a limiter that counts")
+	require.True(t, limiter.Counts(limiter.NewMaxOf(onlyBucket(), limiter.DefaultItemBased[string]())))
 	require.Panics(t, func() { q.DrainWith(shardq.DrainOptions{Delayed: 9}) })
 }
 
@@ -908,6 +835,8 @@ func TestErrorsOfHandlers(t *testing.T) {
 		require.Equal(t, test.isPermanent, worker.IsPermanent(test.err), "%v", test.err)
 	}
 	require.EqualError(t, again, "worker: requeue after 1m0s")
+	require.NoError(t, worker.RetryAfter(1, nil))
+	require.ErrorIs(t, worker.RetryAfter(1, errOnPurpose), errOnPurpose)
 	require.Equal(t, []error{nil, errOnPurpose}, worker.FailFrom(2, 1, errOnPurpose))
 	require.Equal(t, []error{nil, nil}, worker.FailFrom(2, 2, errOnPurpose))
 	require.Equal(t, []error{errOnPurpose, errOnPurpose}, worker.FailAll(2, errOnPurpose))
@@ -1016,24 +945,29 @@ func TestC76LingerEndsWithTheOwnDrain(t *testing.T) {
 	})
 }
 
-// A batch that lingers when the workers must leave is not handled.
-func TestC49LingeringBatchIsGivenBack(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		q := shardq.MustNew(shardq.Options[string]{})
-		q.Add("a")
-		pool, err := worker.New(q, worker.Options[string]{
-			Workers: 1, BatchSize: 2, Linger: time.Hour,
-			HandleBatch: func(context.Context, []string) []error {
-				t.Error("handled")
-				return nil
-			},
+// Run of a queue that has ended returns ErrShutDown, unless there is an item left,
+// or its context has ended as well.
+func TestC49EndedQueue(t *testing.T) {
+	for _, items := range [][]string{nil, {"a"}} {
+		forEachForm(t, succeed[string], func(t *testing.T, o worker.Options[string]) {
+			q, want := newQueue[string](1), map[int]error{0: shardq.ErrShutDown}[len(items)]
+			c := newJoiner(1)
+			q.AddBatch(items, shardq.AddOptions{})
+			for _, item := range items {
+				require.NoError(t, c.Put(item, ""))
+			}
+			q.ShutDown()
+			c.ShutDown()
+			o.Workers, o.Drain = 2, q.DrainWith(shardq.DrainOptions{})
+			pool, err := worker.New(q, o)
+			require.NoError(t, err)
+			require.Equal(t, want, pool.Run(t.Context()))
+			require.Equal(t, want, c.Run(t.Context(), 1, func(context.Context, string, string) error { return nil }))
+			ended, cancel := context.WithCancel(t.Context())
+			cancel()
+			require.NoError(t, q.Run(ended, 1, succeed[string]))
 		})
-		require.NoError(t, err)
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
-		require.NoError(t, pool.Run(ctx))
-		require.Equal(t, 1, q.Len())
-	})
+	}
 }
 
 // A worker that was asked to leave stays for the item that becomes ready at its
@@ -1194,7 +1128,7 @@ func TestC10ShutDownWakesAPausedGet(t *testing.T) {
 		q.Add("a")
 		q.Pause()
 		left := returned(func() { _, _ = q.Get() })
-		_, err := q.Drain(endedContext(), shardq.DrainOptions{})
+		_, err := q.Drain(nowait.Ended, shardq.DrainOptions{})
 		require.Error(t, err)
 		requireStillFalse(t, left, "a Resume may come")
 		q.ShutDown()

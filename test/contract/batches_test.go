@@ -1,0 +1,122 @@
+package contract
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/shardq/shardq/coalesce"
+	"github.com/shardq/shardq/limiter"
+	"github.com/shardq/shardq/worker"
+)
+
+// A batch ends before it would be too heavy. What did not fit begins the next one.
+func TestC84BatchesByWeight(t *testing.T) {
+	q, c, own := newQueue[string](1), newJoiner(1), newShelf(strings.Fields("a7 b3 c0 d1 e12 f9 g1 h2 i2 j2 k2")...)
+	for _, item := range own.ready {
+		q.Add(item)
+		require.NoError(t, c.Put(item, ""))
+	}
+	q.ShutDown()
+	c.ShutDown()
+	own.close()
+	weigh := func(item string) int { n, _ := strconv.Atoi(item[1:]); return n }
+	requireBatches(t, "[[a7 b3] [c0 d1] [e12] [f9 g1] [h2 i2 j2] [k2]]", q, weigh)
+	requireBatches(t, "[[{a7 } {b3 }] [{c0 } {d1 }] [{e12 }] [{f9 } {g1 }] [{h2 } {i2 } {j2 }] [{k2 }]]", c, func(e text) int { return weigh(e.Key) })
+	requireBatches(t, "[[a7 b3 c0] [d1] [e12] [f9] [g1 h2 i2] [j2 k2]]", own, weigh)
+}
+
+func requireBatches[T any](t *testing.T, want string, source worker.Source[T], weigh func(T) int) {
+	var got [][]T
+	pool, err := worker.New(source, worker.Options[T]{
+		Workers: 1, BatchSize: 3, BatchWeight: 10, Weigh: weigh,
+		HandleBatch: func(_ context.Context, items []T) []error { got = append(got, slices.Clone(items)); return nil },
+	})
+	require.NoError(t, err)
+	require.NoError(t, pool.Run(t.Context()))
+	require.Equal(t, want, fmt.Sprint(got))
+}
+
+// Bisect finds the bad items in few calls, and writes each good one once.
+func TestC84Bisect(t *testing.T) {
+	for seed := range 2000 {
+		n, bad, calls, written := 1+seed%40, seed*0x9E3779B97F4A7C1>>7, 0, map[int]bool{}
+		isBad := func(item int) bool { return bad>>(item%31)&3 == 1 }
+		errs := worker.Bisect(func(_ context.Context, items []int) error {
+			calls++
+			slices.Reverse(items)
+			if i := slices.IndexFunc(items, isBad); i >= 0 && items[i]%2 == 0 {
+				panic(errOnPurpose)
+			} else if i >= 0 {
+				return worker.Permanent(errOnPurpose)
+			}
+			for _, item := range items {
+				require.False(t, written[item])
+				written[item] = true
+			}
+			return nil
+		}, nil)(t.Context(), numbers(n))
+		require.LessOrEqual(t, calls, 2*n-1)
+		require.Equal(t, len(written) == n, errs == nil)
+		for item := range n {
+			require.Equal(t, isBad(item), errs != nil && errs[item] != nil)
+			require.NotEqual(t, isBad(item), written[item])
+		}
+	}
+}
+
+// Of eight items, four are written, and then an error says nothing about items.
+func TestC84BisectStops(t *testing.T) {
+	down := errors.New("connection lost")
+	for _, last := range []error{
+		down, fmt.Errorf("wrapped: %w", context.DeadlineExceeded), context.Canceled,
+		worker.RequeueAfter(1), worker.RetryAfter(1, errOnPurpose), errOnPurpose,
+	} {
+		ctx, cancel := context.WithCancel(t.Context())
+		results := []error{errOnPurpose, nil, last}
+		errs := worker.Bisect(func(context.Context, []int) error {
+			result := results[0]
+			if results = results[1:]; result == errOnPurpose && len(results) == 0 {
+				cancel() // the write may fail in any way then
+			}
+			return result
+		}, func(err error) bool { return err == down })(ctx, numbers(8))
+		if last == errOnPurpose {
+			last = context.Canceled
+		}
+		cancel()
+		require.Equal(t, []error{nil, nil, nil, nil, last, last, last, last}, errs)
+	}
+}
+
+// A 429 counts as a failure, and waits as long as it says, paused group or not.
+func TestC50RetryAfter(t *testing.T) {
+	for pause, want := range map[time.Duration]string{0: "[0s 3s 6s 10s]", 10 * time.Second: "[0s 10s 20s 30s]"} {
+		synctest.Test(t, func(t *testing.T) {
+			began, attempts := time.Now(), []time.Duration(nil)
+			c := newJoiner(1, func(o *coalesce.Options[string, string]) {
+				o.Queue.Group = tenant
+				o.Queue.RateLimiter = limiter.NewExponential[string](time.Second, time.Minute)
+			})
+			s := startPool(t, c, worker.Options[text]{MaxAttempts: 4, Handle: func(context.Context, text) error {
+				attempts = append(attempts, time.Since(began))
+				c.PauseGroup("a", time.Now().Add(pause))
+				return worker.RetryAfter(3*time.Second, errOnPurpose)
+			}})
+			require.NoError(t, c.Put("a/1", "1"))
+			time.Sleep(time.Hour)
+			s.stopPool(t)
+			require.Equal(t, want, fmt.Sprint(attempts))
+			require.Len(t, s.failed, 4)
+			require.Len(t, s.discarded, 1)
+		})
+	}
+}
