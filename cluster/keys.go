@@ -207,20 +207,16 @@ func (n *Node[K]) hearCanceled(data []byte) {
 		return // its time has ended
 	}
 	partition, _, _, err := names.Parse(c.Subject)
-	key, wrong := n.keyOf(c.Subject)
-	if err != nil || wrong != nil {
+	if err != nil {
 		return
 	}
 	n.mu.Lock()
 	p := n.owned[partition]
 	n.mu.Unlock()
-	if p == nil {
-		return
-	}
-	for _, m := range p.held.Cancel(key, c.UpTo) {
-		_ = m.Message.Ack() // the server counts it until now
-	}
-	if p.forgetHere(key) {
-		go p.forgetThere(key) // the owner may have recorded one after the purge
+	if key, err := n.keyOf(c.Subject); p != nil && err == nil {
+		for _, m := range p.held.Cancel(key, c.UpTo) {
+			_ = m.Message.Ack() // the server counts it until now
+		}
+		go p.forget(key) // on the servers, too: it may have recorded a failure after the purge
 	}
 }

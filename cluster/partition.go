@@ -341,22 +341,14 @@ func (p *partition[K]) failed(ctx context.Context, key K) (failures int, err err
 }
 
 func (p *partition[K]) forget(key K) {
-	if p.forgetHere(key) {
-		p.forgetThere(key)
-	}
-}
-
-// forgetHere reports whether the servers have a record.
-func (p *partition[K]) forgetHere(key K) (recorded bool) {
 	p.node.limiter.Forget(key)
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	recorded = p.failures[key] > 0
+	failures := p.failures[key]
 	delete(p.failures, key)
-	return recorded
-}
-
-func (p *partition[K]) forgetThere(key K) {
+	p.mu.Unlock()
+	if failures == 0 {
+		return
+	}
 	ctx, cancel := p.node.settling()
 	defer cancel()
 	if err := p.recordFailures(ctx, key, 0); err != nil {
