@@ -187,18 +187,13 @@ func (q *Queue[T]) backoff(item T) time.Duration {
 // counts as the first. It ends a running backoff: see [Options].KeepBackoff.
 // Nothing else changes.
 func (q *Queue[T]) Forget(item T) {
-	defer q.set().EndBackoff(item) // which calls a hook
-	q.forgetFailures(item)
-}
-
-func (q *Queue[T]) forgetFailures(item T) {
-	if !q.mayHaveFailed(item) {
-		return
-	}
+	defer q.set().EndDelay(item, true) // which calls a hook
 	if q.base.firsts.Any() {
 		q.base.firsts.Forget(item)
 	}
-	q.limiter.Forget(item)
+	if q.mayHaveFailed(item) {
+		q.limiter.Forget(item)
+	}
 }
 
 // NumRequeues returns how often item was requeued since it was last forgotten,
@@ -215,7 +210,7 @@ func (q *Queue[T]) NumRequeues(item T) int {
 // shutdown. If it removes the last item, a waiting Drain returns.
 func (q *Queue[T]) Cancel(item T) Canceled {
 	shards := q.set()
-	defer q.forgetFailures(item) // after the cancel, or a Retry might count another one
+	defer q.Forget(item) // after the cancel, or a Retry might count another one
 	return shards.Cancel(item)
 }
 

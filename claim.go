@@ -240,15 +240,15 @@ func (o *queueClaims[T]) ReturnClaim(item T, token worker.Token, how worker.Retu
 	if how.Reason == worker.ReturnRelease && how.Refused == nil {
 		return claimError(q.base.core.Release(h, how.Priority))
 	}
+	if _, canceled := q.base.core.Changed(h); canceled {
+		return claimError(q.base.core.End(h))
+	}
 	// The limiter counts, so it must not be asked for a claim that has ended.
 	// It is user code, so it must not be asked under the lock. Seal takes the
 	// lock once more, and keeps all others from ending the claim.
 	only, ok := q.base.core.Seal(h)
 	if !ok {
 		return worker.ErrClaimEnded
-	}
-	if _, canceled := q.base.core.Changed(only); canceled {
-		return claimError(q.base.core.End(only))
 	}
 	return (&queueReturn[T]{q, item, only, how}).carryOut()
 }
@@ -343,7 +343,7 @@ func (r *queueReturn[T]) add(after time.Duration) error {
 		return r.refuse()
 	case shard.Canceled: // while the limiter counted a failure
 		defer r.queue.base.core.End(r.only)
-		r.queue.forgetFailures(r.item)
+		r.queue.Forget(r.item)
 		return nil
 	}
 	return worker.ErrClaimEnded // by a Done of the item

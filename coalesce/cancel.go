@@ -24,26 +24,27 @@ type canceler[K comparable, V any] struct {
 func (x *canceler[K, V]) cancel() (value V, ok bool) {
 	s := x.stripe
 	s.mu.Lock()
-	x.c.cancelRunLocked(x.key, &x.address)
 	l := s.lines[x.key]
 	if l.isEmpty() || l.first.merging || l.first.taking {
+		x.cancelRunLocked()
 		s.mu.Unlock()
 		return value, false
 	}
 	if x.uncounted = s.closed; !s.closed {
 		s.admitted++
-		var first *segment[V]
-		for first != l.first && !l.first.taking { // a value may be given back meanwhile
+		for first := (*segment[V])(nil); first != l.first && !l.first.taking; { // a value may be given back meanwhile
 			first = l.first
 			first.returning = false // it is this call's now
-			x.c.mergeRestLocked(s, l, x.readdAndUnlock)
+			x.c.mergeRestLocked(s, l, func() { x.cancelRunLocked(); x.readdAndUnlock() })
 		}
 		if l.first.taking {
+			x.cancelRunLocked()
 			x.leaveAndUnlock()
 			return value, false
 		}
 	} else if l.tells > 0 || l.first.next != nil { // the queue might refuse the key of what is left
 		value = x.takeLocked(l)
+		x.cancelRunLocked()
 		x.leaveAndUnlock()
 		return value, true
 	}
@@ -52,6 +53,7 @@ func (x *canceler[K, V]) cancel() (value V, ok bool) {
 		l.tells = 1 // so that the line stays
 	}
 	value = x.takeLocked(l)
+	x.cancelRunLocked()
 	if !alone { // the last teller cancels the key, if there is one
 		x.readdAndUnlock()
 		return value, true
@@ -65,7 +67,7 @@ func (x *canceler[K, V]) cancel() (value V, ok bool) {
 	}()
 	func() {
 		defer x.cleaned(l) // also if a hook panics
-		x.c.shards.Withdraw(x.key, x.address)
+		x.c.shards.Withdraw(x.key, &x.address)
 	}()
 	canceled = true
 	return value, true
@@ -97,26 +99,31 @@ func (x *canceler[K, V]) takeLocked(l *line[V]) V {
 	return value
 }
 
-// The methods below are the only ones that lock a shard with a stripe locked.
-// So a Cancel has come before a Take or the end of a return, or after it: the
-// value that a worker has is canceled, and none that is put later.
-
-func (c *Coalescer[K, V]) cancelRunLocked(key K, address *shard.Address) {
-	c.cancels.Store(true)
-	c.shards.CancelRun(key, address)
-}
-
-// beginRunLocked follows the hand-out of a key, before its value is taken.
-func (c *Coalescer[K, V]) beginRunLocked(at shard.Handle) {
-	if c.cancels.Load() {
-		c.shards.Core.Uncancel(at)
+// cancelRunLocked cancels the processing of the key after what was pending is out.
+// It releases the lock, because locks are leaves. A Take that comes meanwhile may
+// be canceled as well, for a value that was put beside the Cancel.
+func (x *canceler[K, V]) cancelRunLocked() {
+	s, shards := x.stripe, x.c.shards
+	e := s.needExtras()
+	e.canceling[x.key]++
+	s.mu.Unlock()
+	shards.Core.MarkRun(shards.HandleTo(x.key, &x.address), true)
+	s.mu.Lock()
+	e.cancels++
+	if e.canceling[x.key]--; e.canceling[x.key] == 0 {
+		delete(e.canceling, x.key)
 	}
 }
 
-// isCanceled may also be called without the stripe's lock.
-func (c *Coalescer[K, V]) isCanceled(at shard.Handle) (canceled bool) {
-	if c.cancels.Load() {
-		_, canceled = c.shards.Core.Changed(at)
+// beginRunLocked is lineToTakeLocked that takes Cancels back which came after the
+// hand-out of the key: nobody has its value yet.
+func (c *Coalescer[K, V]) beginRunLocked(s *stripe[K, V], key K, at shard.Handle) (l *line[V]) {
+	l = c.lineToTakeLocked(s, key, at)
+	for seen := uint64(0); s.extras != nil && s.extras.cancels != seen; l = c.lineToTakeLocked(s, key, at) {
+		seen = s.extras.cancels
+		s.mu.Unlock()
+		c.shards.Core.MarkRun(at, false)
+		s.mu.Lock()
 	}
-	return canceled
+	return l
 }

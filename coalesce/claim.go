@@ -120,8 +120,11 @@ func keyFailure[K comparable, V any](f worker.Failure[Entry[K, V]]) worker.Failu
 }
 
 func (o *owner[K, V]) ReturnClaim(taken Entry[K, V], token worker.Token, how worker.Return) error {
-	c := o.c
-	only, ok := c.shards.Core.Seal(c.engine.Tokens.Handle(token))
+	c, h := o.c, o.c.engine.Tokens.Handle(token)
+	if _, canceled := c.shards.Core.Changed(h); canceled {
+		return o.DoneClaim(taken, token)
+	}
+	only, ok := c.shards.Core.Seal(h)
 	if !ok {
 		return worker.ErrClaimEnded // so that no value is returned twice
 	}
@@ -141,10 +144,6 @@ type claimReturn[K comparable, V any] struct {
 // user code panics before that, the value is inserted all the same, with the
 // delay and the weight that are known by then.
 func (r *claimReturn[K, V]) carryOut() (err error) {
-	if r.c.isCanceled(r.at) {
-		r.drop()
-		return nil
-	}
 	if !r.always && !r.c.acceptsReturns(r.stripe) {
 		return r.refuse() // before the limiter counts a failure
 	}

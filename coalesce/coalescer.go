@@ -6,7 +6,6 @@ import (
 	"hash/maphash"
 	"math"
 	"sync"
-	"sync/atomic"
 
 	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/internal/engine"
@@ -32,7 +31,6 @@ type Coalescer[K comparable, V any] struct {
 	routed  bool // Hash or Group, which are user code, choose a key's shard
 	limit   *itemlimit.Limiter
 	stripes stripes[K, V]
-	cancels atomic.Bool // there ever was a Cancel
 	ending  ending
 	buffers sync.Pool // of *keyBuffer[K]
 }

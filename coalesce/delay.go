@@ -113,7 +113,7 @@ func (c *Coalescer[K, V]) endLingers() {
 	for i := range c.stripes.all {
 		s := &c.stripes.all[i]
 		for _, key := range s.lingeringKeys() {
-			c.shards.EndDelay(key) // if the clock panics, the key is delayed, and its state is right
+			c.shards.EndDelay(key, false) // if the clock panics, the key is delayed, and its state is right
 			s.mu.Lock()
 			if l := s.lines[key]; l != nil && l.key == lingering {
 				s.setStateLocked(l, queued)

@@ -78,7 +78,7 @@ func (c *Coalescer[K, V]) takeDelayed(keys []K) (dropped []Entry[K, V]) {
 		s.mu.Lock()
 		if l := s.lines[key]; l.isAtRest() && l.key == queued { // a Put or a return beside the drop has said so
 			s.mu.Unlock()
-			c.withdraw(key) // before the values leave, because a hook may panic
+			c.shards.Withdraw(key, nil) // before the values leave, because a hook may panic
 			s.mu.Lock()
 		}
 		if l := s.lines[key]; l.isAtRest() {
@@ -87,12 +87,6 @@ func (c *Coalescer[K, V]) takeDelayed(keys []K) (dropped []Entry[K, V]) {
 		s.mu.Unlock()
 	}
 	return dropped
-}
-
-func (c *Coalescer[K, V]) withdraw(key K) {
-	var address shard.Address
-	c.shards.SetAddress(&address, key)
-	c.shards.Withdraw(key, address)
 }
 
 // takeLineLocked expects that no call is merging one of the values.
@@ -123,7 +117,7 @@ func (e *DrainError[K, V]) Left() []Entry[K, V] {
 		<-e.coalescer.ending.queueClosed // no Put is in progress any more
 		e.entries = e.coalescer.takeLeft()
 		for i := range e.entries { // otherwise the queue would hand out keys without values
-			e.coalescer.withdraw(e.entries[i].Key)
+			e.coalescer.shards.Withdraw(e.entries[i].Key, nil)
 		}
 	})
 	return e.entries

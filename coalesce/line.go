@@ -108,6 +108,18 @@ func (l *line[V]) mergeablePair() *segment[V] {
 	return nil
 }
 
+// has is also called for a segment that is in another line by now.
+func (l *line[V]) has(s *segment[V]) bool {
+	if l == nil {
+		return false
+	}
+	other := l.first
+	for other != nil && other != s {
+		other = other.next
+	}
+	return other != nil
+}
+
 func (l *line[V]) previous(s *segment[V]) (previous *segment[V]) {
 	for other := l.first; other != s; other = other.next {
 		previous = other

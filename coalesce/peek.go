@@ -115,14 +115,21 @@ type extras[K comparable, V any] struct {
 	flights  map[K]flight[V]
 	peak     int32 // of flights, as in a stripe
 	deferred map[K][]deferred[K, V]
+	// canceling has the keys whose processing Cancels are about to cancel.
+	canceling map[K]int
+	cancels   uint64 // the number of those that have done so
 }
 
 func (s *stripe[K, V]) needExtras() *extras[K, V] {
 	if s.extras == nil {
-		s.extras = &extras[K, V]{map[K]flight[V]{}, smallMap, map[K][]deferred[K, V]{}}
+		s.extras = &extras[K, V]{
+			flights: map[K]flight[V]{}, peak: smallMap, deferred: map[K][]deferred[K, V]{}, canceling: map[K]int{},
+		}
 	}
 	return s.extras
 }
+
+func (e *extras[K, V]) isCanceling(key K) bool { return e != nil && e.canceling[key] > 0 }
 
 func (e *extras[K, V]) lookup(key K) (found flight[V], is bool) {
 	if e == nil {

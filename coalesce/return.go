@@ -21,6 +21,7 @@ type valueReturn[K comparable, V any] struct {
 	// lingered: the key lingered with newer values. They go with this one, and
 	// the linger ends.
 	lingered bool
+	canceled bool // by a Cancel that goes on
 	stale    bool // the last teller of the key finishes
 	// admitted: the stripe counts the call. A call that finds the stripe closed
 	// is not counted: a drain that accepts retries also accepts the key.
@@ -35,8 +36,8 @@ type valueReturn[K comparable, V any] struct {
 func (c *Coalescer[K, V]) putBack(key K, value V, delay time.Duration) error {
 	r := valueReturn[K, V]{c: c, stripe: c.stripeOf(key), key: key, value: value}
 	r.weight, r.at = c.weightOf(value), c.shards.HandleOf(key)
-	if c.isCanceled(r.at) {
-		r.drop()
+	if _, canceled := c.shards.Core.Changed(r.at); canceled {
+		c.Done(key)
 		return nil
 	}
 	r.setDelay(delay)
@@ -52,13 +53,6 @@ func (r *valueReturn[K, V]) setDelay(delay time.Duration) {
 		r.deadline = r.c.shards.Core.DeadlineOf(shard.Delay{Duration: delay, Priority: r.priority})
 		r.delay = delay
 	}
-}
-
-// drop ends the processing of a canceled key, whose value does not go back.
-func (r *valueReturn[K, V]) drop() {
-	defer r.c.shards.Core.End(r.at)
-	r.c.landAt(r.key, r.at)
-	r.c.queue.Forget(r.key) // a failure that was counted after the Cancel
 }
 
 // finish requeues the key and ends the processing, unless the key's last teller
@@ -89,7 +83,7 @@ func (r *valueReturn[K, V]) insert() bool {
 	if r.admitted = !s.closed; r.admitted {
 		s.admitted++
 	}
-	r.lingered = l.key == lingering
+	r.lingered, r.canceled = l.key == lingering, s.extras.isCanceling(r.key)
 	if r.delay > 0 {
 		s.setStateLocked(l, delayed)
 	} else {
@@ -140,23 +134,27 @@ func (r *valueReturn[K, V]) policy() shard.DelayPolicy {
 }
 
 func (r *valueReturn[K, V]) leave() {
-	r.stripe.mu.Lock()
-	l := r.stripe.lines[r.key]
-	if r.segment.returning && r.segment == l.first && r.c.isCanceled(r.at) { // before the insert
+	s, core := r.stripe, r.c.shards.Core
+	_, canceled := core.Changed(r.at)
+	s.mu.Lock()
+	l := s.lines[r.key]
+	isHere := l.has(r.segment) && r.segment.returning               // otherwise a Cancel has the value
+	if isHere && l.first == r.segment && (canceled || r.canceled) { // a Cancel came before the insert
 		defer r.c.queue.Forget(r.key)
-		x := canceler[K, V]{teller: teller[K, V]{c: r.c, stripe: r.stripe, key: r.key}}
+		x := canceler[K, V]{teller: teller[K, V]{c: r.c, stripe: s, key: r.key}}
 		x.takeLocked(l)
+		isHere = false
 	}
-	if r.segment.returning {
+	if isHere {
 		r.segment.returning, r.segment.reserved = false, false
 	} else {
 		r.withdrawLocked()
 	}
 	if r.admitted {
-		r.c.leaveAndUnlock(r.stripe)
+		r.c.leaveAndUnlock(s)
 		return
 	}
-	r.stripe.mu.Unlock()
+	s.mu.Unlock()
 	r.c.limit.Notify()
 }
 

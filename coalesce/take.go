@@ -35,8 +35,7 @@ type taken[K comparable, V any] struct {
 func (c *Coalescer[K, V]) takeValue(t *taken[K, V]) (value V, ok bool) {
 	s := c.stripeOf(t.key)
 	s.mu.Lock()
-	for l := c.lineToTakeLocked(s, t.key, t.at); !s.deferTakeLocked(l); l = c.lineToTakeLocked(s, t.key, t.at) {
-		c.beginRunLocked(t.at)
+	for l := c.beginRunLocked(s, t.key, t.at); !s.deferTakeLocked(l); l = c.beginRunLocked(s, t.key, t.at) {
 		if c.mergeAllLocked(s, l, func() { c.makeReady(t) }); l.trace == unseen || !l.trace.is(t.at) {
 			return c.takeFirstAndUnlock(s, t, l), true
 		} // a teller came during Merge
@@ -181,12 +180,11 @@ func (c *Coalescer[K, V]) reserveBatch(b *keyBuffer[K], got int) (n int) {
 func (c *Coalescer[K, V]) reserve(key K, at shard.Handle) bool {
 	s := c.stripeOf(key)
 	s.mu.Lock()
-	l := c.lineToTakeLocked(s, key, at)
+	l := c.beginRunLocked(s, key, at)
 	if s.deferTakeLocked(l) {
 		s.mu.Unlock()
 		return false
 	}
-	c.beginRunLocked(at)
 	c.mergeAllLocked(s, l, func() {})
 	l.first.reserved, l.first.taking = true, true
 	s.mu.Unlock()

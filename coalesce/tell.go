@@ -80,6 +80,8 @@ type deferred[K comparable, V any] struct {
 	back             *valueReturn[K, V] // whose processing has not ended, or nil
 }
 
+func (d deferred[K, V]) isPut() bool { return d.back == nil }
+
 func (t *teller[K, V]) deferAndUnlock(d deferred[K, V]) {
 	t.stripe.deferLocked(t.key, d)
 	t.leaveAndUnlock()
@@ -104,7 +106,7 @@ func (t *teller[K, V]) told(l *line[V]) {
 
 func (t *teller[K, V]) clean(l *line[V]) {
 	defer t.cleaned(l) // also if a hook panics
-	t.c.shards.Withdraw(t.key, *t.route())
+	t.c.shards.Withdraw(t.key, t.route())
 }
 
 func (t *teller[K, V]) cleaned(l *line[V]) {
@@ -183,14 +185,8 @@ func (s *stripe[K, V]) emptiedLocked(key K, l *line[V]) {
 	s.setStateLocked(l, absent)
 	l.low, l.values, l.trace = false, 0, stale
 	s.hollow++
-	if s.extras == nil {
-		return
-	}
-	isPut := func(d deferred[K, V]) bool { return d.back == nil } // and needs no telling any more
-	if left := slices.DeleteFunc(s.extras.deferred[key], isPut); len(left) > 0 {
-		s.extras.deferred[key] = left
-	} else {
-		delete(s.extras.deferred, key)
+	if s.extras != nil { // the last teller removes an empty list
+		s.extras.deferred[key] = slices.DeleteFunc(s.extras.deferred[key], deferred[K, V].isPut)
 	}
 }
 
@@ -200,14 +196,15 @@ func (s *stripe[K, V]) deferLocked(key K, d deferred[K, V]) {
 }
 
 func (s *stripe[K, V]) nextDeferredLocked(key K) (d deferred[K, V], is bool) {
-	if s.extras == nil || len(s.extras.deferred[key]) == 0 {
+	if s.extras == nil {
 		return d, false
 	}
 	all := s.extras.deferred[key]
-	if d = all[0]; len(all) > 1 {
-		s.extras.deferred[key] = all[1:]
-	} else {
+	if is = len(all) > 0; is {
+		d, all = all[0], all[1:]
+	}
+	if s.extras.deferred[key] = all; len(all) == 0 {
 		delete(s.extras.deferred, key)
 	}
-	return d, true
+	return d, is
 }

@@ -20,9 +20,6 @@ func (s *Set[T]) addAtPriority(item T, priority int) {
 	}
 	fx := sh.addItem(items.KeyOf(&item), &to, s.Core.config.request(priority))
 	sh.unlock()
-	if to.outdated {
-		s.Core.askAgain()
-	}
 	s.Core.after(fx)
 }
 

@@ -34,7 +34,7 @@ func (sh *shard) addTo(key items.Key, to *address, keepDelay bool) {
 func (sh *shard) fileTo(key items.Key, to *address, d Delay) {
 	file := func() { sh.fileIn(key, to, d, nil) }
 	readOr(file, func() { sh.addNow(key, to, true) })
-	sh.set.notifyAdded()
+	sh.set.notify()
 }
 
 func (sh *shard) addNow(key items.Key, to *address, keepDelay bool) {
@@ -43,9 +43,6 @@ func (sh *shard) addNow(key items.Key, to *address, keepDelay bool) {
 	}
 	fx := sh.addMarked(key, to, request{cancelsDelay: true, keepsDelay: keepDelay})
 	sh.unlock()
-	if to.outdated {
-		sh.set.askAgain()
-	}
 	sh.set.after(fx)
 }
 

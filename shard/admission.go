@@ -136,7 +136,7 @@ func (s *Set[T]) addIn(item T, d *Delay, a *admission) error {
 		return ErrRejected
 	}
 	var to address
-	defer s.Core.notifyAdded() // also if the clock panics with the item in place
+	defer s.Core.notify() // also if the clock panics with the item in place
 	return s.addressOf(item, &to).offer(items.KeyOf(&item), &to, d, a)
 }
 
@@ -174,29 +174,13 @@ func (sh *shard) offerContext(ctx context.Context, key items.Key, to *address, d
 			err = ErrShutDown
 		}
 	}
-	sh.set.notifyAdded()
+	sh.set.notify()
 	if waited && err == nil && sh.set.config.GroupPolicy != nil {
 		// The group's policy may have changed during the wait. The item was added
-		// first, so that the next waiter does not wait for user code. Its old
-		// policy may have throttled the group.
-		sh.set.tag(&to.Tag, to.Group)
-		sh.configureNow(key, to)
+		// first, so that the next waiter does not wait for user code.
+		sh.set.refreshGroup(to.Group)
 	}
 	return err
-}
-
-func (sh *shard) configureNow(key items.Key, to *address) {
-	sh.lock()
-	id, freed := sh.find(key, to.hash), false
-	if id != 0 {
-		sh.line.Configure(id, &to.Tag)
-		freed = sh.line.Reconsider(id)
-		sh.show()
-	}
-	sh.unlock()
-	if freed {
-		sh.set.wake()
-	}
 }
 
 // offerAcquired offers an item whose weight is granted, and lets the limiter

@@ -44,6 +44,7 @@ func (s *Core) apply(fx effects) {
 
 // notify calls hooks. It may panic, so it comes last.
 func (s *Core) notify() {
+	send(&s.refreshes.outdated, s.refreshGroup)
 	s.reportAdds()
 	s.limit.Notify()
 	if s.closing.untold.Load() > 0 && s.config.OnDropped != nil {
@@ -63,12 +64,6 @@ func (s *Core) publish(fx effects) {
 	if fx&reports != 0 {
 		s.settle(fx)
 	}
-}
-
-// notifyAdded follows an add.
-func (s *Core) notifyAdded() {
-	s.askAgain()
-	s.notify()
 }
 
 func (s *Core) yield() {

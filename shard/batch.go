@@ -15,7 +15,7 @@ func (s *Set[T]) AddBatch(items []T, d Delay) {
 		}
 		return
 	}
-	defer s.Core.notifyAdded() // last, because it may panic; also if hashing an item panics
+	defer s.Core.notify() // last, because it may panic; also if hashing an item panics
 	for ; len(items) > 0; items = items[min(len(items), batchSize):] {
 		s.addSome(items[:min(len(items), batchSize)], &d)
 	}

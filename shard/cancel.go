@@ -5,65 +5,52 @@ import (
 	"github.com/shardq/shardq/stats"
 )
 
-// Cancel cancels all adds of item that no processing has begun for, and a
-// processing, whose return then makes nothing ready.
+// Cancel cancels all adds of item that no processing has begun for. The end of a
+// processing then makes nothing ready.
 func (s *Set[T]) Cancel(item T) (was stats.Canceled) {
 	sh, hash := s.locate(item)
 	return sh.cancelAndNotify(items.KeyOf(&item), hash, true)
 }
 
-// EndDelay makes a delayed item ready, or dirty, as the end of its delay does.
-func (s *Set[T]) EndDelay(item T) (ended bool) {
+// EndDelay makes a delayed item ready, or dirty, as the end of its delay does. With
+// backoff, it ends only a backoff that serves adds, and makes another a mere delay.
+func (s *Set[T]) EndDelay(item T, backoff bool) (ended bool) {
+	if backoff && !s.Core.config.KeepBackoff {
+		return false
+	}
 	s.Core.refresh()
 	sh, hash := s.locate(item)
-	return sh.endDelay(items.KeyOf(&item), hash)
+	return sh.endDelay(items.KeyOf(&item), hash, backoff)
 }
 
-func (sh *shard) endDelay(key items.Key, hash uint32) (ended bool) {
+func (sh *shard) endDelay(key items.Key, hash uint32, backoff bool) (ended bool) {
 	fx := effects(0)
 	sh.lock()
 	id := sh.find(key, hash)
-	if ended = id != 0 && sh.table.At(id).Delayed() && !sh.set.closing.begun.Load(); ended {
-		fx = sh.expireNow(id)
+	switch {
+	case id == 0 || !sh.table.At(id).Delayed():
+	case backoff && !sh.wheel.serves(id):
+		sh.wheel.endBackoff(id)
+	case backoff || !sh.set.closing.begun.Load(): // the adds that a backoff serves came before
+		ended = true
+		before := sh.line.Depth()
+		sh.wheel.Cancel(id)
+		sh.expireItem(id)
+		fx = sh.effectsOfExpiry(before)
 	}
 	sh.unlock()
 	sh.set.after(fx)
 	return ended
 }
 
-func (sh *shard) expireNow(id uint32) effects {
-	before := sh.line.Depth()
-	sh.wheel.Cancel(id)
-	sh.expireItem(id)
-	return sh.effectsOfExpiry(before)
-}
-
-// Withdraw is [Set.Cancel] of the adds alone, at a known address.
-func (s *Set[T]) Withdraw(item T, a Address) {
+// Withdraw is [Set.Cancel] of the adds alone, and calls no user code if the address
+// is known.
+func (s *Set[T]) Withdraw(item T, a *Address) {
+	if a == nil {
+		a = new(Address)
+		s.SetAddress(a, item)
+	}
 	s.Core.shard(int(a.shard)).cancelAndNotify(items.KeyOf(&item), a.to.hash, false)
-}
-
-// CancelRun is [Set.Cancel] of a processing alone. It calls no user code: see
-// [Core.ReportChanges].
-func (s *Set[T]) CancelRun(item T, a *Address) {
-	s.Core.shard(int(a.shard)).cancelRun(items.KeyOf(&item), a.to.hash)
-}
-
-func (sh *shard) cancelRun(key items.Key, hash uint32) {
-	sh.lock()
-	defer sh.unlock()
-	if id, e := sh.inProcessing(key, hash); id != 0 {
-		sh.noteCancel(id, e)
-	}
-}
-
-// Uncancel takes a cancel of a processing back.
-func (s *Core) Uncancel(h Handle) {
-	sh, e := s.lockClaimed(h)
-	defer sh.unlock()
-	if e != nil && sh.wasCanceled(h.id, e) {
-		sh.table.NoteCancel(h.id, 0)
-	}
 }
 
 func (sh *shard) cancelAndNotify(key items.Key, hash uint32, run bool) (was stats.Canceled) {

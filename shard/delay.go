@@ -31,7 +31,7 @@ func (s *Set[T]) AddWith(item T, d Delay) {
 	var to address
 	sh := s.addressOf(item, &to)
 	sh.fileIn(items.KeyOf(&item), &to, d, nil)
-	s.Core.notifyAdded()
+	s.Core.notify()
 }
 
 // AddInWindow is AddWith that returns why the add was refused.
@@ -267,30 +267,6 @@ func (sh *shard) delayAdds(id uint32, e *items.Entry, f *Deadline) {
 		f.serves, f.priority = f.backoff, max(f.priority, sh.table.Requested.Run(id))
 		sh.withdraw(id, e)
 	}
-}
-
-// EndBackoff ends the backoff of an item as its expiry would, if it serves adds.
-// Otherwise it makes it a mere delay.
-func (s *Set[T]) EndBackoff(item T) {
-	if s.Core.config.KeepBackoff {
-		s.Core.refresh()
-		sh, hash := s.locate(item)
-		sh.endBackoff(items.KeyOf(&item), hash)
-	}
-}
-
-// endBackoff adds the item also once a shutdown has begun that has not dropped
-// its delay yet: the backoff serves earlier adds.
-func (sh *shard) endBackoff(key items.Key, hash uint32) {
-	fx := effects(0)
-	sh.lock()
-	if id := sh.find(key, hash); sh.wheel.serves(id) {
-		fx = sh.expireNow(id)
-	} else {
-		sh.wheel.endBackoff(id)
-	}
-	sh.unlock()
-	sh.set.after(fx)
 }
 
 func (sh *shard) reschedule(id uint32, filed, deadline, limit uint64) uint64 {

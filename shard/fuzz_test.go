@@ -192,7 +192,7 @@ func setOperation(c *checkedSet, s *script) {
 		first := int(s.byte() % 16)
 		c.set.AddBatch([]int{first, first + 1, first + 2}, Delay{Duration: s.duration()})
 	case 14:
-		c.set.EndDelay(int(s.byte() % 16))
+		c.set.EndDelay(int(s.byte()%16), false)
 	case 15:
 		if c.set.Core.config.grouped {
 			s.regroup(c)

@@ -46,7 +46,7 @@ func newCore(config Settings, above above, of *items.Type) (s *Core) {
 	if config.Shards == 1 {
 		s.door = new(sync.Mutex)
 	}
-	s.notifies = s.limit != nil || config.hearsAdds
+	s.notifies = s.limit != nil || config.hearsAdds || config.GroupPolicy != nil
 	if config.grouped {
 		s.throttled.waits = make([]atomic.Uint64, config.Shards)
 		for i := range s.throttled.waits {

@@ -29,14 +29,10 @@ func (s *Core) pauseGroup(group string, end uint64) {
 	s.changeGroup(group, end > now, func(l *line.Line, of uint32) (freed bool) { return l.Pause(of, end, now) })
 }
 
-// refreshes keep an add from changing a policy that was refreshed since the add
-// has asked for it.
 type refreshes struct {
-	begun    atomic.Uint64
-	outdated outbox[string] // new groups, which a refresh may not have found
+	begun    atomic.Uint32
+	outdated outbox[string] // groups of adds that one may have overtaken
 }
-
-func (s *Core) askAgain() { send(&s.refreshes.outdated, s.refreshGroup) }
 
 // RefreshGroup asks the user again for the policy of a group.
 func (s *Core) RefreshGroup(group string) {
@@ -44,11 +40,18 @@ func (s *Core) RefreshGroup(group string) {
 	s.refreshGroup(group)
 }
 
+// refreshGroup asks again if another refresh has begun, and may have been faster.
 func (s *Core) refreshGroup(group string) {
 	var to line.Tag
-	s.tag(&to, group)
-	now := s.time.Nanoseconds()
-	s.changeGroup(group, false, func(l *line.Line, of uint32) (freed bool) { return l.Reconfigure(of, &to, now) })
+	for again := true; again; {
+		s.tag(&to, group)
+		now := s.time.Nanoseconds()
+		again = false
+		s.changeGroup(group, false, func(l *line.Line, of uint32) (freed bool) {
+			again = to.Weight > 0 && to.Asked != s.refreshes.begun.Load()
+			return !again && l.Reconfigure(of, &to, now)
+		})
+	}
 }
 
 // changeGroup also wakes a consumer if consumers may leave, because the last

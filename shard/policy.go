@@ -95,8 +95,7 @@ type Draining struct {
 const MaxGroupWeight = line.MaxGroupWeight
 
 type address struct {
-	hash     uint32
-	mark     uint8 // of the processing in which an add has found the item, or 0
-	outdated bool  // see askAgain
+	hash uint32
+	mark uint8 // of the processing in which an add has found the item, or 0
 	line.Tag
 }

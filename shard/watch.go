@@ -113,6 +113,17 @@ func (sh *shard) wasCanceled(id uint32, e *items.Entry) bool {
 	return sh.table.WasCanceled(id, sh.table.FenceOf(id, e)|sealed)
 }
 
+// MarkRun marks a processing as canceled, or as not. See [Core.ReportChanges].
+func (s *Core) MarkRun(h Handle, canceled bool) {
+	sh, e := s.lockClaimed(h)
+	defer sh.unlock()
+	if e != nil && canceled {
+		sh.noteCancel(h.id, e)
+	} else if e != nil && sh.wasCanceled(h.id, e) {
+		sh.table.NoteCancel(h.id, 0)
+	}
+}
+
 // Changed reports what has happened since the hand-out.
 func (s *Core) Changed(h Handle) (addedAgain, canceled bool) {
 	return s.addWatch(h, nil)

@@ -83,18 +83,15 @@ func (a *admission) watch(d *driver) {
 	}
 }
 
-// CloseWindow closes the window of an item. It tries all shards, because only a
-// user's function may know that of the item.
+// CloseWindow tries all shards, because only a user's function may know the item's.
 func (s *Set[T]) CloseWindow(item T) {
-	if s.Core.windows.Load() != nil {
-		s.Core.closeWindow(items.KeyOf(&item), uint32(maphash.Comparable(s.Core.seed, item)))
+	if s.Core.windows.Load() == nil {
+		return
 	}
-}
-
-func (s *Core) closeWindow(key items.Key, hash uint32) {
-	for sh := range s.shards.made() {
+	hash := uint32(maphash.Comparable(s.Core.seed, item))
+	for sh := range s.Core.shards.made() {
 		sh.lock()
-		sh.closeWindow(key, hash)
+		sh.closeWindow(items.KeyOf(&item), hash)
 		sh.unlock()
 	}
 }

@@ -16,8 +16,6 @@ type Rate struct {
 	Burst int
 }
 
-const mostFilling = 1 << 62 / 1e9 // seconds: a bucket counts nanoseconds
-
 // Validate returns one error that names every fault, or nil.
 func (r Rate) Validate() error {
 	var faults []error
@@ -29,7 +27,7 @@ func (r Rate) Validate() error {
 		faults = append(faults, fmt.Errorf("rate: Burst is %d: want 0 (the same as 1) or more", r.Burst))
 	case r.Burst > 0 && r.PerSecond == 0:
 		faults = append(faults, fmt.Errorf("rate: Burst is %d: want 0 where PerSecond is 0", r.Burst))
-	case r.Burst > 1 && float64(r.Burst)/r.PerSecond > mostFilling:
+	case r.Burst > 1 && float64(r.Burst)/r.PerSecond > 1<<62/1e9: // a bucket counts nanoseconds
 		faults = append(faults, fmt.Errorf("rate: Burst is %d, at %v a second: want what comes in 146 years", r.Burst, r.PerSecond))
 	}
 	return errors.Join(faults...)

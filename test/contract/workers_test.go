@@ -497,7 +497,7 @@ func TestC50FirstFailureIsForgotten(t *testing.T) {
 			time.Sleep(time.Second / 2)
 			var at shard.Address // a Cancel would forget the failure
 			engine.Of(q).Shards.SetAddress(&at, 1)
-			engine.Of(q).Shards.Withdraw(1, at)
+			engine.Of(q).Shards.Withdraw(1, &at)
 		}
 		first := time.Now()
 		fail(first)

@@ -9,14 +9,14 @@ import (
 // MaxGroupWeight is the greatest weight of a group.
 const MaxGroupWeight = 1 << 20
 
-// A Tag is the group of an item, and its policy unless Weight is 0. Asked is the
-// number of refreshes that had begun when the policy was asked for.
+// A Tag is the group of an item, and its policy unless Weight is 0.
 type Tag struct {
-	Asked         uint64
 	Group         string
 	Hash          uint32
 	Weight, Limit int32
+	Asked         uint32 // the number of refreshes that had begun when the policy was asked for
 	Rate          Rate
+	Outdated      bool // another has begun since, so only a new group takes the policy
 }
 
 // A group has a queue of its own, and takes memory only while it has items.
@@ -41,9 +41,8 @@ type groups struct {
 	of          chunked.Array[uint32] // the group of each entry
 	depth       int32                 // the ready items of all groups
 	processing  int32
-	births      uint32            // the groups ever made, modulo its range
-	vacant      int32             // the groups without items that are remembered
-	refreshed   map[uint32]uint64 // the Tag.Asked of the last refresh of a group, if there was one
+	births      uint32 // the groups ever made, modulo its range
+	vacant      int32  // the groups without items that are remembered
 	buckets     chunked.Array[bucket]
 	waiting     []uint32 // groups that wait for a moment: see await
 	throttledBy [4]int32 // the throttled groups by their reasons
@@ -100,14 +99,15 @@ func (l *Line) join(c *Config, t *items.Table, id uint32, to *Tag) {
 	g := l.needGroups(c, t)
 	of, p := g.names.Find(to.Hash, items.KeyOf(&to.Group))
 	var state *group
-	if of == 0 {
+	isNew := of == 0
+	if isNew {
 		of, state = g.make(to.Group, p)
 	} else if state = g.at(of); state.items == 0 {
 		g.vacant--
 		state.weight = max(1, state.weight) // 0: it was paused before its first item
 	}
 	*chunked.Extend(&g.of, id) = of
-	if state.items++; to.Weight > 0 {
+	if state.items++; to.Weight > 0 && (!to.Outdated || isNew) {
 		g.configure(of, state, to)
 	}
 }
@@ -122,7 +122,7 @@ func (g *groups) make(name string, p items.Position) (of uint32, state *group) {
 
 // Configure gives the group of an entry its policy.
 func (l *Line) Configure(id uint32, to *Tag) (configured bool) {
-	if l.groups == nil || to.Weight == 0 {
+	if l.groups == nil || to.Weight == 0 || to.Outdated {
 		return false
 	}
 	of, state := l.groupOf(id)
@@ -133,9 +133,6 @@ func (l *Line) Configure(id uint32, to *Tag) (configured bool) {
 // configure neither knows the time nor frees the group. So a greater limit counts
 // at the next Finish, and another rate from the next item on: see review.
 func (g *groups) configure(id uint32, state *group, to *Tag) {
-	if to.Asked < g.refreshed[id] {
-		return // a refresh has asked since, and locked before
-	}
 	g.weigh(state, to.Weight)
 	if state.limit = to.Limit; state.full() {
 		g.throttleIfBlocked(id, state)
@@ -144,15 +141,6 @@ func (g *groups) configure(id uint32, state *group, to *Tag) {
 		g.needBucket(id, state).wanted = to.Rate
 		g.rated = g.rated || to.Rate.Limits()
 	}
-}
-
-// Reconsider frees the group of an entry, if nothing blocks it any more.
-func (l *Line) Reconsider(id uint32) (freed bool) {
-	if l.groups == nil {
-		return false
-	}
-	of, state := l.groupOf(id)
-	return l.groups.freeUnlessBlocked(of, state)
 }
 
 // Leave takes an entry that is about to be forgotten out of its group. A group
@@ -192,7 +180,6 @@ func (g *groups) forget(of uint32, state *group) {
 		chunked.Release(&g.buckets, of)
 	}
 	*state = group{}
-	delete(g.refreshed, of)
 	chunked.Release(&g.states, of)
 	g.names.Remove(of, g.names.At(of), items.Position{})
 }
@@ -230,14 +217,10 @@ func (l *Line) Pause(of uint32, until, now uint64) (freed bool) {
 
 // Reconfigure is Configure that lets the policy count at once.
 func (l *Line) Reconfigure(of uint32, to *Tag, now uint64) (freed bool) {
-	g := l.groups
 	if to.Weight > 0 {
-		if g.configure(of, g.at(of), to); g.refreshed == nil {
-			g.refreshed = map[uint32]uint64{}
-		}
-		g.refreshed[of] = max(g.refreshed[of], to.Asked)
+		l.groups.configure(of, l.groups.at(of), to)
 	}
-	return g.review(of, now)
+	return l.groups.review(of, now)
 }
 
 // Counts returns how many groups have items, and how many wait for a token or
