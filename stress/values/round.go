@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -59,12 +60,13 @@ type round struct {
 type account struct {
 	holders   atomic.Int32
 	processed value // the worker with the key writes it
-	returned  value // likewise: a Cancel may keep it from going back
+	returned  value // likewise
 
 	mu       sync.Mutex // guards the fields below
+	begun    value      // everything that was put, or is
 	put      value      // everything that was accepted
 	tookBack value      // what Cancels have returned, in no order
-	canceled bool
+	canceled value      // everything that may have been in processing at a Cancel
 }
 
 // Play plays the round of a plan. It returns what it has counted, and an error
@@ -156,22 +158,35 @@ func (r *round) produce(producer int) {
 		key, one := dice.IntN(len(r.keys)), stamp{producer, n}
 		account := &r.keys[key]
 		var err error
+		account.note(&account.begun, one)
 		if !r.guarded(func() { err = r.put(dice, key, value{one}) }) || err != nil {
 			r.happened("refusal")
 			continue
 		}
 		r.accepted.Add(1)
-		account.mu.Lock()
-		account.put = append(account.put, one)
-		var v value
-		cancels := r.cancels && dice.IntN(8) == 0
-		account.canceled = account.canceled || cancels
-		if cancels && r.guarded(func() { v, _ = r.target.Cancel(key) }) && len(v) > 0 {
-			account.tookBack = append(account.tookBack, v...)
-			r.happened("cancel")
+		account.note(&account.put, one)
+		if r.cancels && dice.IntN(8) == 0 {
+			r.cancel(key)
 		}
-		account.mu.Unlock()
 	}
+}
+
+func (r *round) cancel(key int) {
+	account := &r.keys[key]
+	var v value
+	if r.guarded(func() { v, _ = r.target.Cancel(key) }) && len(v) > 0 {
+		account.note(&account.tookBack, v...)
+		r.happened("cancel")
+	}
+	account.mu.Lock()
+	account.canceled = slices.Clone(account.begun)
+	account.mu.Unlock()
+}
+
+func (a *account) note(all *value, more ...stamp) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	*all = append(*all, more...)
 }
 
 func (r *round) put(dice *rand.Rand, key int, v value) error {
@@ -254,8 +269,8 @@ func (r *round) checkKey(key int) {
 		}
 		last[s.producer] = s.n
 	}
-	if account.canceled {
-		for _, s := range account.returned {
+	for _, s := range account.canceled { // a pool also releases values that no handler has seen
+		if r.pool || slices.Contains(account.returned, s) {
 			delete(missing, s)
 		}
 	}
