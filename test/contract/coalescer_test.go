@@ -23,6 +23,7 @@ import (
 	"github.com/shardq/shardq/clock"
 	"github.com/shardq/shardq/coalesce"
 	"github.com/shardq/shardq/internal/nowait"
+	"github.com/shardq/shardq/internal/testscale"
 	"github.com/shardq/shardq/limiter"
 	"github.com/shardq/shardq/stats"
 	"github.com/shardq/shardq/worker"
@@ -806,4 +807,44 @@ func TestC76MaxWaitLimitsALinger(t *testing.T) {
 	require.NoError(t, c.PutWith("a", "2", coalesce.PutOptions{MaxWait: 100 * time.Millisecond}))
 	fake.Step(100 * time.Millisecond)
 	require.Equal(t, 1, c.Queue().Len())
+}
+
+// A Cancel beside a worker that gives each value back: no value that was put
+// before is merged with one that was put after it, and none of these is lost.
+func TestC78CancelBesideReturns(t *testing.T) {
+	c := newJoiner(1)
+	for n := range testscale.N(20_000) {
+		var canceled atomic.Bool
+		var group sync.WaitGroup
+		_ = c.Put("a", "1")
+		group.Go(func() {
+			for later := 0; later < 2; {
+				wasCanceled := canceled.Load()
+				var claims [2]worker.Claim[coalesce.Entry[string, string]]
+				if got, _ := c.ClaimBatch(atOnce(), claims[:1+n%2]); got == 0 {
+					require.False(t, wasCanceled, "the second value is lost")
+					runtime.Gosched()
+					continue
+				}
+				if e := claims[0].Item; e.Value != "1" {
+					require.Equal(t, "2", e.Value)
+					later++
+				}
+				if n%3 == 0 {
+					_ = c.PutBack("a", claims[0].Item.Value)
+				} else {
+					_ = claims[0].Release()
+				}
+			}
+		})
+		for range n % 7 {
+			runtime.Gosched()
+		}
+		_, _ = c.Cancel("a")
+		_ = c.Put("a", "2")
+		canceled.Store(true)
+		group.Wait()
+		_, _ = c.Cancel("a")
+	}
+	requireNothing(t, c)
 }
