@@ -37,8 +37,8 @@ func openInput(config config, stdin io.Reader) (i input, err error) {
 	} else if err := i.find(); err != nil {
 		return i, fmt.Errorf("-input: %w", err)
 	}
-	i.format, err = newFormat(i.kind, config.key)
-	return i, err
+	i.format = formats[i.kind]
+	return i, nil
 }
 
 // goSource asks the go command, because a program that was built with -trimpath

@@ -18,8 +18,6 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
-	"slices"
-	"strings"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -139,20 +137,15 @@ func serve(listener net.Listener, queue shardq.Inspector) *http.Server {
 }
 
 type config struct {
-	input, format, key, database, listen   string
+	input, format, database, listen        string
 	readers, workers, maxPending, attempts int
 	fail                                   float64
 	duration, patience                     time.Duration
 }
 
 const usage = `
--key, by format:
-  go      None: each identifier is an event.
-  lines   A regular expression, whose first group, or the group named "key", is the
-          key. Default: the whole line.
-  ndjson  The path of the key in each value, as in user.name or items.0.id.
-Without -format: go for .go, ndjson for .ndjson and .jsonl, lines for any other
-file. Of a directory, all files of the format are read.
+-format go counts identifiers, and lines the lines. The default is go for .go, and
+lines for any other file. Of a directory, all files of the format are read.
 
 Exit codes: 0 every event that was read is in the database, 1 one is not, or a file
 was cut short, 2 nothing was done, 130 a second interrupt.
@@ -161,8 +154,7 @@ was cut short, 2 nothing was done, 130 a second interrupt.
 func parseFlags(arguments []string, stderr io.Writer) (c config, err error) {
 	flags := flag.NewFlagSet("ingest", flag.ContinueOnError)
 	flags.StringVar(&c.input, "input", "", "the `file` or directory to read, or - for standard input (default the Go installation's src)")
-	flags.StringVar(&c.format, "format", "", "the `format` of the input: "+strings.Join(formats, ", ")+" (default by the file's name)")
-	flags.StringVar(&c.key, "key", "", "the `part` of a record that is its key; see below")
+	flags.StringVar(&c.format, "format", "", "the `format` of the input: go or lines (default by the file's name)")
 	flags.StringVar(&c.database, "db", "", "the SQLite database `file` to add to or create (default a temporary one, removed at the end)")
 	flags.IntVar(&c.readers, "readers", runtime.GOMAXPROCS(0), "the number of readers, which read a file each")
 	flags.IntVar(&c.workers, "workers", 4, "the number of workers")
@@ -184,8 +176,8 @@ func parseFlags(arguments []string, stderr io.Writer) (c config, err error) {
 		return c, err
 	case flags.NArg() > 0:
 		return c, fmt.Errorf("unexpected argument %q: name an input with -input", flags.Arg(0))
-	case c.format != "" && !slices.Contains(formats, c.format):
-		return c, fmt.Errorf("-format %q: want one of %s", c.format, strings.Join(formats, ", "))
+	case c.format != "" && formats[c.format] == nil:
+		return c, fmt.Errorf("-format %q: want go or lines", c.format)
 	case c.readers < 1:
 		return c, fmt.Errorf("-readers %d: want at least 1", c.readers)
 	case !(c.fail >= 0 && c.fail <= 1): // or NaN
