@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"reflect"
 	"runtime"
 	"strings"
@@ -22,7 +21,6 @@ import (
 	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/clock"
 	"github.com/shardq/shardq/coalesce"
-	"github.com/shardq/shardq/internal/nowait"
 	"github.com/shardq/shardq/internal/testscale"
 	"github.com/shardq/shardq/limiter"
 	"github.com/shardq/shardq/stats"
@@ -457,119 +455,6 @@ func TestC54FullShard(t *testing.T) {
 	c.ShutDown()
 }
 
-// Other calls for the key run between the steps of a call, when it reads the clock
-// or merges. No delay outlives its values, and none counts for the next value.
-func TestC77C78CallsBetweenTheStepsOfAnother(t *testing.T) {
-	type joiner = coalesce.Coalescer[string, string]
-	cancel := func(c *joiner) { _, _ = c.Cancel("a") }
-	with := func(d time.Duration) func(c *joiner) {
-		return func(c *joiner) { _ = c.PutWith("a", "2", coalesce.PutOptions{Delay: d}) }
-	}
-	cycle := func(c *joiner) {
-		_ = c.Put("a", "2")
-		key, _, err := c.Take(atOnce())
-		if err == nil {
-			c.Done(key)
-		}
-	}
-	retry := func(c *joiner) { _ = c.Retry("a", "0") }
-	take := func(c *joiner) { _, _, _ = c.Take(atOnce()) }
-	// Two values of a key before "a" merge when both keys were handed out.
-	twoReady := func(c *joiner) {
-		_ = c.Put("0", "1")
-		take(c)
-		_, _, _ = c.Put("0", "2"), c.PutBack("0", "1"), c.Put("a", "3")
-	}
-	takeBoth := func(c *joiner) {
-		_, _ = c.ClaimBatch(atOnce(), make([]worker.Claim[text], 2))
-		c.Done("0")
-	}
-	for name, test := range map[string]struct {
-		before        func(c *joiner)
-		call          func(c *joiner)
-		inside        []func(c *joiner)
-		within        []func(c *joiner) // between the steps of the first of inside
-		ready, busy   int
-		delayed, keys int
-	}{
-		"cancel":                   {call: with(time.Hour), inside: []func(*joiner){cancel}},
-		"put, take and done":       {call: with(time.Hour), inside: []func(*joiner){cycle}},
-		"cancel, put":              {call: with(time.Hour), inside: []func(*joiner){cancel, with(-1)}, ready: 1, keys: 1},
-		"cancel of a put, delayed": {call: with(-1), inside: []func(*joiner){cancel, with(time.Hour)}, delayed: 1, keys: 1},
-		"cancel, put, cancel":      {call: with(time.Hour), inside: []func(*joiner){cancel, with(-1), cancel}},
-		"two delays":               {call: with(-1), inside: []func(*joiner){cancel, with(time.Hour), with(time.Minute)}, delayed: 1, keys: 1},
-		"cancel, cycle, put": {
-			call: with(time.Hour), inside: []func(*joiner){cancel, cycle, with(-1)}, ready: 1, keys: 1,
-		},
-		"cancel of two delays": {call: with(time.Hour), inside: []func(*joiner){with(time.Minute)}, within: []func(*joiner){cancel}},
-		"cancel, delay, take": {
-			call:   func(c *joiner) { _ = c.Put("a", "1") },
-			inside: []func(*joiner){cancel, with(time.Hour), take}, delayed: 1, keys: 1,
-		},
-		"cancel, retry": {
-			before: func(c *joiner) { _ = c.Put("a", "0"); take(c) },
-			call:   with(-1), inside: []func(*joiner){cancel, retry},
-		},
-		"cancel, put back": {
-			before: func(c *joiner) { _ = c.Put("a", "0"); take(c) }, call: with(time.Hour),
-			inside: []func(*joiner){cancel, func(c *joiner) { _ = c.PutBack("a", "0") }},
-		},
-		"a cancel before a value is back": {
-			before: func(c *joiner) { _ = c.Put("a", "0"); take(c) }, call: retry, inside: []func(*joiner){cancel},
-		},
-		"a cancel when a value is back": {
-			before: func(c *joiner) { _ = c.Put("a", "0"); take(c) }, call: retry, within: []func(*joiner){cancel},
-		},
-		"a put while a Take is about to have the value": {
-			before: twoReady, call: takeBoth, inside: []func(*joiner){cancel, with(-1)}, busy: 1,
-		},
-		"a delay while a Take is about to have the value": {
-			before: twoReady, call: takeBoth, inside: []func(*joiner){cancel, with(time.Hour)}, busy: 1,
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			between := func() {}
-			once := func() {
-				call := between
-				between = func() {}
-				call()
-			}
-			c := coalesce.MustNew(coalesce.Options[string, string]{
-				Queue: shardq.Options[string]{Shards: 1, Clock: hookedClock{newFake(), func(string) { once() }}, OnAdd: func(stats.Add[string]) { once() }},
-				Merge: func(pending, next string) string {
-					if pending == "1" { // of twoReady
-						once()
-					}
-					return pending + next
-				},
-			})
-			if test.before != nil {
-				test.before(c)
-			}
-			read := false
-			run := func(calls []func(*joiner)) {
-				for _, call := range calls {
-					call(c)
-				}
-			}
-			between = func() {
-				read = true
-				between = func() { run(test.within) }
-				run(test.inside)
-			}
-			test.call(c)
-			require.True(t, read, "nothing ran between the steps")
-			s := c.Stats()
-			require.Equal(t, []int{test.ready, test.busy, test.delayed, test.keys},
-				[]int{s.Ready, s.Processing, s.Delayed, c.Len()})
-			c.Done("a")
-			_, _ = c.Cancel("a")
-			require.NoError(t, c.WaitIdle(nowait.Ended))
-			require.Zero(t, c.Stats().Held)
-		})
-	}
-}
-
 // A Cancel whose hook panics has taken nothing, also if that is the hook of what
 // it tells the queue for a Put beside it.
 func TestC78HookOfACancelPanics(t *testing.T) {
@@ -657,72 +542,6 @@ func TestC7C54NothingRefersToATakenValue(t *testing.T) {
 	runtime.KeepAlive(c)
 }
 
-// Goroutines put, wait for capacity, cancel, take and give back, and Merge
-// panics at random. Each value that was accepted is taken or canceled once.
-func TestC56NothingIsLostInAStorm(t *testing.T) {
-	for _, weigh := range []func(int) int{nil, func(int) int { return 1 }} {
-		puts := scaled(20_000, 2_000)
-		c := coalesce.MustNew(coalesce.Options[string, int]{
-			Capacity: 4, Weight: weigh, Linger: time.Nanosecond, PutEndsBackoff: true,
-			Merge: func(pending, next int) int {
-				switch n := rand.IntN(20); {
-				case n == 0:
-					panic(errOnPurpose)
-				case n < 5:
-					runtime.Gosched()
-				}
-				return pending + next
-			},
-		})
-		var put, taken atomic.Int64
-		var producers, consumers sync.WaitGroup
-		for i := range 10 {
-			producers.Go(func() {
-				for n := range puts {
-					key := string('a' + rune(n%2))
-					if recovered(func() {
-						switch i % 4 {
-						case 0:
-							require.NoError(t, c.PutContext(context.Background(), key, 1, coalesce.PutOptions{}))
-						case 1:
-							require.NoError(t, c.Put(key, 1))
-						case 2:
-							require.NoError(t, c.PutWith(key, 1, coalesce.PutOptions{Delay: time.Microsecond, Policy: shardq.KeepLatest}))
-						default:
-							value, _ := c.Cancel(key)
-							taken.Add(int64(value) + 1) // for the put that this is not
-						}
-					}) == nil {
-						put.Add(1)
-					}
-				}
-			})
-		}
-		for range 3 {
-			consumers.Go(func() {
-				for err := error(nil); err == nil; {
-					_ = recovered(func() {
-						var key string
-						var value int
-						if key, value, err = c.Take(context.Background()); err != nil {
-							return
-						}
-						if rand.IntN(4) > 0 || c.Retry(key, value) != nil {
-							taken.Add(int64(value))
-							c.Done(key)
-						}
-					})
-				}
-			})
-		}
-		producers.Wait()
-		c.ShutDown()
-		consumers.Wait()
-		require.Equal(t, put.Load(), taken.Load())
-		require.Zero(t, c.Len()+c.Stats().Held+c.Stats().Values.Weight)
-	}
-}
-
 type text = coalesce.Entry[string, string]
 
 // Run, which has no hooks, returns what a shutdown has left over.
@@ -795,18 +614,6 @@ func TestC58ValuesOfAPool(t *testing.T) {
 		require.Equal(t, left.Left(), left.Left(), "the same again")
 		requireNothing(t, c)
 	})
-}
-
-// The MaxWait of a later put limits the linger.
-func TestC76MaxWaitLimitsALinger(t *testing.T) {
-	fake := newFake()
-	c := coalesce.MustNew(coalesce.Options[string, string]{
-		Queue: shardq.Options[string]{Clock: fake}, Linger: time.Second, Merge: joined,
-	})
-	require.NoError(t, c.Put("a", "1"))
-	require.NoError(t, c.PutWith("a", "2", coalesce.PutOptions{MaxWait: 100 * time.Millisecond}))
-	fake.Step(100 * time.Millisecond)
-	require.Equal(t, 1, c.Queue().Len())
 }
 
 // A Cancel beside a worker that gives each value back: no value that was put

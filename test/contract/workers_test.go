@@ -183,23 +183,6 @@ func TestC51PanicOfADrain(t *testing.T) {
 	require.Len(t, left.Left(), 1)
 }
 
-// Without workers no one notices a shutdown, until there is a worker.
-func TestC52ShutDownWithoutWorkers(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		q := newQueue[int](2)
-		s := startPool(t, q, worker.Options[int]{Handle: succeed[int]})
-		synctest.Wait()
-		require.Zero(t, s.ResizeBy(-5), "not below 0")
-		synctest.Wait()
-		q.Add(1)
-		q.ShutDown()
-		requireStillFalse(t, s.ended, "there is no worker")
-		s.Resize(1)
-		s.requireEnds(t)
-		requireCounts(t, q, 0, 0, 0)
-	})
-}
-
 // A batch that lingers does not wait for more once any caller drains, whatever
 // the drain accepts.
 func TestC76LingerEndsWithTheDrainOfAnother(t *testing.T) {
@@ -1048,76 +1031,6 @@ func TestC40HandlerDoesNotWaitForRoom(t *testing.T) {
 		}))
 		require.EqualValues(t, 1, values.Stats().Values.OverCapacity)
 	})
-}
-
-// A drain does not wait for what is paused beyond its deadline, and waits for
-// what a worker has, a rate allows in time, or a clock may reach by a step.
-func TestC42DrainEndsWhenNothingCanRunInTime(t *testing.T) {
-	slow := shardq.Options[string]{GroupPolicy: func(string) shardq.GroupPolicy {
-		return shardq.GroupPolicy{Rate: shardq.Rate{PerSecond: 1.0 / 4}}
-	}}
-	for name, test := range map[string]struct {
-		options shardq.Options[string]
-		prepare func(q *shardq.Queue[string])
-		took    time.Duration
-		left    int
-	}{
-		"paused group": {prepare: func(q *shardq.Queue[string]) { q.PauseGroup("a", time.Now().Add(time.Hour)) }, left: 2},
-		"pause in time": {prepare: func(q *shardq.Queue[string]) { q.PauseGroup("a", time.Now().Add(time.Second)) },
-			took: 4 * time.Second},
-		"pause during the drain": {prepare: func(q *shardq.Queue[string]) {
-			q.Pause()
-			q.PauseGroup("a", time.Now().Add(2*time.Second))
-			q.Resume()
-			time.AfterFunc(time.Second, q.Pause)
-		}, took: time.Second, left: 2},
-		"pause of the group during the drain": {options: slow, prepare: func(q *shardq.Queue[string]) {
-			time.AfterFunc(2*time.Second, func() { q.PauseGroup("a", time.Time{}) })
-		}, took: 2 * time.Second, left: 1},
-		"rate during the drain": {options: shardq.Options[string]{Rate: shardq.Rate{PerSecond: 1.0 / 4}}, prepare: func(q *shardq.Queue[string]) {
-			time.AfterFunc(2*time.Second, func() { q.SetRate(shardq.Rate{PerSecond: 1.0 / 60}) })
-		}, took: 2 * time.Second, left: 1},
-		"rate": {options: shardq.Options[string]{Rate: shardq.Rate{PerSecond: 1.0 / 60}}, took: 1500 * time.Millisecond, left: 1},
-		"rate of a group": {options: shardq.Options[string]{GroupPolicy: func(string) shardq.GroupPolicy {
-			return shardq.GroupPolicy{Rate: shardq.Rate{PerSecond: 1.0 / 60}}
-		}}, took: 1500 * time.Millisecond, left: 1},
-		"delay":         {prepare: func(q *shardq.Queue[string]) { q.AddAfter("late", time.Hour) }, took: 3 * time.Second, left: 1},
-		"delay in time": {prepare: func(q *shardq.Queue[string]) { q.AddAfter("late", 3*time.Second) }, took: 4500 * time.Millisecond},
-		"fake clock": {options: shardq.Options[string]{Clock: newFake()}, left: 2, took: 5 * time.Second,
-			prepare: func(q *shardq.Queue[string]) { q.PauseGroup("a", newFake().Now().Add(time.Hour)) }},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				o := test.options
-				o.Group = func(string) string { return "a" }
-				q := shardq.MustNew(o)
-				q.AddBatch([]string{"x", "y"}, shardq.AddOptions{})
-				if test.prepare != nil {
-					test.prepare(q)
-				}
-				pool, err := worker.New(q, worker.Options[string]{
-					Workers: 1, DrainTimeout: 5 * time.Second,
-					Drain: q.DrainWith(shardq.DrainOptions{Delayed: shardq.AwaitDelayed}),
-					Handle: func(ctx context.Context, _ string) error {
-						time.Sleep(1500 * time.Millisecond)
-						return ctx.Err()
-					},
-				})
-				require.NoError(t, err)
-				ctx, stop := context.WithCancel(t.Context())
-				stop()
-				began, took, left := time.Now(), test.took, (*shardq.DrainError[string])(nil)
-				if err = pool.Run(ctx); errors.As(err, &left) {
-					require.ErrorIs(t, err, context.DeadlineExceeded)
-					require.Len(t, left.Left(), test.left)
-				} else {
-					require.NoError(t, err)
-					require.Zero(t, test.left)
-				}
-				require.InDelta(t, took, time.Since(began), float64(20*time.Millisecond))
-			})
-		})
-	}
 }
 
 // A consumer that waits for a pause to end leaves at ShutDown, also after a
