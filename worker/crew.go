@@ -210,7 +210,7 @@ func (c *crew) drain() (err error) {
 		returned = true
 	})
 	if !returned { // a hook panicked or ended its goroutine
-		c.inGoroutine(func() { dropped, _ = c.pool.drain(nowait.Ended) })
+		c.inGoroutine(func() { dropped, err = c.pool.drain(nowait.Ended) })
 	}
 	return err
 }

@@ -264,9 +264,9 @@ func TestC51NoPanicLosesAnItem(t *testing.T) {
 
 // Run that panics when it names what it leaves has its errors all the same.
 func TestC51PanicBesideAbandonedItems(t *testing.T) {
-	for call := range 18 {
+	for call := range 36 {
 		synctest.Test(t, func(t *testing.T) {
-			b, finish := &workerFault{function: []string{"NumRequeues", "Now"}[call%2], call: call / 2}, make(chan struct{})
+			b, finish := &workerFault{function: []string{"NumRequeues", "Now"}[call%2], call: call / 4}, make(chan struct{})
 			q := shardq.MustNew(faultOptions(b, false))
 			pool, err := worker.New(q, worker.Options[int]{
 				Workers: 2, AbandonAfter: time.Minute, Drain: q.DrainWith(shardq.DrainOptions{}), DrainTimeout: time.Minute,
@@ -282,7 +282,7 @@ func TestC51PanicBesideAbandonedItems(t *testing.T) {
 			q.AddBatch(numbers(2), shardq.AddOptions{})
 			ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 			defer cancel()
-			time.AfterFunc(time.Hour+90*time.Second, func() { b.arm(true) })
+			time.AfterFunc(time.Hour+time.Duration(call/2%2+1)*45*time.Second, func() { b.arm(true) })
 			fault := panicOf(func() { err = pool.Run(ctx) })
 			if require.Equal(t, b.occurred(), fault != nil); fault != nil {
 				err = fault.Run
