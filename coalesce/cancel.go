@@ -35,7 +35,7 @@ func (x *canceler[K, V]) cancel() (value V, ok bool) {
 		for first := (*segment[V])(nil); first != l.first && !l.first.taking; { // a value may be given back meanwhile
 			first = l.first
 			first.returning = false // it is this call's now
-			x.c.mergeRestLocked(s, l, func() { x.cancelRunLocked(); x.readdAndUnlock() })
+			x.c.mergeRestLocked(s, l, x.readdAndUnlock)
 		}
 		if l.first.taking {
 			x.cancelRunLocked()

@@ -11,7 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/limiter"
 	"github.com/shardq/shardq/stats"
+	"github.com/shardq/shardq/worker"
 )
 
 // A hook that panics leaves no consumer parked: the queue calls it last.
@@ -263,4 +265,24 @@ func TestC36ItemsAreDoneHoweverTheTurnEnds(t *testing.T) {
 		}
 		requireCounts(t, q, 1, 0, 0)
 	})
+}
+
+// A Cancel while the limiter counts a failure ends the run, and leaves no failure.
+// The model of the coalescer has the same for its keys.
+func TestC39CancelInTheLimiter(t *testing.T) {
+	for _, end := range []func(worker.Claim[int]) error{worker.Claim[int].Retry, func(c worker.Claim[int]) error { return c.RequeueAfter(1) }} {
+		var q *shardq.Queue[int]
+		inside := false
+		q = shardq.MustNew(shardq.Options[int]{RateLimiter: hookedLimiter{limiter.NewExponential[int](time.Hour, time.Hour), func(string) {
+			if !inside {
+				inside = true
+				q.Cancel(1)
+			}
+		}}})
+		q.Add(1)
+		claim := claimOne(t, q)
+		require.NoError(t, end(claim))
+		requireCounts(t, q, 0, 0, 0)
+		require.Zero(t, q.NumRequeues(1))
+	}
 }
