@@ -41,16 +41,19 @@ func (s *Core) tag(to *line.Tag, group string) (route uint64) {
 func (s *Core) ask(to *line.Tag) {
 	to.Asked = s.refreshes.begun.Load()
 	p := s.config.GroupPolicy(to.Group)
+	to.Rate = line.Rate{}
+	if p.Rate != (stats.Rate{}) { // a few, and each add asks
+		s.takeRate(to, p.Rate)
+	}
 	to.Weight = int32(min(max(1, p.Weight), MaxGroupWeight))
 	to.Limit = int32(min(max(0, p.Limit), math.MaxInt32))
-	to.Rate = line.Rate{}
-	if p.Rate == (stats.Rate{}) {
-		return // as most, and each add asks
-	}
-	if err := p.Rate.Validate(); err != nil {
+}
+
+func (s *Core) takeRate(to *line.Tag, r stats.Rate) {
+	if err := r.Validate(); err != nil {
 		panic(fmt.Errorf("shardq: Options.GroupPolicy of %q: %w", to.Group, err))
 	}
-	if to.Rate = line.RateOf(p.Rate); to.Rate.Limits() && s.gate.cares.Load()&caresForGroupRates == 0 {
+	if to.Rate = line.RateOf(r); to.Rate.Limits() && s.gate.cares.Load()&caresForGroupRates == 0 {
 		s.gate.cares.Or(caresForGroupRates)
 	}
 }

@@ -31,7 +31,7 @@ func (s *Core) pauseGroup(group string, end uint64) {
 
 type refreshes struct {
 	begun    atomic.Uint32
-	outdated outbox[string] // groups of adds that one may have overtaken
+	outdated outbox[string] // new groups of adds that one may have overtaken
 }
 
 // RefreshGroup asks the user again for the policy of a group.
@@ -40,18 +40,13 @@ func (s *Core) RefreshGroup(group string) {
 	s.refreshGroup(group)
 }
 
-// refreshGroup asks again if another refresh has begun, and may have been faster.
 func (s *Core) refreshGroup(group string) {
 	var to line.Tag
-	for again := true; again; {
-		s.tag(&to, group)
-		now := s.time.Nanoseconds()
-		again = false
-		s.changeGroup(group, false, func(l *line.Line, of uint32) (freed bool) {
-			again = to.Weight > 0 && to.Asked != s.refreshes.begun.Load()
-			return !again && l.Reconfigure(of, &to, now)
-		})
-	}
+	now := s.time.Nanoseconds()
+	defer s.changeGroup(group, false, func(l *line.Line, of uint32) (freed bool) { // also if the policy panics
+		return l.Reconfigure(of, &to, now)
+	})
+	s.tag(&to, group)
 }
 
 // changeGroup also wakes a consumer if consumers may leave, because the last

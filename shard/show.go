@@ -87,23 +87,18 @@ func (sh *shard) showGroups() {
 // join gives a new entry its group, and configure gives the group of another its
 // policy, if there are groups.
 func (sh *shard) join(id uint32, to *address) {
-	sh.checkPolicy(to)
+	// A RefreshGroup that has begun since the policy was asked for may have come
+	// before the group. Then notify asks again.
+	to.Outdated = to.Weight > 0 && to.Asked != sh.set.refreshes.begun.Load()
 	if sh.line.Join(&sh.set.lines, &sh.table.Table, id, &to.Tag) {
 		sh.show()
 	}
-}
-
-// checkPolicy lets the policy be asked for again after the add, if a RefreshGroup
-// has begun since it was asked for.
-func (sh *shard) checkPolicy(to *address) {
-	if to.Weight > 0 && to.Asked != sh.set.refreshes.begun.Load() {
-		to.Outdated = true
+	if to.Outdated {
 		keep(&sh.set.refreshes.outdated, to.Group)
 	}
 }
 
 func (sh *shard) configure(id uint32, to *address) {
-	sh.checkPolicy(to)
 	if sh.line.Configure(id, &to.Tag) {
 		sh.show()
 	}

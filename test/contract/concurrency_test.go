@@ -492,7 +492,8 @@ func TestC82RetryNowWakesAConsumer(t *testing.T) {
 }
 
 // RefreshGroup overtakes an add that has asked GroupPolicy before and adds its
-// item after it, also if the group had no item then.
+// item after it, also if the group had no item then: its items wait. A GroupPolicy
+// that refreshes another group ends nevertheless.
 func TestC70RefreshOvertakesAnAdd(t *testing.T) {
 	adds := map[string]func(q *shardq.Queue[string]){
 		"Add":      func(q *shardq.Queue[string]) { q.Add("a/2") },
@@ -507,11 +508,13 @@ func TestC70RefreshOvertakesAnAdd(t *testing.T) {
 	for name, add := range adds {
 		for _, isNew := range []bool{false, true} {
 			synctest.Test(t, func(t *testing.T) {
-				limit, holds, goOn := 1, false, make(chan struct{})
-				q := shardq.MustNew(shardq.Options[string]{Shards: 1, Group: tenant, GroupPolicy: func(string) shardq.GroupPolicy {
+				limit, holds, goOn := 1, 0, make(chan struct{})
+				var q *shardq.Queue[string]
+				q = shardq.MustNew(shardq.Options[string]{Shards: 1, Group: tenant, GroupPolicy: func(group string) shardq.GroupPolicy {
 					asked := limit
-					if holds {
-						holds = false
+					if holds > 0 && group == "a" {
+						holds--
+						q.RefreshGroup("b")
 						<-goOn
 					}
 					return shardq.GroupPolicy{Limit: asked}
@@ -519,16 +522,24 @@ func TestC70RefreshOvertakesAnAdd(t *testing.T) {
 				if !isNew {
 					q.Add("a/1")
 				}
-				holds = true
+				holds = 2 // the add asks, and asks again
 				go add(q)
 				synctest.Wait()
 				limit = 2
+				holds--
 				q.RefreshGroup("a")
+				holds++
+				goOn <- struct{}{}
+				synctest.Wait()
+				if name == "Add" && isNew {
+					require.Equal(t, 1, q.Stats().Throttled)
+				}
 				close(goOn)
 				synctest.Wait()
 				for group := range q.Groups() {
 					require.Equal(t, 2, group.Limit, "%s of a new group: %t", name, isNew)
 				}
+				require.Zero(t, q.Stats().Throttled)
 			})
 		}
 	}

@@ -16,7 +16,7 @@ type Tag struct {
 	Weight, Limit int32
 	Asked         uint32 // the number of refreshes that had begun when the policy was asked for
 	Rate          Rate
-	Outdated      bool // another has begun since, so only a new group takes the policy
+	Outdated      bool // another has begun since. A new group waits until it is asked for again
 }
 
 // A group has a queue of its own, and takes memory only while it has items.
@@ -24,6 +24,7 @@ type group struct {
 	ready          queue
 	born           uint32 // tells the group from earlier ones with the same id: see births
 	items          int32  // the entries of the group
+	asked          uint32 // the number of refreshes that had begun before its policy
 	weight         int32
 	limit          int32 // of the items in processing, or 0
 	served         int32 // the items handed out in the group's turn
@@ -84,7 +85,7 @@ func (l *Line) needGroups(c *Config, t *items.Table) *groups {
 }
 
 // Join puts a new entry into its group, which takes its policy. Without groups it
-// reports false.
+// reports false. It makes a tag no longer outdated if the group is not new.
 func (l *Line) Join(c *Config, t *items.Table, id uint32, to *Tag) (joined bool) {
 	if c.Grouped {
 		l.join(c, t, id, to)
@@ -104,11 +105,19 @@ func (l *Line) join(c *Config, t *items.Table, id uint32, to *Tag) {
 		of, state = g.make(to.Group, p)
 	} else if state = g.at(of); state.items == 0 {
 		g.vacant--
-		state.weight = max(1, state.weight) // 0: it was paused before its first item
+		if isNew = state.weight == 0; isNew { // it was paused before its first item
+			state.weight = 1
+		}
+	}
+	if isNew {
+		state.asked = to.Asked // whatever the count has been when it began
 	}
 	*chunked.Extend(&g.of, id) = of
-	if state.items++; to.Weight > 0 && (!to.Outdated || isNew) {
-		g.configure(of, state, to)
+	state.items++
+	g.configure(of, state, to)
+	if to.Outdated = to.Outdated && isNew; to.Outdated {
+		g.setBlock(state, outdated, true)
+		g.throttleIfBlocked(of, state)
 	}
 }
 
@@ -122,7 +131,7 @@ func (g *groups) make(name string, p items.Position) (of uint32, state *group) {
 
 // Configure gives the group of an entry its policy.
 func (l *Line) Configure(id uint32, to *Tag) (configured bool) {
-	if l.groups == nil || to.Weight == 0 || to.Outdated {
+	if l.groups == nil || to.Weight == 0 {
 		return false
 	}
 	of, state := l.groupOf(id)
@@ -130,9 +139,13 @@ func (l *Line) Configure(id uint32, to *Tag) (configured bool) {
 	return true
 }
 
-// configure neither knows the time nor frees the group. So a greater limit counts
+// configure ignores a policy that was asked for before the group's. It neither knows the time nor frees the group. So a greater limit counts
 // at the next Finish, and another rate from the next item on: see review.
 func (g *groups) configure(id uint32, state *group, to *Tag) {
+	if to.Weight == 0 || int32(to.Asked-state.asked) < 0 {
+		return
+	}
+	state.asked = to.Asked
 	g.weigh(state, to.Weight)
 	if state.limit = to.Limit; state.full() {
 		g.throttleIfBlocked(id, state)
@@ -217,10 +230,11 @@ func (l *Line) Pause(of uint32, until, now uint64) (freed bool) {
 
 // Reconfigure is Configure that lets the policy count at once.
 func (l *Line) Reconfigure(of uint32, to *Tag, now uint64) (freed bool) {
-	if to.Weight > 0 {
-		l.groups.configure(of, l.groups.at(of), to)
-	}
-	return l.groups.review(of, now)
+	g := l.groups
+	state := g.at(of)
+	g.setBlock(state, outdated, false)
+	g.configure(of, state, to)
+	return g.review(of, now)
 }
 
 // Counts returns how many groups have items, and how many wait for a token or

@@ -43,6 +43,7 @@ type modelGroup struct {
 	ranks          []int    // the priorities of ready items, longest passed over first
 	takes          uint32
 	items, running int32
+	asked          uint32
 	weight, limit  int32
 	served         int32
 	bucket         *bucket
@@ -245,10 +246,10 @@ func (m *model) spend(g *modelGroup, now uint64, fresh bool) (ok bool) {
 }
 
 func (m *model) configure(g *modelGroup, to Tag) {
-	if to.Weight == 0 {
+	if to.Weight == 0 || to.Asked < g.asked {
 		return
 	}
-	g.weight, g.limit = to.Weight, to.Limit
+	g.weight, g.limit, g.asked = to.Weight, to.Limit, to.Asked
 	if g.limit > 0 && g.running >= g.limit {
 		m.place(g, false)
 	}
@@ -268,7 +269,7 @@ func (m *model) review(g *modelGroup, now uint64) (freed bool) {
 	m.latest = now
 	if b := g.bucket; b != nil {
 		b.adopt(now)
-		if g.held = 0; b.rate.Opens(b.full) > now {
+		if g.held &= outdated; b.rate.Opens(b.full) > now {
 			g.held |= noToken
 		}
 		if b.until > now {
@@ -372,7 +373,7 @@ func TestLineAgainstModel(t *testing.T) {
 
 func (p *program) tag(t *rapid.T) Tag {
 	name := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "group")
-	to := Tag{Group: name, Hash: uint32(name[0])}
+	to := Tag{Group: name, Hash: uint32(name[0]), Asked: rapid.Uint32Range(0, 3).Draw(t, "asked")}
 	if rapid.Bool().Draw(t, "policy") {
 		to.Weight, to.Limit = rapid.Int32Range(1, 3).Draw(t, "weight"), rapid.Int32Range(0, 2).Draw(t, "limit")
 		if rapid.Bool().Draw(t, "rated") {
@@ -392,6 +393,8 @@ func (p *program) add(t *rapid.T) {
 		return
 	}
 	to, priority := p.tag(t), p.priority(t)
+	to.Outdated = rapid.IntRange(0, 3).Draw(t, "outdated") == 0
+	isOutdated := to.Outdated
 	_, at := p.t.Find(uint32(item), items.KeyOf(&item))
 	id, e := p.t.Insert(at, items.KeyOf(&item))
 	p.ids[item], p.ready[id] = id, true
@@ -402,8 +405,12 @@ func (p *program) add(t *rapid.T) {
 			x.group = &modelGroup{name: to.Group}
 			p.m.groups[to.Group] = x.group
 		}
-		x.group.weight = max(1, x.group.weight) // 0: it was paused before its first item
-		x.group.items++
+		if x.group.items++; x.group.weight == 0 { // new, or paused before its first item
+			x.group.weight, x.group.asked = 1, to.Asked
+			if isOutdated {
+				x.group.held |= outdated
+			}
+		}
 		p.m.configure(x.group, to)
 	}
 	if priority != 0 || p.t.Places != nil {
@@ -557,6 +564,7 @@ func (p *program) policy(t *rapid.T) {
 	if of == 0 {
 		return
 	}
+	g.held &^= outdated
 	p.m.configure(g, to)
 	require.Equal(p, p.m.review(g, p.now), p.l.Reconfigure(of, &to, p.now))
 }
@@ -567,10 +575,8 @@ func (p *program) configure(t *rapid.T) {
 		return
 	}
 	to := p.tag(t)
-	to.Outdated = rapid.Bool().Draw(t, "outdated")
-	if p.l.Configure(id, &to); !to.Outdated {
-		p.m.configure(p.m.entries[id].group, to)
-	}
+	p.l.Configure(id, &to)
+	p.m.configure(p.m.entries[id].group, to)
 }
 
 // compare checks what the line says of itself.

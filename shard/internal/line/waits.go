@@ -12,6 +12,7 @@ type blocks uint8
 const (
 	noToken blocks = 1 << iota // its bucket is empty
 	paused
+	outdated // its first policy, which is being asked for again
 )
 
 // A bucket has the rate of a group, and its pause. A group without items is
