@@ -1,7 +1,6 @@
 package shard
 
 import (
-	"hash/maphash"
 	"time"
 
 	"github.com/shardq/shardq/shard/internal/items"
@@ -83,17 +82,14 @@ func (a *admission) watch(d *driver) {
 	}
 }
 
-// CloseWindow tries all shards, because only a user's function may know the item's.
 func (s *Set[T]) CloseWindow(item T) {
 	if s.Core.windows.Load() == nil {
 		return
 	}
-	hash := uint32(maphash.Comparable(s.Core.seed, item))
-	for sh := range s.Core.shards.made() {
-		sh.lock()
-		sh.closeWindow(items.KeyOf(&item), hash)
-		sh.unlock()
-	}
+	sh, hash := s.locate(item)
+	sh.lock()
+	sh.closeWindow(items.KeyOf(&item), hash)
+	sh.unlock()
 }
 
 func (sh *shard) closeWindow(key items.Key, hash uint32) {
