@@ -139,7 +139,7 @@ func source(block string) string {
 		return "package snippet\n" + imports(block) + block
 	default:
 		const parameters = "ctx context.Context, queue *shardq.Queue[string], process func(context.Context, string) error, " +
-			"handle worker.Handler[string], insert func(context.Context, []string) error, t *testing.T"
+			"handle worker.Handler[string], insert func(context.Context, []string) error, isBadRow func(error) bool, t *testing.T"
 		body := fmt.Sprintf("func _(%s) (_ error) {\n{\n%s}\nreturn\n}\n", parameters, block)
 		return "package snippet\n" + imports(body) + body
 	}

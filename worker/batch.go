@@ -43,6 +43,7 @@ func (s *seat) turnOfBatch(ctx context.Context) error {
 // that must leave begins with what it holds, too.
 func (s *seat) gather(ctx context.Context) (n int, err error) {
 	b := &s.batch
+	s.dropCanceled(b.held)
 	if b.held == 0 {
 		b.held, err = s.worker.take(ctx, 0)
 	}
@@ -55,7 +56,30 @@ func (s *seat) gather(ctx context.Context) (n int, err error) {
 		s.release(0, b.held)
 		n, b.held = 0, 0
 	}
+	if s.crew.limits.Linger > 0 {
+		n = s.dropCanceled(n)
+	}
 	return n, err
+}
+
+// dropCanceled ends the claims of a batch of n whose items were canceled while they
+// waited for its begin.
+func (s *seat) dropCanceled(n int) (left int) {
+	kept := 0
+	for i := range s.batch.held {
+		if i < n && s.worker.isCanceled(i) {
+			s.end(i)
+			continue
+		}
+		if i < n {
+			left++
+		}
+		s.worker.move(kept, i)
+		kept++
+	}
+	s.worker.clear(kept, s.batch.held)
+	s.batch.held = kept
+	return left
 }
 
 // linger fills the rest of a batch of n claims until Options.Linger has passed.

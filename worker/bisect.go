@@ -9,7 +9,8 @@ import (
 
 // Bisect returns a HandleBatch of a function that writes all items or none, such
 // as a transaction. If write fails or panics, it is called for each half, and so
-// on until the bad items stand alone: at most 2n - 1 times for n items. After an
+// on until the bad items stand alone: at most 2n - 1 times for n items. A Goexit
+// fails all items, also those written. After an
 // error that says nothing about items it is not called again, and those not yet
 // written have that error: a context's, [RequeueAfter], [RetryAfter], or one for
 // which ofAll returns true, such as that of a closed connection.
@@ -17,7 +18,9 @@ func Bisect[T any](write func(context.Context, []T) error, ofAll func(error) boo
 	return func(ctx context.Context, items []T) []error {
 		b := bisection{ctx: ctx, ofAll: ofAll, failed: map[int]error{}}
 		b.write = func(from, to int) error { return write(ctx, slices.Clone(items[from:to])) } // it may sort them
-		b.part(0, len(items))
+		if len(items) > 0 {
+			b.part(0, len(items))
+		}
 		return FailSome(len(items), b.failed)
 	}
 }

@@ -126,7 +126,7 @@ func (c *crew) run(ctx context.Context) (err error) {
 	}
 	select {
 	case <-c.left:
-		if tooLate && !c.served && ctx.Err() == nil {
+		if tooLate && !c.served && ctx.Err() == nil && c.isSourceEmpty() {
 			return ErrShutDown
 		}
 		return nil
@@ -141,6 +141,15 @@ func (c *crew) run(ctx context.Context) (err error) {
 		return c.drain()
 	}
 	return nil
+}
+
+// isSourceEmpty: paused items may be left, or one that another consumer has.
+func (c *crew) isSourceEmpty() (empty bool) {
+	source, is := c.source.(countedSource)
+	if is {
+		c.inGoroutine(func() { empty = source.Stats().Held == 0 })
+	}
+	return empty || !is
 }
 
 // conclude adds to the error of the drain what else Run returns, or panics with.

@@ -47,7 +47,7 @@ type Options[T any] struct {
 
 	// BatchWeight, if set, ends a batch before its items weigh more, as Weigh
 	// says. A heavier item comes alone. What did not fit stays in processing,
-	// and begins the worker's next batch.
+	// also if other workers are idle, and begins the worker's next batch.
 	BatchWeight int
 	Weigh       func(item T) int
 

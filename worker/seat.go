@@ -56,6 +56,7 @@ type typedWorker interface {
 	end(i int) error
 	endTogether(n int) error
 	fit(from, to int) int
+	isCanceled(i int) bool
 	done() // ends the claim of Handle, and may take the next
 	giveBack(i int) error
 	clear(from, to int)

@@ -114,8 +114,8 @@ type attempt struct {
 	worker    int           // its number
 	refused   bool          // the item cannot run again, and was discarded
 	settled   bool          // the claim has ended
-	// lost: other code has ended the claim, such as the handler. Its end decided
-	// about the item, so the pool does not discard it.
+	// lost: other code has ended the claim, such as the handler, or a Cancel the
+	// run. That decided about the item, so the pool does not discard it.
 	lost bool
 }
 
@@ -215,7 +215,10 @@ func (a *attempt) describe() {
 		a.date()
 	}
 	// Where nothing discards the item, Return finds out.
-	a.lost = a.reasonToDiscard() != ReasonNone && !isValid(owner, token)
+	if a.reasonToDiscard() != ReasonNone {
+		_, canceled := changesOf(owner, token)
+		a.lost = canceled || !isValid(owner, token)
+	}
 	counted = true
 }
 

@@ -51,6 +51,7 @@ type (
 	successReporter interface{ ReportSuccess(context.Context) }
 	namedSource     interface{ Name() string }
 	endingSource    interface{ ShuttingDown() bool }
+	countedSource   interface{ Stats() stats.Stats }
 	waitSource      interface{ KeepWaits() }
 	// NextOf returns nil if the source is another one that embeds it.
 	nextSource[T any] = interface {

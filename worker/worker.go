@@ -101,6 +101,11 @@ func (w *worker[T]) fit(from, to int) int {
 	return to
 }
 
+func (w *worker[T]) isCanceled(i int) bool {
+	_, canceled := changesOf(w.claims[i].owner, w.claims[i].token)
+	return canceled
+}
+
 func (w *worker[T]) move(to, from int)  { w.claims[to] = w.claims[from] }
 func (w *worker[T]) clear(from, to int) { clear(w.claims[from:to]) }
 func (w *worker[T]) end(i int) error    { return w.claims[i].Done() }

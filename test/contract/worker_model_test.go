@@ -280,10 +280,8 @@ func (m *poolModel) Finish(item int, what answer) {
 		m.results[stats.Requeued]++
 		m.giveUp(it, it.canceled) // it runs again if it was added after the Cancel
 		return
-	case what == 'c' && it.cause == "timeout":
+	case (what == 'c' || what == 'k') && it.cause == "timeout":
 		result, kind = stats.TimedOut, "timeout"
-	case what == 'k' && it.cause == "timeout":
-		kind = "timeout"
 	case what == 'k':
 		kind = "canceled"
 	case what == 'c': // the shutdown has interrupted it
@@ -329,6 +327,7 @@ func (m *poolModel) fail(item int, result stats.Result, kind string, least time.
 		it.first = m.now
 	}
 	switch {
+	case it.canceled: // whatever its run returns
 	case permanent:
 		reason = "permanent"
 	case m.most > 0 && it.failures+1 >= m.most, m.elapsed > 0 && m.now.Sub(it.first) >= m.elapsed:

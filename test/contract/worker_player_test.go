@@ -418,19 +418,23 @@ func (p *poolPlayer) observe() (fault string) {
 func (p *poolPlayer) observeTaken() (fault string) {
 	m := p.m
 	var taken []int
-	held := m.waitingItems()
 	for _, row := range p.q.Snapshot(100).Processing {
-		taken = append(taken, numberOf(row.Item))
+		item := numberOf(row.Item)
+		taken = append(taken, item)
+		if it := m.items[item]; it.taken && it.canceled && it.ready && it.began.IsZero() && !row.Dirty {
+			m.Release(item) // its batch has begun without it, and a worker has it again
+		}
 	}
 	slices.Sort(taken)
 	for _, item := range m.takenItems() {
 		if !slices.Contains(taken, item) {
-			if !m.items[item].began.IsZero() || !m.stopped {
+			if it := m.items[item]; !it.began.IsZero() || !m.stopped && !it.canceled {
 				return fmt.Sprintf("no worker has %d", item)
 			}
-			m.Release(item) // its batch had not begun when the pool ended
+			m.Release(item) // its batch had not begun when the pool ended, or begins without it
 		}
 	}
+	held := m.waitingItems()
 	for _, item := range taken {
 		if it := m.items[item]; !it.taken {
 			if fault := m.Take(item); fault != "" {
@@ -445,6 +449,8 @@ func (p *poolPlayer) observeTaken() (fault string) {
 			}
 			if !run.known && m.stopped && !m.stopping && m.batch > 0 {
 				return fmt.Sprintf("a handler gets %d after the end", item)
+			} else if !run.known && m.items[item].canceled {
+				return fmt.Sprintf("a handler gets %d, which was canceled", item)
 			} else if !run.known {
 				m.Begin(item)
 			}
@@ -476,7 +482,8 @@ func (p *poolPlayer) checkTaken() (fault string) {
 		if n > max(m.batch, 1) || m.weight > 0 && n > 1 && weight > m.weight {
 			return fmt.Sprintf("a batch of %d, which weighs %d", n, weight)
 		}
-		if m.holding && len(waiting) > len(p.runs) || len(waiting) == 1 && len(p.runs) == 1 && weight+weightOf(waiting[0]) <= m.weight {
+		fits := m.linger == 0 && len(waiting) == 1 && len(p.runs) == 1 && weight+weightOf(waiting[0]) <= m.weight
+		if m.holding && len(waiting) > len(p.runs) || fits {
 			return fmt.Sprintf("%d are held beside %d", waiting, run.items)
 		}
 	}

@@ -931,13 +931,17 @@ func TestC76LingerEndsWithTheOwnDrain(t *testing.T) {
 // Run of a queue that has ended returns ErrShutDown, unless there is an item left,
 // or its context has ended as well.
 func TestC49EndedQueue(t *testing.T) {
-	for _, items := range [][]string{nil, {"a"}} {
+	for _, items := range [][]string{nil, {"a"}, {"paused"}} {
 		forEachForm(t, succeed[string], func(t *testing.T, o worker.Options[string]) {
 			q, want := newQueue[string](1), map[int]error{0: shardq.ErrShutDown}[len(items)]
 			c := newJoiner(1)
 			q.AddBatch(items, shardq.AddOptions{})
 			for _, item := range items {
 				require.NoError(t, c.Put(item, ""))
+				if item == "paused" {
+					q.Pause()
+					c.Pause()
+				}
 			}
 			q.ShutDown()
 			c.ShutDown()
