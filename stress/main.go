@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/shardq/shardq/stress/report"
@@ -36,15 +37,13 @@ func (s *settings) parse(arguments []string, errs io.Writer) error {
 	flags.DurationVar(&s.duration, "duration", 10*time.Second, "the time during which new rounds begin")
 	flags.Uint64Var(&s.seed, "seed", 1, "the `seed` of the first round; each round adds one")
 	flags.Uint64Var(&s.rounds, "rounds", 1<<62, "the greatest number of rounds")
-	flags.StringVar(&s.only, "only", "", "the features that rounds of queues may have, some of "+traffic.Names()+
-		"; or values, for rounds of coalescers")
+	flags.StringVar(&s.only, "only", "", "traffic for rounds of queues alone, values for those of coalescers")
 	flags.DurationVar(&s.patience, "patience", 30*time.Second, "the time without any progress that counts as a hang")
 	if err := flags.Parse(arguments); err != nil {
 		return err
 	}
-	_, err := traffic.Parse(s.only)
-	if flags.NArg() > 0 || err != nil && s.only != "values" {
-		fmt.Fprintf(errs, "stress: unexpected arguments %q, or -only %q (%v)\n", flags.Args(), s.only, err)
+	if flags.NArg() > 0 || !slices.Contains([]string{"", "traffic", "values"}, s.only) {
+		fmt.Fprintf(errs, "stress: unexpected arguments %q, or -only %q\n", flags.Args(), s.only)
 		return errors.New("the flags are invalid")
 	}
 	return nil
@@ -78,8 +77,7 @@ func (s *settings) play(seed uint64) (report.Counts, fmt.Stringer, error) {
 		counts, err := values.Play(plan, s.patience)
 		return counts, plan, err
 	}
-	features, _ := traffic.Parse(s.only)
-	plan := traffic.Draw(seed, features)
+	plan := traffic.Draw(seed)
 	counts, err := traffic.Play(plan, s.patience)
 	return counts, plan, err
 }

@@ -1,10 +1,7 @@
 package ledger
 
-import "time"
-
-// Own makes the caller the owner of a Timed or Once key, and reports whether it
-// was free. The owner calls Disown, or Expect before an add, and at last Leave
-// or TakenBack.
+// Own makes the caller the owner of a key, and reports whether it was free. The
+// owner calls Disown, or Expect before an add, and at last Leave or TakenBack.
 func (l *Ledger) Own(key int) bool { return l.keys[key].use.CompareAndSwap(0, claimed) }
 
 // Disown gives a key back that the owner has not added.
@@ -15,26 +12,9 @@ func (l *Ledger) Disown(key int) { l.keys[key].use.Store(0) }
 func (l *Ledger) Expect(key int, due int64, takesBack bool) (number int64) {
 	r := &l.keys[key]
 	r.once.Store(takesBack)
-	r.landing.Store(0)
-	r.counted.Store(0)
-	r.began.Store(Now())
 	r.due.Store(due)
 	r.owed.Store(1)
 	return l.Want(key)
-}
-
-// Postpone is called before another add of a Timed key, which changes its
-// deadline. No time passes meanwhile.
-func (l *Ledger) Postpone(key int, due int64) { l.keys[key].due.Store(due) }
-
-// Accepted is called after an add of the owner that was accepted, unless the
-// owner may take it back. The queue holds the key until its Done.
-func (l *Ledger) Accepted(key int) {
-	r := &l.keys[key]
-	r.landing.CompareAndSwap(0, Now())
-	if r.counted.CompareAndSwap(0, 1) {
-		l.hold(key, r)
-	}
 }
 
 // Leave is called when the owner goes. The key is free after its run.
@@ -55,7 +35,7 @@ func (l *Ledger) Unsure(key int) { l.of(key).unsure.Store(true) }
 
 // Ran is called after the last Done of a key. A key below 0 is none.
 func (l *Ledger) Ran(key int) {
-	if l.Class(key) != Free {
+	if l.Owned(key) {
 		l.keys[key].use.Add(-1)
 	}
 }
@@ -66,8 +46,7 @@ func (l *Ledger) MayRetry(key int) bool { return !l.of(key).once.Load() }
 // Again is End for a key that its holder adds again, not before due, with that
 // many failures.
 func (l *Ledger) Again(key int, due int64, failures int32) (number int64) {
-	if r := l.of(key); l.Class(key) != Free {
-		r.landing.Store(-1)
+	if r := l.of(key); l.Owned(key) {
 		r.due.Store(due)
 		r.owed.Add(1)
 		r.failures.Store(failures)
@@ -83,7 +62,7 @@ func (l *Ledger) NotAgain(key int) {
 	r := l.of(key)
 	l.Excuse(key)
 	l.check(r, r.wanted.Load() == 0, "drain: key %d was dropped, and was not added", key)
-	if l.Class(key) != Free {
+	if l.Owned(key) {
 		r.owed.Add(-1)
 		r.failures.Store(0)
 		l.Ran(key)
@@ -96,41 +75,13 @@ func (l *Ledger) Finish(key int) {
 	l.End(key)
 }
 
-// Failures returns how often a key has failed. It is 0 for a Free key.
+// Failures returns how often a key has failed. It is 0 for a key without owner.
 func (l *Ledger) Failures(key int) int32 { return l.of(key).failures.Load() }
 
 // CheckFailures is called by the holder of a key with what the queue says.
 func (l *Ledger) CheckFailures(key, got int) {
 	r := l.of(key)
 	want := int(r.failures.Load())
-	l.check(r, got != want && l.Class(key) != Free,
+	l.check(r, got != want && l.Owned(key),
 		"retries: key %d has failed %d times, and the queue says %d", key, want, got)
 }
-
-// window is that of the last add with a window that was accepted. The add was
-// between before and after.
-type window struct {
-	open                  bool
-	before, after, length int64
-}
-
-// Admitted is called by the owner of a Once key after an add with a window,
-// with the time before the call.
-func (l *Ledger) Admitted(key int, before int64, length time.Duration) {
-	r, now := &l.keys[key], l.Time()
-	left := r.window.before + r.window.length - now
-	l.check(r, r.window.open && left > 0,
-		"windows: key %d was accepted %v before the end of its window", key, time.Duration(left))
-	r.window = window{true, before, now, int64(length)}
-}
-
-// Refused is called after an add that was refused because of a window. Slack is
-// two ticks.
-func (l *Ledger) Refused(key int, before int64, slack time.Duration) {
-	r := &l.keys[key]
-	l.check(r, !r.window.open || before > r.window.after+r.window.length+int64(slack),
-		"windows: key %d was refused, and no window was open", key)
-}
-
-// CloseWindow is called by the owner after a Cancel.
-func (l *Ledger) CloseWindow(key int) { l.keys[key].window.open = false }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"sync"
 	"time"
 
 	"github.com/shardq/shardq"
@@ -13,7 +14,7 @@ import (
 )
 
 func (r *round) startConsumers() {
-	if r.plan.has(pools) {
+	if r.plan.pool {
 		r.startPool()
 		return
 	}
@@ -24,8 +25,8 @@ func (r *round) startConsumers() {
 }
 
 // consume takes keys until the queue is shut down. A Get does not wait for what
-// is paused then. So only a Get that was called after the gates were opened for
-// good tells that nothing is left.
+// is paused then. So only a Get that was called after all was resumed for good
+// tells that nothing is left.
 func (a *actor) consume() {
 	for opened := false; ; yield() {
 		for opened = a.opened.Load(); a.take(); opened = a.opened.Load() {
@@ -39,13 +40,12 @@ func (a *actor) consume() {
 // take takes some keys in one of the ways, and reports false if the queue is
 // shut down.
 func (a *actor) take() (goesOn bool) {
-	a.ledger.Look(&a.sight)
 	switch way := a.IntN(8); {
-	case way < 2 && a.plan.has(claims):
+	case way < 2 && a.plan.claims:
 		return a.takeClaim(way == 0 && !a.calm.Load())
-	case way == 2 && a.plan.has(claims):
+	case way == 2 && a.plan.claims:
 		return a.takeClaims()
-	case way == 3 && a.plan.has(items) && !a.calm.Load():
+	case way == 3 && !a.calm.Load():
 		return a.takeItems()
 	case way == 4 && !a.calm.Load():
 		ctx, cancel := context.WithTimeout(a.context, a.upTo(time.Millisecond))
@@ -77,9 +77,7 @@ func (a *actor) mayFail(err error, ctx context.Context) (goesOn bool) {
 
 func (a *actor) took(key int) {
 	a.gets.Add(1)
-	if key >= 0 {
-		a.ledger.Begin(key, &a.sight)
-	}
+	a.ledger.Begin(key)
 }
 
 func (a *actor) workByGet(key int) {
@@ -92,10 +90,7 @@ func (a *actor) workByGet(key int) {
 		}
 		return nil
 	}
-	switch {
-	case key < 0:
-		a.queue.Done(key)
-	case a.process(key):
+	if a.process(key) {
 		a.runAgain(key, ends{
 			retry:   func() error { return doneAfter(func() { a.queue.AddRateLimited(key) }) },
 			release: func() error { return doneAfter(func() { a.queue.Add(key) }) },
@@ -103,11 +98,11 @@ func (a *actor) workByGet(key int) {
 				return doneAfter(func() { a.queue.Forget(key); a.queue.AddAfter(key, d) })
 			},
 		})
-	default:
-		a.finish(key)
-		a.queue.Done(key)
-		a.ledger.Ran(key)
+		return
 	}
+	a.finish(key)
+	a.queue.Done(key)
+	a.ledger.Ran(key)
 }
 
 // errUnsure says that a shutdown may have refused an add.
@@ -131,16 +126,16 @@ func (a *actor) runAgain(key int, by ends) {
 	end, failures, delay := by.release, a.ledger.Failures(key), time.Duration(0)
 	switch a.IntN(3) {
 	case 0:
-		delay = a.plan.leastBackoff(failures)
+		delay = leastBackoff(failures)
 		end, failures = by.retry, failures+1
 	case 1:
 		delay, failures = a.upTo(longest), 0
 		end = func() error { return by.requeue(delay) }
 	}
-	number := a.ledger.Again(key, a.now()+int64(delay), failures)
+	number := a.ledger.Again(key, ledger.Now()+int64(delay), failures)
 	switch err := end(); {
 	case err == nil:
-		if !a.plan.has(cancels) || a.ledger.Class(key) != ledger.Free { // otherwise its run may be canceled
+		if !a.plan.cancels || a.ledger.Owned(key) { // otherwise its run may be canceled
 			a.ledger.Land(key, number, delay > 0)
 		}
 	case errors.Is(err, errUnsure):
@@ -163,38 +158,31 @@ func (a *actor) process(key int) (again bool) {
 		item, ok := a.queue.Lookup(key)
 		a.found.If(item.State != stats.Processing, "listings: a consumer has key %d, and Lookup says %v %v", key, item, ok)
 	}
-	if a.ledger.Class(key) == ledger.Free {
+	if !a.ledger.Owned(key) {
 		if a.chance(4) {
 			a.addFree(key, a.someOptions(), true)
-		} else if a.plan.has(cancels) && a.chance(16) {
+		} else if a.plan.cancels && a.chance(16) {
 			a.cancelFree(key)
 		}
 	}
-	return a.plan.has(retries) && a.chance(5) && a.ledger.MayRetry(key)
+	return a.plan.retries && a.chance(5) && a.ledger.MayRetry(key)
 }
 
-// takeItems takes some keys by Items. The body may panic.
+// takeItems takes some keys by Items.
 func (a *actor) takeItems() (goesOn bool) {
 	ctx, cancel := context.WithTimeout(a.context, a.upTo(2*time.Millisecond))
 	defer cancel()
 	last, broke := -1, false
-	attempt(func() {
-		for key := range a.queue.Items(ctx) {
-			a.ledger.Ran(last)
-			last = key
-			a.took(key)
-			if key >= 0 {
-				a.process(key)
-				a.finish(key)
-			}
-			a.ledger.Look(&a.sight)
-			if broke = a.chance(6); broke && a.plan.has(panics) {
-				panic(errHostile)
-			} else if broke {
-				break
-			}
+	for key := range a.queue.Items(ctx) {
+		a.ledger.Ran(last)
+		last = key
+		a.took(key)
+		a.process(key)
+		a.finish(key)
+		if broke = a.chance(6); broke {
+			break
 		}
-	})
+	}
 	a.ledger.Ran(last)
 	return a.context.Err() == nil && (broke || ctx.Err() != nil || !a.queue.ShuttingDown())
 }
@@ -234,47 +222,33 @@ func (a *actor) takeClaims() (goesOn bool) {
 
 func (a *actor) begin(c claim) {
 	a.took(c.Item)
-	if c.Item >= 0 {
-		a.ledger.Fence(c.Item, c.Fence())
-		a.ledger.CheckFailures(c.Item, c.Failures())
-	}
+	a.ledger.Fence(c.Item, c.Fence())
+	a.ledger.CheckFailures(c.Item, c.Failures())
 	a.found.If(!c.Valid(), "claims: the claim to key %d is not valid", c.Item)
 }
 
 func (a *actor) endClaims(all []claim) {
 	for _, c := range all {
-		if c.Item >= 0 {
-			a.process(c.Item)
-			a.ledger.Finish(c.Item)
-		}
-	}
-	own, want := all, error(nil)
-	if len(a.late) > 0 && a.chance(3) {
-		all, want = append(all[:len(all):len(all)], a.late[a.IntN(len(a.late))]), worker.ErrClaimEnded
+		a.process(c.Item)
+		a.ledger.Finish(c.Item)
 	}
 	err := a.queue.DoneClaims(all)
-	a.found.If(!errors.Is(err, want), "claims: DoneClaims returned %v, want %v", err, want)
-	for _, c := range own {
+	a.found.If(err != nil, "claims: DoneClaims returned %v", err)
+	for _, c := range all {
 		a.ledger.Ran(c.Item)
 	}
 }
 
 func (a *actor) endClaim(c claim) {
 	a.endLate()
-	switch key := c.Item; {
-	case key < 0:
-		a.endOnce(c)
-	case a.process(key):
+	if key := c.Item; a.process(key) {
 		a.runAgain(key, ends{c.Retry, c.Release, c.RequeueAfter})
-	default:
+	} else {
 		a.ledger.Finish(key)
 		a.endOnce(c)
 		a.ledger.Ran(key)
 	}
-	a.late = append(a.late, c)
-	if n := len(a.late) - 1; n >= 16 {
-		a.late[a.IntN(n)], a.late = c, a.late[:n]
-	}
+	a.late = &c
 }
 
 // endOnce calls Done, sometimes in two goroutines at once.
@@ -284,7 +258,12 @@ func (a *actor) endOnce(c claim) {
 		a.found.If(err != nil, "claims: Done of key %d returned %v", c.Item, err)
 		return
 	}
-	errs := twice(c.Done)
+	var both sync.WaitGroup
+	var errs [2]error
+	for i := range errs {
+		both.Go(func() { errs[i] = c.Done() })
+	}
+	both.Wait()
 	a.found.If((errs[0] == nil) == (errs[1] == nil),
 		"claims: two Dones of the claim to key %d returned %v", c.Item, errs)
 }
@@ -292,10 +271,10 @@ func (a *actor) endOnce(c claim) {
 // endLate ends a claim that has ended, perhaps while another consumer has its
 // key.
 func (a *actor) endLate() {
-	if len(a.late) == 0 || !a.chance(4) {
+	if a.late == nil || !a.chance(4) {
 		return
 	}
-	c := a.late[a.IntN(len(a.late))]
+	c := *a.late
 	ends := []func() error{c.Done, c.Retry, c.Release, func() error { return c.RequeueAfter(longest) }}
 	err := ends[a.IntN(len(ends))]()
 	a.found.If(c.Valid() || !errors.Is(err, worker.ErrClaimEnded),

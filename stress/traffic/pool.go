@@ -12,9 +12,9 @@ import (
 // startPool starts a pool in place of consumers. In a round that is drained, the
 // pool drains the queue.
 func (r *round) startPool() {
-	o := worker.Options[int]{Workers: r.plan.consumers, OnDiscard: r.onDiscard, MaxAttempts: r.plan.attempts()}
+	o := worker.Options[int]{Workers: r.plan.consumers, OnDiscard: r.onDiscard, MaxAttempts: int(r.plan.Seed/2%2) * 3}
 	o.OnLeftover = o.OnDiscard
-	if r.plan.Seed%3 == 0 {
+	if r.plan.batches {
 		o.HandleBatch, o.BatchSize = r.handleBatch, mostBatch
 	} else {
 		o.Handle = r.handle
@@ -22,7 +22,7 @@ func (r *round) startPool() {
 	if r.plan.ending == drained {
 		o.Drain = func(ctx context.Context) ([]int, error) { return r.queue.Drain(ctx, r.plan.drain) }
 	}
-	pool, err := worker.New(stampedSource{r.queue.Queue, r}, o)
+	pool, err := worker.New(countedSource{r.queue.Queue, r}, o)
 	if err != nil {
 		panic(err)
 	}
@@ -37,36 +37,13 @@ func (r *round) startPool() {
 	})
 }
 
-func (p *Plan) attempts() int { return int(p.Seed/2%2) * 3 }
-
-func (r *round) stamp(claimed []claim, sight *ledger.Sight) {
-	a := r.borrow()
-	defer r.giveBack(a)
-	a.gets.Add(uint64(len(claimed)))
-	for _, c := range claimed {
-		if c.Item >= 0 {
-			r.ledger.Stamp(c.Item, sight)
-			r.ledger.Fence(c.Item, c.Fence())
-		}
-	}
-}
-
 // borrow returns an actor that no other goroutine has: handlers are called in
 // the pool's goroutines.
 func (r *round) borrow() *actor {
-	select {
-	case a := <-r.idle:
+	if a, ok := r.idle.Get().(*actor); ok {
 		return a
-	default:
-		return r.newActor()
 	}
-}
-
-func (r *round) giveBack(a *actor) {
-	select {
-	case r.idle <- a:
-	default:
-	}
+	return r.newActor()
 }
 
 var errFails = errors.New("the handler fails on purpose")
@@ -74,7 +51,7 @@ var errFails = errors.New("the handler fails on purpose")
 func (r *round) handle(_ context.Context, key int) error {
 	err := r.handleOne(key)
 	switch {
-	case key < 0 || !errors.Is(err, errFails) || worker.IsPermanent(err):
+	case !errors.Is(err, errFails) || worker.IsPermanent(err):
 	case key%5 == 0:
 		panic(err)
 	case key%5 == 1:
@@ -95,39 +72,31 @@ func (r *round) handleBatch(_ context.Context, keys []int) []error {
 // pool does it.
 func (r *round) handleOne(key int) error {
 	a := r.borrow()
-	defer r.giveBack(a)
-	if key < 0 {
-		return nil
-	}
-	a.ledger.Stamped(key, &a.sight)
-	a.ledger.Begin(key, &a.sight)
+	defer r.idle.Put(a)
+	a.ledger.Begin(key)
 	if !a.process(key) {
 		a.ledger.Finish(key)
 		a.ledger.Ran(key)
-		if a.chance(8) && !a.plan.has(windows) { // a discard would close the window, unseen by its owner
-			a.discarded.Add(1)
+		if a.chance(8) {
 			return worker.Permanent(errFails)
 		}
 		return nil
 	}
 	failures := a.ledger.Failures(key)
-	delay, err := a.plan.leastBackoff(failures), errFails
+	delay, err := leastBackoff(failures), errFails
 	if failures++; a.chance(3) {
 		delay, failures = a.upTo(longest), 0
 		err = worker.RequeueAfter(delay)
 	}
-	a.ledger.Again(key, a.now()+int64(delay), failures) // or see onDiscard
+	a.ledger.Again(key, ledger.Now()+int64(delay), failures) // or see onDiscard
 	return err
 }
 
 func (r *round) onDiscard(_ context.Context, f worker.Failure[int]) {
-	switch {
-	case f.Item < 0 || f.Reason == worker.ReasonPermanent:
+	if f.Reason == worker.ReasonPermanent {
 		return
-	case f.Reason == worker.ReasonExhausted:
-		r.discarded.Add(1)
-	case !r.queue.ShuttingDown():
-		r.found.Add("pools: key %d was discarded: %v", f.Item, f.Err)
 	}
+	r.found.If(f.Reason != worker.ReasonExhausted && !r.queue.ShuttingDown(),
+		"pools: key %d was discarded: %v", f.Item, f.Err)
 	r.ledger.NotAgain(f.Item)
 }

@@ -1,12 +1,8 @@
 package traffic
 
 import (
-	"context"
-	"errors"
 	"runtime"
 	"time"
-
-	"github.com/shardq/shardq"
 )
 
 // rest waits until the queue holds nothing, checks it, and uses it a little.
@@ -18,7 +14,7 @@ func (r *round) rest() {
 			r.ping(a)
 		}
 		r.calm.Store(false)
-		r.fill(a)
+		r.fill()
 	}
 }
 
@@ -36,20 +32,9 @@ func (r *round) becomesIdle() bool {
 }
 
 func (r *round) checkCounts() {
-	s := r.queue.Stats()
-	for _, c := range []struct {
-		what        string
-		queue, want uint64
-	}{
-		{"adds that asked for a run, with the hand-outs and what was canceled,", s.Added, r.sum(gets) + r.sum(withdrawn)},
-		{"Cancels", s.Canceled, r.sum(canceled)},
-		{"misuses", s.Misused, r.sum(misuses)},
-		{"calls of OnMisuse", r.misused.Load(), r.sum(misuses)},
-		{"discarded keys", s.Discarded, r.discarded.Load()},
-	} {
-		r.found.If(c.queue != c.want,
-			"conservation: %s: the queue has counted %d, and the actors %d", c.what, c.queue, c.want)
-	}
+	added, want := r.queue.Stats().Added, r.sum(gets)+r.sum(withdrawn)
+	r.found.If(added != want,
+		"conservation: the queue has counted %d adds that asked for a run; %d were handed out or canceled", added, want)
 }
 
 // ping adds some keys while all consumers are parked, and waits until they have
@@ -66,25 +51,12 @@ func (r *round) ping(a *actor) {
 	if r.plan.capacity > 0 {
 		burst = 1 // more may wait for room, and nothing makes some
 	}
-	switch way := a.IntN(5); {
-	case way == 0 && a.plan.has(pauses) && (a.plan.groups == 0 || a.chance(2)):
+	switch way := a.IntN(3); {
+	case way == 0 && a.plan.pauses:
 		r.queue.Pause()
 		a.burst(burst, 0)
 		r.queue.Resume()
-	case way <= 1 && a.plan.has(pauses) && a.plan.groups > 0:
-		until := []time.Time{{}, a.clock().Now().Add(a.upTo(longest))}[way]
-		for group := range a.plan.groups {
-			r.queue.PauseGroup(groupName(group+1), until)
-		}
-		a.burst(burst, 0)
-		for group := range a.plan.groups * (1 - way) {
-			r.queue.ResumeGroup(groupName(group + 1))
-		}
-	case way == 2 && a.plan.has(rates):
-		r.queue.SetRate(shardq.Rate{PerSecond: 1})
-		a.burst(burst, 0)
-		r.queue.SetRate(shardq.Rate{})
-	case way == 3 && a.plan.has(delays):
+	case way == 1 && a.plan.delays:
 		a.burst(burst, longest)
 	default:
 		a.burst(burst, 0)
@@ -95,33 +67,33 @@ func (r *round) ping(a *actor) {
 func (a *actor) burst(n int, delay time.Duration) {
 	for range n {
 		after := min(delay, a.upTo(longest))
-		a.addFree(a.IntN(a.plan.keys)&^3, addOptions{After: after}, false)
+		a.addFree(a.someFree(), addOptions{After: after}, false)
 	}
 }
 
 // fill fills the queue to its capacity while it is paused. Then there is no room
 // for one key more, unless a Get that had begun before the pause has made some.
-func (r *round) fill(a *actor) {
-	free := a.plan.keys / 4 // multiples of 4 are free keys
-	if r.plan.capacity == 0 || r.plan.capacity >= free || r.found.Any() {
+func (r *round) fill() {
+	most := r.plan.capacity
+	if most == 0 || most+1 >= r.plan.keys/2 || r.found.Any() { // even keys are free
 		return
 	}
 	r.queue.Pause()
 	taken := r.sum(gets)
-	for n := range r.plan.capacity + 1 {
-		number := r.ledger.Want(4 * n)
-		switch err := r.queue.TryAdd(4*n, addOptions{}); {
+	for n := range most + 1 {
+		number := r.ledger.Want(2 * n)
+		switch err := r.queue.TryAdd(2*n, addOptions{}); {
 		case err == nil:
-			r.ledger.Land(4*n, number, false)
-		case n < r.plan.capacity:
-			r.found.Add("capacity: with %d keys of %d, TryAdd returned %v", n, r.plan.capacity, err)
+			r.ledger.Land(2*n, number, false)
+		case n < most:
+			r.found.Add("capacity: with %d keys of %d, TryAdd returned %v", n, most, err)
 		}
 	}
 	held := r.queue.Stats().Held
-	r.found.If(held > r.plan.capacity && taken == r.sum(gets), "capacity: the queue holds %d keys", held)
-	waiting, key := make(chan error, 1), 4*(r.plan.capacity+1)%r.plan.keys
-	r.ledger.Want(key)
-	go func() { waiting <- r.queue.AddContext(r.context, key, addOptions{}) }()
+	r.found.If(held > most && taken == r.sum(gets), "capacity: the queue holds %d keys", held)
+	waiting := make(chan error, 1)
+	r.ledger.Want(2 * (most + 1))
+	go func() { waiting <- r.queue.AddContext(r.context, 2*(most+1), addOptions{}) }()
 	r.queue.Resume()
 	err := <-waiting
 	r.found.If(err != nil, "capacity: AddContext returned %v", err)
@@ -138,8 +110,6 @@ func (r *round) settle() {
 		"conservation: at the end, Stats is %+v", s)
 	r.ledger.Settle()
 	r.checkCounts()
-	r.found.If(r.plan.capacity > 0 && r.high.Load(), "watermarks: at the end, the last call was with high=true")
-	r.found.If(r.fake != nil && !r.plan.has(rates|pauses) && r.fake.Timers() > 0, "shutdown: at the end, timers are set")
 	for deadline := time.Now().Add(5 * time.Second); runtime.NumGoroutine() > r.begun; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			stacks := make([]byte, 1<<16)
@@ -147,27 +117,6 @@ func (r *round) settle() {
 			return
 		}
 	}
-}
-
-func (r *round) checkShutDown() {
-	if r.found.Any() {
-		return
-	}
-	ctx, dropped := context.Background(), r.queue.Stats().Dropped
-	r.queue.Add(0)
-	r.queue.AddAfter(0, longest)
-	_, claim := r.queue.Claim(ctx)
-	try, add := r.queue.TryAdd(0, addOptions{}), r.queue.AddContext(ctx, 0, addOptions{})
-	for _, err := range []error{claim, try, add} {
-		r.found.If(!errors.Is(err, shardq.ErrShutDown), "shutdown: a call returned %v", err)
-	}
-	_, shutdown := r.queue.Get()
-	left, err := r.queue.Drain(ctx, shardq.DrainOptions{})
-	now := r.queue.Stats().Dropped
-	r.found.If(!shutdown || len(left) > 0 || err != nil || now < dropped+2,
-		"shutdown: Get: %t, Drain: %v %v, Dropped: %d, then %d", shutdown, left, err, dropped, now)
-	r.queue.ShutDownWithDrain()
-	r.queue.ShutDown()
 }
 
 // checkDrained is called when a complete drain has returned.

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/shardq/shardq"
-	"github.com/shardq/shardq/clock"
 	"github.com/shardq/shardq/stress/ledger"
 	"github.com/shardq/shardq/stress/report"
 	"github.com/shardq/shardq/worker"
@@ -27,30 +26,17 @@ type round struct {
 	cancel  context.CancelFunc
 	begun   int // the goroutines at the beginning
 
-	// fake is nil if the clock is real. A step holds stepping, and so do
-	// sequences of adds between which no time may pass.
-	fake     *clock.Fake
-	stepping sync.RWMutex
-
-	gates     *gates
 	producers sync.WaitGroup
 	consumers sync.WaitGroup
-	helpers   sync.WaitGroup
 	pool      *worker.Pool[int]
 	endPool   context.CancelFunc
-	// opened is set when no gate will be closed again. Consumers that are told
+	idle      sync.Pool // the actors of handlers
+	// opened is set when nothing will be paused again. Consumers that are told
 	// of the shutdown leave after that.
 	opened atomic.Bool
 	// calm is set when consumers may only block.
-	calm atomic.Bool
-
-	misused, discarded atomic.Uint64
-	producing          atomic.Int32 // the producers
-	high               atomic.Bool  // the last watermark
-	marking            atomic.Int32 // the calls of Watermarks.On
-	contests           atomic.Int64
-
-	idle chan *actor // those of handlers
+	calm      atomic.Bool
+	producing atomic.Int32 // the producers
 
 	mu     sync.Mutex // guards actors
 	actors []*actor
@@ -60,11 +46,10 @@ type round struct {
 type actor struct {
 	*round
 	*rand.Rand
-	sight ledger.Sight
-	late  []claim // some that have ended
+	late  *claim // one that has ended
 	batch [mostBatch]claim
 	// The atomics of an actor order nothing but the watchdog.
-	adds, gets, withdrawn, cancels, misuses atomic.Uint64
+	adds, gets, withdrawn atomic.Uint64
 }
 
 const mostBatch = 6
@@ -93,21 +78,6 @@ func (r *round) sum(counter func(*actor) *atomic.Uint64) (n uint64) {
 func adds(a *actor) *atomic.Uint64      { return &a.adds }
 func gets(a *actor) *atomic.Uint64      { return &a.gets }
 func withdrawn(a *actor) *atomic.Uint64 { return &a.withdrawn }
-func canceled(a *actor) *atomic.Uint64  { return &a.cancels }
-func misuses(a *actor) *atomic.Uint64   { return &a.misuses }
-
-func (r *round) clock() clock.Clock {
-	if r.fake != nil {
-		return r.fake
-	}
-	return clock.Real()
-}
-
-var realStart = time.Now()
-
-func (r *round) now() int64 {
-	return int64(r.clock().Now().Sub(realStart))
-}
 
 // Play plays the round of a plan. It returns what it has counted, and an error
 // with the violations. Patience is the time after which a round in which nothing
@@ -123,44 +93,38 @@ type saboteur struct {
 }
 
 func play(p Plan, patience time.Duration, s saboteur) (report.Counts, error) {
-	r := &round{plan: p, begun: runtime.NumGoroutine(), idle: make(chan *actor, 64)}
+	r := &round{plan: p, begun: runtime.NumGoroutine()}
 	r.context, r.cancel = context.WithCancel(context.Background())
 	defer r.cancel()
-	if p.has(fakeClock) {
-		r.fake = clock.NewFake(realStart.Add(time.Hour))
+	r.ledger = ledger.New(p.keys, p.limits, &r.found)
+	r.ledger.Blind = p.blind
+	o := p.options(r.ledger)
+	if s.options != nil {
+		s.options(&o)
 	}
-	r.gates = newGates(&p)
-	r.ledger = ledger.New(p.keys, &r.found, r.now)
-	if r.ledger.Blind = p.has(blind); !r.ledger.Blind {
-		r.ledger.Order, r.ledger.Gates = p.newOrder(), r.gates.books
+	r.queue = newTarget(shardq.MustNew(o))
+	if s.queue != nil {
+		s.queue(r.queue)
 	}
-	if p.strict && !r.ledger.Blind {
-		r.ledger.Capacity = int64(p.capacity)
-	}
-	r.queue = newQueue(r, s)
 	over := make(chan struct{})
-	var keepers sync.WaitGroup
-	keepers.Go(func() { r.watch(patience, over) })
-	if r.fake != nil {
-		keepers.Go(func() { r.step(over) })
-	}
+	var watch sync.WaitGroup
+	watch.Go(func() { r.watch(patience, over) })
 	r.run()
-	r.checkShutDown() // it may hang
 	close(over)
-	keepers.Wait()
+	watch.Wait()
 	r.settle()
 	return report.Counts{Rounds: 1, Adds: r.sum(adds), HandOuts: r.sum(gets), Checks: r.ledger.Checks()}, r.found.Err()
 }
 
 func (r *round) run() {
 	r.startConsumers()
-	for wave := range r.plan.waves - 1 {
-		if r.wave(wave)(); !r.found.Any() {
+	for range r.plan.waves - 1 {
+		if r.wave()(); !r.found.Any() {
 			r.rest()
 		}
 	}
 	r.ledger.DropsDelayed.Store(r.plan.dropsDelayed())
-	r.end(r.wave(r.plan.waves - 1))
+	r.end(r.wave())
 	if r.found.Any() {
 		r.endAnyhow()
 	}
@@ -168,16 +132,11 @@ func (r *round) run() {
 	r.consumers.Wait()
 }
 
-func (r *round) wave(number int) (ended func()) {
+func (r *round) wave() (ended func()) {
 	stop := make(chan struct{})
-	keeper, observer := r.newActor(), r.newActor()
-	for target := range r.gates.rate {
-		keeper.changeRate(target, 1, true) // before an add asks for a policy, which it may set later
-	}
-	r.helpers.Go(func() { keeper.keepGates(stop) })
-	if r.plan.has(listings) {
-		r.helpers.Go(func() { observer.observe(stop, number == r.plan.waves-1) })
-	}
+	keeper := r.newActor()
+	var keeping sync.WaitGroup
+	keeping.Go(func() { keeper.keep(stop) })
 	for range r.plan.producers {
 		a := r.newActor()
 		r.producing.Add(1)
@@ -189,17 +148,7 @@ func (r *round) wave(number int) (ended func()) {
 	return func() {
 		r.producers.Wait()
 		close(stop)
-		r.helpers.Wait()
-	}
-}
-
-func (r *round) step(over <-chan struct{}) {
-	dice := rand.New(rand.NewPCG(r.plan.Seed, 1<<32))
-	for !closed(over) {
-		r.stepping.Lock()
-		r.fake.Step(time.Duration(dice.Int64N(int64(2 * r.plan.tick))))
-		r.stepping.Unlock()
-		yield()
+		keeping.Wait()
 	}
 }
 
@@ -227,7 +176,7 @@ func (r *round) watch(patience time.Duration, over <-chan struct{}) {
 
 func (r *round) endAnyhow() {
 	r.cancel()
-	r.openGates()
+	r.resumeAll()
 	r.opened.Store(true)
 	r.queue.ShutDown()
 	if r.endPool != nil {
@@ -245,31 +194,3 @@ func closed(c <-chan struct{}) bool {
 }
 
 func yield() { time.Sleep(50 * time.Microsecond) }
-
-func attempt(do func()) (panicked bool) {
-	defer func() {
-		cause := recover()
-		if panicked = cause == error(errHostile); cause != nil && !panicked {
-			panic(cause)
-		}
-	}()
-	do()
-	return false
-}
-
-func (r *round) onMisuse(m shardq.Misuse[int]) {
-	if m.Item != stray {
-		r.found.Add("exclusion: key %d was taken from its consumer before its Done", m.Item)
-		return
-	}
-	if n := r.misused.Add(1); r.plan.has(panics) && n%3 == 0 {
-		panic(errHostile)
-	}
-}
-
-func (r *round) onWatermark(w shardq.Watermark) {
-	r.found.If(r.marking.Add(1) > 1, "watermarks: Watermarks.On was called while it was being called")
-	r.found.If(r.high.Swap(w.High) == w.High,
-		"watermarks: Watermarks.On was called twice in a row with high=%t", w.High)
-	r.marking.Add(-1)
-}
