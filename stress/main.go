@@ -5,8 +5,8 @@
 //
 // A round follows from its seed, as far as goroutines allow. If a promise is
 // broken, stress prints what it has found and the command that repeats the
-// round, and exits with 1. The last line counts the rounds, the adds, the
-// hand-outs and the checks.
+// round, and exits with 1. The last line counts the rounds, the adds and the
+// hand-outs.
 package main
 
 import (

@@ -32,7 +32,7 @@ type record struct {
 	// surely accepted. served is the last that had begun when the latest run
 	// began. excused is the last that may have been taken back.
 	wanted, landed, served, excused, runs atomic.Int64
-	checks, fence                         atomic.Uint64
+	fence                                 atomic.Uint64
 
 	// The fields below are of owned keys. An owner adds claimed to use, which
 	// becomes 1 for the run to come when the owner leaves.
@@ -61,7 +61,7 @@ var start = time.Now()
 // Owned reports whether a key is added by one producer at a time, its owner,
 // until it has run. So the runs to come, and their times, are known. Other keys
 // are used by all actors in every way.
-func (l *Ledger) Owned(key int) bool { return !l.Blind && key >= 0 && key%2 == 1 }
+func (l *Ledger) Owned(key int) bool { return !l.Blind && key%2 == 1 }
 
 // GroupOf returns the group of a key, if there are groups.
 func (l *Ledger) GroupOf(key int) int { return key / 2 % len(l.Limits) }
@@ -73,16 +73,8 @@ func (l *Ledger) of(key int) *record {
 	return &l.keys[key]
 }
 
-func (l *Ledger) check(r *record, broken bool, format string, arguments ...any) {
-	r.checks.Add(1)
+func (l *Ledger) check(broken bool, format string, arguments ...any) {
 	l.Found.If(broken && !l.Blind, format, arguments...)
-}
-
-func (l *Ledger) Checks() (n uint64) {
-	for i := range l.keys {
-		n += l.keys[i].checks.Load()
-	}
-	return n
 }
 
 // Want is called before an add. It returns the number of the add.
@@ -104,20 +96,20 @@ func (l *Ledger) Excuse(key int) {
 // Begin is called after the Get of a key.
 func (l *Ledger) Begin(key int) {
 	r := l.of(key)
-	l.check(r, !r.holder.CompareAndSwap(0, 1), "exclusion: key %d was handed out while a consumer had it", key)
+	l.check(!r.holder.CompareAndSwap(0, 1), "exclusion: key %d was handed out while a consumer had it", key)
 	runs, wanted := r.runs.Add(1), r.wanted.Load()
-	l.check(r, runs > wanted, "deduplication: key %d has run %d times, and there were %d adds", key, runs, wanted)
+	l.check(runs > wanted, "deduplication: key %d has run %d times, and there were %d adds", key, runs, wanted)
 	r.served.Store(wanted)
 	if len(l.Limits) > 0 && !l.Blind {
 		group := l.GroupOf(key)
 		n, limit := l.holding[group].Add(1), l.Limits[group]
-		l.check(r, limit > 0 && int(n) > limit,
+		l.check(limit > 0 && int(n) > limit,
 			"limits: with key %d, consumers have %d keys of group %d, whose limit is %d", key, n, group, limit)
 	}
 	if l.Owned(key) {
 		left, early := r.due.Load()-Now(), !l.Hurried.Load()
-		l.check(r, r.owed.Add(-1) < 0 && early, "deduplication: key %d was handed out, and no run was owed", key)
-		l.check(r, left > 0 && early, "delays: key %d was handed out %v early", key, time.Duration(left))
+		l.check(r.owed.Add(-1) < 0 && early, "deduplication: key %d was handed out, and no run was owed", key)
+		l.check(left > 0 && early, "delays: key %d was handed out %v early", key, time.Duration(left))
 	}
 }
 
@@ -127,14 +119,14 @@ func (l *Ledger) End(key int) {
 	if len(l.Limits) > 0 && !l.Blind {
 		l.holding[l.GroupOf(key)].Add(-1)
 	}
-	l.check(r, !r.holder.CompareAndSwap(1, 0), "exclusion: another consumer got key %d before its Done", key)
+	l.check(!r.holder.CompareAndSwap(1, 0), "exclusion: another consumer got key %d before its Done", key)
 }
 
 // Fence is called with the fence of a claim.
 func (l *Ledger) Fence(key int, fence uint64) {
 	r := l.of(key)
 	last := r.fence.Swap(fence)
-	l.check(r, last >= fence, "claims: key %d has the fence %d after %d", key, fence, last)
+	l.check(last >= fence, "claims: key %d has the fence %d after %d", key, fence, last)
 }
 
 // Settle checks a queue at rest.
@@ -142,10 +134,10 @@ func (l *Ledger) Settle() {
 	for key := range l.keys {
 		r := &l.keys[key]
 		landed, served, owed := r.landed.Load(), r.served.Load(), r.owed.Load()
-		l.check(r, max(served, r.excused.Load()) < landed,
+		l.check(max(served, r.excused.Load()) < landed,
 			"no lost add: the add number %d of key %d has no run; the last run began after number %d", landed, key, served)
-		l.check(r, r.holder.Load() != 0, "drain: at rest, a consumer has key %d", key)
-		l.check(r, owed > 0 && !l.DropsDelayed.Load() && !r.unsure.Load(),
+		l.check(r.holder.Load() != 0, "drain: at rest, a consumer has key %d", key)
+		l.check(owed > 0 && !l.DropsDelayed.Load() && !r.unsure.Load(),
 			"no lost add: at rest, key %d is still to run %d times", key, owed)
 	}
 }

@@ -24,7 +24,7 @@ func (l *Ledger) Leave(key int) { l.keys[key].use.Add(1 - claimed) }
 func (l *Ledger) TakenBack(key int, why string) {
 	r := &l.keys[key]
 	l.Excuse(key)
-	l.check(r, r.owed.Add(-1) != 0 && !l.Hurried.Load(),
+	l.check(r.owed.Add(-1) != 0 && !l.Hurried.Load(),
 		"%s: key %d ran, and the queue said that it would not", why, key)
 	r.use.Store(0)
 }
@@ -33,7 +33,7 @@ func (l *Ledger) TakenBack(key int, why string) {
 // may have refused.
 func (l *Ledger) Unsure(key int) { l.of(key).unsure.Store(true) }
 
-// Ran is called after the last Done of a key. A key below 0 is none.
+// Ran is called after the last Done of a key.
 func (l *Ledger) Ran(key int) {
 	if l.Owned(key) {
 		l.keys[key].use.Add(-1)
@@ -61,7 +61,7 @@ func (l *Ledger) Again(key int, due int64, failures int32) (number int64) {
 func (l *Ledger) NotAgain(key int) {
 	r := l.of(key)
 	l.Excuse(key)
-	l.check(r, r.wanted.Load() == 0, "drain: key %d was dropped, and was not added", key)
+	l.check(r.wanted.Load() == 0, "drain: key %d was dropped, and was not added", key)
 	if l.Owned(key) {
 		r.owed.Add(-1)
 		r.failures.Store(0)
@@ -82,6 +82,6 @@ func (l *Ledger) Failures(key int) int32 { return l.of(key).failures.Load() }
 func (l *Ledger) CheckFailures(key, got int) {
 	r := l.of(key)
 	want := int(r.failures.Load())
-	l.check(r, got != want && l.Owned(key),
+	l.check(got != want && l.Owned(key),
 		"retries: key %d has failed %d times, and the queue says %d", key, want, got)
 }

@@ -38,13 +38,13 @@ func (v *Violations) Err() error {
 	return errors.Join(v.found...)
 }
 
-type Counts struct{ Rounds, Adds, HandOuts, Checks uint64 }
+type Counts struct{ Rounds, Adds, HandOuts uint64 }
 
 func (c *Counts) Plus(d Counts) {
-	*c = Counts{c.Rounds + d.Rounds, c.Adds + d.Adds, c.HandOuts + d.HandOuts, c.Checks + d.Checks}
+	*c = Counts{c.Rounds + d.Rounds, c.Adds + d.Adds, c.HandOuts + d.HandOuts}
 }
 
 // String returns the last line of a run.
 func (c Counts) String() string {
-	return fmt.Sprintf("%d rounds, %d adds, %d hand-outs, %d checks", c.Rounds, c.Adds, c.HandOuts, c.Checks)
+	return fmt.Sprintf("%d rounds, %d adds, %d hand-outs", c.Rounds, c.Adds, c.HandOuts)
 }

@@ -42,12 +42,10 @@ func (a *actor) consume() {
 func (a *actor) take() (goesOn bool) {
 	switch way := a.IntN(8); {
 	case way < 2 && a.plan.claims:
-		return a.takeClaim(way == 0 && !a.calm.Load())
+		return a.takeClaim()
 	case way == 2 && a.plan.claims:
 		return a.takeClaims()
 	case way == 3 && !a.calm.Load():
-		return a.takeItems()
-	case way == 4 && !a.calm.Load():
 		ctx, cancel := context.WithTimeout(a.context, a.upTo(time.Millisecond))
 		defer cancel()
 		key, err := a.queue.GetContext(ctx)
@@ -168,38 +166,13 @@ func (a *actor) process(key int) (again bool) {
 	return a.plan.retries && a.chance(5) && a.ledger.MayRetry(key)
 }
 
-// takeItems takes some keys by Items.
-func (a *actor) takeItems() (goesOn bool) {
-	ctx, cancel := context.WithTimeout(a.context, a.upTo(2*time.Millisecond))
-	defer cancel()
-	last, broke := -1, false
-	for key := range a.queue.Items(ctx) {
-		a.ledger.Ran(last)
-		last = key
-		a.took(key)
-		a.process(key)
-		a.finish(key)
-		if broke = a.chance(6); broke {
-			break
-		}
-	}
-	a.ledger.Ran(last)
-	return a.context.Err() == nil && (broke || ctx.Err() != nil || !a.queue.ShuttingDown())
-}
-
-func (a *actor) takeClaim(try bool) (goesOn bool) {
-	c, ok := claim{}, false
-	if try {
-		c, ok = a.queue.TryClaim()
-	} else if taken, err := a.queue.Claim(a.context); err != nil {
+func (a *actor) takeClaim() (goesOn bool) {
+	c, err := a.queue.Claim(a.context)
+	if err != nil {
 		return a.mayFail(err, a.context)
-	} else {
-		c, ok = taken, true
 	}
-	if ok {
-		a.begin(c)
-		a.endClaim(c)
-	}
+	a.begin(c)
+	a.endClaim(c)
 	return true
 }
 

@@ -14,7 +14,6 @@ func (r *round) rest() {
 			r.ping(a)
 		}
 		r.calm.Store(false)
-		r.fill()
 	}
 }
 
@@ -69,35 +68,6 @@ func (a *actor) burst(n int, delay time.Duration) {
 		after := min(delay, a.upTo(longest))
 		a.addFree(a.someFree(), addOptions{After: after}, false)
 	}
-}
-
-// fill fills the queue to its capacity while it is paused. Then there is no room
-// for one key more, unless a Get that had begun before the pause has made some.
-func (r *round) fill() {
-	most := r.plan.capacity
-	if most == 0 || most+1 >= r.plan.keys/2 || r.found.Any() { // even keys are free
-		return
-	}
-	r.queue.Pause()
-	taken := r.sum(gets)
-	for n := range most + 1 {
-		number := r.ledger.Want(2 * n)
-		switch err := r.queue.TryAdd(2*n, addOptions{}); {
-		case err == nil:
-			r.ledger.Land(2*n, number, false)
-		case n < most:
-			r.found.Add("capacity: with %d keys of %d, TryAdd returned %v", n, most, err)
-		}
-	}
-	held := r.queue.Stats().Held
-	r.found.If(held > most && taken == r.sum(gets), "capacity: the queue holds %d keys", held)
-	waiting := make(chan error, 1)
-	r.ledger.Want(2 * (most + 1))
-	go func() { waiting <- r.queue.AddContext(r.context, 2*(most+1), addOptions{}) }()
-	r.queue.Resume()
-	err := <-waiting
-	r.found.If(err != nil, "capacity: AddContext returned %v", err)
-	r.becomesIdle()
 }
 
 // settle checks a queue that is shut down, when all actors have left.

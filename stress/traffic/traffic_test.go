@@ -89,8 +89,7 @@ var saboteurs = map[string]struct {
 		add := q.AddAfter
 		q.AddAfter = func(key int, d time.Duration) { add(key, d/2) }
 	})},
-	"a limit is exceeded":      {"limits", changed(func(o *shardq.Options[int]) { o.GroupPolicy = nil })},
-	"the capacity is one more": {"capacity", changed(func(o *shardq.Options[int]) { o.Capacity++ })},
+	"a limit is exceeded": {"limits", changed(func(o *shardq.Options[int]) { o.GroupPolicy = nil })},
 	"a resume is lost": {"no lost wake-up", spoiled(func(q *target) {
 		resume, sometimes := q.Resume, every(20)
 		q.Resume = func() {
