@@ -24,7 +24,6 @@ func BenchmarkAddAfter(b *testing.B) {
 func BenchmarkDelayedCycle(b *testing.B) { suite.Run(b, "DelayedCycle", engine.All()) }
 func BenchmarkLateness(b *testing.B)     { suite.Run(b, "Lateness", engine.All()) }
 func BenchmarkMemory(b *testing.B)       { suite.Run(b, "Memory", engine.All()) }
-func BenchmarkOrder(b *testing.B)        { suite.Run(b, "Order", engine.All()) }
 func BenchmarkScaling(b *testing.B)      { suite.Run(b, "Scaling", engine.SideBySide()) }
 
 func BenchmarkFloor(b *testing.B) { floor(workload.Uniform(workload.Strings(1000)), b.N) }

@@ -19,4 +19,3 @@ func BenchmarkDelayedCycle(b *testing.B) { suite.Run(b, "DelayedCycle", compare.
 func BenchmarkLateness(b *testing.B)     { suite.Run(b, "Lateness", compare.All()) }
 func BenchmarkMemory(b *testing.B)       { suite.Run(b, "Memory", compare.All()) }
 func BenchmarkScaling(b *testing.B)      { suite.Run(b, "Scaling", compare.SideBySide()) }
-func BenchmarkOrder(b *testing.B)        { suite.Run(b, "Order", compare.All()) }

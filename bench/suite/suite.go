@@ -71,7 +71,7 @@ func All() []Benchmark {
 		cycle(1000, false), cycle(1000, true), cycle(many, true),
 		closed(1<<16, one), closed(1<<16, eight), closed(1<<16, sixtyFour), closed(many, sixtyFour),
 		open("uniform", eight), open("zipf", eight), open("hot", eight),
-		addAfter(0), addAfter(many), delayedCycle(many / 2), lateness(), memory(many), order(100), order(10_000),
+		addAfter(0), addAfter(many), delayedCycle(many / 2), lateness(), memory(many),
 	}
 }
 
@@ -230,21 +230,6 @@ func memory(items int) Benchmark {
 				b.ReportMetric(perItem, "B/ready-item")
 				b.ReportMetric(retained, "B-retained")
 				b.ReportMetric(workload.HeapOfDelayed(e.New, keys), "B/delayed-item")
-			}
-		},
-	}
-}
-
-func order(backlog int) Benchmark {
-	const items = 200_000
-	return Benchmark{
-		Name: fmt.Sprintf("Order/backlog=%s/consumers=8", Count(backlog)), Metric: "rank-error-p99", Keys: items, N: 1,
-		Run: func(b *testing.B, e workload.Engine) {
-			for range b.N {
-				d := workload.MeasureDisorder(workload.OrderOf(e.New(), workload.Strings(items), backlog, 8))
-				b.ReportMetric(float64(d.RankErrors[items*99/100]), "rank-error-p99")
-				b.ReportMetric(float64(d.RankErrors[items-1]), "rank-error-max")
-				b.ReportMetric(float64(d.Skips[items-1]), "skips-max")
 			}
 		},
 	}

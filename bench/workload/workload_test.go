@@ -1,47 +1,14 @@
 package workload_test
 
 import (
-	"slices"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
-	"pgregory.net/rapid"
 
 	"github.com/shardq/shardq/bench/engine"
 	"github.com/shardq/shardq/bench/workload"
 )
-
-func TestDisorderIsWhatCountingGives(t *testing.T) {
-	rapid.Check(t, func(r *rapid.T) {
-		inOrder := make([]int, rapid.IntRange(1, 50).Draw(r, "items"))
-		for i := range inOrder {
-			inOrder[i] = i
-		}
-		out := rapid.Permutation(inOrder).Draw(r, "out")
-		counted := workload.Disorder{RankErrors: make([]int, len(out)), Skips: make([]int, len(out))}
-		for i := range out {
-			for j := i + 1; j < len(out); j++ {
-				if out[j] < out[i] { // i was handed out before j, which is older
-					counted.RankErrors[i]++
-					counted.Skips[j]++
-				}
-			}
-		}
-		slices.Sort(counted.RankErrors)
-		slices.Sort(counted.Skips)
-		assert.Equal(r, counted, workload.MeasureDisorder(out))
-	})
-}
-
-func TestAStrictQueueHasNoDisorder(t *testing.T) {
-	keys := workload.Strings(5000)
-	for _, e := range []workload.Engine{engine.HeapQueue(), engine.Shardq(1)} {
-		d := workload.MeasureDisorder(workload.OrderOf(e.New(), keys, 100, 4))
-		assert.Zero(t, d.RankErrors[4999], e.Name)
-		assert.Zero(t, d.Skips[4999], e.Name)
-	}
-}
 
 func TestEveryEngineCarriesTraffic(t *testing.T) {
 	const items = 2000

@@ -2,7 +2,6 @@
 // channel and the heap design, and prints a table.
 //
 //	go run ./cmd/report                  everything: most of an hour
-//	go run ./cmd/report -quick           small sizes and two rounds: shows that it works
 //	go run ./cmd/report -only 'Closed|AddAfter'
 //
 // All engines run in turn within each round. A cell is the median of the rounds
@@ -33,7 +32,6 @@ import (
 
 func main() {
 	testing.Init()
-	quick := flag.Bool("quick", false, "small sizes and two rounds")
 	rounds := flag.Int("rounds", 10, "how often to measure everything")
 	only := flag.String("only", ".", "a regular `expression` for the names of the benchmarks")
 	flag.Parse()
@@ -49,16 +47,12 @@ func main() {
 		fmt.Fprintln(os.Stderr, "report:", err)
 		os.Exit(2)
 	}
-	if *quick {
-		*rounds = min(*rounds, 2)
-		set("test.short", "true")
-	}
 	fmt.Printf("%s, %d processors, %s, %s, medians of %d rounds in turns: `go run -C bench/compare ./cmd/report %s`\n\n",
 		processor(), runtime.GOMAXPROCS(0), runtime.Version(), time.Now().Format(time.DateOnly), *rounds, strings.Join(os.Args[1:], " "))
-	write(*rounds, *quick, chosen)
+	write(*rounds, chosen)
 }
 
-func write(rounds int, quick bool, chosen *regexp.Regexp) {
+func write(rounds int, chosen *regexp.Regexp) {
 	all := append(compare.All(), engine.Floor(1<<20)) // the columns
 	header := "| work | unit |"
 	for _, e := range all {
@@ -69,7 +63,7 @@ func write(rounds int, quick bool, chosen *regexp.Regexp) {
 		if chosen.MatchString(bm.Name) {
 			fmt.Print(header)
 			header = ""
-			fmt.Println(row(bm, all, measure(bm, all, rounds, quick)))
+			fmt.Println(row(bm, all, measure(bm, all, rounds)))
 		}
 	}
 	for _, pair := range suite.Scaling() {
@@ -106,29 +100,24 @@ func writeScaling(pair suite.Pair, rounds int) {
 }
 
 func run(bm suite.Benchmark, e workload.Engine) (wall, used float64) {
-	const quick = false // since it has few keys then
-	r := benchmark(bm, e, quick)
+	r := benchmark(bm, e)
 	return float64(r.T.Nanoseconds()) / float64(r.N), r.Extra["cpu-ns/op"]
 }
 
-func benchmark(bm suite.Benchmark, e workload.Engine, quick bool) testing.BenchmarkResult {
-	n := bm.N
-	if quick {
-		n = max(1, n/20)
-	}
-	set("test.benchtime", fmt.Sprintf("%dx", n))
+func benchmark(bm suite.Benchmark, e workload.Engine) testing.BenchmarkResult {
+	set("test.benchtime", fmt.Sprintf("%dx", bm.N))
 	runtime.GC()
 	return testing.Benchmark(func(b *testing.B) { bm.Run(b, e) })
 }
 
-func measure(bm suite.Benchmark, all []workload.Engine, rounds int, quick bool) [][]float64 {
+func measure(bm suite.Benchmark, all []workload.Engine, rounds int) [][]float64 {
 	figures := make([][]float64, len(all))
 	for range rounds {
 		for i, e := range all {
 			if !bm.Takes(e) {
 				continue
 			}
-			r := benchmark(bm, e, quick)
+			r := benchmark(bm, e)
 			if value, ok := r.Extra[bm.Metric]; ok {
 				figures[i] = append(figures[i], value)
 			} else if r.N > 0 && bm.Metric == "ns/op" {
