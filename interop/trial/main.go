@@ -5,9 +5,10 @@
 //
 //	go run -C interop -tags trial ./trial -tasks 10000
 //
-// It has a build tag, because the API server is large. It starts etcd and an API server in this process, and each manager in a process
-// of its own, behind a proxy that makes faults. The program fails if a task is not
-// reconciled, or reconciled twice at once. At its end it prints the times.
+// It has a build tag, because the API server is large. It starts etcd and an API
+// server in this process, and each manager in a process of its own, behind a proxy
+// that makes faults. The program fails if a task is not reconciled, or reconciled
+// twice at once. It prints how long each phase took.
 package main
 
 import (
@@ -16,7 +17,6 @@ import (
 	"flag"
 	"fmt"
 	"log"
-	"os"
 	"os/signal"
 	"strings"
 	"syscall"
@@ -27,7 +27,6 @@ type options struct {
 	tasks, workers int
 	down           time.Duration // how long the API server is down
 	queues         string
-	rounds         int
 	manager        string // the URL of the API server; empty: not a manager
 	round          int64
 }
@@ -40,7 +39,6 @@ func main() {
 	flag.IntVar(&o.workers, "workers", 50, "the number of concurrent reconciles")
 	flag.DurationVar(&o.down, "down", 30*time.Second, "how long the API server is down")
 	flag.StringVar(&o.queues, "queues", strings.Join(queueNames, ","), "the queues to try")
-	flag.IntVar(&o.rounds, "rounds", 1, "how often to try each, in turns")
 	flag.StringVar(&o.manager, "manager", "", "used by the program itself: be a manager, with the API server at this URL")
 	flag.Int64Var(&o.round, "round", 0, "used by the program itself")
 	flag.Parse()
@@ -56,8 +54,8 @@ func run(ctx context.Context, o options) error {
 			return err
 		}
 	}
-	if o.tasks < 100 || o.workers < 1 || o.down < 0 || o.rounds < 1 {
-		return errors.New("want at least 100 tasks, a worker, a round, and a -down of 0 or more")
+	if o.tasks < 100 || o.workers < 1 || o.down < 0 {
+		return errors.New("want at least 100 tasks, a worker, and a -down of 0 or more")
 	}
 	if o.manager != "" {
 		return runManager(ctx, o)
@@ -76,13 +74,10 @@ func run(ctx context.Context, o options) error {
 		return err
 	}
 	log.Printf("%d tasks are made", o.tasks)
-	for range o.rounds {
-		for _, name := range names {
-			if err := t.run(ctx, name); err != nil {
-				return fmt.Errorf("%s: %w", name, err)
-			}
+	for _, name := range names {
+		if err := t.run(ctx, name); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
-	t.times.print(os.Stdout, names)
 	return nil
 }
