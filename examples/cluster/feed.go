@@ -44,9 +44,6 @@ func (t *trial) putOne(ctx context.Context, identifier, id string) error {
 		if ctx.Err() != nil {
 			break
 		}
-		if full := room(filepath.Dir(t.options.database), 1<<20); full != nil {
-			return errors.Join(err, full)
-		}
 		t.warned.Do(func() {
 			t.say("a put has failed, and is repeated for up to %v, like others after it: %v", patience, err)
 		})
@@ -75,17 +72,4 @@ func identifiers(directory string, yield func(string) bool) error {
 			}
 		}
 	})
-}
-
-func room(dir string, size int) error {
-	f, err := os.CreateTemp(dir, "room-")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name())
-	defer f.Close()
-	if _, err = f.Write(make([]byte, size)); err != nil {
-		return fmt.Errorf("the servers and the database need %d MiB: %w (TMPDIR selects another place)", size>>20, err)
-	}
-	return nil
 }

@@ -69,9 +69,6 @@ func run(ctx context.Context, o options) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	if err := room(dir, 64<<20); err != nil {
-		return err
-	}
 	o.database = filepath.Join(dir, "counts.db")
 	t := &trial{options: o, put: map[string]int{}, begin: time.Now()}
 	defer t.close()
