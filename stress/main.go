@@ -62,7 +62,8 @@ func run(arguments []string, out, errs io.Writer) int {
 		counts, round, err := s.play(seed)
 		total.Plus(counts)
 		if err != nil {
-			fmt.Fprintf(errs, "seed %d: %v\nround: %v\nagain: %s\n", seed, err, round, s.again(seed))
+			fmt.Fprintf(errs, "seed %d: %v\nround: %v\nagain: go run -C stress -race . -rounds 1 -seed %[1]d -only %[4]q\n",
+				seed, err, round, s.only)
 			return 1
 		}
 	}
@@ -80,13 +81,4 @@ func (s *settings) play(seed uint64) (report.Counts, fmt.Stringer, error) {
 	plan := traffic.Draw(seed)
 	counts, err := traffic.Play(plan, s.patience)
 	return counts, plan, err
-}
-
-// again returns the command that repeats a round.
-func (s *settings) again(seed uint64) string {
-	text := fmt.Sprintf("go run -C stress -race . -rounds 1 -seed %d", seed)
-	if s.only != "" {
-		text += " -only " + s.only
-	}
-	return text
 }

@@ -1,6 +1,7 @@
 package traffic
 
 import (
+	"context"
 	"time"
 
 	"github.com/shardq/shardq/stats"
@@ -8,8 +9,8 @@ import (
 
 // keep pauses and resumes the queue and its groups, changes the number of workers,
 // and reads listings. It resumes all before it returns.
-func (a *actor) keep(stop <-chan struct{}) {
-	for !closed(stop) && !a.found.Any() {
+func (a *actor) keep(wave context.Context) {
+	for wave.Err() == nil && !a.found.Any() {
 		switch group := a.IntN(len(a.plan.limits)+1) - 1; a.IntN(6) {
 		case 0:
 			a.read()

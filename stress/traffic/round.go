@@ -106,11 +106,11 @@ func play(p Plan, patience time.Duration, s saboteur) (report.Counts, error) {
 	if s.queue != nil {
 		s.queue(r.queue)
 	}
-	over := make(chan struct{})
+	round, over := context.WithCancel(context.Background())
 	var watch sync.WaitGroup
-	watch.Go(func() { r.watch(patience, over) })
+	watch.Go(func() { r.watch(round, patience) })
 	r.run()
-	close(over)
+	over()
 	watch.Wait()
 	r.settle()
 	return report.Counts{Rounds: 1, Adds: r.sum(adds), HandOuts: r.sum(gets)}, r.found.Err()
@@ -133,10 +133,10 @@ func (r *round) run() {
 }
 
 func (r *round) wave() (ended func()) {
-	stop := make(chan struct{})
+	wave, over := context.WithCancel(context.Background())
 	keeper := r.newActor()
 	var keeping sync.WaitGroup
-	keeping.Go(func() { keeper.keep(stop) })
+	keeping.Go(func() { keeper.keep(wave) })
 	for range r.plan.producers {
 		a := r.newActor()
 		r.producing.Add(1)
@@ -147,14 +147,14 @@ func (r *round) wave() (ended func()) {
 	}
 	return func() {
 		r.producers.Wait()
-		close(stop)
+		over()
 		keeping.Wait()
 	}
 }
 
-func (r *round) watch(patience time.Duration, over <-chan struct{}) {
+func (r *round) watch(round context.Context, patience time.Duration) {
 	last, since := uint64(0), time.Now()
-	for ; !closed(over); time.Sleep(5 * time.Millisecond) {
+	for ; round.Err() == nil; time.Sleep(5 * time.Millisecond) {
 		quiet := time.Since(since)
 		if n := r.sum(adds) + r.sum(gets); n != last {
 			last, since = n, time.Now()
@@ -181,15 +181,6 @@ func (r *round) endAnyhow() {
 	r.queue.ShutDown()
 	if r.endPool != nil {
 		r.endPool()
-	}
-}
-
-func closed(c <-chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
 	}
 }
 

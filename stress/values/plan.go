@@ -39,8 +39,8 @@ func Draw(seed uint64) Plan {
 		linger: time.Duration(max(dice.IntN(6)-3, 0)) * time.Millisecond,
 	}
 	if even() {
-		p.capacity, p.bounded = 1+dice.IntN(20), even() && !p.pool // a pool that stops puts values back
-		p.retries = p.retries && !p.bounded // what goes back needs no room
+		p.capacity, p.bounded = 1+dice.IntN(20), even() && !p.pool // a pool that stops releases values
+		p.retries = p.retries && !p.bounded                        // what goes back needs no room
 	}
 	p.closeAfter = 1 + dice.Int64N(int64(2*p.producers*p.puts))
 	return p
