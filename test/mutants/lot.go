@@ -1,0 +1,276 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// A lot is a draw of places, each with a mistake of its own, numbered from 1. One
+// build has them all: a function has a copy of its body for each of its mistakes,
+// which runs if the environment variable is the mistake's number. So the tests are
+// built once, and run with each number in turn.
+type lot struct {
+	module, path, scratch string  // directory and path of the module, and a directory
+	places, drawn         []place // drawn are those that compile
+	checks                []*check
+	survived              atomic.Int64
+}
+
+// A check is the compiled tests of a package.
+type check struct {
+	pkg        string // "./shard"
+	deps, args []string
+	duration   time.Duration // without a mistake
+}
+
+var (
+	scope = strings.Fields("list -f {{$d:=.Dir}}{{range.GoFiles}}{{$d}}/{{.}}|{{end}}" +
+		" . ./shard/... ./timerwheel ./limiter ./worker ./coalesce ./stats ./observe/debugpage")
+	pages         = regexp.MustCompile(`/debugpage/(?:[^rt]|request|tables)`) // but not the readings
+	packageClause = regexp.MustCompile(`(?m)^package \w+$`)
+	failure       = regexp.MustCompile(`(?m)^--- FAIL: (\S+)`)
+)
+
+func newLot(module, path string, seed uint64) (*lot, error) {
+	l := &lot{module: module, path: path}
+	files, err := l.run("go", scope...)
+	for _, file := range strings.FieldsFunc(files, func(r rune) bool { return r == '|' || r == '\n' }) {
+		if !pages.MatchString(file) {
+			name, _ := filepath.Rel(module, file)
+			text, e1 := os.ReadFile(file)
+			places, e2 := placesOf(name, text)
+			l.places, err = append(l.places, places...), errors.Join(err, e1, e2)
+		}
+	}
+	rand.New(rand.NewPCG(seed, 0)).Shuffle(len(l.places), func(i, j int) {
+		l.places[i], l.places[j] = l.places[j], l.places[i]
+	})
+	for i := range l.places {
+		l.places[i].number = i + 1
+	}
+	return l, err
+}
+
+func (l *lot) run(command string, args ...string) (string, error) {
+	tool := exec.Command(command, args...)
+	tool.Dir = l.module
+	output, err := tool.CombinedOutput()
+	if err != nil {
+		err = fmt.Errorf("%s %s: %w\n%s", command, args[0], err, output)
+	}
+	return string(output), err
+}
+
+// plant writes the files with their mistakes, and an overlay for the build.
+func (l *lot) plant() (overlay string, err error) {
+	replace, byFile := map[string]string{}, map[string][]place{}
+	write := func(name, text string) string {
+		file := filepath.Join(l.scratch, strings.ReplaceAll(name, "/", "_"))
+		replace[filepath.Join(l.module, name)] = file
+		err = errors.Join(err, os.WriteFile(file, []byte(text), 0o600))
+		return file
+	}
+	write("internal/lot/lot.go", `package lot; import "os"; var Number = os.Getenv("SHARDQ_MUTANT")`)
+	for _, p := range l.drawn {
+		byFile[p.name] = append(byFile[p.name], p)
+	}
+	for name, places := range byFile {
+		write(name, l.rewrite(places))
+	}
+	text, _ := json.Marshal(map[string]any{"Replace": replace})
+	return write("overlay.json", string(text)), err
+}
+
+// rewrite returns a file with some mistakes. Errors of the compiler name the
+// mistake by its line directive.
+func (l *lot) rewrite(places []place) string {
+	slices.SortFunc(places, func(p, q place) int { return cmp.Compare(p.body, q.body) })
+	text, done, b := places[0].text, 0, &strings.Builder{}
+	for i, p := range places {
+		if done <= p.body {
+			b.Write(text[done : p.body+1])
+			done = p.body + 1
+		}
+		fmt.Fprintf(b, "if lot.Number == \"%d\" {\n//line lot%d.go:1\n%s else ", p.number, p.number, p.planted(done, p.till))
+		if i+1 == len(places) || places[i+1].body != p.body {
+			line := 1 + bytes.Count(text[:done], []byte("\n"))
+			fmt.Fprintf(b, "{\n//line %s:%d\n%s}", filepath.Join(l.module, p.name), line, text[done:p.till])
+			done = p.till
+		}
+	}
+	b.Write(text[done:])
+	return packageClause.ReplaceAllString(b.String(), `$0; import "`+l.path+`/internal/lot"`)
+}
+
+// build draws from the places, and builds the tests with their mistakes. For one
+// that does not compile, another is drawn.
+func (l *lot) build(from []place, count int) error {
+	for {
+		more := min(count-len(l.drawn), len(from))
+		l.drawn, from = append(l.drawn, from[:more]...), from[more:]
+		overlay, err := l.plant()
+		if err != nil {
+			return err
+		}
+		output, err := l.run("go", "build", "-overlay", overlay, "./...")
+		if err == nil {
+			return l.buildChecks(overlay)
+		}
+		before := len(l.drawn)
+		l.drawn = slices.DeleteFunc(l.drawn, func(p place) bool {
+			broken := strings.Contains(output, fmt.Sprintf("lot%d.go:", p.number))
+			if broken {
+				fmt.Printf("%v: no build\n", p)
+			}
+			return broken
+		})
+		if len(l.drawn) == before {
+			return err
+		}
+	}
+}
+
+func (l *lot) buildChecks(overlay string) error {
+	listed, err := l.run("go", "list", "-test", "-f", `{{.ImportPath}} {{join .Deps " "}}`, "./...")
+	build := []string{"test", "-c", "-vet=off", "-overlay", overlay, "-o", l.scratch + "/"}
+	for line := range strings.Lines(listed) {
+		deps := strings.Fields(line)
+		pkg, isTest := strings.CutSuffix(deps[0], ".test")
+		c := &check{pkg: "." + strings.TrimPrefix(pkg, l.path), deps: deps}
+		if isTest && slices.ContainsFunc(l.drawn, func(p place) bool { return l.concerns(c, p) }) {
+			if slices.Contains(deps, "pgregory.net/rapid") {
+				c.args = []string{"-rapid.shrinktime=0s", "-rapid.nofailfile"}
+			}
+			l.checks, build = append(l.checks, c), append(build, c.pkg)
+		}
+	}
+	_, e := l.run("go", build...)
+	return errors.Join(err, e)
+}
+
+// concerns: the tests of c have the mistake's package.
+func (l *lot) concerns(c *check, p place) bool {
+	return slices.Contains(c.deps, path.Join(l.path, path.Dir(p.name)))
+}
+
+// try runs a check with a mistake, or with none if its number is 0. It returns
+// what failed. A shell bounds the memory.
+func (l *lot) try(c *check, number int, limit time.Duration, args ...string) (failed string) {
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	binary := filepath.Join(l.scratch, path.Base(path.Join(l.path, c.pkg))+".test")
+	args = slices.Concat([]string{"-c", `ulimit -v 16777216; exec "$@"`, "sh", binary}, c.args, args)
+	test := exec.CommandContext(ctx, "sh", args...)
+	test.Dir, test.WaitDelay = filepath.Join(l.module, c.pkg), time.Second
+	test.Env = append(os.Environ(), "SHARDQ_MUTANT="+strconv.Itoa(number))
+	output, err := test.CombinedOutput()
+	var names []string
+	for _, f := range failure.FindAllSubmatch(output, -1) {
+		names = append(names, string(f[1]))
+	}
+	switch {
+	case err == nil:
+		return ""
+	case ctx.Err() != nil:
+		return "time limit"
+	}
+	return cmp.Or(strings.Join(names, "|"), "crash")
+}
+
+// measure sees what each check does without a mistake. The copies change what is
+// inlined and allocated: a test that sees that is skipped. The quickest is first.
+func (l *lot) measure(c *check) {
+	for range 2 {
+		start := time.Now()
+		failed := l.try(c, 0, 5*time.Minute)
+		if c.duration = time.Since(start); failed == "" {
+			return
+		}
+		fmt.Printf("%s: skips %s, which fails without a mistake\n", c.pkg, failed)
+		c.args = append(c.args, "-test.skip=^("+failed+")$")
+	}
+	c.deps = nil // concerns nobody
+}
+
+// examine runs the checks that concern a mistake, until one fails.
+func (l *lot) examine(p place) {
+	for _, c := range l.checks {
+		if l.concerns(c, p) {
+			if failed := l.try(c, p.number, 30*time.Second+5*c.duration, "-test.failfast"); failed != "" {
+				fmt.Printf("%v: killed by %s %s\n", p, c.pkg, failed)
+				return
+			}
+		}
+	}
+	fmt.Printf("%v: SURVIVED\n", p)
+	l.survived.Add(1)
+}
+
+// each calls f for all, as many at once as there are processors.
+func each[T any](all []T, f func(T)) {
+	var done sync.WaitGroup
+	lanes := make(chan struct{}, runtime.GOMAXPROCS(0))
+	for _, one := range all {
+		lanes <- struct{}{}
+		done.Go(func() { f(one); <-lanes })
+	}
+	done.Wait()
+}
+
+// plantByLot draws and examines mistakes, or one alone, or lists them.
+func plantByLot(module, path string, seed uint64, count, only int, list bool) error {
+	l, err := newLot(module, path, seed)
+	if most := len(l.places); err == nil && max(count, only) > most {
+		err = fmt.Errorf("there are %d places for a mistake", most)
+	}
+	if err != nil || list {
+		for i := 0; i < count && err == nil; i++ {
+			fmt.Println(l.places[i])
+		}
+		return err
+	}
+	if l.scratch, err = os.MkdirTemp("", "mutants"); err != nil {
+		return err
+	}
+	defer os.RemoveAll(l.scratch)
+	from := l.places
+	if only > 0 {
+		p, file := from[only-1], filepath.Join(l.scratch, "mistake")
+		err = os.WriteFile(file, p.planted(0, len(p.text)), 0o600)
+		patch, _ := l.run("git", "diff", "--no-index", p.name, file) // which fails where they differ
+		fmt.Print(patch)
+		from, count = from[only-1:only], 1
+	}
+	start := time.Now()
+	if err := errors.Join(err, l.build(from, count)); err != nil {
+		return err
+	}
+	each(l.checks, l.measure)
+	slices.SortFunc(l.checks, func(a, b *check) int { return cmp.Compare(a.duration, b.duration) })
+	begun := time.Now()
+	each(l.drawn, l.examine)
+	survived := int(l.survived.Load())
+	fmt.Printf("%d killed, %d survived, in %v after %v to build\n", len(l.drawn)-survived, survived,
+		time.Since(begun).Round(time.Second), begun.Sub(start).Round(time.Second))
+	if survived > 0 {
+		err = errors.New("not all were killed")
+	}
+	return err
+}
