@@ -1,10 +1,8 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -15,7 +13,6 @@ import (
 	"regexp"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -27,10 +24,10 @@ import (
 // which runs if the environment variable is the mistake's number. So the tests are
 // built once, and run with each number in turn.
 type lot struct {
-	module, path, scratch string  // directory and path of the module, and a directory
-	places, drawn         []place // drawn are those that compile
-	checks                []*check
-	survived              atomic.Int64
+	path, scratch string  // the path of the module, and a directory
+	places, drawn []place // those to draw from, and those that compile
+	checks        []*check
+	survived      atomic.Int64
 }
 
 // A check is the compiled tests of a package.
@@ -41,21 +38,20 @@ type check struct {
 }
 
 var (
-	scope = strings.Fields("list -f {{$d:=.Dir}}{{range.GoFiles}}{{$d}}/{{.}}|{{end}}" +
+	scope = strings.Fields(`list -f {{range.GoFiles}}{{$.ImportPath}}/{{.}}{{"\n"}}{{end}}` +
 		" . ./shard/... ./timerwheel ./limiter ./worker ./coalesce ./stats ./observe/debugpage")
 	pages         = regexp.MustCompile(`/debugpage/(?:[^rt]|request|tables)`) // but not the readings
 	packageClause = regexp.MustCompile(`(?m)^package \w+$`)
-	failure       = regexp.MustCompile(`(?m)^--- FAIL: (\S+)`)
+	failure       = regexp.MustCompile(`(?m)^--- FAIL: \S+`)
 )
 
-func newLot(module, path string, seed uint64) (*lot, error) {
-	l := &lot{module: module, path: path}
-	files, err := l.run("go", scope...)
-	for _, file := range strings.FieldsFunc(files, func(r rune) bool { return r == '|' || r == '\n' }) {
-		if !pages.MatchString(file) {
-			name, _ := filepath.Rel(module, file)
-			text, e1 := os.ReadFile(file)
-			places, e2 := placesOf(name, text)
+func newLot(path string, seed uint64) (*lot, error) {
+	l := &lot{path: path}
+	files, err := output("go", scope...)
+	for name := range strings.FieldsSeq(files) {
+		if name = strings.TrimPrefix(name, path+"/"); !pages.MatchString(name) {
+			text, e1 := os.ReadFile(name)
+			places, e2 := placesOf(name, string(text))
 			l.places, err = append(l.places, places...), errors.Join(err, e1, e2)
 		}
 	}
@@ -68,22 +64,20 @@ func newLot(module, path string, seed uint64) (*lot, error) {
 	return l, err
 }
 
-func (l *lot) run(command string, args ...string) (string, error) {
-	tool := exec.Command(command, args...)
-	tool.Dir = l.module
-	output, err := tool.CombinedOutput()
+func output(command string, args ...string) (string, error) {
+	text, err := exec.Command(command, args...).CombinedOutput()
 	if err != nil {
-		err = fmt.Errorf("%s %s: %w\n%s", command, args[0], err, output)
+		err = fmt.Errorf("%s %s: %w\n%s", command, args[0], err, text)
 	}
-	return string(output), err
+	return string(text), err
 }
 
 // plant writes the files with their mistakes, and an overlay for the build.
 func (l *lot) plant() (overlay string, err error) {
-	replace, byFile := map[string]string{}, map[string][]place{}
+	replace, byFile := "", map[string][]place{}
 	write := func(name, text string) string {
 		file := filepath.Join(l.scratch, strings.ReplaceAll(name, "/", "_"))
-		replace[filepath.Join(l.module, name)] = file
+		replace += fmt.Sprintf(",%q:%q", name, file)
 		err = errors.Join(err, os.WriteFile(file, []byte(text), 0o600))
 		return file
 	}
@@ -94,8 +88,7 @@ func (l *lot) plant() (overlay string, err error) {
 	for name, places := range byFile {
 		write(name, l.rewrite(places))
 	}
-	text, _ := json.Marshal(map[string]any{"Replace": replace})
-	return write("overlay.json", string(text)), err
+	return write("overlay.json", `{"Replace": {`+replace[1:]+"}}"), err
 }
 
 // rewrite returns a file with some mistakes. Errors of the compiler name the
@@ -105,37 +98,34 @@ func (l *lot) rewrite(places []place) string {
 	text, done, b := places[0].text, 0, &strings.Builder{}
 	for i, p := range places {
 		if done <= p.body {
-			b.Write(text[done : p.body+1])
+			b.WriteString(text[done : p.body+1])
 			done = p.body + 1
 		}
 		fmt.Fprintf(b, "if lot.Number == \"%d\" {\n//line lot%d.go:1\n%s else ", p.number, p.number, p.planted(done, p.till))
 		if i+1 == len(places) || places[i+1].body != p.body {
-			line := 1 + bytes.Count(text[:done], []byte("\n"))
-			fmt.Fprintf(b, "{\n//line %s:%d\n%s}", filepath.Join(l.module, p.name), line, text[done:p.till])
+			line := 1 + strings.Count(text[:done], "\n")
+			fmt.Fprintf(b, "{\n//line %s:%d\n%s}", path.Base(p.name), line, text[done:p.till])
 			done = p.till
 		}
 	}
-	b.Write(text[done:])
+	b.WriteString(text[done:])
 	return packageClause.ReplaceAllString(b.String(), `$0; import "`+l.path+`/internal/lot"`)
 }
 
 // build draws from the places, and builds the tests with their mistakes. For one
 // that does not compile, another is drawn.
-func (l *lot) build(from []place, count int) error {
+func (l *lot) build(count int) error {
 	for {
-		more := min(count-len(l.drawn), len(from))
-		l.drawn, from = append(l.drawn, from[:more]...), from[more:]
-		overlay, err := l.plant()
-		if err != nil {
-			return err
-		}
-		output, err := l.run("go", "build", "-overlay", overlay, "./...")
-		if err == nil {
+		more := min(count-len(l.drawn), len(l.places))
+		l.drawn, l.places = append(l.drawn, l.places[:more]...), l.places[more:]
+		overlay, e := l.plant()
+		errs, err := output("go", "build", "-overlay", overlay, "./...")
+		if err = errors.Join(e, err); err == nil {
 			return l.buildChecks(overlay)
 		}
 		before := len(l.drawn)
 		l.drawn = slices.DeleteFunc(l.drawn, func(p place) bool {
-			broken := strings.Contains(output, fmt.Sprintf("lot%d.go:", p.number))
+			broken := strings.Contains(errs, fmt.Sprintf("lot%d.go:", p.number))
 			if broken {
 				fmt.Printf("%v: no build\n", p)
 			}
@@ -148,7 +138,7 @@ func (l *lot) build(from []place, count int) error {
 }
 
 func (l *lot) buildChecks(overlay string) error {
-	listed, err := l.run("go", "list", "-test", "-f", `{{.ImportPath}} {{join .Deps " "}}`, "./...")
+	listed, err := output("go", "list", "-test", "-f", `{{.ImportPath}} {{join .Deps " "}}`, "./...")
 	build := []string{"test", "-c", "-vet=off", "-overlay", overlay, "-o", l.scratch + "/"}
 	for line := range strings.Lines(listed) {
 		deps := strings.Fields(line)
@@ -161,7 +151,7 @@ func (l *lot) buildChecks(overlay string) error {
 			l.checks, build = append(l.checks, c), append(build, c.pkg)
 		}
 	}
-	_, e := l.run("go", build...)
+	_, e := output("go", build...)
 	return errors.Join(err, e)
 }
 
@@ -178,20 +168,16 @@ func (l *lot) try(c *check, number int, limit time.Duration, args ...string) (fa
 	binary := filepath.Join(l.scratch, path.Base(path.Join(l.path, c.pkg))+".test")
 	args = slices.Concat([]string{"-c", `ulimit -v 16777216; exec "$@"`, "sh", binary}, c.args, args)
 	test := exec.CommandContext(ctx, "sh", args...)
-	test.Dir, test.WaitDelay = filepath.Join(l.module, c.pkg), time.Second
-	test.Env = append(os.Environ(), "SHARDQ_MUTANT="+strconv.Itoa(number))
-	output, err := test.CombinedOutput()
-	var names []string
-	for _, f := range failure.FindAllSubmatch(output, -1) {
-		names = append(names, string(f[1]))
-	}
-	switch {
-	case err == nil:
+	test.Dir, test.WaitDelay = c.pkg, time.Second
+	test.Env = append(os.Environ(), "SHARDQ_MUTANT="+fmt.Sprint(number))
+	text, err := test.CombinedOutput()
+	if err == nil {
 		return ""
-	case ctx.Err() != nil:
+	} else if ctx.Err() != nil {
 		return "time limit"
 	}
-	return cmp.Or(strings.Join(names, "|"), "crash")
+	names := strings.Join(failure.FindAllString(string(text), -1), "|")
+	return cmp.Or(strings.ReplaceAll(names, "--- FAIL: ", ""), "crash")
 }
 
 // measure sees what each check does without a mistake. The copies change what is
@@ -235,8 +221,8 @@ func each[T any](all []T, f func(T)) {
 }
 
 // plantByLot draws and examines mistakes, or one alone, or lists them.
-func plantByLot(module, path string, seed uint64, count, only int, list bool) error {
-	l, err := newLot(module, path, seed)
+func plantByLot(path string, seed uint64, count, only int, list bool) error {
+	l, err := newLot(path, seed)
 	if most := len(l.places); err == nil && max(count, only) > most {
 		err = fmt.Errorf("there are %d places for a mistake", most)
 	}
@@ -250,16 +236,14 @@ func plantByLot(module, path string, seed uint64, count, only int, list bool) er
 		return err
 	}
 	defer os.RemoveAll(l.scratch)
-	from := l.places
 	if only > 0 {
-		p, file := from[only-1], filepath.Join(l.scratch, "mistake")
-		err = os.WriteFile(file, p.planted(0, len(p.text)), 0o600)
-		patch, _ := l.run("git", "diff", "--no-index", p.name, file) // which fails where they differ
+		p, file := l.places[only-1], filepath.Join(l.scratch, "mistake")
+		err = os.WriteFile(file, []byte(p.planted(0, len(p.text))), 0o600)
+		patch, _ := output("git", "diff", "--no-index", p.name, file) // which fails where they differ
 		fmt.Print(patch)
-		from, count = from[only-1:only], 1
+		l.places, count = l.places[only-1:only], 1
 	}
-	start := time.Now()
-	if err := errors.Join(err, l.build(from, count)); err != nil {
+	if err := errors.Join(err, l.build(count)); err != nil {
 		return err
 	}
 	each(l.checks, l.measure)
@@ -267,8 +251,7 @@ func plantByLot(module, path string, seed uint64, count, only int, list bool) er
 	begun := time.Now()
 	each(l.drawn, l.examine)
 	survived := int(l.survived.Load())
-	fmt.Printf("%d killed, %d survived, in %v after %v to build\n", len(l.drawn)-survived, survived,
-		time.Since(begun).Round(time.Second), begun.Sub(start).Round(time.Second))
+	fmt.Printf("%d killed, %d survived, in %v\n", len(l.drawn)-survived, survived, time.Since(begun).Round(time.Second))
 	if survived > 0 {
 		err = errors.New("not all were killed")
 	}

@@ -1,14 +1,6 @@
-// Mutants plants mistakes into copies of the module, one at a time, and shows
-// whether the check that should find each does.
-//
-//	go run ./test/mutants                      all mutants, about an hour
-//	go run ./test/mutants -run drain           those whose names match
-//	go run ./test/mutants -random 60 -seed 1   mistakes by lot
-//	go run ./test/mutants -only 17 -seed 1     one of them, with its diff
-//
-// A mutant is a file in test/mutants/patches: the mistake, the package and test
-// that should find it, and a patch. The exit status is 0 only if all mutants
-// were killed.
+// Mutants plants mistakes, one at a time, and shows whether the tests find each:
+// those of test/mutants/patches, or with -random others by lot. The exit status is
+// 0 only if all were killed.
 package main
 
 import (
@@ -91,8 +83,8 @@ func (m mutant) try(tree string) (err error) {
 	return nil
 }
 
-func plantPatches(module, match string) error {
-	mutants, err := readMutants(filepath.Join(module, "test/mutants/patches"), match)
+func plantPatches(match string) error {
+	mutants, err := readMutants("test/mutants/patches", match)
 	if err != nil {
 		return err
 	}
@@ -102,7 +94,7 @@ func plantPatches(module, match string) error {
 	}
 	defer os.RemoveAll(tree)
 	git := filepath.Join(tree, ".git") // a patch is for the copy
-	if err := errors.Join(os.CopyFS(tree, os.DirFS(module)), os.RemoveAll(git)); err != nil {
+	if err := errors.Join(os.CopyFS(tree, os.DirFS(".")), os.RemoveAll(git)); err != nil {
 		return err
 	}
 	var survived error
@@ -111,9 +103,9 @@ func plantPatches(module, match string) error {
 		if err := m.try(tree); err != nil {
 			survived = errors.Join(survived, err)
 			fmt.Println(err)
-			continue
+		} else {
+			fmt.Printf("%s killed by %s in %v\n", m.name, m.test, time.Since(start).Round(time.Second))
 		}
-		fmt.Printf("%s killed by %s in %v\n", m.name, m.test, time.Since(start).Round(time.Second))
 	}
 	return survived
 }
@@ -130,12 +122,12 @@ func main() {
 		flag.Usage()
 		os.Exit(2)
 	}
-	listed, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}} {{.Path}}").Output()
-	module, path, _ := strings.Cut(strings.TrimSpace(string(listed)), " ")
-	if err == nil && byLot {
-		err = plantByLot(module, path, *seed, *count, *only, *list)
+	listed, err := output("go", "list", "-m", "-f", "{{.Dir}} {{.Path}}")
+	module, path, _ := strings.Cut(strings.TrimSpace(listed), " ")
+	if err = errors.Join(err, os.Chdir(module)); err == nil && byLot {
+		err = plantByLot(path, *seed, *count, *only, *list)
 	} else if err == nil {
-		err = plantPatches(module, *match)
+		err = plantPatches(*match)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "mutants:", err)

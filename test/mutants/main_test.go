@@ -38,7 +38,7 @@ func (s *set) step(most int) (n int) {
 `
 
 func TestOperators(t *testing.T) {
-	places, err := placesOf("sample.go", []byte(sample))
+	places, err := placesOf("sample.go", sample)
 	require.NoError(t, err)
 	var found []string
 	for _, p := range places {
@@ -67,7 +67,7 @@ func TestOperators(t *testing.T) {
 
 // A function with several mistakes has a copy of its body for each.
 func TestRewrite(t *testing.T) {
-	places, err := placesOf("sample.go", []byte(sample))
+	places, err := placesOf("sample.go", sample)
 	require.NoError(t, err)
 	l := &lot{path: "example.com/m"}
 	text := l.rewrite(places[:3])

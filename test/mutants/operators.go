@@ -1,13 +1,11 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
 	"regexp"
-	"slices"
 	"strings"
 )
 
@@ -16,7 +14,7 @@ import (
 type place struct {
 	number     int    // in the lot
 	name       string // of the file
-	text       []byte
+	text       string
 	line       int
 	operator   string
 	start, end int
@@ -32,7 +30,7 @@ type finder struct {
 
 // placesOf returns the places of a file, except those of String methods and of
 // what a panic says.
-func placesOf(name string, text []byte) ([]place, error) {
+func placesOf(name, text string) ([]place, error) {
 	files := token.NewFileSet()
 	tree, err := parser.ParseFile(files, name, text, parser.ParseComments)
 	if err != nil || ast.IsGenerated(tree) {
@@ -50,9 +48,7 @@ func placesOf(name string, text []byte) ([]place, error) {
 	return f.found, nil
 }
 
-func (f *finder) source(n ast.Node) string {
-	return string(f.text[f.file.Offset(n.Pos()):f.file.Offset(n.End())])
-}
+func (f *finder) source(n ast.Node) string { return f.text[f.file.Offset(n.Pos()):f.file.Offset(n.End())] }
 
 func (f *finder) add(operator string, from, till token.Pos, to string) {
 	p := f.place
@@ -101,11 +97,15 @@ func (f *finder) visit(n ast.Node) bool {
 	return true
 }
 
-var otherOperator = map[token.Token][2]string{
-	token.LSS: {"edge", "<="}, token.LEQ: {"edge", "<"}, token.GTR: {"edge", ">="}, token.GEQ: {"edge", ">"},
-	token.EQL: {"negated condition", "!="}, token.NEQ: {"negated condition", "=="},
-	token.LAND: {"and for or", "||"}, token.LOR: {"and for or", "&&"},
-}
+var (
+	otherFunction = map[string]string{"min": "max", "max": "min"}
+	otherOperator = map[token.Token][2]string{
+		token.LSS: {"edge", "<="}, token.LEQ: {"edge", "<"}, token.GTR: {"edge", ">="}, token.GEQ: {"edge", ">"},
+		token.EQL: {"negated condition", "!="}, token.NEQ: {"negated condition", "=="},
+		token.LAND: {"and for or", "||"}, token.LOR: {"and for or", "&&"},
+	}
+	simple = regexp.MustCompile(`^[\w.]+$`)
+)
 
 func (f *finder) binary(n *ast.BinaryExpr) {
 	if other, ok := otherOperator[n.Op]; ok {
@@ -114,11 +114,6 @@ func (f *finder) binary(n *ast.BinaryExpr) {
 		f.add("dropped 1", n.Pos(), n.End(), f.source(n.X))
 	}
 }
-
-var (
-	otherFunction = map[string]string{"min": "max", "max": "min"}
-	simple        = regexp.MustCompile(`^[\w.]+$`)
-)
 
 // call swaps neighbors that look alike. The compiler says whether their types are.
 func (f *finder) call(n *ast.CallExpr) {
@@ -136,15 +131,15 @@ func (f *finder) call(n *ast.CallExpr) {
 
 // String shows the lines of the place before and after the mistake.
 func (p place) String() string {
-	from := bytes.LastIndexByte(p.text[:p.start], '\n') + 1
-	till := p.end + bytes.IndexByte(p.text[p.end:], '\n')
+	from := strings.LastIndexByte(p.text[:p.start], '\n') + 1
+	till := p.end + strings.IndexByte(p.text[p.end:], '\n')
 	return fmt.Sprintf("%d %s:%d %s: %s → %s", p.number, p.name, p.line, p.operator,
 		oneLine(p.text[from:till]), oneLine(p.planted(from, till)))
 }
 
 // planted returns a part of the file with the mistake in it.
-func (p place) planted(from, till int) []byte {
-	return slices.Concat(p.text[from:p.start], []byte(p.to), p.text[p.end:till])
+func (p place) planted(from, till int) string {
+	return p.text[from:p.start] + p.to + p.text[p.end:till]
 }
 
-func oneLine(text []byte) string { return "`" + strings.Join(strings.Fields(string(text)), " ") + "`" }
+func oneLine(text string) string { return "`" + strings.Join(strings.Fields(text), " ") + "`" }
