@@ -112,8 +112,7 @@ func (l *lot) rewrite(places []place) string {
 	return packageClause.ReplaceAllString(b.String(), `$0; import "`+l.path+`/internal/lot"`)
 }
 
-// build draws from the places, and builds the tests with their mistakes. For one
-// that does not compile, another is drawn.
+// build draws mistakes that compile, and builds the tests with them.
 func (l *lot) build(count int) error {
 	for {
 		more := min(count-len(l.drawn), len(l.places))
@@ -160,8 +159,7 @@ func (l *lot) concerns(c *check, p place) bool {
 	return slices.Contains(c.deps, path.Join(l.path, path.Dir(p.name)))
 }
 
-// try runs a check with a mistake, or with none if its number is 0. It returns
-// what failed. A shell bounds the memory.
+// try returns what fails with a mistake, or with none. A shell bounds the memory.
 func (l *lot) try(c *check, number int, limit time.Duration, args ...string) (failed string) {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()

@@ -48,7 +48,9 @@ func placesOf(name, text string) ([]place, error) {
 	return f.found, nil
 }
 
-func (f *finder) source(n ast.Node) string { return f.text[f.file.Offset(n.Pos()):f.file.Offset(n.End())] }
+func (f *finder) source(n ast.Node) string {
+	return f.text[f.file.Offset(n.Pos()):f.file.Offset(n.End())]
+}
 
 func (f *finder) add(operator string, from, till token.Pos, to string) {
 	p := f.place
