@@ -72,6 +72,14 @@ func TestTrend(t *testing.T) {
 		require.NotNil(t, found, name)
 		require.Equal(t, c.text, found.Text, name)
 	}
+	for name, c := range map[string]struct {
+		perSample int
+		tone      string
+	}{"falling behind": {100, warn}, "catching up": {-100, plain}} {
+		r := reading{stuck: 1, course: readings(func(i int) sample { return sample{ready: 3000 + c.perSample*i, done: up(100 * i)} })}
+		beside := r.verdict().Beside
+		require.Equal(t, [2]string{name, c.tone}, [2]string{beside.Name, string(beside.Tone)}, "beside a problem nothing is good")
+	}
 	require.Nil(t, readings(func(i int) sample { return sample{ready: 29 - i, done: up(i)} }).trend(), "nothing is ready")
 	short := readings(func(i int) sample { return sample{ready: 5000, done: up(100 * i)} })
 	require.Nil(t, short[:3].trend(), "too short")
