@@ -80,9 +80,6 @@ func (s *Set[T]) TakeBatch(ctx context.Context, dst []T, priorities []int, handl
 	if err := ctx.Err(); err != nil || len(dst) == 0 {
 		return 0, err
 	}
-	if n = s.Core.takeSome(len(dst), b.put); n > 0 {
-		return n, nil
-	}
 	return s.Core.awaitContext(ctx, len(dst), b.put)
 }
 
