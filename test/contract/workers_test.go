@@ -443,12 +443,13 @@ func TestC75RecentFailures(t *testing.T) {
 
 		anything := shardq.MustNew(shardq.Options[any]{Group: func(item any) string { return fmt.Sprint(item) }})
 		anything.Add(nil)
-		rest := startPool(t, anything, worker.Options[any]{MaxAttempts: 1, Handle: failing[any](1, errOnPurpose)})
+		// The method Error of this one panics.
+		rest := startPool(t, anything, worker.Options[any]{MaxAttempts: 1, Handle: failing[any](1, (*runtime.TypeAssertionError)(nil))})
 		synctest.Wait()
 		rest.stopPool(t)
 		_, none = anything.RecentFailures(1)
 		require.Len(t, none, 1)
-		require.Equal(t, [2]any{nil, "<nil>"}, [2]any{none[0].Item, none[0].Group})
+		require.Equal(t, [3]any{nil, "<nil>", "<nil>"}, [3]any{none[0].Item, none[0].Group, none[0].Error})
 	})
 }
 
