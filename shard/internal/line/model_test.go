@@ -328,6 +328,7 @@ type program struct {
 	ready   map[uint32]bool
 	running []uint32
 	held    Changes // summed up
+	flat    bool    // there is one priority
 	shown   shown
 }
 
@@ -356,6 +357,7 @@ func TestLineAgainstModel(t *testing.T) {
 			p.t.NeedPlaces()
 		}
 		p.m = newModel(&p.c, places)
+		p.flat = places && rapid.Bool().Draw(t, "flat") // so that many items of a level are late
 		steps := map[string]func(*rapid.T){
 			"add": p.add, "add again": p.add, "take": p.take, "take again": p.take,
 			"finish": p.finish, "cancel": p.cancel, "raise": p.raise, "time": p.time,
@@ -384,6 +386,9 @@ func (p *program) tag(t *rapid.T) Tag {
 }
 
 func (p *program) priority(t *rapid.T) int {
+	if p.flat {
+		return 0
+	}
 	return rapid.SampledFrom([]int{0, 0, 0, -1, 1, 2}).Draw(t, "priority")
 }
 
@@ -396,7 +401,7 @@ func (p *program) add(t *rapid.T) {
 	to.Outdated = rapid.IntRange(0, 3).Draw(t, "outdated") == 0
 	isOutdated := to.Outdated
 	_, at := p.t.Find(uint32(item), items.KeyOf(&item))
-	id, e := p.t.Insert(at, items.KeyOf(&item))
+	id, _ := p.t.Insert(at, items.KeyOf(&item))
 	p.ids[item], p.ready[id] = id, true
 	x := &modelEntry{group: p.m.alone, priority: priority}
 	if p.m.entries[id] = x; p.c.Grouped {
@@ -428,7 +433,10 @@ func (p *program) add(t *rapid.T) {
 		p.t.Places.Renew(id)
 		x.place = p.t.PlaceOf(id)
 	}
-	p.l.Push(&p.t, id, e)
+	if p.flat && rapid.Bool().Draw(t, "late") {
+		p.add(t) // of a later place
+	}
+	p.l.Push(&p.t, id, p.t.At(id))
 	p.m.insert(x.group, id)
 	p.replace(x.group)
 }
