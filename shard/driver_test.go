@@ -6,6 +6,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/shardq/shardq/clock"
 )
 
 // newMeddled returns a set of a few shards with a meddling clock.
@@ -97,20 +99,19 @@ func TestDriverSetsOneTimer(t *testing.T) {
 // TestCancelledTimerStops: when nothing is delayed any more, no timer is left
 // after the driver's next reading.
 func TestCancelledTimerStops(t *testing.T) {
-	c := newCheckedSet(t, Config[int]{Settings: Settings{Rules: Rules{CancelDelayOnAdd: true}}})
-	c.set.AddAfter(1, time.Second)
-	c.set.Add(1)
-	c.check()
-	c.clock.Step(2 * time.Second)
-	c.check()
-	if n := c.clock.Timers(); n > 0 {
+	c := clock.NewFake(start)
+	s := newTestSet(t, Config[int]{Settings: Settings{Clock: c, Rules: Rules{CancelDelayOnAdd: true}}})
+	s.AddAfter(1, time.Second)
+	s.Add(1)
+	c.Step(2 * time.Second)
+	if n := c.Timers(); n > 0 {
 		t.Errorf("%d timers are set for nothing", n)
 	}
-	c.set.AddAfter(1, time.Second)
-	c.set.Add(1)
-	c.set.Core.shard(0).rewind(c.set.Core.time.Now()) // by an AddAfter that was overtaken
-	c.set.Core.driver.poke()
-	if n := c.clock.Timers(); n > 0 {
+	s.AddAfter(1, time.Second)
+	s.Add(1)
+	s.Core.shard(0).rewind(s.Core.time.Now()) // by an AddAfter that was overtaken
+	s.Core.driver.poke()
+	if n := c.Timers(); n > 0 {
 		t.Errorf("%d timers are set after the driver has looked", n)
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"runtime/debug"
 	"testing"
 	"time"
+
+	"github.com/shardq/shardq/clock"
 )
 
 // TestTurnsBound: an item is handed out within a number of Gets that follows
@@ -85,23 +87,24 @@ func lanesUsed[T comparable](s *Set[T]) int {
 
 // TestSteadyCycleAllocatesNothing: Add, Get, Done, and a delay that expires.
 func TestSteadyCycleAllocatesNothing(t *testing.T) {
-	c := newCheckedSet(t, Config[int]{Settings: Settings{Shards: 4}})
+	c := clock.NewFake(start)
+	s := newTestSet(t, Config[int]{Settings: Settings{Shards: 4, Clock: c}})
 	for item := range 300 {
-		c.set.Add(item)
+		s.Add(item)
 	}
 	cycle := func() {
-		item, _ := c.set.Get()
-		c.set.Add(item)
-		c.set.Done(item)
+		item, _ := s.Get()
+		s.Add(item)
+		s.Done(item)
 	}
 	if n := testing.AllocsPerRun(2000, cycle); n > 0 {
 		t.Errorf("Get, Add and Done allocate %v times", n)
 	}
 	delayed := func() {
-		item, _ := c.set.Get()
-		c.set.Done(item)
-		c.set.AddAfter(item, time.Millisecond)
-		c.clock.Step(2 * time.Millisecond)
+		item, _ := s.Get()
+		s.Done(item)
+		s.AddAfter(item, time.Millisecond)
+		c.Step(2 * time.Millisecond)
 	}
 	for range 5000 { // through all slots of two levels of the wheel
 		delayed()
