@@ -103,11 +103,11 @@ func (x *canceler[K, V]) takeLocked(l *line[V]) V {
 // It releases the lock, because locks are leaves. A Take that comes meanwhile may
 // be canceled as well, for a value that was put beside the Cancel.
 func (x *canceler[K, V]) cancelRunLocked() {
-	s, shards := x.stripe, x.c.shards
+	s := x.stripe
 	e := s.needExtras()
 	e.canceling[x.key]++
 	s.mu.Unlock()
-	shards.Core.MarkRun(shards.HandleTo(x.key, &x.address), true)
+	x.c.shards.CancelRun(x.key, &x.address)
 	s.mu.Lock()
 	e.cancels++
 	if e.canceling[x.key]--; e.canceling[x.key] == 0 {
@@ -122,7 +122,7 @@ func (c *Coalescer[K, V]) beginRunLocked(s *stripe[K, V], key K, at shard.Handle
 	for seen := uint64(0); s.extras != nil && s.extras.cancels != seen; l = c.lineToTakeLocked(s, key, at) {
 		seen = s.extras.cancels
 		s.mu.Unlock()
-		c.shards.Core.MarkRun(at, false)
+		c.shards.Core.KeepRun(at)
 		s.mu.Lock()
 	}
 	return l

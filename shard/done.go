@@ -138,11 +138,6 @@ func (sh *shard) forget(id uint32, e *items.Entry, p items.Position) {
 	sh.releaseIfDue()
 }
 
-// HandleTo is [Set.HandleOf] at a known address, and calls no user code.
-func (s *Set[T]) HandleTo(item T, a *Address) Handle {
-	return s.Core.shard(int(a.shard)).handleOf(items.KeyOf(&item), a.to.hash)
-}
-
 // HandleOf returns the Handle of an item in processing, or the zero Handle.
 func (s *Set[T]) HandleOf(item T) Handle {
 	s.Core.refreshForWork()

@@ -113,13 +113,22 @@ func (sh *shard) wasCanceled(id uint32, e *items.Entry) bool {
 	return sh.table.WasCanceled(id, sh.table.FenceOf(id, e)|sealed)
 }
 
-// MarkRun marks a processing as canceled, or as not. See [Core.ReportChanges].
-func (s *Core) MarkRun(h Handle, canceled bool) {
+// CancelRun marks the processing of an item as canceled, also if its claim is about
+// to end. See [Core.ReportChanges].
+func (s *Set[T]) CancelRun(item T, a *Address) {
+	sh := s.Core.shard(int(a.shard))
+	sh.lock()
+	defer sh.unlock()
+	if id, e := sh.inProcessing(items.KeyOf(&item), a.to.hash); id != 0 {
+		sh.noteCancel(id, e)
+	}
+}
+
+// KeepRun takes back that a processing was canceled.
+func (s *Core) KeepRun(h Handle) {
 	sh, e := s.lockClaimed(h)
 	defer sh.unlock()
-	if e != nil && canceled {
-		sh.noteCancel(h.id, e)
-	} else if e != nil && sh.wasCanceled(h.id, e) {
+	if e != nil && sh.wasCanceled(h.id, e) {
 		sh.table.NoteCancel(h.id, 0)
 	}
 }
