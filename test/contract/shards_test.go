@@ -219,3 +219,25 @@ func TestC37BatchesOverManyShards(t *testing.T) {
 	require.NoError(t, q.DoneClaims(claims))
 	require.Zero(t, q.Stats().Held)
 }
+
+// The first item of a low priority is served, although its shard never ran out of
+// items of priority 0 before it came, nor does after.
+func TestC46FirstLowPriority(t *testing.T) {
+	for _, shards := range []int{1, 2, 5} {
+		q := shardq.MustNew(shardq.Options[int]{
+			Shards: shards, LowPriorityInterval: 3, Hash: func(item int) uint64 { return uint64(item) << 60 },
+		})
+		for item := range 16 {
+			q.Add(item)
+		}
+		q.Add(100)
+		q.AddWith(200, shardq.AddOptions{Priority: -1})
+		gets := 0
+		for item := -1; item != 200; gets++ {
+			item = take(t, q)
+			q.Add(item)
+			q.Done(item)
+			require.Less(t, gets, 16*shards*2*3)
+		}
+	}
+}

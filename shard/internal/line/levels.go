@@ -51,6 +51,7 @@ func (q *queue) needLevels(ranked bool, lowPriorityInterval uint32) {
 	q.levels = &levels{
 		served: zero, recent: zero, byPriority: map[int]*level{0: zero},
 		ranked: ranked, lowPriorityInterval: lowPriorityInterval,
+		changed: true, // also if 0 is served: from now on, Gets go by priorities
 	}
 	if q.fifo.Head != 0 {
 		q.levels.rank(zero)
