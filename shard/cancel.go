@@ -13,7 +13,8 @@ func (s *Set[T]) Cancel(item T) (was stats.Canceled) {
 }
 
 // EndDelay makes a delayed item ready, or dirty, as the end of its delay does. With
-// backoff, it ends only a backoff that serves adds, and makes another a mere delay.
+// backoff, EndDelay ends a backoff that serves adds, turns any other backoff into an
+// ordinary delay, and leaves ordinary delays alone.
 func (s *Set[T]) EndDelay(item T, backoff bool) (ended bool) {
 	if backoff && !s.Core.config.KeepBackoff {
 		return false

@@ -9,8 +9,8 @@ package shard
 // for a second mutex, the door. Only the one that has it waits for the shard,
 // while those that run go on to lock it. A sync.Mutex hands itself over once a
 // waiter has waited for a millisecond, and goes on so while there are waiters. Here
-// that ends with the first. The price is a wait of about a millisecond for each
-// waiter in front, if all others never stop.
+// that ends with the first. The price: while all others never stop, a caller waits
+// for some milliseconds for each waiter in front.
 
 // lock locks the shard. Locks are leaves: a holder takes no other and calls no
 // user code. The door comes before.

@@ -82,6 +82,7 @@ func (a *admission) watch(d *driver) {
 	}
 }
 
+// CloseWindow closes the window of item, if there is one.
 func (s *Set[T]) CloseWindow(item T) {
 	if s.Core.windows.Load() == nil {
 		return

@@ -9,11 +9,12 @@ import (
 
 // Bisect returns a HandleBatch of a function that writes all items or none, such
 // as a transaction. If write fails or panics, it is called for each half, and so
-// on until the bad items stand alone: at most 2n - 1 times for n items. A Goexit
-// fails all items, also those written. After an
-// error that says nothing about items it is not called again, and those not yet
-// written have that error: a context's, [RequeueAfter], [RetryAfter], or one for
-// which ofAll returns true, such as that of a closed connection.
+// on until the bad items stand alone: at most 2n - 1 times for n items.
+//
+// Some errors say nothing about items: a context's, [RequeueAfter], [RetryAfter],
+// and those for which ofAll returns true, such as that of a closed connection.
+// After one of them, write is not called again, and the items that are not written
+// yet have that error. If write calls Goexit, all items fail, also written ones.
 func Bisect[T any](write func(context.Context, []T) error, ofAll func(error) bool) func(context.Context, []T) []error {
 	return func(ctx context.Context, items []T) []error {
 		b := bisection{ctx: ctx, ofAll: ofAll, failed: map[int]error{}}

@@ -143,7 +143,8 @@ func (c *crew) run(ctx context.Context) (err error) {
 	return nil
 }
 
-// isSourceEmpty: paused items may be left, or one that another consumer has.
+// isSourceEmpty reports whether an ended source holds no items. Paused items may be
+// left, or an item that another consumer has.
 func (c *crew) isSourceEmpty() (empty bool) {
 	source, is := c.source.(countedSource)
 	if is {

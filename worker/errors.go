@@ -72,7 +72,7 @@ func (p *permanent) Unwrap() error { return p.error }
 
 // RetryAfter returns an error by which a handler fails with err, and names the
 // least delay of the next attempt, such as the Retry-After of a 429. The longer
-// of d and the limiter's delay counts. An add ends it, as it ends a backoff.
+// of d and the limiter's delay counts. An add ends the delay, as it ends a backoff.
 // RetryAfter(d, nil) is nil.
 func RetryAfter(d time.Duration, err error) error {
 	if err == nil {

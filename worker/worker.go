@@ -88,7 +88,7 @@ func (w *worker[T]) hasZero(from, to int) bool {
 
 var errZeroClaim = errors.New("worker: Source.ClaimBatch returned a zero Claim: want claims of NewClaim or of a queue")
 
-// fit weighs the claims from an index to another, and returns how many belong to
+// fit weighs the claims from one index to another, and returns how many belong to
 // the batch: all until one is too heavy. The first always belongs to it.
 func (w *worker[T]) fit(from, to int) int {
 	for i := from; i < to && w.pool.weigh != nil; i++ {

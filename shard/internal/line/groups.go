@@ -85,7 +85,7 @@ func (l *Line) needGroups(c *Config, t *items.Table) *groups {
 }
 
 // Join puts a new entry into its group, which takes its policy. Without groups it
-// reports false. It makes a tag no longer outdated if the group is not new.
+// reports false. If the group is not new, Join clears to.Outdated.
 func (l *Line) Join(c *Config, t *items.Table, id uint32, to *Tag) (joined bool) {
 	if c.Grouped {
 		l.join(c, t, id, to)
@@ -139,8 +139,9 @@ func (l *Line) Configure(id uint32, to *Tag) (configured bool) {
 	return true
 }
 
-// configure ignores a policy that was asked for before the group's. It neither knows the time nor frees the group. So a greater limit counts
-// at the next Finish, and another rate from the next item on: see review.
+// configure ignores a policy that was asked for before the group's. It neither
+// knows the time nor frees the group. So a greater limit counts at the next Finish,
+// and another rate from the next item on: see review.
 func (g *groups) configure(id uint32, state *group, to *Tag) {
 	if to.Weight == 0 || int32(to.Asked-state.asked) < 0 {
 		return
