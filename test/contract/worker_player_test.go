@@ -482,6 +482,7 @@ func (p *poolPlayer) checkTaken() (fault string) {
 		if n > max(m.batch, 1) || m.weight > 0 && n > 1 && weight > m.weight {
 			return fmt.Sprintf("a batch of %d, which weighs %d", n, weight)
 		}
+		// With a linger, an item that was canceled meanwhile has been weighed.
 		fits := m.linger == 0 && len(waiting) == 1 && len(p.runs) == 1 && weight+weightOf(waiting[0]) <= m.weight
 		if m.holding && len(waiting) > len(p.runs) || fits {
 			return fmt.Sprintf("%d are held beside %d", waiting, run.items)

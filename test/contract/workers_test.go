@@ -528,6 +528,31 @@ func TestC80DiscardClosesTheWindow(t *testing.T) {
 	})
 }
 
+// The run of a canceled item is not discarded, and the window of the item that was
+// added again stays open.
+func TestC39CanceledRunIsNotDiscarded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q, hour := newQueue[string](1), shardq.AddOptions{NotAgainWithin: time.Hour}
+		runs := 0
+		s := startPool(t, q, worker.Options[string]{Handle: func(context.Context, string) error {
+			if runs++; runs > 1 {
+				return nil
+			}
+			q.Cancel("a")
+			require.NoError(t, q.TryAdd("a", hour))
+			return worker.Permanent(errOnPurpose)
+		}})
+		require.NoError(t, q.TryAdd("a", hour))
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		require.Equal(t, 2, runs)
+		require.Equal(t, shardq.ErrNotAgain, q.TryAdd("a", hour))
+		require.Zero(t, q.Stats().Discarded)
+		s.stopPool(t)
+		require.Empty(t, s.discarded)
+	})
+}
+
 // MaxElapsed counts for the keys of a Coalescer as for items.
 func TestC58MaxElapsed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
