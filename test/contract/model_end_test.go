@@ -11,17 +11,14 @@ import (
 // A pending call is one that may block, with what the queue did and what it
 // must do.
 type pending struct {
-	cancel context.CancelFunc
+	cancel canceler
 	item   string            // of an AddContext
 	add    shardq.AddOptions // of an AddContext
 	drain  shardq.DrainOptions
 	// deadline is that of a Drain's context, or 0.
 	deadline time.Duration
 
-	// These fields are what the queue did. They are under the player's lock.
-	returned bool
-	err      error
-	dropped  []string
+	*deed // what the queue did
 
 	// These fields are what it must have done.
 	ended       bool
@@ -29,6 +26,13 @@ type pending struct {
 	wantErr     error
 	wantDropped []string
 	shared      *sharedDrop // if it may have returned more
+}
+
+// A deed is how a call has ended. It is under the player's lock.
+type deed struct {
+	returned bool
+	err      error
+	dropped  []string
 }
 
 // A sharedDrop has the items that a shutdown dropped while several drains

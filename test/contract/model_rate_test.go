@@ -12,14 +12,9 @@ import (
 // groups.
 var rates = []shardq.Rate{{}, {PerSecond: 1}, {PerSecond: 1, Burst: 3}, {PerSecond: 300, Burst: 2}, {PerSecond: 1000, Burst: 4}}
 
-type groupPolicy struct {
-	weight, limit int
-	rate          shardq.Rate
-}
-
-var groupPolicies = []groupPolicy{
-	{weight: 1}, {weight: 3}, {weight: 2, limit: 1}, {limit: 2},
-	{weight: 1, rate: rates[1]}, {weight: 2, rate: rates[2]}, {limit: 2, rate: rates[3]}, {weight: 1, rate: rates[4]},
+var groupPolicies = []shardq.GroupPolicy{
+	{Weight: 1}, {Weight: 3}, {Weight: 2, Limit: 1}, {Limit: 2},
+	{Weight: 1, Rate: rates[1]}, {Weight: 2, Rate: rates[2]}, {Limit: 2, Rate: rates[3]}, {Weight: 1, Rate: rates[4]},
 }
 
 // A bucket has the tokens of a rate, by the generic cell rate algorithm: full
@@ -144,11 +139,11 @@ func (m *model) configure(e *entry) {
 		return
 	}
 	of := groupPolicies[m.policy[l.name]]
-	if l.weight, l.limit = max(1, of.weight), of.limit; l.limit > 0 && m.inFlightOf(l) >= l.limit {
+	if l.weight, l.limit = max(1, of.Weight), of.Limit; l.limit > 0 && m.inFlightOf(l) >= l.limit {
 		m.throttleIfBlocked(l)
 	}
-	if l.hasBucket || of.rate.PerSecond > 0 {
-		l.hasBucket, l.wanted = true, of.rate
+	if l.hasBucket || of.Rate.PerSecond > 0 {
+		l.hasBucket, l.wanted = true, of.Rate
 	}
 }
 
@@ -280,9 +275,9 @@ func (m *model) refreshGroup(name string) {
 		return
 	}
 	of := groupPolicies[m.policy[name]]
-	l.weight, l.limit = max(1, of.weight), of.limit
-	if l.hasBucket || of.rate.PerSecond > 0 {
-		l.hasBucket, l.wanted = true, of.rate
+	l.weight, l.limit = max(1, of.Weight), of.Limit
+	if l.hasBucket || of.Rate.PerSecond > 0 {
+		l.hasBucket, l.wanted = true, of.Rate
 	}
 	m.lookAgain(l)
 }

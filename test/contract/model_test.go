@@ -49,8 +49,9 @@ type model struct {
 	windows map[string]time.Duration
 	limiter map[string]int // the failures of each item
 
-	bounds bounds
-	ends   ends
+	bounds  bounds
+	ends    ends
+	pending []*pending // the calls that have not ended
 
 	counts   shardq.Stats // the counters of it
 	misused  []string

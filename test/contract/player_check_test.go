@@ -16,7 +16,9 @@ import (
 func (p *player) check() {
 	q, m := p.queue, p.model
 	got, want := q.Stats(), m.stats()
-	p.note("(%d ready, %d delayed, %d in flight)", want.Ready, want.Delayed, want.Processing)
+	if len(p.lines) > p.noted || p.taking {
+		p.note("(%d ready, %d delayed, %d in flight)", want.Ready, want.Delayed, want.Processing)
+	}
 	if counts := counted(got); !reflect.DeepEqual(counts, want) {
 		p.fatalf("Stats are\n%+v, not\n%+v", counts, want)
 	}
@@ -26,7 +28,7 @@ func (p *player) check() {
 	p.checkParts(got)
 	p.checkHooks()
 	for _, k := range p.claims {
-		if live := p.isLive(k); k.Valid() != live || k.Canceled() != (live && m.entry(k.Item).canceled) {
+		if live := p.model.isLive(k); k.Valid() != live || k.Canceled() != (live && m.entry(k.Item).canceled) {
 			p.fatalf("of the claim to %s in turn %d Valid is %v, Canceled %v", k.Item, k.turn, k.Valid(), k.Canceled())
 		}
 	}

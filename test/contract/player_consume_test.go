@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"testing/synctest"
 	"time"
 
@@ -14,7 +15,7 @@ import (
 
 // A consumer is a call that waits for items, with its outcome.
 type consumer struct {
-	cancel   context.CancelFunc
+	cancel   canceler
 	forever  bool // it has no context
 	canceled bool
 	size     int // the largest number of items that fit
@@ -24,6 +25,8 @@ type consumer struct {
 	items      []string
 	priorities []int // nil if they are unknown
 	claims     []worker.Claim[string]
+	name       string // of the claims in Go
+	named      int
 	err        error
 	// next lets a loop over Items end its turn, in which it has an item.
 	next chan struct{}
@@ -37,13 +40,14 @@ const maxParked = 5
 type keptClaim struct {
 	worker.Claim[string]
 	turn int
+	name string // in Go
 }
 
 // maxKept limits the claims that are kept when none of them is live.
 const maxKept = 20
 
-func (p *player) isLive(k keptClaim) bool {
-	e := p.model.entry(k.Item)
+func (m *model) isLive(k keptClaim) bool {
+	e := m.entry(k.Item)
 	return e.inFlight() && e.turns == k.turn
 }
 
@@ -53,14 +57,14 @@ func (p *player) doConsume(c call) {
 	switch c.letter {
 	case 'g', 'G':
 		p.hurried = c.letter == 'g' && !p.model.mayTakeAny() && !p.model.mayLeave() && len(p.parked) < maxParked
-		p.consume(&consumer{size: 1, forever: true}, func(_ context.Context, s *consumer) {
+		p.consume(&consumer{size: 1, forever: true}, "q.Get()", func(_ context.Context, s *consumer) {
 			item, shutdown := q.Get()
 			if s.items = []string{item}; shutdown {
 				s.err = shardq.ErrShutDown
 			}
 		})
 	case 'C':
-		p.consume(&consumer{size: 1}, func(ctx context.Context, s *consumer) {
+		p.consume(&consumer{size: 1}, "q.GetContext(ctx)", func(ctx context.Context, s *consumer) {
 			var item string
 			item, s.err = q.GetContext(ctx)
 			s.items = []string{item}
@@ -72,15 +76,17 @@ func (p *player) doConsume(c call) {
 			p.fatalf("GetContext with a context that has ended returned %#v, %v", item, err)
 		}
 	case 'I':
-		p.consume(&consumer{size: 1, next: make(chan struct{})}, p.loopOnce)
+		p.consume(&consumer{size: 1, next: make(chan struct{})}, "", p.loopOnce)
 	case 'k':
-		p.consume(&consumer{size: 1}, func(ctx context.Context, s *consumer) {
+		s := &consumer{size: 1, name: p.newClaims(1)}
+		p.consume(s, s.name+"[0], _ = q.Claim(ctx)", func(ctx context.Context, s *consumer) {
 			var claim worker.Claim[string]
 			claim, s.err = q.Claim(ctx)
 			s.claimed([]worker.Claim[string]{claim})
 		})
 	case 'l':
-		p.consume(&consumer{size: c.size()}, func(ctx context.Context, s *consumer) {
+		s := &consumer{size: c.size(), name: p.newClaims(c.size())}
+		p.consume(s, code("q.ClaimBatch(ctx, %s)", s.name), func(ctx context.Context, s *consumer) {
 			dst := make([]worker.Claim[string], s.size)
 			n, err := q.ClaimBatch(ctx, dst)
 			s.err = err
@@ -88,12 +94,13 @@ func (p *player) doConsume(c call) {
 		})
 	case 't':
 		may := p.model.mayTakeAny()
+		s := &consumer{size: 1, name: p.newClaims(1)}
+		p.write("%s[0], _ = q.TryClaim()", s.name)
 		claim, ok := q.TryClaim()
 		if ok != may {
 			p.fatalf("TryClaim returned %v, %v, but may: %v", claim, ok, may)
 		}
 		if ok {
-			s := &consumer{size: 1}
 			s.claimed([]worker.Claim[string]{claim})
 			p.outcomes = append(p.outcomes, s)
 		}
@@ -129,12 +136,21 @@ func (p *player) loopOnce(ctx context.Context, s *consumer) {
 }
 
 // consume makes a call in a goroutine, unless many are parked already.
-func (p *player) consume(s *consumer, call func(ctx context.Context, s *consumer)) {
+func (p *player) consume(s *consumer, text string, call func(ctx context.Context, s *consumer)) {
 	if len(p.parked) == maxParked {
 		return
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	s.cancel, s.fresh = cancel, len(p.parked) == 0
+	ctx := context.Background()
+	if s.fresh = len(p.parked) == 0; !s.forever {
+		ctx, s.cancel = p.newContext(0)
+	}
+	if s.next != nil {
+		s.name = code("turn%d", p.names)
+		p.write("%s := make(chan struct{})", s.name)
+		p.write("go func() { for item := range q.Items(ctx%d) { t.Log(item); <-%s; break } }()", p.names, s.name)
+	} else {
+		p.writeGo(text)
+	}
 	p.parked = append(p.parked, s)
 	go func() {
 		call(ctx, s)
@@ -152,9 +168,10 @@ func (p *player) cancelOneParked(c call) {
 	if len(could) > 0 {
 		s := could[modulo(c.number(), len(could))]
 		s.canceled = true
-		s.cancel()
+		p.cancelCall(s.cancel)
 	}
 	if c.letter == 'b' {
+		p.write("q.Add(%q)", c.item(0))
 		p.queue.Add(c.item(0))
 		_ = p.model.addWith(c.item(0), shardq.AddOptions{}, false)
 	}
@@ -163,6 +180,9 @@ func (p *player) cancelOneParked(c call) {
 // settle waits until all goroutines are blocked, and checks which calls have
 // returned.
 func (p *player) settle() {
+	if len(p.parked)+len(p.model.pending) > 0 && len(p.lines) > 0 {
+		p.lines[len(p.lines)-1] += "; synctest.Wait()"
+	}
 	synctest.Wait()
 	p.taking, p.takers = false, nil
 	p.noteTurnedAway()
@@ -225,6 +245,7 @@ func (p *player) endTurn() bool {
 			continue
 		}
 		p.model.crossMarks(p.watermarks())
+		p.write("close(%s)", s.name)
 		close(s.next)
 		synctest.Wait()
 		p.model.done(s.took)
@@ -267,7 +288,8 @@ func (p *player) take(s *consumer) bool {
 		s.took = item
 	}
 	if len(s.claims) > 0 {
-		p.keep(s.claims[0])
+		p.keep(s.claims[0], code("%s[%d]", s.name, s.named))
+		s.named++
 		s.claims = s.claims[1:]
 	}
 	return true
@@ -324,39 +346,34 @@ func (m *model) mustTake() bool {
 }
 
 // keep keeps a claim.
-func (p *player) keep(claim worker.Claim[string]) {
+func (p *player) keep(claim worker.Claim[string], name string) {
 	if last := p.fences[claim.Item]; claim.Fence() <= last {
 		p.fatalf("the claim to %s has the fence %d, after %d", claim.Item, claim.Fence(), last)
 	}
 	p.fences[claim.Item] = claim.Fence()
-	p.claims = append(p.claims, keptClaim{claim, p.model.entry(claim.Item).turns})
-	if at := slices.IndexFunc(p.claims, func(k keptClaim) bool { return !p.isLive(k) }); at >= 0 && len(p.claims) > maxKept {
+	p.claims = append(p.claims, keptClaim{claim, p.model.entry(claim.Item).turns, name})
+	if at := slices.IndexFunc(p.claims, func(k keptClaim) bool { return !p.model.isLive(k) }); at >= 0 && len(p.claims) > maxKept {
 		p.claims = slices.Delete(p.claims, at, at+1)
 	}
 }
 
-// doClaim makes a call that ends claims.
-func (p *player) doClaim(c call) {
+// actOnClaim ends a claim, and then a copy.
+func (p *player) actOnClaim(c call, d time.Duration) (a action, ok bool) {
 	n := len(p.claims)
-	if !slices.Contains([]byte("erqafx"), c.letter) || n == 0 {
-		return
+	if n == 0 {
+		return a, false
 	}
-	switch c.letter {
-	case 'f':
-		p.doneClaims(c)
-	case 'x':
-		p.endEnded(c)
-	default:
-		k := p.claims[modulo(n-1-c.number(), n)]
-		d, want := c.duration(0, p.tick), error(worker.ErrClaimEnded)
-		got := end(c.letter, k.Claim, d)
-		if p.isLive(k) {
-			want = p.endInModel(c.letter, k.Claim, d)
-		}
-		if again := end(c.letter, k.Claim, d); got != want || again != worker.ErrClaimEnded {
-			p.fatalf("the end of a claim to %s returned %v, not %v; that of a copy %v", k.Item, got, want, again)
-		}
-	}
+	k := p.claims[modulo(n-1-c.number(), n)]
+	return action{
+		code("%s.%s", k.name, map[byte]string{'e': "Done()", 'r': "Retry()", 'q': code("RequeueAfter(%s)", p.literal(d)), 'a': "Release()"}[c.letter]),
+		func() any { return [2]error{end(c.letter, k.Claim, d), end(c.letter, k.Claim, d)} },
+		func(m *model) any {
+			if !m.isLive(k) {
+				return [2]error{worker.ErrClaimEnded, worker.ErrClaimEnded}
+			}
+			return [2]error{m.end(c.letter, k.Claim, d), worker.ErrClaimEnded}
+		},
+	}, true
 }
 
 // end ends a claim as a call says.
@@ -372,9 +389,9 @@ func end(letter byte, claim worker.Claim[string], d time.Duration) error {
 	return claim.Done()
 }
 
-// endInModel ends the processing of an item in the model.
-func (p *player) endInModel(letter byte, claim worker.Claim[string], d time.Duration) (err error) {
-	m, item := p.model, claim.Item
+// end ends the processing of an item.
+func (m *model) end(letter byte, claim worker.Claim[string], d time.Duration) (err error) {
+	item := claim.Item
 	e := m.entry(item)
 	again := func(delay func() time.Duration) error {
 		m.moment++
@@ -411,14 +428,16 @@ func (p *player) endInModel(letter byte, claim worker.Claim[string], d time.Dura
 		m.forget(item)
 	}
 	m.done(item)
-	p.held = slices.DeleteFunc(p.held, func(held string) bool { return held == item })
 	return err
 }
 
-// doneClaims ends some claims, live or not, and for odd numbers one of them
+// actOnClaims ends some claims, live or not, and for odd numbers one of them
 // twice. If callers wait for room, it ends one, because they would be admitted
 // in any order.
-func (p *player) doneClaims(c call) {
+func (p *player) actOnClaims(c call) (a action, ok bool) {
+	if len(p.claims) == 0 {
+		return a, false
+	}
 	from := modulo(c.number(), len(p.claims))
 	kept := slices.Clone(p.claims[from:min(from+c.size(), len(p.claims))])
 	if len(p.model.bounds.waiters) > 0 {
@@ -428,25 +447,30 @@ func (p *player) doneClaims(c call) {
 		kept = append(kept, kept[0])
 	}
 	var claims []worker.Claim[string]
+	var names []string
 	for _, k := range kept {
-		claims = append(claims, k.Claim)
+		claims, names = append(claims, k.Claim), append(names, k.name)
 	}
-	got, want := p.queue.DoneClaims(claims), error(nil)
-	for _, k := range kept {
-		if p.isLive(k) {
-			_ = p.endInModel('e', k.Claim, 0)
-		} else {
-			want = worker.ErrClaimEnded
-		}
-	}
-	if got != want {
-		p.fatalf("DoneClaims of %+v returned %v, not %v", kept, got, want)
-	}
+	return action{
+		code("q.DoneClaims([]worker.Claim[string]{%s})", strings.Join(names, ", ")),
+		func() any { return p.queue.DoneClaims(claims) },
+		func(m *model) any {
+			want := error(nil)
+			for _, k := range kept {
+				if m.isLive(k) {
+					_ = m.end('e', k.Claim, 0)
+				} else {
+					want = worker.ErrClaimEnded
+				}
+			}
+			return want
+		},
+	}, true
 }
 
 // endEnded ends a claim that has ended, in every way, which changes nothing.
 func (p *player) endEnded(c call) {
-	ended := slices.DeleteFunc(slices.Clone(p.claims), p.isLive)
+	ended := slices.DeleteFunc(slices.Clone(p.claims), p.model.isLive)
 	if len(ended) == 0 {
 		return
 	}
@@ -463,7 +487,7 @@ func (p *player) endEnded(c call) {
 // settlePending checks which calls beside Gets have returned, and their
 // results.
 func (p *player) settlePending() {
-	for _, w := range p.pending {
+	for _, w := range p.model.pending {
 		returned := false
 		p.locked(func() { returned = w.returned })
 		if w.mayEnd && returned && !w.ended {
@@ -477,7 +501,7 @@ func (p *player) settlePending() {
 		if !returned {
 			continue
 		}
-		w.cancel()
+		w.cancel.CancelFunc()
 		if want := w.wantDropped; w.shared == nil && !sameItems(w.dropped, want) {
 			p.fatalf("a Drain returned %q as dropped, not %q", w.dropped, want)
 		}
@@ -491,7 +515,7 @@ func (p *player) settlePending() {
 			p.checkLeft(w, left)
 		}
 	}
-	p.pending = slices.DeleteFunc(p.pending, func(w *pending) bool { return w.ended })
+	p.model.pending = slices.DeleteFunc(p.model.pending, func(w *pending) bool { return w.ended })
 }
 
 // sameItems compares items in any order.

@@ -85,7 +85,9 @@ type player struct {
 	failer
 	setup  setup
 	played []call
-	lines  []string // the story
+	lines  []string // in Go, see write
+	noted  int      // how many lines may have a comment
+	names  int      // how many contexts and slices have names in Go
 	failed bool
 	// hurried says that a Get was called and the next call must meet it: the
 	// player did not wait until the Get parked.
@@ -112,7 +114,6 @@ type player struct {
 	claims    []keptClaim
 	fences    map[string]uint64
 	parked    []*consumer
-	pending   []*pending
 	stuck     map[string]bool // those that OnStuck was called for
 
 	mu       sync.Mutex // guards what hooks and other goroutines write
@@ -174,19 +175,13 @@ func (p *player) options() shardq.Options[string] {
 	}
 	switch s.value("routing") {
 	case "hash":
-		o.Hash = func(item string) uint64 { return uint64(item[0] % 3) }
+		o.Hash = hashOf
 	case "group":
-		for i, group := range []string{"x", "y", "z"} {
-			if n := s.number("policies"); n > 0 {
-				p.model.policy[group] = (i + n) % len(groupPolicies)
-			}
+		for i, group := range groups {
+			p.model.policy[group] = p.firstPolicy(i)
 		}
-		of := func(group string) groupPolicy { return groupPolicies[p.model.policy[group]] }
 		o.Group = groupOf
-		o.GroupPolicy = func(group string) shardq.GroupPolicy {
-			p := of(group)
-			return shardq.GroupPolicy{Weight: p.weight, Limit: p.limit, Rate: p.rate}
-		}
+		o.GroupPolicy = func(group string) shardq.GroupPolicy { return groupPolicies[p.model.policy[group]] }
 	}
 	if low, high := p.watermarks(); high > 0 {
 		o.Watermarks = shardq.Watermarks{Low: low, High: high, On: func(mark shardq.Watermark) {
@@ -203,6 +198,19 @@ func (p *player) options() shardq.Options[string] {
 		o.OnAdd = func(a stats.Add[string]) { p.locked(func() { p.adds = append(p.adds, a) }) }
 	}
 	return o
+}
+
+// hashOf spreads items over a few shards.
+func hashOf(item string) uint64 { return uint64(item[0] % 5) }
+
+var groups = []string{"x", "y", "z"}
+
+// firstPolicy returns the number of the policy that a group has at first.
+func (p *player) firstPolicy(group int) int {
+	if n := p.setup.number("policies"); n > 0 {
+		return (group + n) % len(groupPolicies)
+	}
+	return 0
 }
 
 func (p *player) locked(f func()) {
@@ -241,7 +249,6 @@ func (p *player) shardOfGroup(group string) int {
 func (p *player) play(c call) {
 	defer p.failAtPanic()
 	p.played = append(p.played, c)
-	p.lines = append(p.lines, c.describe(p.tick))
 	if p.hurried && (c.letter == 'S' || c.letter == 'n') {
 		synctest.Wait() // or the age of the item would be that of either moment
 	}
@@ -270,104 +277,136 @@ func (p *player) fatalf(format string, arguments ...any) {
 	p.Fatalf("%s\n%s", fmt.Sprintf(format, arguments...), p.story())
 }
 
-// story returns the program, as a text and in words.
-func (p *player) story() string {
-	return fmt.Sprintf("program: %q\n%v\n%s", program{p.setup, p.played}.text(), p.setup, strings.Join(p.lines, "\n"))
+// An action is a call that does not block, on the queue and on the model, which
+// return the same. What it returns can be compared.
+type action struct {
+	code string // as Go
+	on   func() any
+	in   func(m *model) any
 }
 
-// note adds a result to the story.
-func (p *player) note(format string, arguments ...any) {
-	if n := len(p.lines); n > 0 {
-		p.lines[n-1] += " " + fmt.Sprintf(format, arguments...)
+// act returns a call as an action, or false if it is none.
+func (p *player) act(c call) (a action, ok bool) {
+	q, item, d := p.queue, c.item(0), c.duration(0, p.tick)
+	if !strings.Contains(c.arguments, "i") {
+		item = ""
 	}
+	switch c.letter {
+	case 'F':
+		return p.plain("Forget(%q)", func() { q.Forget(item) }, func(m *model) { m.forget(item) }, item)
+	case 'K':
+		return action{code("q.Cancel(%q)", item), func() any { return q.Cancel(item) }, func(m *model) any { return m.cancel(item) }}, true
+	case 'N':
+		return action{code("q.Inspect().Operator().RetryNow(%q)", item),
+			func() any { return q.Inspect().Operator().RetryNow(item) }, func(m *model) any { return m.retryNow(item) }}, true
+	case 'd':
+		if len(p.held) == 0 {
+			return a, false
+		}
+		item = p.held[modulo(c.number(), len(p.held))]
+		fallthrough
+	case 'D':
+		return p.plain("Done(%q)", func() { q.Done(item) }, func(m *model) { m.done(item) }, item)
+	case 'P':
+		return p.plain("Pause()", q.Pause, func(m *model) { m.gate.paused = true })
+	case 'p':
+		return p.plain("Resume()", q.Resume, func(m *model) { m.gate.paused = false })
+	case 'z':
+		r := rates[modulo(c.number(), len(rates))]
+		return p.plain("SetRate(%s)", func() { q.SetRate(r) }, func(m *model) { m.setRate(r) }, p.literal(r))
+	case 'X':
+		return p.plain("ShutDown()", q.ShutDown, (*model).shutDown)
+	case 'o', 'h', 'Q':
+		if p.model.grouped() {
+			return p.actOnGroup(c, groupOf(item), d)
+		}
+	case 'e', 'r', 'q', 'a':
+		return p.actOnClaim(c, d)
+	case 'f':
+		return p.actOnClaims(c)
+	}
+	return p.actAdd(c, item)
+}
+
+// plain is an action that returns nothing.
+func (p *player) plain(format string, on func(), in func(m *model), arguments ...any) (action, bool) {
+	return action{
+		"q." + code(format, arguments...),
+		func() any { on(); return nil }, func(m *model) any { in(m); return nil },
+	}, true
+}
+
+func (p *player) actOnGroup(c call, group string, d time.Duration) (action, bool) {
+	q := p.queue
+	switch {
+	case c.letter == 'o':
+		return p.plain("ResumeGroup(%q)", func() { q.ResumeGroup(group) }, func(m *model) { m.pauseGroup(group, longAgo) }, group)
+	case c.letter == 'h':
+		return p.plain("RefreshGroup(%q)", func() { q.RefreshGroup(group) }, func(m *model) { m.refreshGroup(group) }, group)
+	case d == 0:
+		return p.plain("PauseGroup(%q, time.Time{})", func() { q.PauseGroup(group, time.Time{}) },
+			func(m *model) { m.pauseGroup(group, endOfTime) }, group)
+	case d < 10*years:
+		until := p.clock.Now().Add(d)
+		return p.plain("PauseGroup(%q, c.Now().Add(%s))", func() { q.PauseGroup(group, until) },
+			func(m *model) { m.pauseGroup(group, m.now+max(d, -years)) }, group, p.literal(d))
+	}
+	return action{}, false
 }
 
 // do makes a call on the queue and on the model.
 func (p *player) do(c call) {
-	q, m := p.queue, p.model
+	if a, ok := p.act(c); ok {
+		p.carryOut(a)
+		return
+	}
 	switch c.letter {
-	case 'F':
-		q.Forget(c.item(0))
-		m.forget(c.item(0))
-	case 'K':
-		if got, want := q.Cancel(c.item(0)), m.cancel(c.item(0)); got != want {
-			p.fatalf("Cancel said %+v, not %+v", got, want)
-		}
-	case 'N':
-		if got, want := q.Inspect().Operator().RetryNow(c.item(0)), m.retryNow(c.item(0)); got != want {
-			p.fatalf("RetryNow said %v, not %v", got, want)
-		}
-	case 'D':
-		p.done(c.item(0))
-	case 'd':
-		if n := len(p.held); n > 0 {
-			p.done(p.held[modulo(c.number(), n)])
-		}
 	case 'S':
 		p.step(c.duration(0, p.tick))
 	case 'n':
-		if at, any := m.nextEvent(); any {
-			p.step(at - m.now + []time.Duration{0, 0, 1, -1}[modulo(c.number(), 4)])
+		if at, any := p.model.nextEvent(); any {
+			p.step(at - p.model.now + []time.Duration{0, 0, 1, -1}[modulo(c.number(), 4)])
 		}
-	case 'P':
-		q.Pause()
-		m.gate.paused = true
-	case 'p':
-		q.Resume()
-		m.gate.paused = false
-	case 'z':
-		r := rates[modulo(c.number(), len(rates))]
-		q.SetRate(r)
-		m.setRate(r)
 	case 'y':
-		m.policy[groupOf(c.item(0))] = modulo(c.number(), len(groupPolicies))
-	case 'Q', 'o', 'h':
-		if m.grouped() {
-			p.changeGroup(c, groupOf(c.item(0)))
+		group, n := groupOf(c.item(0)), modulo(c.number(), len(groupPolicies))
+		p.model.policy[group] = n
+		if p.model.grouped() {
+			p.write("policies[%q] = %s", group, p.literal(groupPolicies[n]))
 		}
+	case 'x':
+		p.endEnded(c)
 	default:
 		p.doEnd(c)
-		p.doAdd(c)
 		p.doConsume(c)
-		p.doClaim(c)
 	}
 }
 
-func (p *player) changeGroup(c call, group string) {
-	q, m := p.queue, p.model
-	d := c.duration(0, p.tick)
-	switch {
-	case c.letter == 'o':
-		q.ResumeGroup(group)
-		m.pauseGroup(group, longAgo)
-	case c.letter == 'h':
-		q.RefreshGroup(group)
-		m.refreshGroup(group)
-	case d == 0:
-		q.PauseGroup(group, time.Time{})
-		m.pauseGroup(group, endOfTime)
-	case d < 10*years:
-		q.PauseGroup(group, p.clock.Now().Add(d))
-		m.pauseGroup(group, m.now+max(d, -years))
+// forgetDone forgets the items that are not in processing any more.
+func (p *player) forgetDone() {
+	p.held = slices.DeleteFunc(p.held, func(held string) bool { return !p.model.entry(held).inFlight() })
+}
+
+func (p *player) carryOut(a action) {
+	p.write("%s", a.code)
+	if got, want := a.on(), a.in(p.model); got != want {
+		p.fatalf("it returned %+v, not %+v", got, want)
 	}
+	p.forgetDone()
 }
 
 const years = 365 * 24 * time.Hour
 
-// doEnd makes a call about the end of the queue.
+// doEnd makes a call that may block, or cancels one.
 func (p *player) doEnd(c call) {
 	q, m := p.queue, p.model
 	switch c.letter {
-	case 'X':
-		q.ShutDown()
-		m.shutDown()
 	case 'Y':
-		w := &pending{}
-		p.begin(w, func(context.Context) { q.ShutDownWithDrain() })
+		w := &pending{deed: &deed{}}
+		p.begin(w, 0, "q.ShutDownWithDrain()", func(context.Context) { q.ShutDownWithDrain() })
 		m.shutDownWithDrain(w)
 	case 'Z':
 		n := modulo(c.number(), 6)
-		w := &pending{drain: shardq.DrainOptions{Delayed: shardq.DelayedPolicy(n % 3)}}
+		w := &pending{deed: &deed{}, drain: shardq.DrainOptions{Delayed: shardq.DelayedPolicy(n % 3)}}
 		if n >= 3 {
 			w.drain.Retries = shardq.AcceptRetries
 		}
@@ -376,32 +415,36 @@ func (p *player) doEnd(c call) {
 		if d := c.duration(0, p.tick); d > 0 && d < years && p.tick > 1 && !p.setup.is("clock", "fake") && len(m.delayed()) <= 32 {
 			w.deadline = m.tickOf(m.now+d) + p.tick + p.tick/2
 		}
-		wait := w.deadline - m.now
-		p.begin(w, func(ctx context.Context) {
-			if wait > 0 {
-				limited, release := context.WithTimeout(ctx, wait)
-				defer release()
-				ctx = limited
-			}
+		wait := max(0, w.deadline-m.now)
+		p.begin(w, wait, code("q.Drain(ctx, %s)", p.literal(options)), func(ctx context.Context) {
 			w.dropped, w.err = q.Drain(ctx, options)
 		})
 		m.startDrain(w)
 	case 'w':
-		w := &pending{}
-		p.begin(w, func(ctx context.Context) { w.err = q.WaitIdle(ctx) })
+		w := &pending{deed: &deed{}}
+		p.begin(w, 0, "q.WaitIdle(ctx)", func(ctx context.Context) { w.err = q.WaitIdle(ctx) })
 		m.waitIdle(w)
 	case 'u':
-		cancelOne(&m.ends.drains, c.number())
+		p.cancelOne(&m.ends.drains, c.number())
 	case 'v':
-		cancelOne(&m.bounds.waiters, c.number())
+		p.cancelOne(&m.bounds.waiters, c.number())
+	case 'U':
+		item, o := c.item(0), p.addOptions(c)
+		same := func(w *pending) bool { return w.item == item }
+		if len(m.bounds.waiters) < 4 && !slices.ContainsFunc(m.bounds.waiters, same) {
+			w := &pending{deed: &deed{}, item: item, add: o}
+			p.begin(w, 0, code("q.AddContext(ctx, %q, %s)", item, p.literal(o)), func(ctx context.Context) { w.err = q.AddContext(ctx, item, o) })
+			m.addContext(w)
+		}
 	}
 }
 
-// begin makes a call that may block.
-func (p *player) begin(w *pending, call func(ctx context.Context)) {
-	ctx, cancel := context.WithCancel(context.Background())
-	w.cancel = cancel
-	p.pending = append(p.pending, w)
+// begin makes a call that may block, with a limited wait unless that is 0.
+func (p *player) begin(w *pending, limit time.Duration, text string, call func(ctx context.Context)) {
+	var ctx context.Context
+	ctx, w.cancel = p.newContext(limit)
+	p.writeGo(text)
+	p.model.pending = append(p.model.pending, w)
 	go func() {
 		call(ctx)
 		p.locked(func() { w.returned = true })
@@ -410,66 +453,58 @@ func (p *player) begin(w *pending, call func(ctx context.Context)) {
 }
 
 // cancelOne ends the context of one of the blocked calls.
-func cancelOne(calls *[]*pending, number int) {
+func (p *player) cancelOne(calls *[]*pending, number int) {
 	if n := len(*calls); n > 0 {
 		at := modulo(number, n)
-		(*calls)[at].cancel()
+		p.cancelCall((*calls)[at].cancel)
 		(*calls)[at].end(context.Canceled)
 		*calls = slices.Delete(*calls, at, at+1)
 	}
 }
 
-// doAdd makes a call that adds.
-func (p *player) doAdd(c call) {
-	q, m, item := p.queue, p.model, ""
-	if strings.Contains(c.arguments, "i") {
-		item = c.item(0)
+// actAdd returns a call that adds.
+func (p *player) actAdd(c call, item string) (a action, ok bool) {
+	q, o := p.queue, p.addOptions(c)
+	add := func(o shardq.AddOptions) func(m *model) {
+		return func(m *model) { _ = m.addWith(item, o, false) }
 	}
-	switch o := p.addOptions(c); c.letter {
+	switch c.letter {
 	case 'A':
-		q.Add(item)
-		_ = m.addWith(item, shardq.AddOptions{}, false)
+		return p.plain("Add(%q)", func() { q.Add(item) }, add(shardq.AddOptions{}), item)
 	case 'W':
-		q.AddAfter(item, o.After)
-		if _ = m.addWith(item, o, false); o.After == 0 && m.ends.phase == queueOpen {
-			m.measured.retries++ // each AddAfter counts, also this one
-		}
+		return p.plain("AddAfter(%q, %s)", func() { q.AddAfter(item, o.After) }, func(m *model) {
+			if add(o)(m); o.After == 0 && m.ends.phase == queueOpen {
+				m.measured.retries++ // each AddAfter counts, also this one
+			}
+		}, item, p.literal(o.After))
 	case 'R':
-		q.AddRateLimited(item)
-		_ = m.addWith(item, shardq.AddOptions{RateLimited: true}, false)
+		return p.plain("AddRateLimited(%q)", func() { q.AddRateLimited(item) }, add(shardq.AddOptions{RateLimited: true}), item)
 	case 'V':
-		q.AddWith(item, o)
-		_ = m.addWith(item, o, false)
+		return p.plain("AddWith(%q, %s)", func() { q.AddWith(item, o) }, add(o), item, p.literal(o))
 	case 'T':
-		if got, want := q.TryAdd(item, o), m.addWith(item, o, true); got != want {
-			p.fatalf("TryAdd returned %v, not %v", got, want)
-		}
+		return action{code("q.TryAdd(%q, %s)", item, p.literal(o)),
+			func() any { return q.TryAdd(item, o) }, func(m *model) any { return m.addWith(item, o, true) }}, true
 	case 'M':
-		p.addBatch(c, o)
-	case 'U':
-		same := func(w *pending) bool { return w.item == item }
-		if len(m.bounds.waiters) < 4 && !slices.ContainsFunc(m.bounds.waiters, same) {
-			w := &pending{item: item, add: o}
-			p.begin(w, func(ctx context.Context) { w.err = q.AddContext(ctx, item, o) })
-			m.addContext(w)
-		}
+		items := p.batch(c)
+		return p.plain("AddBatch(%s, %s)", func() { q.AddBatch(items, o) }, func(m *model) {
+			for _, item := range items {
+				_ = m.addWith(item, o, false)
+			}
+		}, p.literal(items), p.literal(o))
 	}
+	return a, false
 }
 
-// addBatch adds several items. While a consumer is parked, none is there twice,
+// batch returns several items. While a consumer is parked, none is there twice,
 // because the consumer may get it in between.
-func (p *player) addBatch(c call, o shardq.AddOptions) {
-	var items []string
+func (p *player) batch(c call) (items []string) {
 	for i := range c.size() {
 		items = append(items, c.item(i))
 	}
 	if c.number() == 1 && len(p.parked) == 0 {
 		items = append(items, items[0])
 	}
-	p.queue.AddBatch(items, o)
-	for _, item := range items {
-		_ = p.model.addWith(item, o, false)
-	}
+	return items
 }
 
 func (p *player) addOptions(c call) shardq.AddOptions {
@@ -488,12 +523,6 @@ func (p *player) addOptions(c call) shardq.AddOptions {
 		NotAgainWithin: c.duration(2, p.tick),
 		At:             at,
 	}
-}
-
-func (p *player) done(item string) {
-	p.queue.Done(item)
-	p.model.done(item)
-	p.held = slices.DeleteFunc(p.held, func(held string) bool { return held == item })
 }
 
 // step lets time pass, as far as the clock can go. If consumers are parked, or
@@ -534,8 +563,10 @@ func (p *player) stepTo(fake *clock.Fake, to time.Duration) bool {
 		p.inTick = 0
 	}
 	if fake != nil {
+		p.write("c.Step(%s)", p.literal(to-m.now))
 		fake.Step(to - m.now)
 	} else {
+		p.write("time.Sleep(%s); synctest.Wait()", p.literal(to-m.now))
 		time.Sleep(to - m.now)
 		synctest.Wait()
 	}
@@ -545,23 +576,25 @@ func (p *player) stepTo(fake *clock.Fake, to time.Duration) bool {
 
 // release ends all blocked calls.
 func (p *player) release() {
-	if len(p.parked)+len(p.pending) == 0 {
+	if len(p.parked)+len(p.model.pending) == 0 {
 		return // nothing is blocked, and a queue that has failed might fail again
 	}
 	p.queue.Resume()
 	p.queue.SetRate(shardq.Rate{})
-	for _, group := range []string{"x", "y", "z"} {
+	for _, group := range groups {
 		if p.model.policy[group] = 0; p.model.grouped() {
 			p.queue.ResumeGroup(group)
 			p.queue.RefreshGroup(group)
 		}
 	}
 	p.queue.ShutDown()
-	for _, w := range p.pending {
-		w.cancel()
+	for _, w := range p.model.pending {
+		w.cancel.CancelFunc()
 	}
 	for _, s := range p.parked {
-		s.cancel()
+		if !s.forever {
+			s.cancel.CancelFunc()
+		}
 	}
 	for item := range p.model.items {
 		p.queue.Done(item)
@@ -585,8 +618,8 @@ func (p *player) finish() {
 	p.play(kind('X', ""))
 	p.processAll(kind)
 	s := p.queue.Stats()
-	if s.Held+len(p.parked)+len(p.pending) > 0 {
-		p.fatalf("at the end, Stats are %+v, and %d are parked, %d pending", s, len(p.parked), len(p.pending))
+	if s.Held+len(p.parked)+len(p.model.pending) > 0 {
+		p.fatalf("at the end, Stats are %+v, and %d are parked, %d pending", s, len(p.parked), len(p.model.pending))
 	}
 }
 

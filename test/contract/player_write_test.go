@@ -1,0 +1,159 @@
+package contract
+
+import (
+	"context"
+	"fmt"
+	"go/format"
+	"reflect"
+	"strings"
+	"time"
+)
+
+// A player writes its program down as a test in Go, which can be pasted into
+// this package. Comments say what happened.
+
+// write adds a line of Go.
+func (p *player) write(format string, arguments ...any) {
+	p.lines = append(p.lines, code(format, arguments...))
+}
+
+// note adds a result to the latest line.
+func (p *player) note(format string, arguments ...any) {
+	if n := len(p.lines); n > p.noted {
+		p.lines[n-1] += " //"
+		p.noted = n
+	}
+	if n := len(p.lines); n > 0 {
+		p.lines[n-1] += " " + code(format, arguments...)
+	}
+}
+
+// story returns the program, as a text and in Go.
+func (p *player) story() string {
+	text := p.prologue() + strings.Join(p.lines, "\n") + "\n})\n}"
+	if formatted, err := format.Source([]byte(text)); err == nil {
+		text = string(formatted)
+	}
+	return fmt.Sprintf("program: %q\n%s", program{p.setup, p.played}.text(), text)
+}
+
+func (p *player) prologue() string {
+	s, o := p.setup, p.options()
+	var b strings.Builder
+	write := func(format string, arguments ...any) { b.WriteString(code(format, arguments...) + "\n") }
+	clocks := map[string]string{"fake": "newFake()", "real": "clock.Real()", "wall": "clock.Wall()"}
+	write("func TestProgram(t *testing.T) {\nsynctest.Test(t, func(t *testing.T) {")
+	write("c := %s\nbegan := c.Now()", clocks[s.value("clock")])
+	if o.Group != nil {
+		write("policies := map[string]shardq.GroupPolicy{")
+		for i, group := range groups {
+			write("%q: %s,", group, p.literal(groupPolicies[p.firstPolicy(i)]))
+		}
+		write("}")
+	}
+	write("q := engine.Follow(shardq.MustNew(shardq.Options[string]{\nClock: c,")
+	for _, field := range []struct {
+		name  string
+		value any
+	}{
+		{"Shards", o.Shards}, {"Tick", o.Tick}, {"Rate", o.Rate}, {"LowPriorityInterval", o.LowPriorityInterval},
+		{"Capacity", o.Capacity}, {"KeepBackoff", o.KeepBackoff}, {"Ages", o.Ages}, {"Metrics", o.Metrics},
+		{"StableRouting", o.StableRouting}, {"StuckAfter", o.StuckAfter},
+	} {
+		if !reflect.ValueOf(field.value).IsZero() {
+			write("%s: %s,", field.name, p.literal(field.value))
+		}
+	}
+	for _, field := range []struct {
+		there bool
+		text  string
+	}{
+		{o.Hash != nil, "Hash: hashOf,"},
+		{o.Group != nil, "Group: groupOf,\nGroupPolicy: func(group string) shardq.GroupPolicy { return policies[group] },"},
+		{o.Watermarks.High > 0, code("Watermarks: shardq.Watermarks{Low: %d, High: %d, On: func(w shardq.Watermark) { t.Log(w) }},", o.Watermarks.Low, o.Watermarks.High)},
+		{o.OnStuck != nil, "OnStuck: func(i stats.Item[string]) { t.Log(i) },"},
+		{o.OnAdd != nil, "OnAdd: func(a stats.Add[string]) { t.Log(a) },"},
+	} {
+		if field.there {
+			write("%s", field.text)
+		}
+	}
+	write("}), %s)", p.literal(s.rules()))
+	return b.String()
+}
+
+// cancels are the functions of a context that Go calls cancel1 and so on.
+type canceler struct {
+	context.CancelFunc
+	name string
+}
+
+// newContext returns the context of a call.
+func (p *player) newContext(limit time.Duration) (ctx context.Context, cancel canceler) {
+	p.names++
+	cancel.name = code("cancel%d", p.names)
+	if limit > 0 {
+		ctx, cancel.CancelFunc = context.WithTimeout(context.Background(), limit)
+		p.write("ctx%d, %s := context.WithTimeout(t.Context(), %s)", p.names, cancel.name, p.literal(limit))
+	} else {
+		ctx, cancel.CancelFunc = context.WithCancel(context.Background())
+		p.write("ctx%d, %s := context.WithCancel(t.Context())", p.names, cancel.name)
+	}
+	p.write("defer %s()", cancel.name)
+	return ctx, cancel
+}
+
+func (p *player) cancelCall(cancel canceler) {
+	p.write("%s()", cancel.name)
+	cancel.CancelFunc()
+}
+
+// writeGo writes a call in a goroutine.
+func (p *player) writeGo(text string) {
+	text = strings.Replace(text, "ctx", code("ctx%d", p.names), 1)
+	if strings.Contains(text, "WithDrain()") || strings.Contains(text, "= q.") {
+		p.write("go func() { %s }()", text)
+	} else {
+		p.write("go func() { t.Log(%s) }()", text)
+	}
+}
+
+// newClaims returns the name of a slice for claims.
+func (p *player) newClaims(n int) (name string) {
+	p.names++
+	name = code("claims%d", p.names)
+	p.write("%s := make([]worker.Claim[string], %d)", name, n)
+	return name
+}
+
+// code is fmt.Sprintf for Go.
+func code(format string, arguments ...any) string { return fmt.Sprintf(format, arguments...) }
+
+// literal writes a value, without the fields that are zero.
+func (p *player) literal(v any) string {
+	switch v := v.(type) {
+	case time.Duration:
+		for _, unit := range []struct {
+			of   time.Duration
+			name string
+		}{{time.Hour, "Hour"}, {time.Second, "Second"}, {time.Millisecond, "Millisecond"}} {
+			if v != 0 && v%unit.of == 0 {
+				return code("%d*time.%s", v/unit.of, unit.name)
+			}
+		}
+		return code("%d", int64(v))
+	case time.Time:
+		return code("began.Add(%s)", p.literal(v.Sub(p.began)))
+	}
+	of := reflect.ValueOf(v)
+	if of.Kind() != reflect.Struct {
+		return code("%#v", v)
+	}
+	var fields []string
+	for i := range of.NumField() {
+		if field := of.Field(i); !field.IsZero() {
+			fields = append(fields, of.Type().Field(i).Name+": "+p.literal(field.Interface()))
+		}
+	}
+	return code("%T{%s}", v, strings.Join(fields, ", "))
+}
