@@ -47,12 +47,11 @@ func groupOf(item string) string { return string("xyz"[(item[0]-'a')%3]) }
 func (m *model) lineOf(e *entry) *line {
 	if e.shard < 0 {
 		e.shard = m.locate(e.item)
+		if e.line = "shard " + strconv.Itoa(e.shard); m.grouped() {
+			e.line = groupOf(e.item)
+		}
 	}
-	name := "shard " + strconv.Itoa(e.shard)
-	if m.grouped() {
-		name = groupOf(e.item)
-	}
-	l := m.needLine(name)
+	l := m.needLine(e.line)
 	l.shard = e.shard
 	return l
 }
@@ -82,7 +81,9 @@ func (m *model) readyIn(l *line) []*entry {
 
 // noteRequest notes that an add asks for a priority. A line whose items all
 // have the priority 0 does not count its takes.
-func (l *line) noteRequest(priority int, always bool) {
+func (m *model) noteRequest(e *entry, priority int, always bool) {
+	l := m.lineOf(e)
+	m.prioritized = m.prioritized || priority != 0
 	l.hasPriorities = l.hasPriorities || always || priority != 0
 }
 

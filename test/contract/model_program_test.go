@@ -3,6 +3,7 @@ package contract
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -115,6 +116,7 @@ var callKinds = []callKind{
 	{'a', 3, "Release of a claim", "n"},
 	{'f', 2, "DoneClaims", "nb"},
 	{'x', 1, "each end of an ended claim", "n"},
+	{'B', 2, "take an item, add it again, and end it, many times", "n"},
 
 	{'S', 4, "Step", "d"},
 	{'n', 9, "Step to the next event", "n"},
@@ -160,7 +162,10 @@ func (c call) argument(kind rune, nth int) int {
 func (c call) number() int { return c.argument('n', 0) }
 
 // size is the number of items of a batch.
-func (c call) size() int { return []int{1, 2, 3, 5, 40}[modulo(c.argument('b', 0), 5)] }
+func (c call) size() int {
+	sizes := []int{1, 2, 3, 5, 40, 63, 64, 65, 200}
+	return sizes[modulo(c.argument('b', 0), len(sizes))]
+}
 
 func (c call) duration(nth int, tick time.Duration) time.Duration {
 	choices := []time.Duration{
@@ -174,7 +179,7 @@ func (c call) duration(nth int, tick time.Duration) time.Duration {
 func (c call) priority() int { return []int{0, 1, 2, -1, 0, 0}[modulo(c.argument('p', 0), 6)] }
 
 func (c call) item(further int) string {
-	n := modulo(c.argument('i', 0)-('a'-'0')+further, 50)
+	n := modulo(c.argument('i', 0)-('a'-'0')+further, 200)
 	return strings.Repeat(string(rune('a'+n%25)), 1+n/25)
 }
 
@@ -228,17 +233,30 @@ var setups = rapid.Custom(func(t *rapid.T) setup {
 	return s
 })
 
-var drawnKinds = func() (drawn []callKind) {
+// callKindOf returns the kind with a letter.
+func callKindOf(letter rune) callKind {
+	at := slices.IndexFunc(callKinds, func(k callKind) bool { return rune(k.letter) == letter })
+	return callKinds[at]
+}
+
+// kinds returns the kinds of a program, those of all letters if there are none.
+func kinds(letters string) (drawn []callKind) {
+	for _, letter := range letters {
+		drawn = append(drawn, callKindOf(letter))
+	}
 	for _, kind := range callKinds {
 		for range kind.often {
-			drawn = append(drawn, kind)
+			if letters == "" {
+				drawn = append(drawn, kind)
+			}
 		}
 	}
 	return drawn
-}()
+}
 
-var calls = rapid.Custom(func(t *rapid.T) call {
-	c := call{callKind: rapid.SampledFrom(drawnKinds).Draw(t, "kind")}
+// drawCall draws a call of some kinds, with batches up to a size.
+func drawCall(t *rapid.T, kinds []callKind, largest rune) call {
+	c := call{callKind: rapid.SampledFrom(kinds).Draw(t, "kind")}
 	for _, k := range c.arguments {
 		first, last := '0', '9'
 		switch k {
@@ -249,14 +267,14 @@ var calls = rapid.Custom(func(t *rapid.T) call {
 		case 'o', 'p':
 			last = '7'
 		case 'b':
-			last = '4'
+			last = largest
 		case 't':
 			last = '2'
 		}
 		c.given += string(rapid.RuneFrom([]rune(runes(first, last))).Draw(t, "argument"))
 	}
 	return c
-})
+}
 
 func runes(first, last rune) (all string) {
 	for r := first; r <= last; r++ {

@@ -39,10 +39,12 @@ type model struct {
 	// disordered says that consumers woke while callers were admitted. From then
 	// on the model knows which items may be handed out, not their order.
 	disordered bool
-	circles    map[[2]int]int        // by shard and priority: see circleOf
-	takes      map[int]int           // by shard
-	latest     map[int]time.Duration // by shard, readings of the clock
-	forgotten  map[int]time.Duration // by shard, the latest full of a forgotten bucket
+	// prioritized says that there was a priority other than 0.
+	prioritized bool
+	circles     map[[2]int]int        // by shard and priority: see circleOf
+	takes       map[int]int           // by shard
+	latest      map[int]time.Duration // by shard, readings of the clock
+	forgotten   map[int]time.Duration // by shard, the latest full of a forgotten bucket
 
 	gate    gate
 	policy  map[string]int // by group, the number of a groupPolicy
@@ -79,6 +81,8 @@ type entry struct {
 	delayPriority   int
 
 	since time.Duration
+	wait  wait
+	line  string // its name, once the shard is known
 	// shard is known once the item was held.
 	shard int
 }
@@ -141,7 +145,7 @@ func (m *model) add(e *entry, priority int, cancelDelay, expired bool) {
 		m.stopDelay(e)
 	}
 	m.follow(e, func() {
-		m.lineOf(e).noteRequest(priority, m.keepsPlaces())
+		m.noteRequest(e, priority, m.keepsPlaces())
 		switch {
 		case e.inLine():
 			m.counts.Deduplicated++
@@ -171,12 +175,14 @@ func (m *model) raise(e *entry, priority int) {
 	}
 	m.tell(stats.Add[string]{Item: e.item, Priority: priority, Raised: true, Before: e.priority})
 	e.priority, e.place = priority, m.moment
+	m.beginWait(e)
 }
 
 func (m *model) becomeReady(e *entry) {
 	if e.phase = ready; !m.keepsPlaces() {
 		e.place = m.moment
 	}
+	m.beginWait(e)
 	m.stamp(e)
 }
 
@@ -273,6 +279,7 @@ func (m *model) take(item string, priority *int) bool {
 	m.moment++
 	m.gate.spend(m.now, m.tick)
 	m.takeFrom(m.lineOf(e), e)
+	m.passBy()
 	m.measureBegin(e)
 	e.turns++
 	e.canceled = false

@@ -131,7 +131,7 @@ func (m *model) delay(e *entry, o shardq.AddOptions, backoff bool) {
 	case e.inLine() && m.setup.is("drop delay if ready", "yes"):
 		m.counts.Deduplicated++
 		m.follow(e, func() {
-			m.lineOf(e).noteRequest(o.Priority, m.keepsPlaces())
+			m.noteRequest(e, o.Priority, m.keepsPlaces())
 			m.raise(e, o.Priority)
 		})
 	case e.delayed:
@@ -165,7 +165,7 @@ func (m *model) putOff(e *entry, deadline time.Duration, o shardq.AddOptions) {
 }
 
 func (m *model) raiseDelayed(e *entry, priority int) {
-	m.lineOf(e).noteRequest(priority, false)
+	m.noteRequest(e, priority, false)
 	if priority > e.delayPriority {
 		if e.delayPriority = priority; !e.inLine() {
 			e.place = m.moment

@@ -26,6 +26,9 @@ func (p *player) check() {
 		p.fatalf("Len is %d, ShuttingDown %v, Parked %d, not %d", q.Len(), q.ShuttingDown(), got.Parked, len(p.parked))
 	}
 	p.checkParts(got)
+	if e := m.starving(); e != nil {
+		p.fatalf("%s has been ready for %d Gets, more than %d: %+v", e.item, e.wait.gets, m.bound(e), e.wait)
+	}
 	p.checkHooks()
 	for _, k := range p.claims {
 		if live := p.model.isLive(k); k.Valid() != live || k.Canceled() != (live && m.entry(k.Item).canceled) {

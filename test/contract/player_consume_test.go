@@ -187,6 +187,9 @@ func (p *player) settle() {
 	p.taking, p.takers = false, nil
 	p.noteTurnedAway()
 	p.match()
+	if len(p.takers) > 1 {
+		p.model.overlap()
+	}
 	for m := p.model; m.admit() > 0; {
 		m.disordered = m.disordered || len(p.parked) > 0
 		p.match()

@@ -27,17 +27,23 @@ import (
 //
 //	go test -run TestQueueBehavesAsItsModel -rapid.checks=10000 -rapid.steps=200
 func TestQueueBehavesAsItsModel(t *testing.T) {
-	testscale.Rapid(2400)
-	variants := []struct {
+	few := func(s setup) { s['s'], s['r'] = 1+s['p']%3, 0 } // some shards, by Hash
+	for _, v := range []struct {
 		name    string
+		checks  int
 		setting func(s setup)
+		kinds   string // those that are drawn, or all
+		largest rune   // of the batches
 	}{
-		{"one shard", func(s setup) { s['s'] = 0 }},
-		{"any", func(setup) {}},
-		{"groups of one shard", func(s setup) { s['s'], s['r'] = 0, 1 }},
-	}
-	for _, v := range variants {
+		{"one shard", 2000, func(s setup) { s['s'] = 0 }, "", '4'},
+		{"any", 2000, func(setup) {}, "", '4'},
+		{"groups of one shard", 2000, func(s setup) { s['s'], s['r'] = 0, 1 }, "", '4'},
+		{"parked", 1500, few, "AAAVVMMMGGCIkkllltdddeefffaarRKNPpBnnnXYZZw", '3'},
+		{"blocks", 200, few, "AVMMMMMGkkllllldefffffKnnPpXZw", '8'},
+	} {
 		t.Run(v.name, func(t *testing.T) {
+			testscale.Rapid(v.checks)
+			drawn := kinds(v.kinds)
 			rapid.Check(t, func(rt *rapid.T) {
 				rapid.SyncTest(rt, func(rt *rapid.T) {
 					s := setups.Draw(rt, "setup")
@@ -46,7 +52,7 @@ func TestQueueBehavesAsItsModel(t *testing.T) {
 					defer p.release()
 					for range 3 {
 						rt.Repeat(map[string]func(*rapid.T){
-							"call": func(rt *rapid.T) { p.play(calls.Draw(rt, "call")) },
+							"call": func(rt *rapid.T) { p.play(drawCall(rt, drawn, v.largest)) },
 						})
 					}
 					p.finish()
@@ -249,18 +255,47 @@ func (p *player) shardOfGroup(group string) int {
 func (p *player) play(c call) {
 	defer p.failAtPanic()
 	p.played = append(p.played, c)
+	if c.letter == 'B' {
+		p.cycle(8 * modulo(c.number(), 10))
+	} else {
+		p.perform(c)
+	}
+	if !p.hurried {
+		p.check()
+	}
+}
+
+func (p *player) perform(c call) {
 	if p.hurried && (c.letter == 'S' || c.letter == 'n') {
 		synctest.Wait() // or the age of the item would be that of either moment
 	}
 	p.hurried = false
 	p.inTick += 4 + c.size() + len(p.parked)
 	p.shared = p.shared || p.inTick > 200
-	p.do(c)
-	if p.hurried {
-		return
+	if p.do(c); !p.hurried {
+		p.settle()
 	}
-	p.settle()
-	p.check()
+}
+
+// cycle takes one item after the other, adds it again as it was, and ends its
+// processing, so that others wait.
+func (p *player) cycle(times int) {
+	for range times {
+		before := len(p.held)
+		if !p.model.mayTakeAny() || p.hurried || p.model.ends.phase != queueOpen {
+			return
+		}
+		if p.perform(call{callKindOf('t'), ""}); len(p.held) == before {
+			return
+		}
+		item := p.held[len(p.held)-1]
+		o := shardq.AddOptions{Priority: p.model.entry(item).priority}
+		again, _ := p.plain("AddWith(%q, %s)", func() { p.queue.AddWith(item, o) }, func(m *model) { _ = m.addWith(item, o, false) }, item, p.literal(o))
+		p.carryOut(again)
+		done, _ := p.plain("Done(%q)", func() { p.queue.Done(item) }, func(m *model) { m.done(item) }, item)
+		p.carryOut(done)
+		p.settle()
+	}
 }
 
 func (p *player) failAtPanic() {
@@ -603,10 +638,7 @@ func (p *player) release() {
 
 // finish processes all items, and checks that nothing is left.
 func (p *player) finish() {
-	kind := func(letter byte, given string) call {
-		at := slices.IndexFunc(callKinds, func(k callKind) bool { return k.letter == letter })
-		return call{callKinds[at], given}
-	}
+	kind := func(letter rune, given string) call { return call{callKindOf(letter), given} }
 	p.play(kind('p', ""))
 	p.play(kind('z', ""))
 	for _, group := range []string{"a", "b", "c"} {
@@ -624,12 +656,16 @@ func (p *player) finish() {
 }
 
 // processAll takes and ends all that can be within an hour.
-func (p *player) processAll(kind func(letter byte, given string) call) {
+func (p *player) processAll(kind func(letter rune, given string) call) {
 	for m, busy := p.model, true; busy; {
 		at, more := m.nextEvent()
 		switch {
+		case m.mayTakeAny() && len(m.items) > 50:
+			p.play(kind('l', "8"))
 		case m.mayTakeAny():
 			p.play(kind('t', ""))
+		case len(p.held) > 50 && len(p.claims) > 50:
+			p.play(kind('f', "08"))
 		case len(p.held) > 0:
 			p.play(kind('d', ""))
 		case more && m.held() > 0 && at-m.now < time.Hour:
