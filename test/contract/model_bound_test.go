@@ -9,20 +9,14 @@ import (
 // A wait is how long an item is in line, in Gets of the whole queue. The contract
 // bounds it: see the end of docs/reference/semantics.md, C46 and C47.
 type wait struct {
+	begun  bool // at the first Get of another item
 	gets   int
-	before int // the items that were before it
+	before int // the items that were before it, or beside it
 	most   int // the most priorities, or the greatest weight of groups, since
 }
 
 // lanes are the paths of consumers through the shards.
 func lanes() int { return 1 << bits.Len(uint(min(max(runtime.GOMAXPROCS(0), 4), 16)-1)) }
-
-// beginWait is called when an item joins its line, or the end of another level.
-func (m *model) beginWait(e *entry) {
-	e.wait = wait{before: len(m.in(m.lineOf(e), func(o *entry) bool {
-		return o != e && o.phase == ready && (o.priority == e.priority || m.interval() == 0)
-	}))}
-}
 
 // passBy counts a Get for the items that it does not return.
 func (m *model) passBy() {
@@ -41,7 +35,11 @@ func (m *model) passBy() {
 		switch {
 		case e.phase != ready:
 		case m.lineOf(e).state == throttled:
-			e.wait.gets = 0
+			e.wait = wait{}
+		case !e.wait.begun:
+			e.wait = wait{begun: true, before: len(m.in(m.lineOf(e), func(o *entry) bool {
+				return o != e && o.phase == ready && o.place <= e.place && (o.priority == e.priority || m.interval() == 0)
+			}))}
 		default:
 			e.wait.gets++
 			if e.wait.most = max(e.wait.most, len(levels)); m.grouped() {
@@ -55,7 +53,7 @@ func (m *model) passBy() {
 // Gets that do not overlap.
 func (m *model) overlap() {
 	for _, e := range m.items {
-		e.wait.gets = 0
+		e.wait = wait{}
 	}
 }
 

@@ -116,6 +116,7 @@ var callKinds = []callKind{
 	{'a', 3, "Release of a claim", "n"},
 	{'f', 2, "DoneClaims", "nb"},
 	{'x', 1, "each end of an ended claim", "n"},
+	{'+', 2, "the next two or three calls at once", "n"},
 	{'B', 2, "take an item, add it again, and end it, many times", "n"},
 
 	{'S', 4, "Step", "d"},

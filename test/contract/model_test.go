@@ -175,14 +175,14 @@ func (m *model) raise(e *entry, priority int) {
 	}
 	m.tell(stats.Add[string]{Item: e.item, Priority: priority, Raised: true, Before: e.priority})
 	e.priority, e.place = priority, m.moment
-	m.beginWait(e)
+	e.wait = wait{}
 }
 
 func (m *model) becomeReady(e *entry) {
 	if e.phase = ready; !m.keepsPlaces() {
 		e.place = m.moment
 	}
-	m.beginWait(e)
+	e.wait = wait{}
 	m.stamp(e)
 }
 

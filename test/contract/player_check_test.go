@@ -2,7 +2,6 @@ package contract
 
 import (
 	"cmp"
-	"fmt"
 	"reflect"
 	"slices"
 	"time"
@@ -137,16 +136,10 @@ func (p *player) checkHooks() {
 			p.fatalf("OnMisuse was called with %+v", misuse)
 		}
 	}
-	if !slices.Equal(misused, m.misused) || !slices.Equal(p.marks, m.bounds.reported) {
+	if !sameItems(misused, m.misused) || !slices.Equal(p.marks, m.bounds.reported) {
 		p.fatalf("the hooks were called with %q, %v, not %q, %v", misused, p.marks, m.misused, m.bounds.reported)
 	}
-	texts := func(adds []stats.Add[string]) (texts []string) {
-		for _, a := range adds {
-			texts = append(texts, fmt.Sprintf("%+v", a))
-		}
-		return texts
-	}
-	if !sameItems(texts(p.adds), texts(m.reported)) {
+	if !sameAdds(p.adds, m.reported) {
 		p.fatalf("OnAdd was called with %+v, not %+v", p.adds, m.reported)
 	}
 	p.checkStuck(p.reports)
@@ -183,26 +176,21 @@ func (p *player) checkRow(row stats.Item[string]) {
 	if m.grouped() {
 		want.Group = groupOf(e.item)
 	}
-	switch e.phase {
-	case ready:
-		want.State, want.Priority = stats.Ready, e.priority
-	case processing:
-		want.State = stats.Processing
-	case dirty:
-		want.State, want.Dirty, want.Priority = stats.Processing, true, e.priority
-	default:
-		want.Priority = e.delayPriority
-	}
-	same := row.Deadline.IsZero() != e.delayed
-	if e.delayed && e.deadline < 200*years {
-		same = row.Deadline.Equal(p.began.Add(e.deadline))
-	}
+	want.State, want.Dirty, want.Priority = stateOf(e), e.phase == dirty, p.shownPriority(e)
+	same := p.showsDeadline(row, e)
 	if p.hasAges() && !p.setBack && !p.shared {
 		same = same && row.Since.Equal(p.began.Add(e.since))
 	}
 	if want.Since, want.Deadline = row.Since, row.Deadline; !same || row != want {
 		p.fatalf("there is %+v, but the model has %+v", row, *e)
 	}
+}
+
+func (p *player) showsDeadline(row stats.Item[string], e *entry) bool {
+	if e.delayed && e.deadline < 200*years {
+		return row.Deadline.Equal(p.began.Add(e.deadline))
+	}
+	return row.Deadline.IsZero() != e.delayed
 }
 
 // checkAll compares what All and Snapshot show.
@@ -224,6 +212,17 @@ func (p *player) checkAll() {
 		}
 		p.checkOrder(state, rows)
 	}
+}
+
+// shownPriority is that of the run to come.
+func (p *player) shownPriority(e *entry) int {
+	switch e.phase {
+	case ready, dirty:
+		return e.priority
+	case processing:
+		return 0
+	}
+	return e.delayPriority
 }
 
 func stateOf(e *entry) stats.State {

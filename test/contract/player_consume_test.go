@@ -180,12 +180,13 @@ func (p *player) cancelOneParked(c call) {
 // settle waits until all goroutines are blocked, and checks which calls have
 // returned.
 func (p *player) settle() {
-	if len(p.parked)+len(p.model.pending) > 0 && len(p.lines) > 0 {
-		p.lines[len(p.lines)-1] += "; synctest.Wait()"
+	if len(p.parked)+len(p.model.pending)+len(p.results) > 0 {
+		p.wait()
 	}
 	synctest.Wait()
 	p.taking, p.takers = false, nil
 	p.noteTurnedAway()
+	p.explain()
 	p.match()
 	if len(p.takers) > 1 {
 		p.model.overlap()
@@ -268,15 +269,22 @@ func (p *player) copyOutcomes() (outcomes []*consumer) {
 // it. Of items that were handed out at the same time, successive Gets must have
 // been able to return them, and those of each call in their order.
 func (p *player) take(s *consumer) bool {
-	item, priority := s.items[0], (*int)(nil)
+	priority := (*int)(nil)
 	if len(s.priorities) > 0 {
-		priority, s.priorities = &s.priorities[0], s.priorities[1:]
+		priority = &s.priorities[0]
 	}
-	if !p.model.take(item, priority) {
-		if priority != nil {
-			s.priorities = slices.Insert(s.priorities, 0, *priority)
-		}
+	if !p.model.take(s.items[0], priority) {
 		return false
+	}
+	p.took(s)
+	return true
+}
+
+// took notes that a consumer has taken its next item.
+func (p *player) took(s *consumer) {
+	item := s.items[0]
+	if len(s.priorities) > 0 {
+		s.priorities = s.priorities[1:]
 	}
 	p.note("got %s", item)
 	p.taking = true
@@ -295,7 +303,6 @@ func (p *player) take(s *consumer) bool {
 		s.named++
 		s.claims = s.claims[1:]
 	}
-	return true
 }
 
 // returned checks the outcome of a consumer.

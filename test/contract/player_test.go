@@ -39,6 +39,7 @@ func TestQueueBehavesAsItsModel(t *testing.T) {
 		{"any", 2000, func(setup) {}, "", '4'},
 		{"groups of one shard", 2000, func(s setup) { s['s'], s['r'] = 0, 1 }, "", '4'},
 		{"parked", 1500, few, "AAAVVMMMGGCIkkllltdddeefffaarRKNPpBnnnXYZZw", '3'},
+		{"at once", 1500, few, "+++++AAWRTKNDddderrqaPpQoMfXGGCkYZUnn", '2'},
 		{"blocks", 200, few, "AVMMMMMGkkllllldefffffKnnPpXZw", '8'},
 	} {
 		t.Run(v.name, func(t *testing.T) {
@@ -93,8 +94,14 @@ type player struct {
 	played []call
 	lines  []string // in Go, see write
 	noted  int      // how many lines may have a comment
-	names  int      // how many contexts and slices have names in Go
-	failed bool
+	// joined are calls to be made at once, as many more as joining says. results
+	// are those of such calls.
+	joined        []action
+	joinedLetters string
+	joining       int
+	results       []result
+	names         int // how many contexts and slices have names in Go
+	failed        bool
 	// hurried says that a Get was called and the next call must meet it: the
 	// player did not wait until the Get parked.
 	hurried bool
@@ -236,6 +243,9 @@ func (p *player) hasAges() bool {
 
 func (p *player) shardOf(item string) int {
 	row, held := p.queue.Lookup(item)
+	if !held && len(p.results) > 0 {
+		return -1 // it came and went
+	}
 	if !held {
 		p.fatalf("%s is not held", item)
 	}
@@ -255,9 +265,25 @@ func (p *player) shardOfGroup(group string) int {
 func (p *player) play(c call) {
 	defer p.failAtPanic()
 	p.played = append(p.played, c)
-	if c.letter == 'B' {
+	switch {
+	case p.join(c):
+		if p.joining > 0 {
+			return
+		}
+		p.playJoined()
+	case c.letter == '+':
+		p.playJoined()
+		synctest.Wait()
+		p.hurried = false
+		p.settle()
+		if slices.IndexFunc(p.parked, func(s *consumer) bool { return s.next != nil || s.size > 3 }) < 0 {
+			p.joining = 2 + modulo(c.number(), 2)
+		}
+	case c.letter == 'B':
+		p.playJoined()
 		p.cycle(8 * modulo(c.number(), 10))
-	} else {
+	default:
+		p.playJoined()
 		p.perform(c)
 	}
 	if !p.hurried {
@@ -639,6 +665,7 @@ func (p *player) release() {
 // finish processes all items, and checks that nothing is left.
 func (p *player) finish() {
 	kind := func(letter rune, given string) call { return call{callKindOf(letter), given} }
+	p.playJoined()
 	p.play(kind('p', ""))
 	p.play(kind('z', ""))
 	for _, group := range []string{"a", "b", "c"} {

@@ -17,6 +17,14 @@ func (p *player) write(format string, arguments ...any) {
 	p.lines = append(p.lines, code(format, arguments...))
 }
 
+// wait adds the end of a step with other goroutines.
+func (p *player) wait() {
+	const wait = "; synctest.Wait()"
+	if n := len(p.lines); n > p.noted && !strings.HasSuffix(p.lines[n-1], wait) {
+		p.lines[n-1] += wait
+	}
+}
+
 // note adds a result to the latest line.
 func (p *player) note(format string, arguments ...any) {
 	if n := len(p.lines); n > p.noted {

@@ -1,0 +1,191 @@
+package contract
+
+import (
+	"errors"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"testing/synctest"
+
+	"github.com/shardq/shardq/stats"
+)
+
+// Calls that are made at once take effect in any order, and parked consumers may
+// get items in between. The player tries the orders on copies of the model, and
+// goes on with one that agrees with all that can be seen. From then on the order
+// of the ready items is unknown.
+
+// A result is that of an action which was carried out.
+type result struct {
+	action
+	got any
+}
+
+// join keeps a call to be made at once with others, and reports whether it did.
+func (p *player) join(c call) (joined bool) {
+	batches := func(letters string) bool { return strings.ContainsAny(letters, "fM") }
+	ends := func(letters string) bool { return strings.Contains(letters, "X") }
+	letter := string(c.letter)
+	if p.joining == 0 || !strings.ContainsRune("AWRTVKNDderqaPpQofMX", rune(c.letter)) {
+		return false
+	}
+	a, ok := p.act(c)
+	// A part of a batch may come before the end. Metrics and a Drain tell what was
+	// dropped from what was refused.
+	tells := p.setup.is("ages", "metrics") || p.model.ends.retries || len(p.model.ends.drains) > 1
+	if !ok || ends(letter) && (tells || batches(p.joinedLetters)) || batches(letter) && ends(p.joinedLetters) {
+		return false
+	}
+	p.joined = append(p.joined, a)
+	p.joinedLetters += letter
+	p.joining--
+	return true
+}
+
+// playJoined makes the calls that were kept.
+func (p *player) playJoined() {
+	actions := p.joined
+	p.joined, p.joinedLetters, p.joining = nil, "", 0
+	switch len(actions) {
+	case 0:
+		return
+	case 1:
+		p.carryOut(actions[0])
+		p.settle()
+		return
+	}
+	got := make([]any, len(actions))
+	for i, a := range actions {
+		p.write("go func() { %s }()", a.code)
+		go func() { got[i] = a.on() }()
+	}
+	synctest.Wait()
+	for i, a := range actions {
+		p.results = append(p.results, result{a, got[i]})
+	}
+	p.settle()
+	p.forgetDone()
+}
+
+// explain finds an order in which the calls and the hand-outs may have happened.
+func (p *player) explain() {
+	if len(p.results) == 0 {
+		return
+	}
+	outcomes := slices.DeleteFunc(p.copyOutcomes(), func(s *consumer) bool { return s.err != nil || len(s.items) == 0 })
+	before := p.model.moment
+	begin := p.model.clone()
+	begin.disordered = true
+	m, takers := p.search(begin, p.results, outcomes, nil)
+	if m == nil {
+		p.fatalf("no order of the calls explains %+v", p.queue.Stats())
+	}
+	for _, e := range m.items { // which was first is unknown
+		e.place, e.filed = min(e.place, before), min(e.filed, before)
+	}
+	m.overlap()
+	p.followMarks(m)
+	p.model, p.results, p.taking = m, nil, true
+	for _, s := range takers {
+		p.took(s)
+	}
+}
+
+// followMarks takes over how the watermarks were crossed in between.
+func (p *player) followMarks(m *model) {
+	p.locked(func() {
+		for _, high := range p.marks {
+			if high == m.bounds.isHigh {
+				return // a wrong one
+			}
+			m.bounds.isHigh = high
+			m.bounds.reported = append(m.bounds.reported, high)
+		}
+	})
+}
+
+// search tries the next step: a call, a hand-out, or an admission.
+func (p *player) search(m *model, left []result, outcomes, takers []*consumer) (*model, []*consumer) {
+	taken := func(s *consumer) (n int) {
+		for _, taker := range takers {
+			if taker == s {
+				n++
+			}
+		}
+		return n
+	}
+	over := len(left) == 0
+	for i, r := range left {
+		c := m.clone()
+		if r.in(c) != r.got {
+			continue
+		}
+		c.settleEnds()
+		if found, by := p.search(c, slices.Delete(slices.Clone(left), i, i+1), outcomes, takers); found != nil {
+			return found, by
+		}
+	}
+	for _, s := range outcomes {
+		n := taken(s)
+		if n == len(s.items) {
+			continue
+		}
+		over = false
+		priority := (*int)(nil)
+		if len(s.priorities) > n {
+			priority = &s.priorities[n]
+		}
+		if c := m.clone(); c.take(s.items[n], priority) {
+			if found, by := p.search(c, left, outcomes, append(slices.Clip(takers), s)); found != nil {
+				return found, by
+			}
+		}
+	}
+	if c := m.clone(); len(m.bounds.waiters) > 0 && c.admit() > 0 {
+		return p.search(c, left, outcomes, takers)
+	}
+	if over && p.agrees(m) {
+		return m, takers
+	}
+	return nil, nil
+}
+
+// agrees compares what can be seen without side effects.
+func (p *player) agrees(m *model) bool {
+	if !reflect.DeepEqual(counted(p.queue.Stats()), m.stats()) {
+		return false
+	}
+	for item, e := range m.items {
+		row, held := p.queue.Lookup(item)
+		if held != e.held() || p.queue.NumRequeues(item) != m.limiter[item] {
+			return false
+		}
+		if held && (row.State != stateOf(e) || row.Dirty != (e.phase == dirty) || !p.showsDeadline(row, e) || row.Priority != p.shownPriority(e)) {
+			return false
+		}
+	}
+	for _, w := range m.pending {
+		as := false
+		p.locked(func() {
+			as = w.mayEnd || w.returned == w.ended && (w.err == nil) == (w.wantErr == nil) && errors.Is(w.err, w.wantErr)
+		})
+		if !as {
+			return false
+		}
+	}
+	agree := false
+	p.locked(func() { agree = sameAdds(p.adds, m.reported) })
+	return agree
+}
+
+func sameAdds(a, b []stats.Add[string]) bool {
+	count := func(adds []stats.Add[string]) map[stats.Add[string]]int {
+		by := map[stats.Add[string]]int{}
+		for _, add := range adds {
+			by[add]++
+		}
+		return by
+	}
+	return maps.Equal(count(a), count(b))
+}
