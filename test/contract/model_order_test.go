@@ -41,8 +41,14 @@ const (
 
 func (m *model) grouped() bool { return m.setup.is("routing", "group") }
 
-// groupOf returns the group of an item: a, d, g and so on are of group x.
-func groupOf(item string) string { return string("xyz"[(item[0]-'a')%3]) }
+// groupOf returns the group of an item: a, d and g are of group x. The items
+// from j on have groups of their own.
+func groupOf(item string) string {
+	if item[0] >= 'j' {
+		return item[:1]
+	}
+	return string("xyz"[(item[0]-'a')%3])
+}
 
 func (m *model) lineOf(e *entry) *line {
 	if e.shard < 0 {

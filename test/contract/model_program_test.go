@@ -177,7 +177,10 @@ func (c call) duration(nth int, tick time.Duration) time.Duration {
 }
 
 // priority is 0 more often than not.
-func (c call) priority() int { return []int{0, 1, 2, -1, 0, 0}[modulo(c.argument('p', 0), 6)] }
+func (c call) priority() int {
+	priorities := []int{0, 1, 2, -1, 0, 0, 0, 1, 5, 20, -2, -30}
+	return priorities[modulo(c.argument('p', 0), len(priorities))]
+}
 
 func (c call) item(further int) string {
 	n := modulo(c.argument('i', 0)-('a'-'0')+further, 200)
@@ -222,7 +225,8 @@ func (p program) text() string {
 }
 
 // GoString is what rapid prints.
-func (c call) GoString() string { return fmt.Sprintf("%c%s", c.letter, c.given) }
+func (k callKind) GoString() string { return k.name }
+func (c call) GoString() string     { return fmt.Sprintf("%c%s", c.letter, c.given) }
 
 var setups = rapid.Custom(func(t *rapid.T) setup {
 	s := setup{}
@@ -255,20 +259,30 @@ func kinds(letters string) (drawn []callKind) {
 	return drawn
 }
 
-// drawCall draws a call of some kinds, with batches up to a size.
-func drawCall(t *rapid.T, kinds []callKind, largest rune) call {
+// A drawing says which calls are drawn: of some kinds, or of all, with items,
+// priorities and sizes of batches up to some, if these are not 0.
+type drawing struct {
+	kinds                           string
+	lastItem, lastPriority, largest rune
+}
+
+func (d drawing) draw(t *rapid.T, kinds []callKind) call {
 	c := call{callKind: rapid.SampledFrom(kinds).Draw(t, "kind")}
 	for _, k := range c.arguments {
 		first, last := '0', '9'
 		switch k {
 		case 'i':
-			first, last = 'a', rapid.SampledFrom([]rune{'d', 'i'}).Draw(t, "last")
+			first, last = 'a', rapid.SampledFrom([]rune{'d', max('i', d.lastItem)}).Draw(t, "last")
 		case 'd':
 			last = rapid.SampledFrom([]rune{'0', '5', '0' + 12}).Draw(t, "last")
-		case 'o', 'p':
+		case 'o':
 			last = '7'
+		case 'p':
+			last = max('7', d.lastPriority)
 		case 'b':
-			last = largest
+			if last = '4'; d.largest != 0 {
+				last = d.largest
+			}
 		case 't':
 			last = '2'
 		}

@@ -195,7 +195,7 @@ func (p *player) settle() {
 		m.disordered = m.disordered || len(p.parked) > 0
 		p.match()
 	}
-	if p.ambiguous && slices.ContainsFunc(p.copyOutcomes(), func(s *consumer) bool { return len(s.items) > 0 && s.err == nil }) {
+	if (p.ambiguous || p.spread) && slices.ContainsFunc(p.copyOutcomes(), func(s *consumer) bool { return len(s.items) > 0 && s.err == nil }) {
 		p.model.disordered = true
 		p.match()
 	}

@@ -28,19 +28,21 @@ import (
 //	go test -run TestQueueBehavesAsItsModel -rapid.checks=10000 -rapid.steps=200
 func TestQueueBehavesAsItsModel(t *testing.T) {
 	few := func(s setup) { s['s'], s['r'] = 1+s['p']%3, 0 } // some shards, by Hash
+	grouped := func(s setup) { s['s'], s['r'] = s['s']%2, 1 }
 	for _, v := range []struct {
 		name    string
 		checks  int
 		setting func(s setup)
-		kinds   string // those that are drawn, or all
-		largest rune   // of the batches
+		drawing
 	}{
-		{"one shard", 2000, func(s setup) { s['s'] = 0 }, "", '4'},
-		{"any", 2000, func(setup) {}, "", '4'},
-		{"groups of one shard", 2000, func(s setup) { s['s'], s['r'] = 0, 1 }, "", '4'},
-		{"parked", 1500, few, "AAAVVMMMGGCIkkllltdddeefffaarRKNPpBnnnXYZZw", '3'},
-		{"at once", 1500, few, "+++++AAWRTKNDddderrqaPpQoMfXGGCkYZUnn", '2'},
-		{"blocks", 200, few, "AVMMMMMGkkllllldefffffKnnPpXZw", '8'},
+		{"one shard", 1500, func(s setup) { s['s'] = 0 }, drawing{}},
+		{"any", 1500, func(setup) {}, drawing{}},
+		{"groups", 1500, grouped, drawing{}},
+		{"waits", 1000, grouped, drawing{kinds: "QQQQoohyyAAAAVMkkkttdddrqaKGGnnnnSPpz", lastItem: 'p'}},
+		{"parked", 1500, few, drawing{kinds: "AAAVVMMMGGCIkkllltdddeefffaarRKNPpBnnn"}},
+		{"at once", 1500, few, drawing{kinds: "+++++AAWRTKNDddderrqaPpQoMfGGCkUnn", largest: '2'}},
+		{"levels", 800, few, drawing{kinds: "VVVVVMMKKTtttkCBBdddernnGp", lastPriority: ';'}},
+		{"blocks", 300, few, drawing{kinds: "AVMMMMMGkkllllldefffffKnnPp", largest: '8'}},
 	} {
 		t.Run(v.name, func(t *testing.T) {
 			testscale.Rapid(v.checks)
@@ -53,7 +55,7 @@ func TestQueueBehavesAsItsModel(t *testing.T) {
 					defer p.release()
 					for range 3 {
 						rt.Repeat(map[string]func(*rapid.T){
-							"call": func(rt *rapid.T) { p.play(drawCall(rt, drawn, v.largest)) },
+							"call": func(rt *rapid.T) { p.play(v.draw(rt, drawn)) },
 						})
 					}
 					p.finish()
@@ -124,10 +126,12 @@ type player struct {
 	// ambiguous says that several consumers got items of groups at once. There
 	// may have been more than one order, with other turns afterwards.
 	ambiguous bool
-	claims    []keptClaim
-	fences    map[string]uint64
-	parked    []*consumer
-	stuck     map[string]bool // those that OnStuck was called for
+	// spread says that consumers may have got items while the call went on.
+	spread bool
+	claims []keptClaim
+	fences map[string]uint64
+	parked []*consumer
+	stuck  map[string]bool // those that OnStuck was called for
 
 	mu       sync.Mutex // guards what hooks and other goroutines write
 	outcomes []*consumer
@@ -276,7 +280,7 @@ func (p *player) play(c call) {
 		synctest.Wait()
 		p.hurried = false
 		p.settle()
-		if slices.IndexFunc(p.parked, func(s *consumer) bool { return s.next != nil || s.size > 3 }) < 0 {
+		if long := slices.ContainsFunc(p.parked, func(s *consumer) bool { return s.next != nil || s.size > 3 }); !long && len(p.model.bounds.waiters) == 0 {
 			p.joining = 2 + modulo(c.number(), 2)
 		}
 	case c.letter == 'B':
@@ -298,6 +302,7 @@ func (p *player) perform(c call) {
 	p.hurried = false
 	p.inTick += 4 + c.size() + len(p.parked)
 	p.shared = p.shared || p.inTick > 200
+	p.spread = strings.ContainsRune("MfZX", rune(c.letter)) && len(p.parked) > 0 && p.model.counts.Shards > 1
 	if p.do(c); !p.hurried {
 		p.settle()
 	}
@@ -642,8 +647,9 @@ func (p *player) release() {
 	}
 	p.queue.Resume()
 	p.queue.SetRate(shardq.Rate{})
-	for _, group := range groups {
-		if p.model.policy[group] = 0; p.model.grouped() {
+	clear(p.model.policy)
+	for group := range p.model.lines {
+		if p.model.grouped() {
 			p.queue.ResumeGroup(group)
 			p.queue.RefreshGroup(group)
 		}
@@ -668,10 +674,12 @@ func (p *player) finish() {
 	p.playJoined()
 	p.play(kind('p', ""))
 	p.play(kind('z', ""))
-	for _, group := range []string{"a", "b", "c"} {
-		p.play(kind('y', group))
-		p.play(kind('o', group))
-		p.play(kind('h', group))
+	for group := 'a'; group <= 'r' && p.model.grouped(); group++ {
+		if name := groupOf(string(group)); p.model.policy[name] != 0 || p.model.lines[name] != nil {
+			p.play(kind('y', string(group)))
+			p.play(kind('o', string(group)))
+			p.play(kind('h', string(group)))
+		}
 	}
 	p.processAll(kind)
 	p.play(kind('X', ""))

@@ -27,8 +27,11 @@ func (p *player) join(c call) (joined bool) {
 	batches := func(letters string) bool { return strings.ContainsAny(letters, "fM") }
 	ends := func(letters string) bool { return strings.Contains(letters, "X") }
 	letter := string(c.letter)
-	if p.joining == 0 || !strings.ContainsRune("AWRTVKNDderqaPpQofMX", rune(c.letter)) {
+	if p.joining == 0 || !strings.ContainsRune("AWRTKNDderqaPpofMX", rune(c.letter)) {
 		return false
+	}
+	if (c.letter == 'T' || c.letter == 'M') && len(c.given) > 6 {
+		c.given = c.given[:1] + "00000" + c.given[6:7] // with options, the order would be felt later
 	}
 	a, ok := p.act(c)
 	// A part of a batch may come before the end. Metrics and a Drain tell what was
@@ -86,7 +89,7 @@ func (p *player) explain() {
 	}
 	m.overlap()
 	p.followMarks(m)
-	p.model, p.results, p.taking = m, nil, true
+	p.model, p.results, p.taking, p.shared = m, nil, true, true
 	for _, s := range takers {
 		p.took(s)
 	}
@@ -105,7 +108,7 @@ func (p *player) followMarks(m *model) {
 	})
 }
 
-// search tries the next step: a call, a hand-out, or an admission.
+// search tries the next step: a call or a hand-out.
 func (p *player) search(m *model, left []result, outcomes, takers []*consumer) (*model, []*consumer) {
 	taken := func(s *consumer) (n int) {
 		for _, taker := range takers {
@@ -141,9 +144,6 @@ func (p *player) search(m *model, left []result, outcomes, takers []*consumer) (
 				return found, by
 			}
 		}
-	}
-	if c := m.clone(); len(m.bounds.waiters) > 0 && c.admit() > 0 {
-		return p.search(c, left, outcomes, takers)
 	}
 	if over && p.agrees(m) {
 		return m, takers
