@@ -280,7 +280,7 @@ func (p *player) play(c call) {
 		synctest.Wait()
 		p.hurried = false
 		p.settle()
-		if long := slices.ContainsFunc(p.parked, func(s *consumer) bool { return s.next != nil || s.size > 3 }); !long && len(p.model.bounds.waiters) == 0 {
+		if long := slices.ContainsFunc(p.parked, func(s *consumer) bool { return s.next != nil || s.size > 3 }); !long && len(p.model.bounds.waiters) == 0 && !p.model.keepsPlaces() {
 			p.joining = 2 + modulo(c.number(), 2)
 		}
 	case c.letter == 'B':
