@@ -35,7 +35,7 @@ type setting struct {
 }
 
 var settings = []setting{
-	{'s', "shards", []string{"1", "2", "3", "5", "65"}},
+	{'s', "shards", []string{"1", "2", "3", "5", "130"}},
 	{'t', "tick", []string{"1ms", "1ns", "7ms", "1s"}},
 	{'c', "clock", []string{"fake", "real", "wall"}},
 	{'r', "routing", []string{"hash", "group", "own", "stable"}},
@@ -268,8 +268,13 @@ type drawing struct {
 
 func (d drawing) draw(t *rapid.T, kinds []callKind) call {
 	c := call{callKind: rapid.SampledFrom(kinds).Draw(t, "kind")}
+	plain := len(c.arguments) > 2 && rapid.Bool().Draw(t, "plain")
 	for _, k := range c.arguments {
 		first, last := '0', '9'
+		if plain && strings.ContainsRune("dot", k) {
+			c.given += "0"
+			continue
+		}
 		switch k {
 		case 'i':
 			first, last = 'a', rapid.SampledFrom([]rune{'d', max('i', d.lastItem)}).Draw(t, "last")

@@ -238,9 +238,13 @@ func stateOf(e *entry) stats.State {
 // checkOrder checks the order of the items of a state: ready items within a
 // line, others within a shard.
 func (p *player) checkOrder(state stats.State, rows []stats.Item[string]) {
-	last := map[string]*entry{}
+	last, seen := map[string]*entry{}, map[string]bool{}
 	for _, row := range rows {
 		e := p.model.entry(row.Item)
+		if seen[row.Item] {
+			p.fatalf("of the state %v, %s comes twice", state, row.Item)
+		}
+		seen[row.Item] = true
 		l := p.model.lineOf(e)
 		before := last[l.name]
 		last[l.name] = e

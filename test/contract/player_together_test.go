@@ -82,7 +82,11 @@ func (p *player) explain() {
 	begin.disordered = true
 	m, takers := p.search(begin, p.results, outcomes, nil)
 	if m == nil {
-		p.fatalf("no order of the calls explains %+v", p.queue.Stats())
+		var returned []any
+		for _, r := range p.results {
+			returned = append(returned, r.got)
+		}
+		p.fatalf("no order of the calls explains %+v, and that they returned %v", counted(p.queue.Stats()), returned)
 	}
 	for _, e := range m.items { // which was first is unknown
 		e.place, e.filed = min(e.place, before), min(e.filed, before)
