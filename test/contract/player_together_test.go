@@ -24,9 +24,10 @@ type result struct {
 
 // join keeps a call to be made at once with others, and reports whether it did.
 func (p *player) join(c call) (joined bool) {
-	batches := func(letters string) bool { return strings.ContainsAny(letters, "fM") }
-	ends := func(letters string) bool { return strings.Contains(letters, "X") }
-	letter := string(c.letter)
+	has := func(letters, some string) bool { return strings.ContainsAny(letters, some) }
+	meet := func(some, others string) bool {
+		return has(string(c.letter), some) && has(p.joinedLetters, others) || has(string(c.letter), others) && has(p.joinedLetters, some)
+	}
 	if p.joining == 0 || !strings.ContainsRune("AWRTKNDderqaPpofMX", rune(c.letter)) {
 		return false
 	}
@@ -37,11 +38,12 @@ func (p *player) join(c call) (joined bool) {
 	// A part of a batch may come before the end. Metrics and a Drain tell what was
 	// dropped from what was refused.
 	tells := p.setup.is("ages", "metrics") || p.model.ends.retries || len(p.model.ends.drains) > 1
-	if !ok || ends(letter) && (tells || batches(p.joinedLetters)) || batches(letter) && ends(p.joinedLetters) {
+	// An end of a claim that a Done overtakes has asked the limiter all the same.
+	if !ok || meet("X", "fM") || tells && c.letter == 'X' || meet("dD", "erqf") {
 		return false
 	}
 	p.joined = append(p.joined, a)
-	p.joinedLetters += letter
+	p.joinedLetters += string(c.letter)
 	p.joining--
 	return true
 }
