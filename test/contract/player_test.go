@@ -42,7 +42,8 @@ func TestQueueBehavesAsItsModel(t *testing.T) {
 		{"waits", 1000, grouped, drawing{kinds: "QQQQoohyyAAAAVMkkkttdddrqaKGGnnnnSPpz", lastItem: 'p'}},
 		{"parked", 1200, few, drawing{kinds: "AAAVVMMMGGCIkkllltdddeefffaarRKNPpBnnn"}},
 		{"at once", 1500, few, drawing{kinds: "+++++AAWRTKNDddderrqaPpQoMfGGCkUnn", largest: '2'}},
-		{"levels", 200, few, drawing{kinds: "VVVVVMMKKTtttkCBBdddernnGp", lastPriority: ';'}},
+		{"low priorities", 200, few, drawing{kinds: "VVVVVMMKKTtttkCBBdddernnGp"}},
+		{"levels", 400, func(s setup) { s['s'], s['r'] = s['p']%2, 0 }, drawing{kinds: "VVVVVVVVVMKKKTttttkBdddernn", lastItem: 'p', lastPriority: ';'}},
 		{"blocks", 250, more, drawing{kinds: "AVMMMMMGkkllllldefffffKnnPp", largest: '8'}},
 	} {
 		t.Run(v.name, func(t *testing.T) {
