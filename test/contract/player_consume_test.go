@@ -188,7 +188,7 @@ func (p *player) settle() {
 	p.noteTurnedAway()
 	p.explain()
 	p.match()
-	if len(p.takers) > 1 {
+	if len(p.takers) > 1 || p.spread && p.taking {
 		p.model.overlap()
 	}
 	for m := p.model; m.admit() > 0; {
@@ -314,7 +314,7 @@ func (p *player) returned(s *consumer) {
 	nothing := func(items []string) bool { return len(items) == 0 || len(items) == 1 && items[0] == "" }
 	switch {
 	case s.err == nil:
-		if s.fresh && s.size > 0 && p.model.mayTakeAny() {
+		if s.fresh && s.size > 0 && !p.spread && p.model.mayTakeAny() {
 			p.fatalf("a batch returned, though it had room for %d items more", s.size)
 		}
 	case !nothing(s.items):

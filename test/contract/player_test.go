@@ -304,10 +304,16 @@ func (p *player) perform(c call) {
 	p.hurried = false
 	p.inTick += 4 + c.size() + len(p.parked)
 	p.shared = p.shared || p.inTick > 200
-	p.spread = strings.ContainsRune("MfZX", rune(c.letter)) && len(p.parked) > 0 && p.model.counts.Shards > 1
+	p.spread = p.spreads(string(c.letter))
 	if p.do(c); !p.hurried {
 		p.settle()
 	}
+}
+
+// spreads reports whether parked consumers may get items while one of some calls
+// goes on from shard to shard.
+func (p *player) spreads(letters string) bool {
+	return strings.ContainsAny(letters, "MfZX") && len(p.parked) > 0 && p.model.counts.Shards > 1
 }
 
 // cycle takes one item after the other, adds it again as it was, and ends its

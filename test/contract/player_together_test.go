@@ -51,6 +51,7 @@ func (p *player) join(c call) (joined bool) {
 // playJoined makes the calls that were kept.
 func (p *player) playJoined() {
 	actions := p.joined
+	p.spread = len(p.parked) > 0 && len(actions) > 1 || p.spreads(p.joinedLetters)
 	p.joined, p.joinedLetters, p.joining = nil, "", 0
 	switch len(actions) {
 	case 0:
