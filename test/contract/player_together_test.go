@@ -38,8 +38,9 @@ func (p *player) join(c call) (joined bool) {
 	// A part of a batch may come before the end. Metrics and a Drain tell what was
 	// dropped from what was refused.
 	tells := p.setup.is("ages", "metrics") || p.model.ends.retries || len(p.model.ends.drains) > 1
-	// An end of a claim that a Done overtakes has asked the limiter all the same.
-	if !ok || meet("X", "fM") || tells && c.letter == 'X' || meet("dD", "erqf") {
+	// An end of a claim that a Done overtakes has asked the limiter all the same, and
+	// so has an add that a Cancel overtakes.
+	if !ok || meet("K", "R") || meet("X", "fM") || tells && c.letter == 'X' || meet("dD", "erqf") {
 		return false
 	}
 	p.joined = append(p.joined, a)
@@ -170,6 +171,18 @@ func (p *player) agrees(m *model) bool {
 		}
 		if held && (row.State != stateOf(e) || row.Dirty != (e.phase == dirty) || !p.showsDeadline(row, e) || row.Priority != p.shownPriority(e)) {
 			return false
+		}
+	}
+	for _, k := range p.claims {
+		if k.Canceled() != (m.isLive(k) && m.entry(k.Item).canceled) {
+			return false
+		}
+	}
+	for _, s := range p.copyOutcomes() {
+		for _, k := range s.claims[:min(len(s.claims), len(s.items))] {
+			if k.Canceled() != (k.Valid() && m.entry(k.Item).canceled) {
+				return false
+			}
 		}
 	}
 	for _, w := range m.pending {
