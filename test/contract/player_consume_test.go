@@ -51,12 +51,15 @@ func (m *model) isLive(k keptClaim) bool {
 	return e.inFlight() && e.turns == k.turn
 }
 
-// doConsume makes a call that hands out items.
+// doConsume makes a call that hands out items, unless many are parked already.
 func (p *player) doConsume(c call) {
 	q := p.queue
+	if len(p.parked) == maxParked && strings.ContainsRune("gGCIkl", rune(c.letter)) {
+		return
+	}
 	switch c.letter {
 	case 'g', 'G':
-		p.hurried = c.letter == 'g' && !p.model.mayTakeAny() && !p.model.mayLeave() && len(p.parked) < maxParked
+		p.hurried = c.letter == 'g' && !p.model.mayTakeAny() && !p.model.mayLeave()
 		p.consume(&consumer{size: 1, forever: true}, "q.Get()", func(_ context.Context, s *consumer) {
 			item, shutdown := q.Get()
 			if s.items = []string{item}; shutdown {
@@ -135,14 +138,11 @@ func (p *player) loopOnce(ctx context.Context, s *consumer) {
 	}
 }
 
-// consume makes a call in a goroutine, unless many are parked already.
+// consume makes a call in a goroutine.
 func (p *player) consume(s *consumer, text string, call func(ctx context.Context, s *consumer)) {
-	if len(p.parked) == maxParked {
-		return
-	}
 	ctx := context.Background()
 	if s.fresh = len(p.parked) == 0; !s.forever {
-		ctx, s.cancel = p.newContext(0)
+		ctx, s.cancel = p.newContext(0, "ctx")
 	}
 	if s.next != nil {
 		s.name = code("turn%d", p.names)

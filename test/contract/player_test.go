@@ -516,7 +516,7 @@ func (p *player) doEnd(c call) {
 // begin makes a call that may block, with a limited wait unless that is 0.
 func (p *player) begin(w *pending, limit time.Duration, text string, call func(ctx context.Context)) {
 	var ctx context.Context
-	ctx, w.cancel = p.newContext(limit)
+	ctx, w.cancel = p.newContext(limit, text)
 	p.writeGo(text)
 	p.model.pending = append(p.model.pending, w)
 	go func() {

@@ -51,7 +51,9 @@ func (p *player) prologue() string {
 	write := func(format string, arguments ...any) { b.WriteString(code(format, arguments...) + "\n") }
 	clocks := map[string]string{"fake": "newFake()", "real": "clock.Real()", "wall": "clock.Wall()"}
 	write("func TestProgram(t *testing.T) {\nsynctest.Test(t, func(t *testing.T) {")
-	write("c := %s\nbegan := c.Now()", clocks[s.value("clock")])
+	if write("c := %s", clocks[s.value("clock")]); strings.Contains(strings.Join(p.lines, ""), "began.") {
+		write("began := c.Now()")
+	}
 	if o.Group != nil {
 		write("policies := map[string]shardq.GroupPolicy{")
 		for i, group := range groups {
@@ -96,16 +98,19 @@ type canceler struct {
 	name string
 }
 
-// newContext returns the context of a call.
-func (p *player) newContext(limit time.Duration) (ctx context.Context, cancel canceler) {
+// newContext returns the context of a call, which Go names if the call takes it.
+func (p *player) newContext(limit time.Duration, text string) (ctx context.Context, cancel canceler) {
 	p.names++
-	cancel.name = code("cancel%d", p.names)
+	name := "_"
+	if cancel.name = code("cancel%d", p.names); strings.Contains(text, "ctx") {
+		name = code("ctx%d", p.names)
+	}
 	if limit > 0 {
 		ctx, cancel.CancelFunc = context.WithTimeout(context.Background(), limit)
-		p.write("ctx%d, %s := context.WithTimeout(t.Context(), %s)", p.names, cancel.name, p.literal(limit))
+		p.write("%s, %s := context.WithTimeout(t.Context(), %s)", name, cancel.name, p.literal(limit))
 	} else {
 		ctx, cancel.CancelFunc = context.WithCancel(context.Background())
-		p.write("ctx%d, %s := context.WithCancel(t.Context())", p.names, cancel.name)
+		p.write("%s, %s := context.WithCancel(t.Context())", name, cancel.name)
 	}
 	p.write("defer %s()", cancel.name)
 	return ctx, cancel
