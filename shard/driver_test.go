@@ -251,24 +251,6 @@ func TestShutDownWhileExpiring(t *testing.T) {
 	}
 }
 
-// TestExpireInTurns: many timers are due at once. The lock is released after a
-// bounded number of them (C26).
-func TestExpireInTurns(t *testing.T) {
-	const items = 10 * stepsPerHold
-	c := newMeddlingClock()
-	s := newTestSet(t, Config[int]{Settings: Settings{Clock: c}})
-	for item := range items {
-		s.AddAfter(item, time.Millisecond)
-	}
-	c.Fake.Step(time.Hour) // the driver has done all of them
-	if s.Core.Len() != items {
-		t.Fatalf("%d items are ready", s.Core.Len())
-	}
-	if turns := c.passed(beforeNow) - items; turns < 10 {
-		t.Errorf("%d items were done in %d turns", items, turns)
-	}
-}
-
 // TestExpireIsBounded checks one turn after the other.
 func TestExpireIsBounded(t *testing.T) {
 	const items = 10 * stepsPerHold

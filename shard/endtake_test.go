@@ -20,12 +20,13 @@ func TestEndTakeIsEndAndTake(t *testing.T) {
 		h              Handle
 	}
 	rapid.Check(t, func(t *rapid.T) {
-		config := Config[int]{Settings: Settings{Ages: rapid.Bool().Draw(t, "Ages"), LowPriorityInterval: 3}}
+		config := Config[int]{Settings: Settings{Clock: clock.NewFake(start), Ages: rapid.Bool().Draw(t, "Ages"), LowPriorityInterval: 3}}
 		if rapid.Bool().Draw(t, "grouped") {
 			config.Group = func(item int) string { return string(rune('a' + item%3)) }
 			limit := rapid.IntRange(0, 2).Draw(t, "limit")
+			rate := rapid.SampledFrom([]stats.Rate{{}, {PerSecond: 1, Burst: 3}}).Draw(t, "rate") // which the hold does not know
 			config.GroupPolicy = func(group string) stats.GroupPolicy {
-				return stats.GroupPolicy{Weight: int(group[0]-'a') + 1, Limit: limit}
+				return stats.GroupPolicy{Weight: int(group[0]-'a') + 1, Limit: limit, Rate: rate}
 			}
 		}
 		apart, together := newTestSet(t, config), newTestSet(t, config)
@@ -122,28 +123,4 @@ func TestEndTakeStaysInTurn(t *testing.T) {
 		item, priority, _, _ := s.TryTake()
 		require.Equal(t, [2]int{first + 1, 5}, [2]int{item, priority})
 	}
-}
-
-// TestEndTakeWaitsForTheRateOfAGroup: which the hold does not know.
-func TestEndTakeWaitsForTheRateOfAGroup(t *testing.T) {
-	s := newTestSet(t, Config[int]{
-		Settings: Settings{Clock: clock.NewFake(start), GroupPolicy: func(group string) stats.GroupPolicy {
-			return map[string]stats.GroupPolicy{"slow": {Rate: stats.Rate{PerSecond: 1}}}[group]
-		}},
-		Group: func(i int) string { return map[bool]string{true: "fast", false: "slow"}[i == 0] },
-	})
-	for i := range 3 {
-		s.Add(i)
-	}
-	taken := 0
-	_, _, h, _ := s.TryTake()
-	if _, _, _, _, ok := s.EndTake(h); ok {
-		taken++
-	}
-	for range 2 {
-		if _, _, _, ok := s.TryTake(); ok {
-			taken++
-		}
-	}
-	require.Equal(t, 1, taken)
 }

@@ -4,7 +4,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -98,26 +97,6 @@ func TestTokenOfARefusedItemComesBack(t *testing.T) {
 	takes(false)
 	c.Step(time.Second)
 	takes(true)
-}
-
-// TestEndOfARateWakesAll: each woken consumer wakes the next.
-func TestEndOfARateWakesAll(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := New(Config[int]{Settings: Settings{Clock: clock.Real(), Tick: time.Millisecond, Shards: 1, Rate: stats.Rate{PerSecond: 1.0 / 3600}}})
-		for i := range 3 {
-			s.Add(i)
-		}
-		s.TryTake()
-		for range 2 {
-			go s.Get()
-		}
-		synctest.Wait()
-		require.Equal(t, 2, s.Core.Stats().Parked)
-		s.Core.SetRate(stats.Rate{})
-		synctest.Wait()
-		require.Equal(t, 3, s.Core.Stats().Processing)
-		s.Core.ShutDown()
-	})
 }
 
 // TestRateAfterTheEnd: the driver that would open the gate is gone.

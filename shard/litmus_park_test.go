@@ -127,7 +127,6 @@ type waitingRoom struct {
 
 	left      bool  // the one that gives up has returned, with
 	impatient error // this
-	taken     int   // by a GetBatch of the one that gives up
 	stayed    bool  // the other has returned, and was
 	shutdown  bool  // shut down
 }
@@ -158,12 +157,6 @@ func (w *waitingRoom) giveUp() {
 
 func (w *waitingRoom) wait() {
 	_, _, _, w.impatient = w.Take(w.ctx)
-	w.left = true
-}
-
-func (w *waitingRoom) waitForBatch() {
-	var dst [3]int
-	w.taken, w.impatient = w.GetBatch(w.ctx, dst[:])
 	w.left = true
 }
 
@@ -213,57 +206,6 @@ func litmusCancel(t *testing.T, shards int) {
 			"the one that stays has the item":                      certain,
 			"the one that gives up has the item, the other sleeps": certain,
 			"1 blocked, 1 items are ready":                         forbidden,
-		},
-	}.run(t)
-}
-
-// TestLitmusCancelAgainstAdd: an item comes while the only parked consumer
-// gives up. The consumer has the item, or leaves it to the next (C35).
-func TestLitmusCancelAgainstAdd(t *testing.T) {
-	set := lasting(t, Config[int]{Settings: Settings{Shards: 2}})
-	litmus[*waitingRoom]{
-		rounds: 50_000,
-		world:  func(round int) *waitingRoom { return newWaitingRoom(set(round), round, 1) },
-		actors: []func(w *waitingRoom){
-			when(func(w *waitingRoom) { w.Add(1) }),
-			when((*waitingRoom).giveUp),
-			(*waitingRoom).wait,
-		},
-		outcome: func(w *waitingRoom, asleep int) string {
-			st := w.Core.Stats()
-			return fmt.Sprintf("%d blocked, %d ready, %d processing: %v", asleep, st.Ready, st.Processing, w.impatient)
-		},
-		after: func(w *waitingRoom) { w.Done(1); finish(w.Set) },
-		outcomes: verdicts{
-			"0 blocked, 0 ready, 1 processing: <nil>":            certain,
-			"0 blocked, 1 ready, 0 processing: context canceled": certain,
-		},
-	}.run(t)
-}
-
-// TestLitmusBatchCancelAgainstAdd: a batch comes while the only parked consumer
-// gives up. The consumer has the batch, or as much as it found, or leaves it to
-// the next (C37).
-func TestLitmusBatchCancelAgainstAdd(t *testing.T) {
-	set := lasting(t, Config[int]{Settings: Settings{Shards: 2}, Route: parity})
-	litmus[*waitingRoom]{
-		rounds: 50_000,
-		world:  func(round int) *waitingRoom { return newWaitingRoom(set(round), round, 1) },
-		actors: []func(w *waitingRoom){
-			when(func(w *waitingRoom) { w.AddBatch([]int{0, 1}, Delay{}) }),
-			when((*waitingRoom).giveUp),
-			(*waitingRoom).waitForBatch,
-		},
-		outcome: func(w *waitingRoom, asleep int) string {
-			st := w.Core.Stats()
-			return fmt.Sprintf("%d blocked, %d taken, %d ready, %d processing: %v",
-				asleep, w.taken, st.Ready, st.Processing, w.impatient)
-		},
-		after: func(w *waitingRoom) { w.Done(0); w.Done(1); finish(w.Set) },
-		outcomes: verdicts{
-			"0 blocked, 2 taken, 0 ready, 2 processing: <nil>":            certain,
-			"0 blocked, 1 taken, 1 ready, 1 processing: <nil>":            allowed,
-			"0 blocked, 0 taken, 2 ready, 0 processing: context canceled": certain,
 		},
 	}.run(t)
 }

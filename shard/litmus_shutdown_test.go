@@ -215,26 +215,6 @@ func TestLitmusShutDownAgainstDrain(t *testing.T) {
 	}.run(t)
 }
 
-// TestLitmusManyShutDowns: ShutDowns meet each other, and drains.
-func TestLitmusManyShutDowns(t *testing.T) {
-	shutDown := func(d *closingDay) {
-		for range exchanges {
-			d.Core.ShutDown()
-		}
-	}
-	litmus[*closingDay]{
-		rounds:  50_000,
-		world:   holding(t, 1),
-		actors:  []func(d *closingDay){shutDown, shutDown, (*closingDay).drain},
-		outcome: func(d *closingDay, asleep int) string { return d.told() },
-		after:   func(d *closingDay) { d.Core.ShutDown() },
-		outcomes: verdicts{
-			"the drain returned early": certain, // its wait was ended
-			"the drain waits":          certain, // it came last
-		},
-	}.run(t)
-}
-
 // TestLitmusNothingRunsAfterShutDown: when ShutDown returns, no goroutine owns
 // the timer, although ShutDown met the timer's function and an AddAfter (C14).
 func TestLitmusNothingRunsAfterShutDown(t *testing.T) {

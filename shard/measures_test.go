@@ -43,57 +43,6 @@ func checkMeasures(t tester, sh *shard) {
 	}
 }
 
-// A measuredSet is one with metrics, on a fake clock.
-type measuredSet struct {
-	*testing.T
-	*Set[string]
-	clock *clock.Fake
-}
-
-func newMeasuredSet(t *testing.T) measuredSet {
-	fake := clock.NewFake(start)
-	return measuredSet{t, newTestSet(t, Config[string]{Settings: Settings{Clock: fake, Ages: true, Metrics: true}}), fake}
-}
-
-func (s measuredSet) get(want string) {
-	s.Helper()
-	if item, shutdown := s.Get(); item != want || shutdown {
-		s.Fatalf("Get returned %q, %v, not %q", item, shutdown, want)
-	}
-	checkSet(s, s.Set)
-}
-
-// TestC33BeginsAddUp: the sum of the times in processing is right, whichever
-// processing ends.
-func TestC33BeginsAddUp(t *testing.T) {
-	s := newMeasuredSet(t)
-	for _, item := range []string{"a", "b", "c"} {
-		s.Add(item)
-		s.get(item)
-		s.clock.Step(time.Second)
-	}
-	expect := func(together, longest time.Duration) {
-		t.Helper()
-		if m := s.Core.Stats().Metrics; m.Unfinished != together || m.LongestRunning != longest {
-			t.Errorf("unfinished for %v, the longest %v, not %v and %v", m.Unfinished, m.LongestRunning, together, longest)
-		}
-	}
-	expect(6*time.Second, 3*time.Second)
-	s.Done("b")
-	expect(4*time.Second, 3*time.Second)
-	s.Done("a")
-	expect(time.Second, time.Second)
-	s.Done("a") // misuse
-	expect(time.Second, time.Second)
-	s.clock.Step(-time.Hour)
-	expect(0, 0)
-	s.Done("c")
-	expect(0, 0)
-	if w := s.Core.Stats().Metrics.WorkDuration; w.Count != 3 || w.Sum != 5*time.Second || w.AtMost(0) != 1 {
-		t.Errorf("%+v", w)
-	}
-}
-
 // TestC34WithoutMetricsNothingIsKept: no shard has measures, and nothing is
 // recorded.
 func TestC34WithoutMetricsNothingIsKept(t *testing.T) {

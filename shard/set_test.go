@@ -4,9 +4,6 @@ import (
 	"fmt"
 	"runtime/debug"
 	"testing"
-	"time"
-
-	"github.com/shardq/shardq/clock"
 )
 
 // TestTurnsBound: an item is handed out within a number of Gets that follows
@@ -83,33 +80,4 @@ func lanesUsed[T comparable](s *Set[T]) int {
 		}
 	}
 	return max(1, used)
-}
-
-// TestSteadyCycleAllocatesNothing: Add, Get, Done, and a delay that expires.
-func TestSteadyCycleAllocatesNothing(t *testing.T) {
-	c := clock.NewFake(start)
-	s := newTestSet(t, Config[int]{Settings: Settings{Shards: 4, Clock: c}})
-	for item := range 300 {
-		s.Add(item)
-	}
-	cycle := func() {
-		item, _ := s.Get()
-		s.Add(item)
-		s.Done(item)
-	}
-	if n := testing.AllocsPerRun(2000, cycle); n > 0 {
-		t.Errorf("Get, Add and Done allocate %v times", n)
-	}
-	delayed := func() {
-		item, _ := s.Get()
-		s.Done(item)
-		s.AddAfter(item, time.Millisecond)
-		c.Step(2 * time.Millisecond)
-	}
-	for range 5000 { // through all slots of two levels of the wheel
-		delayed()
-	}
-	if n := testing.AllocsPerRun(2000, delayed); n > 0 {
-		t.Errorf("a delay allocates %v times", n)
-	}
 }

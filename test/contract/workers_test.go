@@ -21,7 +21,6 @@ import (
 	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/coalesce"
 	"github.com/shardq/shardq/internal/engine"
-	"github.com/shardq/shardq/internal/nowait"
 	"github.com/shardq/shardq/limiter"
 	"github.com/shardq/shardq/shard"
 	"github.com/shardq/shardq/stats"
@@ -1006,23 +1005,6 @@ func TestC52LastWorkerStaysAtAShutdown(t *testing.T) {
 	})
 }
 
-// A Done that frees a throttled group wakes a parked Get.
-func TestC48DoneWakesAGet(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		q := shardq.MustNew(shardq.Options[string]{
-			Group:       func(string) string { return "g" },
-			GroupPolicy: func(string) shardq.GroupPolicy { return shardq.GroupPolicy{Limit: 1} },
-		})
-		q.AddBatch([]string{"a", "b"}, shardq.AddOptions{})
-		takeItem(t, q, "a")
-		got := returned(func() { takeItem(t, q, "b") })
-		requireStillFalse(t, got, "the group is at its limit")
-		q.Done("a")
-		requireBecomesTrue(t, got)
-		q.Done("b")
-	})
-}
-
 // A handler's own item takes room, so that a handler would wait for itself. The
 // handler of another queue waits.
 func TestC40HandlerDoesNotWaitForRoom(t *testing.T) {
@@ -1060,22 +1042,6 @@ func TestC40HandlerDoesNotWaitForRoom(t *testing.T) {
 			return nil
 		}))
 		require.EqualValues(t, 1, values.Stats().Values.OverCapacity)
-	})
-}
-
-// A consumer that waits for a pause to end leaves at ShutDown, also after a
-// Drain that ended early.
-func TestC10ShutDownWakesAPausedGet(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		q := shardq.MustNew(shardq.Options[string]{})
-		q.Add("a")
-		q.Pause()
-		left := returned(func() { _, _ = q.Get() })
-		_, err := q.Drain(nowait.Ended, shardq.DrainOptions{})
-		require.Error(t, err)
-		requireStillFalse(t, left, "a Resume may come")
-		q.ShutDown()
-		requireBecomesTrue(t, left)
 	})
 }
 
