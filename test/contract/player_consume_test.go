@@ -105,7 +105,7 @@ func (p *player) doConsume(c call) {
 		}
 		if ok {
 			s.claimed([]worker.Claim[string]{claim})
-			p.outcomes = append(p.outcomes, s)
+			p.locked(func() { p.outcomes = append(p.outcomes, s) })
 		}
 	case 'c', 'b':
 		p.cancelOneParked(c)
@@ -331,8 +331,8 @@ func (p *player) returned(s *consumer) {
 
 // checkParked checks that the parked consumers must not return.
 func (p *player) checkParked() {
-	if len(p.outcomes) > 0 {
-		p.fatalf("consumers got %q, which is not the order", p.outcomes[0].items)
+	if outcomes := p.copyOutcomes(); len(outcomes) > 0 {
+		p.fatalf("consumers got %q, which is not the order", outcomes[0].items)
 	}
 	m := p.model
 	// If the clock was set back, a pause may begin again, of which consumers
