@@ -180,7 +180,7 @@ func (t *typeless[T]) limited() int {
 
 func (t *typeless[T]) mostFailed(limit int) (items []limiter.Failed[any]) {
 	census, ok := t.limiter.(limiter.Census[T])
-	if !ok || limit <= 0 {
+	if !ok {
 		return nil
 	}
 	for _, row := range census.MostFailed(limit) {

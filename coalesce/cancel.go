@@ -86,16 +86,12 @@ func (x *canceler[K, V]) restore(value V) {
 func (x *canceler[K, V]) takeLocked(l *line[V]) V {
 	value, weight := l.removeFirst()
 	x.weight = weight
-	rest := l.first
-	if rest == nil {
-		x.stripe.emptiedLocked(x.key, l)
-		x.c.limit.Release(weight)
+	if rest := l.first; rest != nil {
+		x.c.releaseTakenLocked(rest, weight)
 		return value
 	}
-	x.c.releaseTakenLocked(rest, weight)
-	if l.key == absent && rest.merging {
-		rest.reserved = true // the call that merges it adds the key
-	}
+	x.stripe.emptiedLocked(x.key, l)
+	x.c.limit.Release(weight)
 	return value
 }
 

@@ -51,6 +51,23 @@ func TestC55PutBetweenTheStepsOfARetry(t *testing.T) {
 	}
 }
 
+// TestC54PutBetweenTheStepsOfATake: a value is put after a Take has got the key, and
+// before it takes the values. The key does not come again for it.
+func TestC54PutBetweenTheStepsOfATake(t *testing.T) {
+	for _, o := range []PutOptions{{Priority: 1}, {Delay: time.Hour}} {
+		c := MustNew(Options[string, int]{Merge: sum})
+		require.NoError(t, c.Put("a", 1))
+		key, _, at, err := c.shards.Take(t.Context())
+		require.NoError(t, err)
+		require.NoError(t, c.PutWith("a", 2, o))
+		value, ok := c.takeValue(&taken[string, int]{key: key, at: at})
+		require.True(t, ok)
+		require.Equal(t, 3, value)
+		c.Done("a")
+		require.Zero(t, c.Stats().Held)
+	}
+}
+
 // TestC78NoLineStays checks that a line without values goes with its last teller.
 func TestC78NoLineStays(t *testing.T) {
 	var c *Coalescer[string, int]

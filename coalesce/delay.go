@@ -111,14 +111,8 @@ func (c *Coalescer[K, V]) endLingers() {
 		return
 	}
 	for i := range c.stripes.all {
-		s := &c.stripes.all[i]
-		for _, key := range s.lingeringKeys() {
-			c.shards.EndDelay(key, false) // if the clock panics, the key is delayed, and its state is right
-			s.mu.Lock()
-			if l := s.lines[key]; l != nil && l.key == lingering {
-				s.setStateLocked(l, queued)
-			}
-			s.mu.Unlock()
+		for _, key := range c.stripes.all[i].lingeringKeys() {
+			c.shards.EndDelay(key, false)
 		}
 	}
 }

@@ -155,7 +155,6 @@ func (r *valueReturn[K, V]) leave() {
 		return
 	}
 	s.mu.Unlock()
-	r.c.limit.Notify()
 }
 
 // withdrawLocked takes the key out of the queue, because a Cancel has come for the

@@ -147,8 +147,7 @@ func (t *teller[K, V]) tellDeferredAndUnlock(l *line[V], d *deferred[K, V]) {
 
 func (t *teller[K, V]) leaveAndUnlock() {
 	if t.uncounted {
-		t.stripe.mu.Unlock()
-		t.c.limit.Notify()
+		t.stripe.mu.Unlock() // and the limit, whose waiters have left
 	} else {
 		t.c.leaveAndUnlock(t.stripe)
 	}

@@ -1,8 +1,6 @@
 package shard
 
 import (
-	"math"
-
 	"github.com/shardq/shardq/shard/internal/items"
 )
 
@@ -56,7 +54,7 @@ func (sh *shard) claimed(h Handle) *items.Entry {
 	if e == nil || !e.InFlight() || e.Fence != uint32(h.fence) {
 		return nil
 	}
-	if (sh.table.HasFences() || h.fence > math.MaxUint32) && sh.table.FenceOf(h.id, e) != h.fence {
+	if (sh.table.HasFences() || h.fence>>32 != 0) && sh.table.FenceOf(h.id, e) != h.fence {
 		return nil
 	}
 	return e

@@ -4,6 +4,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 )
 
 // addAll makes items ready, each with a priority of its own.
@@ -96,4 +97,23 @@ func TestRaiseKeepsTheBit(t *testing.T) {
 	}
 	other.Wait()
 	checkSet(t, s)
+}
+
+// TestC45MemoryOfPriorities: a shard that is often empty keeps no room for the
+// priorities of many items, ready or delayed.
+func TestC45MemoryOfPriorities(t *testing.T) {
+	for _, delay := range []time.Duration{0, time.Hour} {
+		s := newTestSet(t, Config[int]{})
+		for i := range 100 {
+			s.AddWith(i, Delay{Priority: 1, Duration: delay})
+		}
+		for i := range 200 {
+			s.Cancel(i % 100)
+			s.Add(-1)
+			s.Cancel(-1)
+		}
+		if s.Core.shard(0).table.Requested != nil {
+			t.Errorf("after a delay of %v, it keeps the room", delay)
+		}
+	}
 }

@@ -81,3 +81,21 @@ func TestTimesGoWithTheItems(t *testing.T) {
 	}
 	require.LessOrEqual(t, chunked.Size(&s.Core.shard(0).table.times.since), 3*chunked.ChunkCells)
 }
+
+// TestC33ReadingsGoOn: in a busy tick, operations share readings of the clock, and
+// make new ones all the time.
+func TestC33ReadingsGoOn(t *testing.T) {
+	c := newMeddlingClock()
+	s := newTestSet(t, Config[int]{Settings: Settings{Clock: c, Ages: true, Metrics: true}})
+	for range 3 {
+		before := c.passed(beforeNow)
+		for i := range 20_000 {
+			s.Add(i)
+			s.Get()
+			s.Done(i)
+		}
+		if n := c.passed(beforeNow) - before; n < 20 || n > 2000 {
+			t.Errorf("%d readings", n)
+		}
+	}
+}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"reflect"
 	"runtime/pprof"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -156,8 +155,7 @@ func (c *crew) isSourceEmpty() (empty bool) {
 // conclude adds to the error of the drain what else Run returns, or panics with.
 func (c *crew) conclude(err *error) (fault *PanicError) {
 	c.inGoroutine(func() { foreach.Do(len(c.abandoned), c.nameAbandoned) }) // without the lock: it asks owners
-	c.abandoned = nil
-	c.mu.Lock() // abandoned workers go on
+	c.mu.Lock()                                                             // abandoned workers go on
 	defer c.mu.Unlock()
 	left := c.pool.leftoverLocked()
 	if c.broken != nil {
@@ -273,7 +271,6 @@ func (c *crew) hasLeft(one *seat, shutDown bool) {
 	defer c.mu.Unlock()
 	c.present--
 	c.served = c.served || one.served
-	c.staying = slices.DeleteFunc(c.staying, func(other *seat) bool { return other == one })
 	if shutDown && c.state == running {
 		c.state = closing // another worker would find the same
 	}

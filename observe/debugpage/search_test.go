@@ -221,7 +221,7 @@ func TestBatchesAndStuckItems(t *testing.T) {
 	}
 	takeBatch(100)
 	requireStuck(0, false, "keeping up")
-	fake.Step(2 * time.Minute)
+	fake.Step(time.Minute)
 	takeBatch(30)
 	requireStuck(100, false, "100 stuck")
 	q.Add("alone")

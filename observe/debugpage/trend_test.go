@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/stats"
 )
 
 // readings returns thirty samples, two seconds apart. Its numbers depend on how
@@ -140,6 +141,16 @@ func TestSamples(t *testing.T) {
 	require.Equal(t, 1, at(140, 99), "all are over")
 	require.Empty(t, all.fresh(nil, trendWindow))
 	require.Empty(t, all.of, "and forgotten")
+}
+
+// TestSampleOfAttempts checks which results are failures.
+func TestSampleOfAttempts(t *testing.T) {
+	m := &stats.Metrics{}
+	for result, h := range m.Attempts.All() {
+		h.Count = 1 << result
+	}
+	one := newSample(&shardq.Stats{Metrics: m}, false)
+	require.Equal(t, one.attempts-1<<stats.Succeeded-1<<stats.Requeued, one.failed)
 }
 
 // TestFirstLook checks that the first answer knows that a queue falls behind,

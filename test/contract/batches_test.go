@@ -158,3 +158,15 @@ func TestC84CancelBeforeTheBatch(t *testing.T) {
 		})
 	}
 }
+
+// Large items are claimed one at a time, and no differently.
+func TestC37BatchOfLargeItems(t *testing.T) {
+	q := newQueue[[257]byte](1)
+	addAll(q, [][257]byte{{1}, {2}, {3}})
+	claims := make([]worker.Claim[[257]byte], 4)
+	n, err := q.ClaimBatch(t.Context(), claims)
+	require.NoError(t, err)
+	require.Equal(t, [4]byte{1, 2, 3}, [4]byte{claims[0].Item[0], claims[1].Item[0], claims[2].Item[0], claims[3].Item[0]})
+	require.NoError(t, q.DoneClaims(claims[:n]))
+	require.Zero(t, q.Stats().Held)
+}

@@ -546,15 +546,21 @@ type text = coalesce.Entry[string, string]
 
 // Run, which has no hooks, returns what a shutdown has left over.
 func TestC58RunReturnsLeftovers(t *testing.T) {
-	c := newJoiner(1)
-	require.NoError(t, c.Put("a", "1"))
-	err := c.Run(t.Context(), 1, func(context.Context, string, string) error {
+	c, seen := newJoiner(1), ""
+	for _, key := range []string{"b", "c", "a"} { // a worker goes on from one to the next
+		require.NoError(t, c.Put(key, key+"1"))
+	}
+	err := c.Run(t.Context(), 1, func(_ context.Context, key, value string) error {
+		if seen += value; key != "a" {
+			return nil
+		}
 		c.ShutDown()
 		return errOnPurpose
 	})
+	require.Equal(t, "b1c1a1", seen)
 	left, is := errors.AsType[*worker.LeftoverError[text]](err)
 	require.True(t, is, "%v", err)
-	require.Equal(t, text{Key: "a", Value: "1"}, left.Left()[0].Item)
+	require.Equal(t, text{Key: "a", Value: "a1"}, left.Left()[0].Item)
 }
 
 // A value that a pool gives back, discards or leaves is in one place, as it was

@@ -108,6 +108,7 @@ func TestOptionsEachFaultAlone(t *testing.T) {
 		"Options.Tick is -1ns":                                {Tick: -1},
 		"Options.Hash and Options.StableRouting are both set": {Hash: hash, StableRouting: true},
 		"Options.Capacity is -1":                              {Capacity: -1},
+		"Options.LowPriorityInterval is -1":                   {LowPriorityInterval: -1},
 		"Options.Watermarks has Low 3 and High 3":             {Watermarks: shardq.Watermarks{High: 3, Low: 3, On: onWatermark}},
 		"Options.Watermarks has Low -1 and High 3":            {Watermarks: shardq.Watermarks{High: 3, Low: -1, On: onWatermark}},
 		"Options.Watermarks has Low 0 and High 0":             {Watermarks: shardq.Watermarks{On: onWatermark}},

@@ -415,6 +415,11 @@ func TestC49SourceThatMiscounts(t *testing.T) {
 			})
 		}
 	}
+	nothing := sourceFunc(func(context.Context, []worker.Claim[string]) (int, error) { return 1, nil })
+	synctest.Test(t, func(t *testing.T) {
+		_, err := runSource(t, nothing, worker.Options[string]{Handle: succeed[string]})
+		require.ErrorContains(t, err, "a zero Claim")
+	})
 }
 
 // A forgetter cannot say how often an item failed.

@@ -470,6 +470,11 @@ func TestC50FirstFailureIsForgotten(t *testing.T) {
 			}
 			return nil
 		}})
+		withdraw := func(item int) { // a Cancel would forget the failure
+			var at shard.Address
+			engine.Of(q).Shards.SetAddress(&at, item)
+			engine.Of(q).Shards.Withdraw(item, &at)
+		}
 		fail := func(want time.Time) {
 			s.failed = nil
 			q.Add(1)
@@ -478,9 +483,7 @@ func TestC50FirstFailureIsForgotten(t *testing.T) {
 			require.Equal(t, want, s.failed[0].FirstFailure)
 			require.False(t, s.failed[0].Final)
 			time.Sleep(time.Second / 2)
-			var at shard.Address // a Cancel would forget the failure
-			engine.Of(q).Shards.SetAddress(&at, 1)
-			engine.Of(q).Shards.Withdraw(1, &at)
+			withdraw(1)
 		}
 		first := time.Now()
 		fail(first)
@@ -497,6 +500,20 @@ func TestC50FirstFailureIsForgotten(t *testing.T) {
 		time.Sleep(4 * time.Hour)
 		q.AddRateLimited(1) // counts anew
 		fail(time.Now())
+
+		kept := 0 // of items that failed once
+		for item := range 500 {
+			q.Add(item)
+			synctest.Wait()
+			withdraw(item)
+			time.Sleep(4 * time.Hour)
+		}
+		for item := range 500 {
+			if first, _ := engine.Of(q).Owner.FailingSince(item); !first.IsZero() {
+				kept++
+			}
+		}
+		require.Less(t, kept, 200)
 		s.stopPool(t)
 	})
 }
@@ -665,7 +682,9 @@ func TestC49FaultsOfThePool(t *testing.T) {
 		}
 		require.Len(t, strings.Split(err.Error(), "\n"), len(faults), err)
 	}
-	_, err := worker.New(c, worker.Options[coalesce.Entry[string, string]]{Workers: 1, MaxAttempts: 1, Handle: succeed[coalesce.Entry[string, string]]})
+	_, err := worker.New(bucket, worker.Options[string]{Workers: 1, Handle: one})
+	require.NoError(t, err, "without a limit of attempts")
+	_, err = worker.New(c, worker.Options[coalesce.Entry[string, string]]{Workers: 1, MaxAttempts: 1, Handle: succeed[coalesce.Entry[string, string]]})
 	require.ErrorContains(t, err, "a limiter that counts")
 	require.True(t, limiter.Counts(limiter.NewMaxOf(onlyBucket(), limiter.DefaultItemBased[string]())))
 	require.Panics(t, func() { q.DrainWith(shardq.DrainOptions{Delayed: 9}) })
@@ -736,6 +755,7 @@ func TestC71AllocationsOfAnAttempt(t *testing.T) {
 func TestC49NothingRefersToAnItemAfterDone(t *testing.T) {
 	for _, o := range []worker.Options[any]{
 		{Handle: succeed[any]}, {HandleBatch: func(context.Context, []any) []error { return nil }, BatchSize: 4},
+		{Handle: succeed[any], AbandonAfter: time.Hour},
 	} {
 		q := newQueue[any](1)
 		s := startPool(t, q, o)

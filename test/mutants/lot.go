@@ -207,10 +207,11 @@ func (l *lot) examine(p place) {
 	l.survived.Add(1)
 }
 
-// each calls f for all, as many at once as there are processors.
+// each calls f for all, twice as many at once as there are processors: tests that
+// hang take none until their limit.
 func each[T any](all []T, f func(T)) {
 	var done sync.WaitGroup
-	lanes := make(chan struct{}, runtime.GOMAXPROCS(0))
+	lanes := make(chan struct{}, 2*runtime.GOMAXPROCS(0))
 	for _, one := range all {
 		lanes <- struct{}{}
 		done.Go(func() { f(one); <-lanes })

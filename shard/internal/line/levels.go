@@ -235,5 +235,4 @@ func (l *levels) unlink(v *level) {
 	} else {
 		v.next.previous = v.previous
 	}
-	v.next, v.previous = nil, nil
 }

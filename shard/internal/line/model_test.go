@@ -329,6 +329,7 @@ type program struct {
 	running []uint32
 	held    Changes // summed up
 	flat    bool    // there is one priority
+	steep   bool    // there are many
 	shown   shown
 }
 
@@ -365,6 +366,7 @@ func TestLineAgainstModel(t *testing.T) {
 		if p.c.Grouped {
 			steps["pause"], steps["policy"], steps["configure"] = p.pause, p.policy, p.configure
 		}
+		p.steep = rapid.Bool().Draw(t, "steep")
 		for range rapid.IntRange(1, 80).Draw(t, "steps") {
 			p.T = t
 			steps[rapid.SampledFrom(slices.Sorted(maps.Keys(steps))).Draw(t, "step")](t)
@@ -388,6 +390,8 @@ func (p *program) tag(t *rapid.T) Tag {
 func (p *program) priority(t *rapid.T) int {
 	if p.flat {
 		return 0
+	} else if p.steep {
+		return rapid.IntRange(-99, 99).Draw(t, "priority")
 	}
 	return rapid.SampledFrom([]int{0, 0, 0, -1, 1, 2}).Draw(t, "priority")
 }
@@ -637,5 +641,6 @@ func (p *program) compare() {
 	require.Equal(p, p.c.Grouped && len(p.m.circles) > 0 || !p.c.Grouped && len(want) > 0, p.l.CanTake())
 	if priority, ok := p.l.Serves(); ok && len(want) > 0 {
 		require.Equal(p, p.m.highest(p.m.alone), priority)
+		require.LessOrEqual(p, len(p.l.levels.byPriority), len(p.l.levels.heap)+mostIdleLevels+2, "empty levels are kept")
 	}
 }

@@ -117,8 +117,8 @@ func (p *Priorities) show(class int16) {
 		return
 	}
 	s.present[word].Or(here)
-	for last := s.last.Load(); int(last) < word && !s.last.CompareAndSwap(last, int32(word)); {
-		last = s.last.Load()
+	for last := s.last.Load(); int(last) < word; last = s.last.Load() {
+		s.last.CompareAndSwap(last, int32(word))
 	}
 }
 
