@@ -54,12 +54,14 @@ func TestC55PutBetweenTheStepsOfARetry(t *testing.T) {
 // TestC54PutBetweenTheStepsOfATake: a value is put after a Take has got the key, and
 // before it takes the values. The key does not come again for it.
 func TestC54PutBetweenTheStepsOfATake(t *testing.T) {
-	for _, o := range []PutOptions{{Priority: 1}, {Delay: time.Hour}} {
-		c := MustNew(Options[string, int]{Merge: sum})
-		require.NoError(t, c.Put("a", 1))
+	for _, put := range [][2]PutOptions{{{}, {Priority: 1}}, {{}, {Delay: time.Hour}}, {{Delay: time.Hour}, {}}} {
+		fake := clock.NewFake(time.Unix(0, 0))
+		c := MustNew(Options[string, int]{Merge: sum, Queue: shardq.Options[string]{Clock: fake}})
+		require.NoError(t, c.PutWith("a", 1, put[0]))
+		fake.Step(time.Hour)
 		key, _, at, err := c.shards.Take(t.Context())
 		require.NoError(t, err)
-		require.NoError(t, c.PutWith("a", 2, o))
+		require.NoError(t, c.PutWith("a", 2, put[1]))
 		value, ok := c.takeValue(&taken[string, int]{key: key, at: at})
 		require.True(t, ok)
 		require.Equal(t, 3, value)
