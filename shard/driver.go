@@ -137,9 +137,7 @@ func (d *driver) acquire() bool {
 				return true
 			}
 		case timerRunning:
-			if d.ownership.CompareAndSwap(timerRunning, timerNotified) {
-				return false
-			}
+			d.ownership.CompareAndSwap(timerRunning, timerNotified) // and see whether it is
 		default:
 			return false
 		}

@@ -102,19 +102,20 @@ func itemsIn(rows iter.Seq[stats.Item[any]]) (items []int) {
 
 func itemsOfRows(rows []stats.Item[any]) []int { return itemsIn(slices.Values(rows)) }
 
-// TestC43ItemsInOrderOfPlaces: where items keep their places, those that became
-// ready late are shown in theirs.
-func TestC43ItemsInOrderOfPlaces(t *testing.T) {
-	for _, items := range []int{rowsPerHold / 2, 10 * rowsPerHold} {
-		t.Run(fmt.Sprint(items), func(t *testing.T) {
-			s := largeSet(t, Config[int]{Settings: Settings{Ages: true, Rules: Rules{KeepPlaces: true}}}, items, items, 0, 0)
+// TestC43ItemsInOrder: ready items are shown in the order of Gets. Where items keep
+// their places, those that became ready late are shown in theirs.
+func TestC43ItemsInOrder(t *testing.T) {
+	for i := range 4 {
+		places, items := i < 2, []int{rowsPerHold / 2, 10 * rowsPerHold}[i%2]
+		t.Run(fmt.Sprint(places, items), func(t *testing.T) {
+			s := largeSet(t, Config[int]{Settings: Settings{Ages: true, Rules: Rules{KeepPlaces: places}}}, items, items, 0, 0)
 			held := make([]int, items/2)
 			for i := range held {
 				held[i], _ = s.Get()
 			}
 			for item := range items { // dirty items and new ones in turns
 				s.Add(held[item%len(held)])
-				s.Add(items + item)
+				s.AddWith(items+item, Delay{Priority: item % 3})
 			}
 			for _, item := range held {
 				s.Done(item)

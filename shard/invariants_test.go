@@ -22,6 +22,9 @@ func checkSet[T comparable](t tester, s *Set[T]) {
 		checkShard(t, s, s.Core.shard(i))
 	}
 	checkThrottled(t, s)
+	if m := s.Core.Stats().Metrics; m != nil && m.Depth != s.Core.Depth() {
+		t.Fatalf("Depth is %d, and in Stats %d", s.Core.Depth(), m.Depth)
+	}
 	if state := s.Core.driver.ownership.Load(); state != timerIdle && state != timerStopped {
 		t.Fatalf("the timer is left in state %d", state)
 	}

@@ -41,11 +41,13 @@ func TestColumnsComeBackZero(t *testing.T) {
 			cell := chunked.Extend(&cells, ids[i])
 			require.True(t, *cell == 0 || ids[i] < chunked.ChunkCells, "of an earlier entry")
 			*cell = 1
+			table.NoteCancel(ids[i], 1)
 		}
 		for _, id := range ids {
 			table.Remove(id, table.At(id), Position{})
 		}
 		require.LessOrEqual(t, chunked.Size(&cells), 2*chunked.ChunkCells)
+		require.LessOrEqual(t, chunked.Size(&table.fences.canceled), 2*chunked.ChunkCells)
 	}
 }
 
