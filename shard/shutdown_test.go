@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/shardq/shardq/shard/internal/items"
 )
 
@@ -47,4 +49,19 @@ func TestAddInFlightAtShutDown(t *testing.T) {
 		t.Error("the consumer left the item behind")
 	}
 	<-down
+}
+
+// TestRetryFinishesASweep: a delay that is filed beside a drain that makes delayed
+// items ready comes after all of these.
+func TestRetryFinishesASweep(t *testing.T) {
+	s := newTestSet(t, Config[int]{})
+	s.Add(-1)
+	_, _, h, _ := s.TryTake()
+	for i := range 3 * stepsPerHold {
+		s.AddWith(i, Delay{Duration: time.Hour})
+	}
+	require.True(t, s.Core.shard(0).beginSweep(RunDelayed, nil))
+	require.Equal(t, TakenBack, s.Core.Retry(h, Delay{Duration: time.Hour}))
+	st := s.Core.Stats()
+	require.Equal(t, []int{3 * stepsPerHold, 1}, []int{st.Ready, st.Delayed})
 }
