@@ -60,7 +60,7 @@ func (s *Set[T]) takeOneThroughGate(now uint64) (item T, priority int, h Handle,
 
 // takeNow calls no user code but the clock. now is the time, if groups have rates.
 func (s *Set[T]) takeNow(now uint64) (item T, priority int, h Handle, ok bool) {
-	sh, e, priority, h := s.Core.takeAndLock(now)
+	sh, e, priority, h := s.Core.takeAndLock(s.Core.shards.laneIfMany(), now)
 	if e == nil {
 		return item, 0, h, false
 	}

@@ -1,6 +1,7 @@
 package shard
 
 import (
+	"context"
 	"fmt"
 	"runtime/debug"
 	"testing"
@@ -39,6 +40,41 @@ func TestTurnsBound(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Lanes go by the address of the stack. A batch keeps to one, wherever that is.
+func TestC37TurnsOfABatchAtEachDepth(t *testing.T) {
+	keepStack(t)
+	for depth := range 256 {
+		s := newTestSet(t, Config[int]{Settings: Settings{Shards: 2}})
+		for item := range 4 * batchSize {
+			s.Add(item)
+		}
+		deeper(depth, func() {
+			batch, last, run := make([]int, batchSize), -1, 0
+			n, _ := s.GetBatch(context.Background(), batch)
+			for _, item := range batch[:n] {
+				if number := int(s.shardOf(item).number); number != last {
+					last, run = number, 0
+				}
+				if run++; run > quantum {
+					t.Fatalf("a turn of more than %d items, at depth %d", quantum, depth)
+				}
+			}
+		})
+	}
+}
+
+// deeper calls with n frames more on the stack, of an odd number of words.
+//
+//go:noinline
+func deeper(n int, call func()) (first byte) {
+	var frame [24]byte
+	if frame[n%24] = 1; n == 0 {
+		call()
+		return frame[0]
+	}
+	return deeper(n-1, call) + frame[1]
 }
 
 // keepStack makes sure that the stack of the calling goroutine does not move

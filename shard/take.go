@@ -9,8 +9,8 @@ import (
 
 // takeAndLock keeps the shard of an entry that it has taken locked, so that its
 // item can be read.
-func (s *Core) takeAndLock(now uint64) (sh *shard, e *items.Entry, priority int, h Handle) {
-	lane, fresh := s.shards.laneIfMany(), false // whether the clock was read since a group had no token
+func (s *Core) takeAndLock(lane *lane, now uint64) (sh *shard, e *items.Entry, priority int, h Handle) {
+	fresh := false // whether the clock was read since a group had no token
 	for {
 		passedOver := false
 		if p := s.shards.priorities.Load(); lane == nil {
@@ -124,20 +124,20 @@ func (s *Core) takeHere(most int, put receiver, now uint64) (n int) {
 	if s.gate.cares.Load()&caresForGate != 0 {
 		return s.takeThroughGate(most, put, now)
 	}
+	lane := s.shards.laneIfMany() // once: at another depth of the stack it may be another
 	for n < most {
-		sh, e, priority, h := s.takeAndLock(now)
+		sh, e, priority, h := s.takeAndLock(lane, now)
 		if e == nil {
 			break
 		}
 		put(e, priority, h)
-		n += 1 + sh.takeMore(min(most-n, batchSize)-1, put)
+		n += 1 + sh.takeMore(lane, min(most-n, batchSize)-1, put)
 		sh.unlockTaken()
 	}
 	return n
 }
 
-func (sh *shard) takeMore(most int, put receiver) (n int) {
-	lane := sh.set.shards.laneIfMany()
+func (sh *shard) takeMore(lane *lane, most int, put receiver) (n int) {
 	for sh.line.IsPlain() && n < most && (lane == nil || sh.served%quantum != 0) {
 		e, priority, h, _ := sh.take(lane, false, 0, false)
 		if e == nil {
@@ -157,7 +157,7 @@ func (s *Core) takeThroughGate(most int, put receiver, now uint64) (n int) {
 		s.afterGate()
 	}()
 	for ; n < most && s.anyReady() && s.gate.enter(now); n++ {
-		sh, e, priority, h := s.takeAndLock(now)
+		sh, e, priority, h := s.takeAndLock(s.shards.laneIfMany(), now)
 		if e == nil {
 			s.gate.giveBack()
 			break
