@@ -117,9 +117,6 @@ func (sh *shard) addOverdue(key items.Key, to *address, f *Deadline, a *admissio
 		sh.unlock()
 		return
 	}
-	if id := sh.find(key, to.hash); f.backoff && f.policy != KeepLatest && f.policy != KeepOld {
-		sh.wheel.endBackoff(id) // it has passed
-	}
 	next, waits := sh.keepDelayed(key, to.hash, f)
 	fx := effects(0)
 	if waits {
@@ -145,16 +142,13 @@ func (sh *shard) addOverdue(key items.Key, to *address, f *Deadline, a *admissio
 // keepDelayed's next may be another item's if the wheel was set back.
 func (sh *shard) keepDelayed(key items.Key, hash uint32, f *Deadline) (next uint64, waits bool) {
 	id := sh.find(key, hash)
-	if id == 0 || !sh.table.At(id).Delayed() || sh.wheel.backsOff(id) && !f.backoff || f.policy != KeepOld && f.policy != KeepLatest ||
+	if id == 0 || !sh.table.At(id).Delayed() || sh.wheel.backsOff(id) || f.policy != KeepOld && f.policy != KeepLatest ||
 		f.limit <= f.at.now {
 		return 0, false
 	}
 	if f.limit <= sh.wheel.Now() { // the clock was set back, or has moved on unseen
 		sh.wheel.Rewind(f.at.now)
 		sh.publishNext()
-	}
-	if sh.wheel.backsOff(id) {
-		sh.wheel.serve(id)
 	}
 	filed, _ := sh.wheel.Deadline(id)
 	sh.reschedule(id, filed, filed, f.limit)
@@ -215,15 +209,15 @@ func (sh *shard) fileTimer(key items.Key, to *address, f *Deadline, a *admission
 
 // fileTimerOf changes f. It returns never if a run to come serves the delay.
 func (sh *shard) fileTimerOf(id uint32, e *items.Entry, f *Deadline) (deadline uint64) {
-	switch backsOff := sh.wheel.backsOff(id); {
-	case f.backoff:
-		sh.delayAdds(id, e, f)
-		if f.serves = f.serves || e.Delayed(); e.Delayed() && !backsOff {
-			f.priority = max(f.priority, sh.cancelDelay(id, e))
-		}
-	case backsOff:
+	switch {
+	case sh.wheel.backsOff(id):
 		sh.joinBackoff(id, e, f.priority)
 		return never
+	case f.backoff:
+		sh.delayAdds(id, e, f)
+		if e.Delayed() {
+			f.serves, f.priority = true, max(f.priority, sh.cancelDelay(id, e))
+		}
 	}
 	if p := e.Phase(); (p == items.Ready || p == items.Dirty) && (f.unlessReady || sh.set.config.Rules.DropDelayIfReady) {
 		sh.raisePriority(id, e, f.priority)
@@ -231,9 +225,6 @@ func (sh *shard) fileTimerOf(id uint32, e *items.Entry, f *Deadline) (deadline u
 		return never
 	}
 	if e.Delayed() {
-		if f.serves {
-			sh.wheel.serve(id)
-		}
 		sh.delayAtPriority(id, e, f.priority, true)
 		filed, _ := sh.wheel.Deadline(id)
 		return sh.reschedule(id, filed, f.policy.choose(filed, f.deadline), f.limit)

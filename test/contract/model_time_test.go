@@ -110,6 +110,10 @@ func (m *model) delay(e *entry, o shardq.AddOptions, backoff bool) {
 	m.measured.delays = append(m.measured.delays, o.After)
 	deadline := m.tickAt(plus(m.now, o.After))
 	backoff = backoff && m.setup.is("keep backoff", "yes")
+	if e.backsOff {
+		m.joinBackoff(e, o.Priority)
+		return
+	}
 	serves := backoff && (e.phase == dirty || e.delayed)
 	if backoff {
 		if e.phase == dirty {
@@ -120,14 +124,12 @@ func (m *model) delay(e *entry, o shardq.AddOptions, backoff bool) {
 		if o.MaxWait > 0 {
 			deadline, o.MaxWait = min(deadline, m.tickAt(plus(m.now, o.MaxWait))), 0
 		}
-		if e.delayed && !e.backsOff {
+		if e.delayed {
 			o.Priority = max(o.Priority, e.delayPriority)
 			m.stopDelay(e)
 		}
 	}
 	switch {
-	case e.backsOff && !backoff:
-		m.joinBackoff(e, o.Priority)
 	case e.inLine() && m.setup.is("drop delay if ready", "yes"):
 		m.counts.Deduplicated++
 		m.follow(e, func() {
@@ -135,7 +137,6 @@ func (m *model) delay(e *entry, o shardq.AddOptions, backoff bool) {
 			m.raise(e, o.Priority)
 		})
 	case e.delayed:
-		e.serves = e.serves || serves
 		m.putOff(e, map[shardq.DelayPolicy]time.Duration{
 			shardq.KeepEarliest: min(e.deadline, deadline),
 			shardq.KeepLatest:   max(e.deadline, deadline),

@@ -49,7 +49,7 @@ const withUsage = `want one of
 	with tick DURATION
 	with name NAME
 	with limiter ...
-	with CancelDelayOnAdd|DropDelayIfReady|KeepPlaces|DiscardOnShutDown|PrioritiesBeforeTurns
+	with CancelDelayOnAdd|DropDelayIfReady|KeepPlaces|DiscardOnShutDown|PrioritiesBeforeTurns|KeepBackoff
 	with capacity NUMBER
 	with low-priority-interval NUMBER
 	with groups
@@ -108,7 +108,7 @@ func (s *settings) with(text string) (err error) {
 		s.limiter = value
 		_, err = newLimiter(value, limiter.Options{})
 		return err
-	case "CancelDelayOnAdd", "DropDelayIfReady", "KeepPlaces", "DiscardOnShutDown", "PrioritiesBeforeTurns":
+	case "CancelDelayOnAdd", "DropDelayIfReady", "KeepPlaces", "DiscardOnShutDown", "PrioritiesBeforeTurns", "KeepBackoff":
 		s.flags[what] = true
 		return nil
 	}
