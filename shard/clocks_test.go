@@ -7,12 +7,11 @@ import (
 	"github.com/shardq/shardq/clock"
 )
 
-// A meddlingClock is a Fake that counts the calls. Before or after a call it
-// does what a test has requested, on the goroutine of that call.
+// A meddlingClock is a Fake. Before or after a call it does what a test has
+// requested, on the goroutine of that call.
 type meddlingClock struct {
 	*clock.Fake
 	mu     sync.Mutex
-	counts map[point]int
 	meddle map[point]func()
 }
 
@@ -34,7 +33,7 @@ var points = []point{beforeNow, afterNow, beforeAfterFunc, afterAfterFunc,
 	beforeReset, afterReset, beforeStop, afterStop}
 
 func newMeddlingClock() *meddlingClock {
-	return &meddlingClock{Fake: clock.NewFake(start), counts: map[point]int{}, meddle: map[point]func(){}}
+	return &meddlingClock{Fake: clock.NewFake(start), meddle: map[point]func(){}}
 }
 
 // at calls do once, at the n-th passing of a point from now on. The next
@@ -58,22 +57,14 @@ func (c *meddlingClock) leave(p point) {
 	delete(c.meddle, p)
 }
 
-// pass counts, and meddles. No lock is held meanwhile.
+// pass meddles. No lock is held meanwhile.
 func (c *meddlingClock) pass(p point) {
 	c.mu.Lock()
-	c.counts[p]++
 	do := c.meddle[p]
 	c.mu.Unlock()
 	if do != nil {
 		do()
 	}
-}
-
-// passed returns how often a point was passed.
-func (c *meddlingClock) passed(p point) int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.counts[p]
 }
 
 func (c *meddlingClock) Now() time.Time {

@@ -54,48 +54,6 @@ func expectStopped(t *testing.T, s *Set[int], timers int) {
 	}
 }
 
-// TestDriverSetsOneTimer counts the calls of the clock. A queue has one timer.
-// It is set again for an earlier deadline or after it has fired, and not
-// otherwise.
-func TestDriverSetsOneTimer(t *testing.T) {
-	s, c := newMeddled(t)
-	expect := func(when string, afterFuncs, resets, stops int) {
-		t.Helper()
-		if a, r, p := c.passed(afterAfterFunc), c.passed(afterReset), c.passed(afterStop); a != afterFuncs || r > resets || p > stops {
-			t.Errorf("%s: %d calls of AfterFunc, %d of Reset, %d of Stop, want %d, %d, %d",
-				when, a, r, p, afterFuncs, resets, stops)
-		}
-	}
-	expect("a new queue", 0, 0, 0)
-	for item := range 100 {
-		s.Add(item)
-	}
-	expect("no delays", 0, 0, 0)
-	for item := range 100 {
-		s.AddAfter(item, time.Duration(1000+item)*time.Second)
-	}
-	expect("later and later deadlines", 1, 0, 0)
-	for item := range 10 {
-		s.AddAfter(item, time.Duration(100-item)*time.Second)
-	}
-	expect("ten earlier ones", 1, 10, 0)
-	for item := range 10 {
-		s.AddAfter(item, 50*time.Hour)
-		s.AddAfter(item, 91*time.Second)
-	}
-	expect("ten that are not", 1, 10, 0)
-	for range 10 {
-		c.Step(time.Second)
-	}
-	expect("a while in which nothing is due", 1, 10, 0)
-	c.Step(100 * time.Second)
-	expect("ten deadlines at once", 1, 11, 0)
-	c.Step(2000 * time.Second)
-	expect("the last deadlines", 1, 12, 1)
-	c.Step(100 * time.Hour)
-	expect("a long rest", 1, 12, 1)
-}
-
 // TestCancelledTimerStops: when nothing is delayed any more, no timer is left
 // after the driver's next reading.
 func TestCancelledTimerStops(t *testing.T) {
@@ -158,65 +116,6 @@ func TestClockMeddles(t *testing.T) {
 			})
 		}
 	}
-}
-
-// calls are the calls that lead to the clock.
-var calls = map[string]func(s *Set[int], c *meddlingClock){
-	"the first AddAfter":    func(s *Set[int], _ *meddlingClock) { s.AddAfter(50, time.Minute) },
-	"an earlier AddAfter":   func(s *Set[int], _ *meddlingClock) { s.AddAfter(51, time.Second) },
-	"the timer":             func(_ *Set[int], c *meddlingClock) { c.Step(time.Minute) },
-	"the timer, for all":    func(_ *Set[int], c *meddlingClock) { c.Step(10 * time.Hour) },
-	"ShutDown":              func(s *Set[int], _ *meddlingClock) { s.Core.ShutDown() },
-	"ShutDownWithDrain":     func(s *Set[int], _ *meddlingClock) { s.Core.ShutDownWithDrain() },
-	"AddAfter and ShutDown": func(s *Set[int], _ *meddlingClock) { s.AddAfter(52, time.Millisecond); s.Core.ShutDown() },
-}
-
-// TestClockPanics: the clock panics, at each point in each call. The panic
-// reaches the caller, the queue goes on, and a shutdown ends it (C17).
-func TestClockPanics(t *testing.T) {
-	for _, p := range points {
-		for name, call := range calls {
-			for n := range 3 {
-				t.Run(fmt.Sprintf("%s/%s/%d", p, name, n+1), func(t *testing.T) {
-					s, c := newMeddled(t)
-					if name != "the first AddAfter" {
-						s.AddAfter(1, time.Minute)
-						s.AddAfter(2, time.Hour)
-					}
-					panics := false
-					c.at(p, n+1, func() { panics = true; panic(p) })
-					if got := panicOf(func() { call(s, c) }); (got == p) != panics {
-						t.Fatalf("panicked with %v; the clock panicked: %v", got, panics)
-					}
-					c.leave(p)
-					expectWorks(t, s, c)
-				})
-			}
-		}
-	}
-}
-
-// expectWorks checks that a queue, shut down or not, still works.
-func expectWorks(t *testing.T, s *Set[int], c *meddlingClock) {
-	t.Helper()
-	if !s.Core.ShuttingDown() {
-		s.AddAfter(1000, time.Millisecond)
-		c.Step(20 * time.Hour)
-		checkSet(t, s)
-		if st := s.Core.Stats(); st.Delayed > 0 || st.Ready == 0 {
-			t.Errorf("after the panic: %+v", st)
-		}
-	}
-	s.Core.ShutDown()
-	for s.Core.Len() > 0 {
-		item, _ := s.Get()
-		s.Done(item)
-	}
-	s.Core.ShutDownWithDrain() // must return
-	if _, shutdown := s.Get(); !shutdown {
-		t.Error("Get does not see the shutdown")
-	}
-	expectStopped(t, s, 0)
 }
 
 // TestShutDownWhileExpiring: a shutdown comes while many timers are due. Each

@@ -50,20 +50,9 @@ type (
 	Misuse = stats.MisuseKind
 )
 
-// GetBatch, DoneBatch and GetWithPriority are for tests.
+// GetBatch, GetWithPriority and Drain are for tests.
 func (s *Set[T]) GetBatch(ctx context.Context, dst []T) (n int, err error) {
 	return s.TakeBatch(ctx, dst, nil, nil)
-}
-
-func (s *Set[T]) DoneBatch(items []T) {
-	for _, item := range items {
-		s.Done(item)
-	}
-}
-
-func (s *Set[T]) GetWithPriority() (item T, priority int, shutdown bool) {
-	item, priority, _, err := s.Take(context.Background())
-	return item, priority, err != nil
 }
 
 // limited returns a policy with a limit for all groups.
@@ -71,12 +60,14 @@ func limited(limit int) func(string) stats.GroupPolicy {
 	return func(string) stats.GroupPolicy { return stats.GroupPolicy{Limit: limit} }
 }
 
-// DeadlineIn and Drain are for tests.
-func (s *Set[T]) DeadlineIn(delay time.Duration) Deadline {
-	return s.Core.DeadlineOf(Delay{Duration: delay})
-}
-
 func (s *Set[T]) Drain(ctx context.Context, w DelayedPolicy) (dropped []T, err error) {
 	err = s.DrainUntil(ctx, Draining{Delayed: w}, s.Core.Released(), &dropped)
 	return dropped, err
+}
+
+// panicOf returns what a call panics with, or nil.
+func panicOf(call func()) (value any) {
+	defer func() { value = recover() }()
+	call()
+	return nil
 }

@@ -1,17 +1,11 @@
 package shard
 
 import (
-	"fmt"
 	"math/bits"
-	"runtime"
-	"slices"
 	"testing"
-	"time"
 	"unsafe"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/shardq/shardq/clock"
 )
 
 // TestShardFillsCacheLines: the locks of two shards must not share a line. On
@@ -52,60 +46,6 @@ func TestHotWordsHaveLinesOfTheirOwn(t *testing.T) {
 	}
 	if after := unsafe.Sizeof(*s.Core) - parker - unsafe.Sizeof(s.Core.parker); after < line {
 		t.Errorf("the parker is %d bytes from the end", after)
-	}
-}
-
-// TestNewSetIsSmall: programs have tens of thousands of queues (C25).
-func TestNewSetIsSmall(t *testing.T) {
-	const most = 8 << 10
-	for _, shards := range []int{1, 8, 32, DefaultShards(128)} {
-		t.Run(fmt.Sprintf("shards=%d", shards), func(t *testing.T) {
-			config := Config[string]{Settings: Settings{Shards: shards, Clock: clock.Real(), Tick: time.Millisecond}}
-			if n := allocated(func() { newSink = New(config) }); n > most {
-				t.Errorf("a new set of %d shards allocates %d bytes, more than %d", shards, n, most)
-			}
-		})
-	}
-}
-
-var newSink *Set[string]
-
-// allocated returns the bytes that f allocates. Other allocations of the
-// process can only add to that.
-func allocated(f func()) uint64 {
-	var least []uint64
-	for range 5 {
-		const runs = 20
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
-		for range runs {
-			f()
-		}
-		runtime.ReadMemStats(&after)
-		least = append(least, (after.TotalAlloc-before.TotalAlloc)/runs)
-	}
-	return slices.Min(least)
-}
-
-// TestNewSetStartsNothing: there is no goroutine and no timer, also with items
-// that are not delayed.
-func TestNewSetStartsNothing(t *testing.T) {
-	fake := clock.NewFake(start)
-	before := runtime.NumGoroutine()
-	s := newTestSet(t, Config[string]{Settings: Settings{Shards: 16, Clock: fake}})
-	s.Add("a")
-	item, _ := s.Get()
-	s.Done(item)
-	s.AddAfter("b", 0)
-	if n := runtime.NumGoroutine(); n > before {
-		t.Errorf("%d goroutines more than before", n-before)
-	}
-	if n := fake.Timers(); n > 0 {
-		t.Errorf("%d timers are set", n)
-	}
-	s.AddAfter("c", time.Hour)
-	if n, timers := runtime.NumGoroutine(), fake.Timers(); n > before || timers != 1 {
-		t.Errorf("with a delayed item: %d goroutines more, %d timers", n-before, timers)
 	}
 }
 

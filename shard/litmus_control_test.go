@@ -44,10 +44,6 @@ func desks(t tester, config Config[int], first func(d *desk)) func(round int) *d
 	}
 }
 
-func (d *desk) cancel1() { d.was = d.Cancel(1) }
-
-func (d *desk) takeOne() { _, _, _, d.taken = d.TryTake() }
-
 func (d *desk) work() {
 	for item, shutdown := d.Get(); !shutdown; item, shutdown = d.Get() {
 		d.served = append(d.served, item)
@@ -68,42 +64,6 @@ func (d *desk) tellAll() (told []int) {
 	}
 	slices.Sort(told)
 	return told
-}
-
-// TestLitmusCancelAgainstGet: an item is canceled or handed out (C39).
-func TestLitmusCancelAgainstGet(t *testing.T) {
-	litmus[*desk]{
-		rounds:  50_000,
-		world:   desks(t, Config[int]{}, func(d *desk) { d.Add(1) }),
-		actors:  []func(d *desk){(*desk).cancel1, (*desk).takeOne},
-		outcome: func(d *desk, _ int) string { return fmt.Sprintf("canceled %v, taken %v", d.was.Ready, d.taken) },
-		outcomes: verdicts{
-			"canceled true, taken false":  certain,
-			"canceled false, taken true":  certain,
-			"canceled true, taken true":   forbidden,
-			"canceled false, taken false": forbidden,
-		},
-	}.run(t)
-}
-
-// TestLitmusCancelAgainstDrain: an item that a drain waits for is canceled, and
-// the drain returns.
-func TestLitmusCancelAgainstDrain(t *testing.T) {
-	litmus[*desk]{
-		rounds: 50_000,
-		world: desks(t, Config[int]{}, func(d *desk) {
-			d.Add(1)
-			d.AddAfter(2, time.Second)
-		}),
-		actors: []func(d *desk){
-			func(d *desk) { d.Cancel(1) },
-			func(d *desk) { d.Cancel(2) },
-			func(d *desk) { d.drain(AwaitDelayed) },
-		},
-		outcome:  func(d *desk, _ int) string { return fmt.Sprintf("returned %v", d.returned) },
-		after:    func(d *desk) { d.Core.ShutDown() },
-		outcomes: verdicts{"returned true": certain},
-	}.run(t)
 }
 
 // TestLitmusAddAfterAgainstDrain: an AddAfter that is not dropped is run,

@@ -212,28 +212,6 @@ func TestLitmusPanicAgainstAddAfter(t *testing.T) {
 	}.run(t)
 }
 
-// TestLitmusDelayEndsAgainstGet: a delay expires while a consumer parks. The
-// consumer is woken for the item (C4).
-func TestLitmusDelayEndsAgainstGet(t *testing.T) {
-	litmus[*hourglass]{
-		rounds: 50_000,
-		world:  lastingHourglass(t, Config[int]{Settings: Settings{Shards: 2}}, false, func(h *hourglass) { h.AddAfter(1, time.Millisecond) }),
-		actors: []func(h *hourglass){
-			func(h *hourglass) { h.clock.Step(time.Millisecond) },
-			func(h *hourglass) { h.Get() },
-		},
-		outcome: func(h *hourglass, asleep int) string { return fmt.Sprintf("%d blocked, %s", asleep, h.state()) },
-		after: func(h *hourglass) {
-			rouse(h.Set)
-			h.Done(1)
-		},
-		outcomes: verdicts{
-			"0 blocked, 0 ready, 0 delayed": certain,
-			"1 blocked, 1 ready, 0 delayed": forbidden,
-		},
-	}.run(t)
-}
-
 // TestLitmusSetBackUnderTheDriver: the clock has gone beyond the other item's
 // deadline, and is set back while the driver expires that. An item that is
 // delayed by what the clock shows now does not become ready by what the driver

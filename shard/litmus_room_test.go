@@ -3,7 +3,6 @@ package shard
 import (
 	"context"
 	"fmt"
-	"strings"
 	"testing"
 	"testing/synctest"
 )
@@ -15,15 +14,11 @@ type house struct {
 	ctx    context.Context
 	cancel func()
 	errs   [3]error // of the waiters for items 1 and 2
-	told   []string
 }
 
 func newHouse(t tester, round int, config Config[int]) *house {
 	h := &house{}
 	config.Shards, config.Route = 1+round%2, parity
-	if config.OnWatermark != nil {
-		config.OnWatermark = func(high bool) { h.told = append(h.told, map[bool]string{true: "high", false: "low"}[high]) }
-	}
 	h.Set = newTestSet(t, config)
 	h.ctx, h.cancel = context.WithCancel(context.Background())
 	h.Add(0)
@@ -112,28 +107,6 @@ func TestLitmusRoomPassedOn(t *testing.T) {
 	}.run(t)
 }
 
-// TestLitmusTryAdd: TryAdd takes room that no waiter wants, and two do not take
-// the same.
-func TestLitmusTryAdd(t *testing.T) {
-	litmus[*house]{
-		rounds: 50_000,
-		world:  fullHouse(t),
-		actors: []func(h *house){
-			func(h *house) { h.Done(0) },
-			func(h *house) { h.errs[1] = h.TryAdd(1, Delay{}) },
-			func(h *house) { h.errs[2] = h.TryAdd(2, Delay{}) },
-		},
-		outcome: (*house).answers,
-		after:   (*house).leave,
-		outcomes: verdicts{
-			"1 in, 2 full, 1 held, 0 blocked":   certain,
-			"1 full, 2 in, 1 held, 0 blocked":   certain,
-			"1 full, 2 full, 0 held, 0 blocked": certain,
-			"1 in, 2 in, 2 held, 0 blocked":     forbidden,
-		},
-	}.run(t)
-}
-
 // TestLitmusRoomAtShutDown: every waiter for room returns while the queue is
 // shut down.
 func TestLitmusRoomAtShutDown(t *testing.T) {
@@ -151,27 +124,6 @@ func TestLitmusRoomAtShutDown(t *testing.T) {
 			"1 refused, 2 refused, 0 held, 0 blocked": certain,
 			"1 in, 2 refused, 1 held, 0 blocked":      allowed, // it was in flight, in a shard of its own
 			"1 in, 2 in, 1 held, 1 blocked":           forbidden,
-		},
-	}.run(t)
-}
-
-// TestLitmusWatermarks: the number of items held goes down and up again while
-// the hook may run. The hook's last call is right (C41).
-func TestLitmusWatermarks(t *testing.T) {
-	litmus[*house]{
-		rounds: 50_000,
-		world: func(round int) *house {
-			return newHouse(t, round, Config[int]{Settings: Settings{HighWatermark: 1, LowWatermark: 0, OnWatermark: func(bool) {}}})
-		},
-		actors: []func(h *house){
-			func(h *house) { h.Done(0) },
-			func(h *house) { h.Add(1) },
-		},
-		outcome: func(h *house, _ int) string { return strings.Join(h.told, " ") },
-		outcomes: verdicts{
-			"high":          certain,
-			"high low high": certain,
-			"high low":      forbidden, // it holds one
 		},
 	}.run(t)
 }

@@ -169,24 +169,6 @@ func TestLitmusDrain(t *testing.T) {
 	}.run(t)
 }
 
-// TestLitmusSecondDoneAgainstDrain: two workers end the same run while a drain
-// waits for it. One of them is ignored, and the shard reports once (C15).
-func TestLitmusSecondDoneAgainstDrain(t *testing.T) {
-	done := func(d *closingDay) { d.finished.Store(true); d.Done(1) }
-	litmus[*closingDay]{
-		rounds: 50_000,
-		world:  holding(t, 1),
-		actors: []func(d *closingDay){done, done, (*closingDay).drain},
-		outcome: func(d *closingDay, _ int) string {
-			return fmt.Sprintf("%s, %d misused, %d owed", d.told(), d.Core.Stats().Misused, d.Core.drains.drained.owing.Load())
-		},
-		after: func(d *closingDay) { d.Core.ShutDown() },
-		outcomes: verdicts{
-			"the drain returned, 1 misused, 0 owed": certain,
-		},
-	}.run(t)
-}
-
 // TestLitmusShutDownAgainstDrain: of ShutDowns that meet a drain, each ends the
 // drain's wait, if it was under way (C12).
 func TestLitmusShutDownAgainstDrain(t *testing.T) {
