@@ -2,10 +2,7 @@ package coalesce
 
 import (
 	"context"
-	"os/exec"
-	"path/filepath"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 	"unsafe"
@@ -115,24 +112,4 @@ func TestFlightsShrink(t *testing.T) {
 // A stripe fits into a cache line of 64 bytes.
 func TestStripeSize(t *testing.T) {
 	require.LessOrEqual(t, unsafe.Sizeof(stripe[int, int]{}), uintptr(64))
-}
-
-// A function that is inlined wherever it is called is not in the program.
-func TestSmallFunctionsAreInlined(t *testing.T) {
-	program := filepath.Join(t.TempDir(), "program")
-	run := func(args ...string) string {
-		out, err := exec.Command("go", args...).CombinedOutput()
-		require.NoError(t, err, "%s", out)
-		return string(out)
-	}
-	run("build", "-o", program, "./testdata/inline")
-	symbols := run("tool", "nm", program)
-	has := func(function string) bool { return strings.Contains(symbols, "shardq/"+function+"\n") }
-	require.True(t, has("shard/internal/items.(*segment).remove"), "too large to be inlined")
-	for _, small := range []string{
-		"shard/internal/items.(*index).segmentOf", "shard.(*Retries).Taken",
-		"internal/chunked.CellsOf", "internal/itemlimit.(*Limiter).Notify",
-	} {
-		require.False(t, has(small), small)
-	}
 }

@@ -80,24 +80,6 @@ func TestC32Jitter(t *testing.T) {
 	}
 }
 
-func TestC32ItemBackoffFollowsStep(t *testing.T) {
-	for _, recipe := range []Backoff{
-		{Duration: 10 * ms, Factor: 2, Steps: 5},
-		{Duration: 10 * ms, Factor: 2, Steps: 100, Cap: 7 * sec},
-		{Duration: 10 * ms, Factor: 3, Steps: 15}, // Step rounds beyond 2⁵³ ns
-		{Duration: 10 * ms, Steps: 5, Cap: sec},
-		{Duration: 10 * ms, Factor: 2, Cap: 7 * sec},
-		{Duration: 10 * ms, Factor: 2, Steps: -1},
-		{Duration: -1, Factor: 2, Steps: 9},
-	} {
-		never := Options{Random: func() float64 { t.Fatal("drawn without jitter"); return 0 }}
-		l, steps := NewItemBackoff[string](recipe, never), recipe
-		for range 100 {
-			require.Equal(t, steps.Step(), l.When("x"), "%+v", recipe)
-		}
-	}
-}
-
 // TestC30H16ItemBackoffStaysWithinCapWithJitter also checks what Step promises,
 // for any fields.
 func TestC30H16ItemBackoffStaysWithinCapWithJitter(t *testing.T) {

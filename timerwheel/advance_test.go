@@ -67,6 +67,9 @@ func inBetween(t *testing.T, w *Wheel, deadline uint64) {
 	require.True(t, w.Cancel(stranger))
 }
 
+// span returns 64^n, the width of a slot of level n.
+func span(n int) uint64 { return 1 << (levelBits * n) }
+
 func TestScheduleZeroID(t *testing.T) {
 	w := New(0)
 	require.PanicsWithValue(t, "timerwheel: id is 0, want 1 or more", func() { w.Schedule(0, 1) })

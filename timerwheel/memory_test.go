@@ -59,31 +59,3 @@ func TestNoAllocations(t *testing.T) {
 		})
 	}
 }
-
-// TestMemoryReturns empties a wheel of many timers, in several orders and ways.
-// The wheel keeps the first chunk and one in reserve.
-func TestMemoryReturns(t *testing.T) {
-	const timers = 200_000
-	tests := map[string]func(w *Wheel){
-		"fire all":         func(w *Wheel) { w.Advance(math.MaxUint64, math.MaxInt, func(uint32) {}) },
-		"cancel scattered": func(w *Wheel) { forAll(timers, 77_773, func(id uint32) { w.Cancel(id) }) },
-	}
-	for name, empty := range tests {
-		t.Run(name, func(t *testing.T) {
-			w := New(0)
-			forAll(timers, 77_773, func(id uint32) { w.Schedule(id, uint64(id)*7919) })
-			require.LessOrEqual(t, chunked.Size(&w.nodes), timers+chunked.ChunkCells)
-			empty(w)
-			require.Zero(t, w.Len())
-			require.LessOrEqual(t, chunked.Size(&w.nodes), 2*chunked.ChunkCells)
-			checkInvariants(t, w)
-		})
-	}
-}
-
-// forAll calls f once for each id up to n, in strides that are coprime to n.
-func forAll(n, stride uint32, f func(id uint32)) {
-	for i := range uint64(n) {
-		f(1 + uint32(i*uint64(stride)%uint64(n)))
-	}
-}
