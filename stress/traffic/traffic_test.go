@@ -41,22 +41,6 @@ var saboteurs = map[string]struct {
 			}
 		}
 	})},
-	"a batch loses its last": {"no lost add", spoiled(func(q *target) {
-		add := q.AddBatch
-		q.AddBatch = func(keys []int, o addOptions) { add(keys[:len(keys)-1], o) }
-	})},
-	"a hand-out is doubled": {"", spoiled(func(q *target) {
-		var last atomic.Int64
-		get, sometimes := q.Get, every(20)
-		q.Get = func() (int, bool) {
-			if key := last.Load(); key > 0 && sometimes() {
-				return int(key), false
-			}
-			key, shutdown := get()
-			last.Store(int64(key))
-			return key, shutdown
-		}
-	})},
 	"a key runs twice": {"deduplication", spoiled(func(q *target) {
 		done, sometimes := q.Done, every(20)
 		q.Done = func(key int) {
@@ -89,15 +73,7 @@ var saboteurs = map[string]struct {
 		add := q.AddAfter
 		q.AddAfter = func(key int, d time.Duration) { add(key, d/2) }
 	})},
-	"a limit is exceeded": {"limits", changed(func(o *shardq.Options[int]) { o.GroupPolicy = nil })},
-	"a resume is lost": {"no lost wake-up", spoiled(func(q *target) {
-		resume, sometimes := q.Resume, every(20)
-		q.Resume = func() {
-			if !sometimes() {
-				resume()
-			}
-		}
-	})},
+	"a limit is exceeded":   {"limits", changed(func(o *shardq.Options[int]) { o.GroupPolicy = nil })},
 	"failures are kept":     {"retries", spoiled(func(q *target) { q.Forget = func(int) {} })},
 	"a drain does not wait": {"drain", spoiled(func(q *target) { q.ShutDownWithDrain = q.ShutDown })},
 	"a drain forgets what it drops": {"no lost add", spoiled(func(q *target) {

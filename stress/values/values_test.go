@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/shardq/shardq"
-	"github.com/shardq/shardq/coalesce"
 )
 
 // TestNoValueIsLost plays some rounds, in which everything happens.
@@ -46,22 +45,6 @@ var saboteurs = map[string]func(*target){
 			return t.Coalescer.Put(key, v)
 		}
 	},
-	"a put is accepted and fails": func(t *target) {
-		t.TryPut = func(key int, v value, o coalesce.PutOptions) error {
-			if err := t.Coalescer.TryPut(key, v, o); err != nil || !rare(v) {
-				return err
-			}
-			return shardq.ErrFull
-		}
-	},
-	"a delay drops the value": func(t *target) {
-		t.PutWith = func(key int, v value, o coalesce.PutOptions) error {
-			if rare(v) {
-				return nil
-			}
-			return t.Coalescer.PutWith(key, v, o)
-		}
-	},
 	"a value goes back behind others": func(t *target) {
 		t.PutBack = func(key int, v value) (err error) {
 			defer func() {
@@ -83,12 +66,6 @@ var saboteurs = map[string]func(*target){
 				t.Done(key)
 			}
 			return key, v, err
-		}
-	},
-	"a cancel keeps a part": func(t *target) {
-		t.Cancel = func(key int) (value, bool) {
-			v, ok := t.Coalescer.Cancel(key)
-			return v[:len(v)/2], ok
 		}
 	},
 	"a drain forgets what it drops": func(t *target) {
