@@ -8,29 +8,6 @@ import (
 	"github.com/shardq/shardq/clock"
 )
 
-// A worker delays its own item, to check again later. An Add in between makes
-// the item ready sooner.
-func Example_delayedRequeue() {
-	q := shardq.MustNew(shardq.Options[string]{})
-	const interval = 2 * time.Millisecond
-
-	q.Add("certificate")
-	start := time.Now()
-	for check := range 3 {
-		item, _ := q.Get()
-		fmt.Printf("check %d, too early: %t\n", check, time.Since(start) < time.Duration(check)*interval)
-		q.AddAfter(item, interval)
-		q.Done(item)
-	}
-	q.ShutDown() // drops delayed items
-	fmt.Println("delayed:", q.Stats().Delayed)
-	// Output:
-	// check 0, too early: false
-	// check 1, too early: false
-	// check 2, too early: false
-	// delayed: 0
-}
-
 // An editor saves a file again and again. The program reads it after a second
 // without a change, and after five seconds at the latest.
 func ExampleQueue_AddWith_debounce() {

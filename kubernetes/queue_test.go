@@ -186,19 +186,6 @@ func TestPlainQueueDrains(t *testing.T) {
 	})
 }
 
-// TestSecondQueueOfClaims gets an error and leaves no goroutine: the bubble would
-// not end.
-func TestSecondQueueOfClaims(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		claims := &kubernetes.Claims[string]{}
-		first, err := kubernetes.New(kubernetes.Options[string]{Claims: claims})
-		require.NoError(t, err)
-		defer first.ShutDown()
-		_, err = kubernetes.New(kubernetes.Options[string]{Claims: claims, Queue: shardq.Options[string]{Name: "second of claims"}})
-		require.Error(t, err)
-	})
-}
-
 func TestFaultsOfOptions(t *testing.T) {
 	_, err := kubernetes.New(kubernetes.Options[string]{Queue: shardq.Options[string]{Shards: -1}})
 	require.ErrorContains(t, err, "Options.Shards is -1")

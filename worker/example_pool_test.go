@@ -13,27 +13,6 @@ import (
 	"github.com/shardq/shardq/worker"
 )
 
-// Run is the short form: an item that fails runs again after a backoff, until
-// it succeeds.
-func Example_run() {
-	q := shardq.MustNew(shardq.Options[string]{})
-	q.Add("web")
-	ctx, stop := context.WithCancel(context.Background())
-	attempts := 0
-	err := q.Run(ctx, 1, func(ctx context.Context, item string) error {
-		if attempts++; attempts < 3 {
-			return errors.New("not yet")
-		}
-		fmt.Println(item, "is done after", attempts, "attempts")
-		stop()
-		return nil
-	})
-	fmt.Println(err)
-	// Output:
-	// web is done after 3 attempts
-	// <nil>
-}
-
 // A Pool is the long form. OnDiscard gets the items that cannot succeed. The
 // error of Run has those that are delayed when the queue is drained at the end.
 func ExampleNew() {

@@ -307,39 +307,6 @@ func TestQueueThatPanics(t *testing.T) {
 	require.EqualValues(t, 1, getQueue(t, Handler(q), "").Detail.TimeLeft.Count)
 }
 
-// TestPageBesideWork reads the page beside all other operations, also under
-// the race detector.
-func TestPageBesideWork(t *testing.T) {
-	q := shardq.MustNew(shardq.Options[string]{Metrics: true, Group: func(item string) string { return item[len(item)-1:] }})
-	h := Handler(q)
-	worked := make(chan struct{})
-	go func() {
-		defer close(worked)
-		for i := range 2000 {
-			key := fmt.Sprint(i)
-			q.Add(key)
-			q.AddAfter(key, time.Hour)
-			q.AddRateLimited(key)
-			item, _ := q.Get()
-			q.Done(item)
-		}
-		q.ShutDown()
-		for item, shutdown := q.Get(); !shutdown; item, shutdown = q.Get() {
-			q.Done(item)
-		}
-	}()
-	for looking := true; looking; {
-		select {
-		case <-worked:
-			looking = false
-		default:
-		}
-		get(t, h, "")
-		get(t, h, "?format=json")
-	}
-	require.Equal(t, drained, getQueue(t, h, "").State)
-}
-
 // TestLingersAndOutages checks the values of a coalescer that the golden file
 // does not have.
 func TestLingersAndOutages(t *testing.T) {

@@ -25,7 +25,6 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type watch struct {
 	*shardqotel.Observer
 	reader *sdkmetric.ManualReader
-	end    func() error
 }
 
 func newWatch(t testing.TB, options shardqotel.Options, queues ...shardq.Inspector) watch {
@@ -33,9 +32,9 @@ func newWatch(t testing.TB, options shardqotel.Options, queues ...shardq.Inspect
 	observer, err := shardqotel.NewObserver(options, queues...)
 	require.NoError(t, err)
 	reader := sdkmetric.NewManualReader(sdkmetric.WithProducer(observer))
-	registration, err := observer.Register(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)))
+	_, err = observer.Register(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)))
 	require.NoError(t, err)
-	return watch{observer, reader, registration.Unregister}
+	return watch{observer, reader}
 }
 
 // collect returns the collected metrics by name.
@@ -141,42 +140,6 @@ func TestDurationsByTheConventions(t *testing.T) {
 		require.Equal(t, own[i].Count, p.Count)
 		require.Equal(t, own[i].PositiveBucket, p.PositiveBucket)
 	}
-}
-
-func TestErrors(t *testing.T) {
-	_, err := shardqotel.NewObserver(shardqotel.Options{Groups: -1})
-	require.EqualError(t, err, "shardqotel: Options.Groups is -1: want 0 (none) or more")
-	a, _ := seriestest.NewQueue("a")
-	again, _ := seriestest.NewQueue("a")
-	_, err = shardqotel.NewObserver(shardqotel.Options{}, a, again)
-	require.EqualError(t, err, `shardqotel: the name "a" is taken by another queue: names must differ`)
-	o, err := shardqotel.NewObserver(shardqotel.Options{}, a)
-	require.NoError(t, err)
-	require.ErrorContains(t, o.Add(shardq.MustNew(shardq.Options[string]{Name: "plain"})), "set Options.Metrics")
-	require.NoError(t, o.AddAs("b", again))
-	_, err = o.Register(nil)
-	require.EqualError(t, err, "shardqotel: the provider is nil")
-}
-
-// TestQueuesGo checks that a queue disappears when it is removed, or closed.
-func TestQueuesGo(t *testing.T) {
-	queue, _ := seriestest.NewQueue("q")
-	w := newWatch(t, shardqotel.Options{}, queue)
-	require.Contains(t, w.collect(t), "workqueue.depth")
-	require.NoError(t, w.end())
-	require.NotContains(t, w.collect(t), "workqueue.depth")
-	require.Contains(t, w.collect(t), "workqueue.queue.duration", "the producer is the reader's")
-	require.True(t, w.Remove("q"))
-	require.Empty(t, w.collect(t))
-
-	w = newWatch(t, shardqotel.Options{}, queue)
-	queue.Add("a")
-	queue.ShutDown()
-	require.Equal(t, 1.0, value(t, w.collect(t), "workqueue.depth", q))
-	item, _ := queue.Get()
-	queue.Done(item)
-	require.Empty(t, w.collect(t))
-	require.False(t, w.Remove("q"))
 }
 
 // A broken queue panics when it is read.

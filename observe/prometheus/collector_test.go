@@ -3,7 +3,6 @@ package shardqprom_test
 import (
 	"context"
 	"fmt"
-	"net/http/httptest"
 	"runtime"
 	"strings"
 	"sync"
@@ -12,7 +11,6 @@ import (
 	"weak"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	dto "github.com/prometheus/client_model/go"
 	"github.com/stretchr/testify/assert"
@@ -343,39 +341,6 @@ func TestLargestGroups(t *testing.T) {
 		filler + "\xff\xff\xff": filler, filler[:125] + "\uFFFDc": filler[:125] + "\uFFFD", strings.Repeat("a\xff", 100): strings.Repeat("a\uFFFD", 32),
 	} {
 		require.Contains(t, readyByGroup(t, 1, grouped(t, name+"/1")), want, "%q", name)
-	}
-}
-
-// TestScrapeAsText checks the text with hostile names, in both styles.
-func TestScrapeAsText(t *testing.T) {
-	q, fake := seriestest.NewQueue("a \"queue\"\\\n")
-	q.Add("a")
-	fake.Step(3 * time.Microsecond)
-	item, _ := q.Get()
-	q.Done(item)
-	q.Add("b")
-	for style, lines := range map[shardqprom.Style][]string{
-		shardqprom.Kubernetes: {
-			`# HELP workqueue_depth [BETA] Current depth of workqueue`,
-			`# TYPE workqueue_depth gauge`,
-			`workqueue_depth{name="a \"queue\"\\\n"} 1`,
-			`workqueue_adds_total{name="a \"queue\"\\\n"} 2`,
-			`workqueue_queue_duration_seconds_bucket{name="a \"queue\"\\\n",le="1e-06"} 0`,
-			`workqueue_queue_duration_seconds_bucket{name="a \"queue\"\\\n",le="9.999999999999999e-06"} 1`,
-			`workqueue_queue_duration_seconds_sum{name="a \"queue\"\\\n"} 3e-06`,
-		},
-		shardqprom.ControllerRuntime: {
-			`workqueue_depth{controller="a \"queue\"\\\n",name="a \"queue\"\\\n",priority=""} 1`,
-			`# HELP workqueue_depth Current depth of workqueue by workqueue and priority`,
-		},
-	} {
-		registry := prometheus.NewPedanticRegistry()
-		registry.MustRegister(newCollector(t, shardqprom.Options{Style: style}, q))
-		answer := httptest.NewRecorder()
-		promhttp.HandlerFor(registry, promhttp.HandlerOpts{}).ServeHTTP(answer, httptest.NewRequest("GET", "/", nil))
-		for _, line := range lines {
-			require.Contains(t, answer.Body.String(), line+"\n")
-		}
 	}
 }
 

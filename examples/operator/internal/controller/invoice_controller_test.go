@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/funcr"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -101,22 +100,6 @@ func TestDeletedInvoiceIsLeftAlone(t *testing.T) {
 	result, err := reconcileAt(t, builder(t).Build(), created)
 	require.NoError(t, err)
 	require.Zero(t, result)
-}
-
-// TestControllerUsesShardq: namespaces take turns in the queue of the
-// controller.
-func TestControllerUsesShardq(t *testing.T) {
-	queue := kubernetes.NewQueue(queueOptions(logr.Discard()))("invoice", nil)
-	require.IsType(t, &kubernetes.Queue[reconcile.Request]{}, queue)
-	defer queue.ShutDown()
-	for n := range 10 {
-		queue.Add(request("big", n))
-	}
-	queue.Add(request("small", 0))
-	for _, want := range []reconcile.Request{request("big", 0), request("small", 0), request("big", 1)} {
-		got, _ := queue.Get()
-		require.Equal(t, want, got)
-	}
 }
 
 // TestLogNamesStuckInvoice steps a clock until an invoice is stuck.
