@@ -4,6 +4,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -70,4 +71,30 @@ func TestGateClosesBesideATokenGivenBack(t *testing.T) {
 		}
 	}
 	require.NotZero(t, opened.Load(), "nobody was told")
+}
+
+// TestTokenOfARefusedItemComesBack: the group of the item had none.
+func TestTokenOfARefusedItemComesBack(t *testing.T) {
+	c := clock.NewFake(start)
+	s := newTestSet(t, Config[int]{
+		Settings: Settings{
+			Clock: c, Rate: stats.Rate{PerSecond: 1.0 / 3600, Burst: 2},
+			GroupPolicy: func(string) stats.GroupPolicy { return stats.GroupPolicy{Rate: stats.Rate{PerSecond: 1}} },
+		},
+		Group: func(int) string { return "g" },
+	})
+	for i := range 3 {
+		s.Add(i)
+	}
+	takes := func(want bool) {
+		t.Helper()
+		_, _, _, ok := s.TryTake()
+		require.Equal(t, want, ok)
+	}
+	takes(true)
+	c.Step(time.Second)
+	c.Step(-time.Second)
+	takes(false)
+	c.Step(time.Second)
+	takes(true)
 }
