@@ -14,6 +14,20 @@ func addAll(s *Set[int], priorities map[int]int) {
 	}
 }
 
+// TestWhoCountsForTheLowPriorities: a line does, unless consumers count for all shards.
+func TestWhoCountsForTheLowPriorities(t *testing.T) {
+	for _, c := range []struct {
+		shards  int
+		grouped bool
+		want    uint32
+	}{{1, false, 5}, {2, false, 0}, {1, true, 5}, {2, true, 5}} {
+		s := Settings{Shards: c.shards, LowPriorityInterval: 5, Tick: 1, grouped: c.grouped}
+		if lines := s.lines(); lines.LowPriorityInterval != c.want {
+			t.Errorf("%+v: every %d", c, lines.LowPriorityInterval)
+		}
+	}
+}
+
 // TestRaiseKeepsTheBit: the only ready item rises, and the shard's ready bit
 // stays set.
 func TestRaiseKeepsTheBit(t *testing.T) {
