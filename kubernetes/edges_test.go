@@ -11,11 +11,13 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
+	theirs "k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/kubernetes"
+	"github.com/shardq/shardq/kubernetes/workqueue"
 )
 
 // TestWithoutPriorities: such a queue is in order, counts a delay of zero as a retry,
@@ -35,6 +37,22 @@ func TestWithoutPriorities(t *testing.T) {
 	page := httptest.NewRecorder()
 	kubernetes.Handler().ServeHTTP(page, httptest.NewRequest(http.MethodGet, "/?format=text", nil))
 	require.NotContains(t, page.Body.String(), name)
+}
+
+// TestDrainWithoutWorkers: a program whose cache does not sync ends without workers.
+func TestDrainWithoutWorkers(t *testing.T) {
+	limiter := theirs.DefaultTypedControllerRateLimiter[int]()
+	for _, q := range []theirs.TypedRateLimitingInterface[int]{
+		theirs.NewTypedRateLimitingQueue(limiter), workqueue.NewTypedRateLimitingQueue(limiter),
+		kubernetes.NewQueue(kubernetes.Options[int]{NoPriorities: true})("", limiter),
+	} {
+		q.Add(1)
+		q.Add(2)
+		q.ShutDownWithDrain()
+		item, shutdown := q.Get()
+		require.Equal(t, 1, item)
+		require.False(t, shutdown)
+	}
 }
 
 func TestTwoQueuesOfOneNameHaveGroupMetrics(t *testing.T) {

@@ -84,7 +84,8 @@ func (sh *shard) owe(r effects, to *drain) {
 
 // mayBeStill is asked at the end of each hold of a shard that owes a report.
 func (sh *shard) mayBeStill() bool {
-	return sh.line.Processing() == 0 && (!sh.line.CanTake() || sh.set.gate.used.Load())
+	return sh.line.Processing() == 0 &&
+		(!sh.line.CanTake() || sh.set.gate.used.Load() || sh.set.config.Rules.DrainProcessingOnly)
 }
 
 // closing has the steps of a shutdown, on which adds, delays and Gets depend.

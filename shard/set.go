@@ -55,6 +55,7 @@ type Rules struct {
 	// DiscardOnShutDown makes ShutDown drop what is ready or dirty.
 	DiscardOnShutDown     bool
 	PrioritiesBeforeTurns bool // groups take turns within the highest ready priority
+	DrainProcessingOnly   bool // ShutDownWithDrain does not wait for what is ready, as client-go's
 }
 
 // A Set is a work queue made of shards, safe for concurrent use.

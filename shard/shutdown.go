@@ -21,7 +21,43 @@ func (s *Core) ShutDown() {
 func (s *Core) ShutDownWithDrain() {
 	released := s.drains.drained.released()
 	s.close(nil)
+	if s.config.Rules.DrainProcessingOnly {
+		s.awaitProcessing(released)
+		return
+	}
 	_ = s.awaitDrain(context.Background(), &s.drains.drained, released)
+}
+
+// awaitProcessing waits until nothing is in processing. Ready items may be handed
+// out meanwhile, so no report of a shard is final.
+func (s *Core) awaitProcessing(released <-chan struct{}) {
+	for {
+		changed := s.drains.stilled.released() // before the check, so that no later change is missed
+		if !s.isProcessing() {
+			return
+		}
+		select {
+		case <-changed:
+		case <-released:
+			return
+		}
+	}
+}
+
+func (s *Core) isProcessing() bool {
+	for sh := range s.shards.made() {
+		if sh.isProcessing() {
+			return true
+		}
+	}
+	return false
+}
+
+func (sh *shard) isProcessing() bool {
+	sh.lock()
+	defer sh.unlock()
+	sh.owes |= owed(still)
+	return sh.line.Processing() > 0
 }
 
 // Ending returns a context that ends when a shutdown begins.

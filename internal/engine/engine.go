@@ -67,7 +67,10 @@ var Controller = shard.Rules{
 	DiscardOnShutDown: true, PrioritiesBeforeTurns: true,
 }
 
-// Follow makes a queue follow other rules than client-go's, and returns it. The
+// ClientGo are the rules of client-go's queue where a queue's own differ.
+var ClientGo = shard.Rules{DrainProcessingOnly: true}
+
+// Follow makes a queue follow other rules than its own, and returns it. The
 // queue must not be in use yet.
 func Follow[Q Queue[T], T comparable](q Q, rules shard.Rules) Q {
 	Of[T](q).Shards.Core.SetRules(rules)

@@ -106,11 +106,14 @@ func (m *meter) showEach() {
 	}
 }
 
-// end shows what was counted until the shutdown, and returns when it is shown.
+// end shows what was counted until the shutdown, and that nobody measures any more
+// what is in processing. It returns when that is shown.
 func (m *meter) end() {
 	m.showEach() // again: a tick may have come
 	m.show()
 	m.settle()
+	m.to.Unfinished.Set(0)
+	m.to.LongestRunning.Set(0)
 }
 
 // settle waits while another caller shows, such as the end of a delay. The wait is

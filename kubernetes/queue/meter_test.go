@@ -203,8 +203,8 @@ type told chan float64
 func (c told) Set(seconds float64) { c <- seconds }
 
 // TestTickShowsAll: beyond the operations that are shown at once, a tick shows what
-// was counted, and how long the items in processing have taken; then operations are
-// shown at once again.
+// was counted, and how long the items in processing have taken, until the shutdown; then
+// operations are shown at once again.
 func TestTickShowsAll(t *testing.T) {
 	fake, tick, unfinished, longest := clock.NewFake(time.Unix(0, 0)), make(ticks), make(told, 1), make(told, 1)
 	adds, n := &bulk{}, ignored{}
@@ -213,7 +213,6 @@ func TestTickShowsAll(t *testing.T) {
 		Instruments: &queue.Instruments{Depth: n, Adds: adds, Retries: n, Latency: n, WorkDuration: n, Unfinished: unfinished, LongestRunning: longest},
 	})
 	require.NoError(t, err)
-	defer q.ShutDown()
 	q.Add(-1)
 	q.Get()
 	fake.Step(2 * time.Second)
@@ -230,6 +229,8 @@ func TestTickShowsAll(t *testing.T) {
 	require.Equal(t, 202.0, adds.counted)
 	q.Add(200)
 	require.Equal(t, 203.0, adds.counted)
+	q.ShutDown()
+	require.Zero(t, <-unfinished+<-longest, "the gauges end with the queue")
 }
 
 type observed struct{ all []float64 }

@@ -73,9 +73,11 @@ func New[T comparable](options Options[T]) (*Queue[T], error) {
 		return nil, err
 	}
 	q.shards = engine.Of(q.queue).Shards
+	rules := engine.ClientGo
 	if options.Priority {
-		engine.Follow(q.queue, engine.Controller)
+		rules = engine.Controller
 	}
+	engine.Follow(q.queue, rules)
 	if options.Instruments != nil {
 		q.meter = &meter{to: *options.Instruments, read: q.shards.Core.Stats, dirty: q.shards.Core.CountDirty, most: mostAtOnce, known: map[int]bool{}}
 		q.meter.taken.Store(nothingTaken)
@@ -218,7 +220,9 @@ func (q *Queue[T]) ShutDown() {
 	q.stopUpdates()
 }
 
-// ShutDownWithDrain is ShutDown that blocks as [shardq.Queue.ShutDownWithDrain].
+// ShutDownWithDrain is ShutDown that blocks while an item is in processing, and
+// leaves ready items as client-go's, or with Priority as
+// [shardq.Queue.ShutDownWithDrain].
 func (q *Queue[T]) ShutDownWithDrain() {
 	q.meter.showEach()
 	q.queue.ShutDownWithDrain()

@@ -123,6 +123,7 @@ func (p *player) open(l layout) (*shardq.Queue[string], error) {
 			DropDelayIfReady:      s.flags["DropDelayIfReady"],
 			KeepPlaces:            s.flags["KeepPlaces"],
 			DiscardOnShutDown:     s.flags["DiscardOnShutDown"],
+			DrainProcessingOnly:   s.flags["DrainProcessingOnly"],
 			PrioritiesBeforeTurns: s.flags["PrioritiesBeforeTurns"],
 		})
 	}

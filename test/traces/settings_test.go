@@ -50,6 +50,7 @@ const withUsage = `want one of
 	with name NAME
 	with limiter ...
 	with CancelDelayOnAdd|DropDelayIfReady|KeepPlaces|DiscardOnShutDown|PrioritiesBeforeTurns|KeepBackoff
+	with DrainProcessingOnly
 	with capacity NUMBER
 	with low-priority-interval NUMBER
 	with groups
@@ -108,7 +109,8 @@ func (s *settings) with(text string) (err error) {
 		s.limiter = value
 		_, err = newLimiter(value, limiter.Options{})
 		return err
-	case "CancelDelayOnAdd", "DropDelayIfReady", "KeepPlaces", "DiscardOnShutDown", "PrioritiesBeforeTurns", "KeepBackoff":
+	case "CancelDelayOnAdd", "DropDelayIfReady", "KeepPlaces", "DiscardOnShutDown", "PrioritiesBeforeTurns",
+		"KeepBackoff", "DrainProcessingOnly":
 		s.flags[what] = true
 		return nil
 	}
