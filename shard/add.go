@@ -16,7 +16,7 @@ func (s *Set[T]) addAtPriority(item T, priority int) {
 	var to address
 	sh := s.addressOf(item, &to)
 	if !sh.tryLock() {
-		sh.lockSlowly()
+		sh.lockToAdd()
 	}
 	fx := sh.addItem(items.KeyOf(&item), &to, s.Core.config.request(priority))
 	sh.unlock()

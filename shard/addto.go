@@ -39,7 +39,7 @@ func (sh *shard) fileTo(key items.Key, to *address, d Delay) {
 
 func (sh *shard) addNow(key items.Key, to *address, keepDelay bool) {
 	if !sh.tryLock() {
-		sh.lockSlowly()
+		sh.lockToAdd()
 	}
 	fx := sh.addMarked(key, to, request{cancelsDelay: true, keepsDelay: keepDelay})
 	sh.unlock()

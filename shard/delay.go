@@ -160,7 +160,7 @@ func (sh *shard) keepDelayed(key items.Key, hash uint32, f *Deadline) (next uint
 // delay returns false if the wheel has passed the deadline.
 func (sh *shard) delay(key items.Key, to *address, f *Deadline, a *admission) (settled bool) {
 	if !sh.tryLock() {
-		sh.lockSlowly()
+		sh.lockToAdd()
 	}
 	for sh.set.closing.refusing.Load() {
 		if a != nil && a.limited || !sh.takesBack(key, to.hash) {

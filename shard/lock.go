@@ -1,5 +1,7 @@
 package shard
 
+import "sync"
+
 // A shard's lock is a [sync.Mutex]: only the runtime knows whether a processor
 // is idle, so that spinning takes time from nobody.
 //
@@ -10,7 +12,8 @@ package shard
 // while those that run go on to lock it. A sync.Mutex hands itself over once a
 // waiter has waited for a millisecond, and goes on so while there are waiters. Here
 // that ends with the first. The price: while all others never stop, a caller waits
-// for some milliseconds for each waiter in front.
+// for some milliseconds for each waiter in front. So producers have a door of their
+// own: a few of them do not wait behind hundreds of workers.
 
 // lock locks the shard. Locks are leaves: a holder takes no other and calls no
 // user code. The door comes before.
@@ -22,8 +25,13 @@ func (sh *shard) lock() {
 
 // lockSlowly follows a tryLock that has failed. Hot paths call both, because the
 // compiler does not inline lock.
-func (sh *shard) lockSlowly() {
-	if door := sh.set.door; door != nil {
+func (sh *shard) lockSlowly() { sh.lockBehind(sh.set.door) }
+
+// lockToAdd is lockSlowly of a producer.
+func (sh *shard) lockToAdd() { sh.lockBehind(sh.set.producersDoor) }
+
+func (sh *shard) lockBehind(door *sync.Mutex) {
+	if door != nil {
 		door.Lock()
 		defer door.Unlock()
 	}

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
@@ -69,6 +70,26 @@ func TestWaitersQueueAtTheDoor(t *testing.T) {
 	done.Wait()
 	require.True(t, s.Core.door.TryLock(), "the last has left it")
 	require.Nil(t, newTestSet(t, Config[int]{Settings: Settings{Shards: 2}}).Core.door)
+}
+
+// TestProducersHaveADoor of their own, so that they do not wait behind workers.
+func TestProducersHaveADoor(t *testing.T) {
+	s := newTestSet(t, Config[int]{Settings: Settings{Shards: 1}})
+	sh := s.Core.shard(0)
+	for _, add := range []func(){
+		func() { s.Add(1) }, func() { s.AddAfter(2, time.Hour) }, func() { s.AddWith(3, Delay{Priority: 1}) },
+	} {
+		s.Core.door.Lock()
+		sh.lock()
+		var done sync.WaitGroup
+		done.Go(add)
+		for stacks := make([]byte, 1<<20); !strings.Contains(string(stacks[:runtime.Stack(stacks, true)]), "lockToAdd"); {
+			runtime.Gosched()
+		}
+		sh.unlock()
+		done.Wait()
+		s.Core.door.Unlock()
+	}
 }
 
 // TestOneWaiterHasTheDoor until it has the shard.

@@ -44,7 +44,7 @@ func newCore(config Settings, above above, of *items.Type) (s *Core) {
 		ids:  idLimit{most: items.MaxIDs},
 	}
 	if config.Shards == 1 {
-		s.door = new(sync.Mutex)
+		s.door, s.producersDoor = new(sync.Mutex), new(sync.Mutex)
 	}
 	s.notifies = s.limit != nil || config.hearsAdds || config.GroupPolicy != nil
 	if config.grouped {

@@ -79,11 +79,13 @@ type Core struct {
 	refreshes refreshes
 	gate      gate
 	watches   watches
-	notifies  bool        // notify has something to do
-	door      *sync.Mutex // where the waiters of a single shard queue, or nil: see shard.lock
-	items     *items.Type // of the tables of the shards
-	lines     line.Config
-	windows   atomic.Pointer[[]*windows] // of each shard, guarded by its lock, once an add asks for one
+	notifies  bool // notify has something to do
+	// door and producersDoor are where the waiters of a single shard queue, or nil: see
+	// shard.lock.
+	door, producersDoor *sync.Mutex
+	items               *items.Type // of the tables of the shards
+	lines               line.Config
+	windows             atomic.Pointer[[]*windows] // of each shard, guarded by its lock, once an add asks for one
 
 	faults faults
 
