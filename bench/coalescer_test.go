@@ -1,0 +1,182 @@
+package bench_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/bench/workload"
+	"github.com/shardq/shardq/coalesce"
+	"github.com/shardq/shardq/worker"
+)
+
+type (
+	coalescer   = coalesce.Coalescer[string, int]
+	coalescing  = coalesce.Options[string, int]
+	putOptions  = coalesce.PutOptions
+	entry       = coalesce.Entry[string, int]
+	mapAndQueue struct {
+		mu     sync.Mutex
+		values map[string]int
+		q      *queue
+	}
+)
+
+func sum(pending, next int) int { return pending + next }
+
+func newCoalescer(o coalescing) *coalescer {
+	o.Merge = sum
+	return coalesce.MustNew(o)
+}
+
+func take(c *coalescer) {
+	key, _, _ := c.Take(context.Background())
+	c.Done(key)
+}
+
+// BenchmarkCoalescer measures puts and takes with each feature, in one
+// goroutine over 1k keys, beside a map with a lock and a queue.
+func BenchmarkCoalescer(b *testing.B) {
+	put := func(c *coalescer, key string) { _ = c.Put(key, 1) }
+	with := func(o putOptions) func(c *coalescer, key string) {
+		return func(c *coalescer, key string) { _ = c.PutWith(key, 1, o) }
+	}
+	twice := func(c *coalescer, key string) { put(c, key); put(c, key) }
+	peeked := func(c *coalescer, key string) { put(c, key); _, _ = c.Peek(key) }
+	for _, way := range []struct {
+		feature string
+		options coalescing
+		late    bool // the values are taken when all were put
+		put     func(c *coalescer, key string)
+	}{
+		{"none", coalescing{}, false, put},
+		{"Capacity", coalescing{Capacity: 1 << 20}, false, put},
+		{"Readable,Peek", coalescing{Readable: true}, false, peeked},
+		{"PutWith,Priority", coalescing{}, false, with(putOptions{Priority: 1})},
+		{"two puts", coalescing{}, false, twice},
+		{"two puts,LingerValues", coalescing{Linger: time.Hour, LingerValues: 2}, false, twice},
+		{"late", coalescing{}, true, put},
+		{"late,Linger", coalescing{Linger: time.Millisecond}, true, put},
+		{"late,Delay", coalescing{}, true, with(putOptions{Delay: time.Millisecond})},
+	} {
+		b.Run("feature="+way.feature, func(b *testing.B) {
+			c := newCoalescer(way.options)
+			defer c.ShutDown()
+			inRounds(b, func(keys []string) {
+				for _, key := range keys {
+					way.put(c, key)
+					if !way.late {
+						take(c)
+					}
+				}
+				if way.late {
+					for range keys {
+						take(c)
+					}
+				}
+			})
+		})
+	}
+	b.Run("by=map+mutex+queue", func(b *testing.B) {
+		p := &mapAndQueue{values: map[string]int{}, q: shardq.MustNew(options{})}
+		inRounds(b, func(keys []string) {
+			for _, key := range keys {
+				p.put(key)
+				p.take()
+			}
+		})
+	})
+}
+
+func (p *mapAndQueue) put(key string) {
+	p.mu.Lock()
+	p.values[key]++
+	p.mu.Unlock()
+	p.q.Add(key)
+}
+
+func (p *mapAndQueue) take() {
+	key, _ := p.q.Get()
+	p.mu.Lock()
+	delete(p.values, key)
+	p.mu.Unlock()
+	p.q.Done(key)
+}
+
+// BenchmarkCoalescerPut measures a Put beside a worker that takes the values,
+// of one key and of 64k keys.
+func BenchmarkCoalescerPut(b *testing.B) {
+	for _, producers := range []int{1, 8} {
+		for _, n := range []int{1, 64_000} {
+			b.Run(fmt.Sprintf("producers=%d/keys=%d", producers, n), func(b *testing.B) {
+				keys, c := workload.Strings(n), newCoalescer(coalescing{})
+				var all, worker sync.WaitGroup
+				taken := 0
+				worker.Go(func() {
+					for {
+						key, value, err := c.Take(context.Background())
+						if err != nil {
+							return
+						}
+						taken += value
+						c.Done(key)
+					}
+				})
+				b.ReportAllocs()
+				b.ResetTimer()
+				for p := range producers {
+					all.Go(func() {
+						for i := p; i < b.N; i += producers {
+							_ = c.Put(keys[i%n], 1)
+						}
+					})
+				}
+				all.Wait()
+				c.ShutDown()
+				worker.Wait()
+				if taken != b.N {
+					b.Fatalf("%d were taken of %d", taken, b.N)
+				}
+			})
+		}
+	}
+}
+
+// BenchmarkCoalescerRun measures a value through workers. While one processes
+// the value of a key, it puts the next value of the key.
+func BenchmarkCoalescerRun(b *testing.B) {
+	for _, workers := range []int{1, 8} {
+		for _, batch := range []int{1, 64} {
+			b.Run(fmt.Sprintf("workers=%d/batch=%d", workers, batch), func(b *testing.B) {
+				c := newCoalescer(coalescing{})
+				for _, key := range workload.Strings(1000) {
+					must(c.Put(key, 1))
+				}
+				var left atomic.Int64
+				left.Store(int64(b.N))
+				pool, err := worker.New(c, worker.Options[entry]{
+					Workers: workers, BatchSize: batch,
+					HandleBatch: func(_ context.Context, taken []entry) []error {
+						for _, one := range taken {
+							switch left := left.Add(-1); {
+							case left > 0:
+								_ = c.Put(one.Key, one.Value)
+							case left == 0:
+								c.ShutDown()
+							}
+						}
+						return nil
+					},
+				})
+				must(err)
+				b.ReportAllocs()
+				b.ResetTimer()
+				must(pool.Run(context.Background()))
+			})
+		}
+	}
+}
