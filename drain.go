@@ -84,6 +84,7 @@ func (o DrainOptions) mustBeValid() {
 // Then call Drain again, or ShutDown: until you do, Gets that find nothing block.
 func (q *Queue[T]) Drain(ctx context.Context, options DrainOptions) (dropped []T, err error) {
 	options.mustBeValid()
+	_ = ctx.Done() // a nil context panics before anything is changed
 	return q.drainUntil(ctx, options.draining(), q.made().core.Released(), q.drained)
 }
 

@@ -20,6 +20,7 @@ import (
 // Drain again, or ShutDown: until you do, a Take that finds nothing ready blocks.
 func (c *Coalescer[K, V]) Drain(ctx context.Context, options shardq.DrainOptions) (dropped []Entry[K, V], err error) {
 	mustBeValid(options)
+	_ = ctx.Done() // a nil context panics before anything is changed
 	before := c.ending.shutDownCalls()
 	c.ending.retries.Decide(options.Retries == shardq.AcceptRetries)
 	c.close()

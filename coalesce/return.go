@@ -155,6 +155,7 @@ func (r *valueReturn[K, V]) leave() {
 		return
 	}
 	s.mu.Unlock()
+	r.c.limit.Notify() // the watermarks
 }
 
 // withdrawLocked takes the key out of the queue, because a Cancel has come for the

@@ -147,7 +147,8 @@ func (t *teller[K, V]) tellDeferredAndUnlock(l *line[V], d *deferred[K, V]) {
 
 func (t *teller[K, V]) leaveAndUnlock() {
 	if t.uncounted {
-		t.stripe.mu.Unlock() // and the limit, whose waiters have left
+		t.stripe.mu.Unlock()
+		t.c.limit.Notify() // the watermarks
 	} else {
 		t.c.leaveAndUnlock(t.stripe)
 	}

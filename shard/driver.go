@@ -154,6 +154,9 @@ func (d *driver) settle(n notice) {
 			d.markStopped()
 			return
 		}
+		if begun {
+			n.deadline = never // its item was dropped
+		}
 		if armed := d.armFor(n); !armed {
 			d.expireDue()
 		} else if d.ownership.CompareAndSwap(timerRunning, timerIdle) {

@@ -155,7 +155,8 @@ func (c *crew) isSourceEmpty() (empty bool) {
 // conclude adds to the error of the drain what else Run returns, or panics with.
 func (c *crew) conclude(err *error) (fault *PanicError) {
 	c.inGoroutine(func() { foreach.Do(len(c.abandoned), c.nameAbandoned) }) // without the lock: it asks owners
-	c.mu.Lock()                                                             // abandoned workers go on
+	// Abandoned workers go on.
+	c.mu.Lock()
 	defer c.mu.Unlock()
 	left := c.pool.leftoverLocked()
 	if c.broken != nil {

@@ -146,7 +146,9 @@ func requireMemoryReturns(t *testing.T, options shardq.Options[string], use func
 	q := shardq.MustNew(options)
 	fresh := heap() - before
 	n := use(q)
-	require.Greater(t, heap()-before, int64(n*20), "the burst was none")
+	if n > 0 { // otherwise it has gone, and what earlier tests have left goes as well
+		require.Greater(t, heap()-before, int64(n*20), "the burst was none")
+	}
 	for left := q.Len(); left > 0; left-- {
 		item, _ := q.Get()
 		q.Done(item)
