@@ -314,7 +314,7 @@ func (p *player) returned(s *consumer) {
 	nothing := func(items []string) bool { return len(items) == 0 || len(items) == 1 && items[0] == "" }
 	switch {
 	case s.err == nil:
-		if s.fresh && s.size > 0 && !p.spread && p.model.mayTakeAny() {
+		if s.fresh && s.size > 0 && !p.spread && !p.expires && p.model.mayTakeAny() {
 			p.fatalf("a batch returned, though it had room for %d items more", s.size)
 		}
 	case !nothing(s.items):

@@ -130,10 +130,12 @@ type player struct {
 	ambiguous bool
 	// spread says that consumers may have got items while the call went on.
 	spread bool
-	claims []keptClaim
-	fences map[string]uint64
-	parked []*consumer
-	stuck  map[string]bool // those that OnStuck was called for
+	// expires says that delays end shard after shard: a batch may return between two.
+	expires bool
+	claims  []keptClaim
+	fences  map[string]uint64
+	parked  []*consumer
+	stuck   map[string]bool // those that OnStuck was called for
 
 	mu       sync.Mutex // guards what hooks and other goroutines write
 	outcomes []*consumer
@@ -305,6 +307,7 @@ func (p *player) perform(c call) {
 	p.inTick += 4 + c.size() + len(p.parked)
 	p.shared = p.shared || p.inTick > 200
 	p.spread = p.spreads(string(c.letter))
+	p.expires = (c.letter == 'S' || c.letter == 'n') && p.model.counts.Shards > 1
 	if p.do(c); !p.hurried {
 		p.settle()
 	}

@@ -53,6 +53,7 @@ func (p *player) join(c call) (joined bool) {
 func (p *player) playJoined() {
 	actions := p.joined
 	p.spread = len(p.parked) > 0 && len(actions) > 1 || p.spreads(p.joinedLetters)
+	p.expires = false
 	p.joined, p.joinedLetters, p.joining = nil, "", 0
 	switch len(actions) {
 	case 0:
