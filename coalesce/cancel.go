@@ -9,30 +9,53 @@ import "github.com/shardq/shardq/shard"
 // a key may have several values, and each Cancel returns one. Cancel also works
 // after a shutdown.
 func (c *Coalescer[K, V]) Cancel(key K) (value V, ok bool) {
-	x := canceler[K, V]{teller: teller[K, V]{c: c, stripe: c.stripeOf(key), key: key}}
-	c.shards.SetAddress(&x.address, key)
+	x := c.cancelerOf(key, nil)
 	defer c.queue.Forget(key)
 	defer c.shards.Core.ReportChanges()
-	return x.cancel()
+	if value, ok = x.cancel(); ok {
+		x.mark.finish()
+	}
+	return value, ok
+}
+
+// dropOnly takes the values of a key out if they are of one source alone.
+func (c *Coalescer[K, V]) dropOnly(dropped []Entry[K, V], key K, only *ledger) []Entry[K, V] {
+	for {
+		x := c.cancelerOf(key, only)
+		value, ok := x.cancel()
+		if !ok {
+			return dropped
+		}
+		c.queue.Forget(key)
+		dropped = append(dropped, Entry[K, V]{key, value})
+	}
 }
 
 type canceler[K comparable, V any] struct {
 	teller[K, V]
 	weight int64 // of the value
+	mark   mark
+	only   *ledger // whose Drop it is, or nil
+}
+
+func (c *Coalescer[K, V]) cancelerOf(key K, only *ledger) (x canceler[K, V]) {
+	x = canceler[K, V]{teller: teller[K, V]{c: c, stripe: c.stripeOf(key), key: key}, only: only}
+	c.shards.SetAddress(&x.address, key)
+	return x
 }
 
 func (x *canceler[K, V]) cancel() (value V, ok bool) {
 	s := x.stripe
 	s.mu.Lock()
 	l := s.lines[x.key]
-	if l.isEmpty() || l.first.merging || l.first.taking {
+	if l.isEmpty() || l.first.merging || l.first.taking || x.only != nil && !l.isOnlyOf(x.only) {
 		x.cancelRunLocked()
 		s.mu.Unlock()
 		return value, false
 	}
 	if x.uncounted = s.closed; !s.closed {
 		s.admitted++
-		for first := (*segment[V])(nil); first != l.first && !l.first.taking; { // a value may be given back meanwhile
+		for first := (*segment[V])(nil); x.only == nil && first != l.first && !l.first.taking; { // a value may be given back meanwhile
 			first = l.first
 			first.returning = false // it is this call's now
 			x.c.mergeRestLocked(s, l, x.readdAndUnlock)
@@ -79,13 +102,13 @@ func (x *canceler[K, V]) restore(value V) {
 	if x.uncounted = s.closed; !s.closed {
 		s.admitted++
 	}
-	x.c.restoreLocked(s, x.key, value, x.weight)
+	x.c.restoreLocked(s, x.key, value, x.weight, x.mark)
 	x.readdAndUnlock()
 }
 
 func (x *canceler[K, V]) takeLocked(l *line[V]) V {
-	value, weight := l.removeFirst()
-	x.weight = weight
+	value, weight, m := l.removeFirst()
+	x.weight, x.mark = weight, m
 	if rest := l.first; rest != nil {
 		x.c.releaseTakenLocked(rest, weight)
 		return value
@@ -99,6 +122,9 @@ func (x *canceler[K, V]) takeLocked(l *line[V]) V {
 // It releases the lock, because locks are leaves. A Take that comes meanwhile may
 // be canceled as well, for a value that was put beside the Cancel.
 func (x *canceler[K, V]) cancelRunLocked() {
+	if x.only != nil {
+		return // the worker keeps its value
+	}
 	s := x.stripe
 	e := s.needExtras()
 	e.canceling[x.key]++

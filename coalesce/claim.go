@@ -33,7 +33,7 @@ func (c *Coalescer[K, V]) ClaimBatch(ctx context.Context, dst []worker.Claim[Ent
 
 // DoneClaims ends each of the claims by Done. It returns [worker.ErrClaimEnded]
 // if some of them had ended or are of another Coalescer. The others end.
-func (c *Coalescer[K, V]) DoneClaims(claims []worker.Claim[Entry[K, V]]) error {
+func (c *Coalescer[K, V]) DoneClaims(claims []worker.Claim[Entry[K, V]]) (err error) {
 	b := c.buffer(len(claims))
 	defer c.release(b)
 	if b.claims == nil {
@@ -48,7 +48,24 @@ func (c *Coalescer[K, V]) DoneClaims(claims []worker.Claim[Entry[K, V]]) error {
 			keys[i] = worker.NewClaim(claim.Item.Key, 0, keyOwner, claim.Token())
 		}
 	}
+	if c.sources.used.Load() {
+		err = worker.ErrClaimEnded // if the limiter panics
+		defer func() { c.finishClaims(claims, err) }()
+	}
 	return c.queue.DoneClaims(keys)
+}
+
+// finishClaims is called after the claims. With an error, one of them may have been
+// in the hands of a call that returns its value.
+func (c *Coalescer[K, V]) finishClaims(claims []worker.Claim[Entry[K, V]], err error) {
+	for i := range claims {
+		if claims[i].Owner() != worker.Owner[Entry[K, V]](c.owner) {
+			continue
+		}
+		if h := c.engine.Tokens.Handle(claims[i].Token()); err == nil || !c.shards.Core.Valid(h.Sealed()) {
+			c.finishAt(claims[i].Item.Key, h)
+		}
+	}
 }
 
 // A keyOwner is the owner of the queue's claims to keys. Its methods that need
@@ -71,9 +88,17 @@ func (c *Coalescer[K, V]) make(claim *worker.Claim[Entry[K, V]], t *taken[K, V])
 	claim.Reset(Entry[K, V]{t.key, t.value}, t.priority, c.owner, c.engine.Tokens.Of(t.at))
 }
 
-func (o *owner[K, V]) DoneClaim(taken Entry[K, V], token worker.Token) error {
-	o.c.landAt(taken.Key, o.c.engine.Tokens.Handle(token))
+func (o *owner[K, V]) DoneClaim(taken Entry[K, V], token worker.Token) (err error) {
+	h := o.c.engine.Tokens.Handle(token)
+	o.c.landAt(taken.Key, h)
+	defer o.c.finishIf(&err, taken.Key, h) // also if the limiter panics
 	return o.c.engine.Owner.DoneClaim(taken.Key, token)
+}
+
+// LeaveClaim is DoneClaim of a value that is not done: see worker.leaver.
+func (o *owner[K, V]) LeaveClaim(taken Entry[K, V], token worker.Token) error {
+	o.c.leaveUndone(taken.Key, o.c.engine.Tokens.Handle(token))
+	return o.DoneClaim(taken, token)
 }
 
 // doneAndNext ends a claim, and makes it that to the next value if it takes one.
@@ -83,7 +108,10 @@ func (c *Coalescer[K, V]) doneAndNext(claim *worker.Claim[Entry[K, V]]) (more bo
 	}
 	h, t := c.engine.Tokens.Handle(claim.Token()), taken[K, V]{}
 	c.landAt(claim.Item.Key, h)
-	t.key, t.priority, t.at, more, err = c.engine.Owner.DoneAndTake(claim.Item.Key, h)
+	func() {
+		defer c.finishIf(&err, claim.Item.Key, h) // also if the limiter panics
+		t.key, t.priority, t.at, more, err = c.engine.Owner.DoneAndTake(claim.Item.Key, h)
+	}()
 	if more {
 		if t.value, more = c.takeValue(&t); more {
 			c.make(claim, &t)
@@ -121,7 +149,7 @@ func keyFailure[K comparable, V any](f worker.Failure[Entry[K, V]]) worker.Failu
 
 func (o *owner[K, V]) ReturnClaim(taken Entry[K, V], token worker.Token, how worker.Return) error {
 	c, h := o.c, o.c.engine.Tokens.Handle(token)
-	if _, canceled := c.shards.Core.Changed(h); canceled {
+	if c.isCanceled(taken.Key, h) {
 		return o.DoneClaim(taken, token)
 	}
 	only, ok := c.shards.Core.Seal(h)
@@ -163,6 +191,7 @@ func (r *claimReturn[K, V]) carryOut() (err error) {
 func (r *claimReturn[K, V]) refuse() error {
 	defer r.c.shards.Core.End(r.at)
 	r.c.landAt(r.key, r.at)
+	r.c.leaveUndone(r.key, r.at)
 	if r.how.Refused != nil {
 		defer r.c.queue.Forget(r.key)
 		r.how.Refused()

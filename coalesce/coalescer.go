@@ -1,6 +1,7 @@
 package coalesce
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"hash/maphash"
@@ -8,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/clock"
 	"github.com/shardq/shardq/internal/engine"
 	"github.com/shardq/shardq/internal/itemlimit"
 	"github.com/shardq/shardq/shard"
@@ -33,6 +35,7 @@ type Coalescer[K comparable, V any] struct {
 	stripes stripes[K, V]
 	ending  ending
 	buffers sync.Pool // of *keyBuffer[K]
+	sources sources
 }
 
 // An Entry is a key with its value.
@@ -57,6 +60,7 @@ func New[K comparable, V any](options Options[K, V]) (*Coalescer[K, V], error) {
 	c.owner = &owner[K, V]{below.Owner.(keyOwner), c}
 	c.stripes.init()
 	c.ending.init(len(c.stripes.all))
+	c.sources.clock = cmp.Or(options.Queue.Clock, clock.Real())
 	c.engine.OnStats(c.values)
 	return c, nil
 }
@@ -102,25 +106,8 @@ func (c *Coalescer[K, V]) TryPut(key K, value V, options PutOptions) error {
 // if ctx ends first. With the context of a handler of this Coalescer, it
 // puts the value at once, beyond the capacity if necessary.
 func (c *Coalescer[K, V]) PutContext(ctx context.Context, key K, value V, options PutOptions) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
 	p := putter[K, V]{teller: teller[K, V]{c: c, key: key}, value: value}
-	err := p.start(options, tryAcquire)
-	if err != shardq.ErrFull {
-		return err
-	}
-	if c.shards.Core.InHandler(ctx) {
-		return p.put(forceAcquire)
-	}
-	switch err = c.limit.Acquire(ctx, p.weight); err {
-	case nil:
-		return p.put(acquired)
-	case itemlimit.ErrClosed:
-		return shardq.ErrShutDown
-	default:
-		return err
-	}
+	return p.await(ctx, options)
 }
 
 // PutBatch is [Coalescer.PutWith] of each of the entries, in order. It stops at
@@ -148,7 +135,8 @@ func (c *Coalescer[K, V]) Take(ctx context.Context) (key K, value V, err error) 
 // Done ends the processing of key, and the limiter forgets its failures. If the
 // key has a pending value, it becomes ready again.
 func (c *Coalescer[K, V]) Done(key K) {
-	c.land(key)
+	m := c.land(key)
+	defer m.finish()
 	defer c.queue.Done(key) // also if the limiter panics
 	c.queue.Forget(key)
 }
@@ -171,7 +159,7 @@ func (c *Coalescer[K, V]) Retry(key K, value V) error {
 		return shardq.ErrRejected
 	}
 	if !c.acceptsReturns(c.stripeOf(key)) {
-		return shardq.ErrShutDown // before the limiter counts a failure
+		return c.refuseReturn(key) // before the limiter counts a failure
 	}
 	delay := c.engine.ReturnDelay(key, worker.Return{Reason: worker.ReturnRetry}) // may panic
 	return c.putBack(key, value, delay)
@@ -207,5 +195,6 @@ func (c *Coalescer[K, V]) values() *stats.Values {
 	if c.limit != nil {
 		v.Weight = int(min(c.limit.Held(), math.MaxInt)) // what an int can hold
 	}
+	v.Sources = c.sourceStats()
 	return &v
 }

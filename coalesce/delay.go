@@ -111,17 +111,17 @@ func (c *Coalescer[K, V]) endLingers() {
 		return
 	}
 	for i := range c.stripes.all {
-		for _, key := range c.stripes.all[i].lingeringKeys() {
+		for _, key := range c.stripes.all[i].keysOf(func(l *line[V]) bool { return l.key == lingering }) {
 			c.shards.EndDelay(key, false)
 		}
 	}
 }
 
-func (s *stripe[K, V]) lingeringKeys() (keys []K) {
+func (s *stripe[K, V]) keysOf(is func(l *line[V]) bool) (keys []K) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for key, l := range s.lines {
-		if l.key == lingering {
+		if is(l) {
 			keys = append(keys, key)
 		}
 	}

@@ -18,4 +18,7 @@
 // use. No value is lost, and none is processed twice, also through retries,
 // shutdowns, and panics of the user's code. The values of a key merge in the
 // order of the Puts. Merge and Weight run with no lock held.
+//
+// A [Source] puts events of a log with their offsets, and knows from which offset
+// to read again after a crash.
 package coalesce

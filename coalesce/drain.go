@@ -92,7 +92,7 @@ func (c *Coalescer[K, V]) takeDelayed(keys []K) (dropped []Entry[K, V]) {
 // takeLineLocked expects that no call is merging one of the values.
 func (c *Coalescer[K, V]) takeLineLocked(entries []Entry[K, V], s *stripe[K, V], key K, l *line[V]) []Entry[K, V] {
 	for l.first != nil {
-		value, weight := l.removeFirst()
+		value, weight, _ := l.removeFirst() // and leaves undone
 		c.limit.Release(weight)
 		entries = append(entries, Entry[K, V]{key, value})
 	}

@@ -19,7 +19,6 @@ type line[V any] struct {
 	// values is the number that were put, if Linger is set.
 	values uint32
 	inline segment[V] // of a value that finds the line empty; it saves an allocation
-	spare  *line[V]   // the next in the stripe's list of unused lines
 }
 
 func (l *line[V]) isEmpty() bool { return l == nil || l.first == nil }
@@ -54,6 +53,7 @@ type segment[V any] struct {
 	// segment has the room of the key, and the others have none.
 	weight int64
 	next   *segment[V]
+	mark   mark
 	// merging: a call is merging the value, or has not finished putting it in.
 	// The segment keeps its place.
 	merging bool
@@ -83,9 +83,9 @@ func (l *line[V]) append(value V, weight int64) (s *segment[V]) {
 	return s
 }
 
-func (l *line[V]) prepend(value V, weight int64) {
+func (l *line[V]) prepend(value V, weight int64, m mark) {
 	s := l.newSegment()
-	s.value, s.weight, s.next = value, weight, l.first
+	s.value, s.weight, s.mark, s.next = value, weight, m, l.first
 	l.first = s
 	if l.last == nil {
 		l.last = s
@@ -139,7 +139,7 @@ func (l *line[V]) unlinkNext(s *segment[V]) *segment[V] {
 
 func (l *line[V]) remove(s *segment[V]) (weight int64) {
 	if s == l.first {
-		_, weight = l.removeFirst()
+		_, weight, _ = l.removeFirst()
 		return weight
 	}
 	weight = l.unlinkNext(l.previous(s)).weight
@@ -147,14 +147,14 @@ func (l *line[V]) remove(s *segment[V]) (weight int64) {
 	return weight
 }
 
-func (l *line[V]) removeFirst() (value V, weight int64) {
+func (l *line[V]) removeFirst() (value V, weight int64, m mark) {
 	s := l.first
-	value, weight = s.value, s.weight
+	value, weight, m = s.value, s.weight, s.mark
 	if l.first = s.next; l.first == nil {
 		l.last = nil
 	}
 	*s = segment[V]{} // it may be inline, and must not refer to the value
-	return value, weight
+	return value, weight, m
 }
 
 func (l *line[V]) length() (n int) {
@@ -176,6 +176,33 @@ func (l *line[V]) isAtRest() bool {
 		}
 	}
 	return true
+}
+
+// isOnlyOf reports whether the values could be taken out, and have nothing but
+// events of one source.
+func (l *line[V]) isOnlyOf(only *ledger) bool {
+	if !l.isAtRest() {
+		return false
+	}
+	for s := l.first; s != nil; s = s.next {
+		if !s.mark.isOnlyOf(only) {
+			return false
+		}
+	}
+	return true
+}
+
+// isDelayedOf reports whether values have events of a source, and wait perhaps.
+func (l *line[V]) isDelayedOf(one *ledger) bool {
+	if l.key < delayed {
+		return false
+	}
+	for s := l.first; s != nil; s = s.next {
+		if s.mark.part(one) != nil {
+			return true
+		}
+	}
+	return false
 }
 
 // The methods that end in Locked are called with the lock of the stripe, and
@@ -217,6 +244,9 @@ func (c *Coalescer[K, V]) mergeNextLocked(s *stripe[K, V], l *line[V], left *seg
 		right.merging, right.mergeFailed = false, true
 		failAndUnlock()
 	})
+	if left.mark.of != nil || right.mark.of != nil {
+		left.mark.join(&right.mark)
+	}
 	*l.unlinkNext(left) = segment[V]{} // it may be inline, and must not refer to the value
 }
 

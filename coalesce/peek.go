@@ -50,7 +50,7 @@ func (c *Coalescer[K, V]) mustBeReadable(method string) {
 // partsLocked returns the oldest value first. A segment that is merging still
 // has its value: Merge does not modify it.
 func (s *stripe[K, V]) partsLocked(key K, parts []V) []V {
-	if f, is := s.extras.lookup(key); is {
+	if f, _ := s.extras.lookup(key); f.shown {
 		parts = append(parts, f.value)
 	}
 	if l := s.lines[key]; l != nil {
@@ -78,39 +78,57 @@ func (s *stripe[K, V]) keysWithValues() (keys []K) {
 	return keys
 }
 
-func (c *Coalescer[K, V]) land(key K) {
-	if c.options.Readable {
+// land returns the mark of a value whose processing is about to end.
+func (c *Coalescer[K, V]) land(key K) (m mark) {
+	if c.options.Readable || c.sources.used.Load() {
 		s := c.stripeOf(key)
 		s.mu.Lock()
-		s.extras.remove(key)
-		s.mu.Unlock()
+		defer s.mu.Unlock()
+		if f, is := s.extras.lookup(key); is {
+			m = f.mark
+			s.extras.remove(key)
+		}
 	}
+	return m
 }
 
 // landAt is land for the end of a claim, which may be too late.
 func (c *Coalescer[K, V]) landAt(key K, at shard.Handle) {
 	if c.options.Readable {
-		s := c.stripeOf(key)
-		s.mu.Lock()
-		s.landLocked(key, at)
-		s.mu.Unlock()
+		c.changeFlight(key, at, func(f *flight[V]) { *f = flight[V]{mark: f.mark, at: f.at} })
 	}
 }
 
-func (s *stripe[K, V]) landLocked(key K, at shard.Handle) {
-	if f, is := s.extras.lookup(key); is && f.at.Place() == at.Place() && f.at.Fence() == at.Fence() {
+func (c *Coalescer[K, V]) changeFlight(key K, at shard.Handle, change func(*flight[V])) {
+	s := c.stripeOf(key)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if f, is := s.flightLocked(key, at); is {
+		change(&f)
+		s.extras.put(key, f)
+	}
+}
+
+// letGoLocked returns the mark to whoever has the value now.
+func (s *stripe[K, V]) letGoLocked(key K, at shard.Handle) mark {
+	f, is := s.flightLocked(key, at)
+	if is {
 		s.extras.remove(key)
 	}
+	return f.mark
 }
 
-// A flight is a value that a worker has, if Readable is set.
+// A flight is a value that a worker has, if Readable is set or it has a mark.
 type flight[V any] struct {
 	value V
+	shown bool // to Peek
+	mark  mark
 	at    shard.Handle
 }
 
 // extras has what few stripes have: the values that workers have, if Readable is
-// set, and what calls have left to the last teller of a key. It is nil at first.
+// set or there are sources, and what calls have left to the last teller of a key.
+// It is nil at first.
 type extras[K comparable, V any] struct {
 	flights  map[K]flight[V]
 	peak     int32 // of flights, as in a stripe
@@ -135,20 +153,40 @@ func (e *extras[K, V]) lookup(key K) (found flight[V], is bool) {
 	if e == nil {
 		return found, false
 	}
-	found, is = e.flights[key]
+	if len(e.flights) > 0 {
+		found, is = e.flights[key]
+	}
 	return found, is
 }
 
-func (s *stripe[K, V]) takeOffLocked(key K, value V, at shard.Handle) {
+func (s *stripe[K, V]) flightLocked(key K, at shard.Handle) (f flight[V], is bool) {
+	if f, is = s.extras.lookup(key); !is || f.at.Place() != at.Place() || f.at.Fence() != at.Fence() {
+		return flight[V]{}, false
+	}
+	return f, true
+}
+
+// takeOffLocked returns the mark of an earlier processing of the key. It has ended
+// by a Done, which has yet to come for the mark.
+func (s *stripe[K, V]) takeOffLocked(key K, f flight[V]) (earlier mark) {
 	e := s.needExtras()
-	e.flights[key] = flight[V]{value, at}
+	if len(e.flights) > 0 {
+		earlier = e.flights[key].mark
+	}
+	e.put(key, f)
+	return earlier
+}
+
+func (e *extras[K, V]) put(key K, f flight[V]) {
+	if !f.shown && f.mark.of == nil {
+		e.remove(key)
+		return
+	}
+	e.flights[key] = f
 	e.peak = max(e.peak, int32(len(e.flights)))
 }
 
 func (e *extras[K, V]) remove(key K) {
-	if e == nil {
-		return
-	}
 	delete(e.flights, key)
 	if isSparse(len(e.flights), e.peak) {
 		e.flights, e.peak = smaller(e.flights)

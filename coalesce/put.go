@@ -1,10 +1,12 @@
 package coalesce
 
 import (
+	"context"
 	"fmt"
 	"hash/maphash"
 
 	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/internal/itemlimit"
 )
 
 type acquisition uint8
@@ -27,6 +29,28 @@ func (p *putter[K, V]) start(options PutOptions, how acquisition) error {
 	return p.begin(how)
 }
 
+// await waits for room if necessary.
+func (p *putter[K, V]) await(ctx context.Context, options PutOptions) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	err := p.start(options, tryAcquire)
+	if err != shardq.ErrFull {
+		return err
+	}
+	if p.c.shards.Core.InHandler(ctx) {
+		return p.put(forceAcquire)
+	}
+	switch err = p.c.limit.Acquire(ctx, p.weight); err {
+	case nil:
+		return p.put(acquired)
+	case itemlimit.ErrClosed:
+		return shardq.ErrShutDown
+	default:
+		return err
+	}
+}
+
 func (p *putter[K, V]) begin(how acquisition) error {
 	if p.c.shards.Reject(p.key) {
 		return shardq.ErrRejected
@@ -39,19 +63,24 @@ type putter[K comparable, V any] struct {
 	teller[K, V]
 	value  V
 	weight int64
-	with   *PutOptions // nil for zero ones
+	with   *PutOptions   // nil for zero ones
+	from   *Source[K, V] // or nil
 }
 
 // init calls user code, except Merge, before anything is changed.
 func (p *putter[K, V]) init() {
-	p.stripe, p.weight = p.c.stripeOf(p.key), p.c.weightOf(p.value)
+	n := p.c.stripes.numberOf(maphash.Comparable(p.c.seed, p.key))
+	p.stripe, p.weight = &p.c.stripes.all[n], p.c.weightOf(p.value)
+	if p.from != nil {
+		p.from.cell = &p.from.ledger.cells[n]
+	}
 	if p.c.routed {
 		p.c.shards.SetAddress(&p.address, p.key)
 	}
 }
 
 func (c *Coalescer[K, V]) stripeOf(key K) *stripe[K, V] {
-	return c.stripes.of(maphash.Comparable(c.seed, key))
+	return &c.stripes.all[c.stripes.numberOf(maphash.Comparable(c.seed, key))]
 }
 
 func (c *Coalescer[K, V]) weightOf(value V) int64 {
@@ -90,11 +119,22 @@ func (p *putter[K, V]) put(how acquisition) error {
 	case known:
 		p.joinLocked(l, needed)
 	default:
-		l.append(p.value, needed)
+		p.appendLocked(l, needed)
 	}
 	s.put++
+	if p.from != nil {
+		p.from.acceptLocked()
+	}
 	p.finishAndUnlock(l)
 	return nil
+}
+
+func (p *putter[K, V]) appendLocked(l *line[V], needed int64) (own *segment[V]) {
+	own = l.append(p.value, needed)
+	if p.from != nil {
+		own.mark = p.from.insert()
+	}
+	return own
 }
 
 // acquireLocked acquires the weight that the value adds, and returns it. An
@@ -107,6 +147,8 @@ func (p *putter[K, V]) acquireLocked(known bool, how acquisition, full error) (n
 	switch {
 	case p.stripe.closed:
 		err = shardq.ErrShutDown
+	case p.from != nil && p.from.ledger.closing.Load():
+		err = ErrSourceClosed
 	case full != nil:
 		err = full
 	case how == tryAcquire && needed > 0 && !c.limit.TryAcquire(needed):
@@ -135,10 +177,17 @@ func (p *putter[K, V]) joinLocked(l *line[V], needed int64) {
 	}
 	last := l.last
 	if !last.isMergeable() {
-		l.append(p.value, needed)
+		p.appendLocked(l, needed)
 		return
 	}
 	p.c.mergeLocked(p.stripe, last, p.value, needed, func() { p.failAndUnlock(l, needed) })
+	if p.from == nil {
+		last.mark.mix()
+	} else if own := last.mark.part(p.from.ledger); own != nil {
+		own.highest = p.from.offset
+	} else {
+		last.mark.add(p.from.insert())
+	}
 }
 
 // joinAcquiredLocked is joinLocked of a value that has waited for the capacity.
@@ -146,7 +195,7 @@ func (p *putter[K, V]) joinLocked(l *line[V], needed int64) {
 // before Merge is called. To keep the order of the waiters, the value takes its
 // place first, and no call merges or takes it there.
 func (p *putter[K, V]) joinAcquiredLocked(l *line[V], needed int64) {
-	own := l.append(p.value, needed)
+	own := p.appendLocked(l, needed)
 	own.merging = true
 	p.stripe.mu.Unlock()
 	p.c.limit.FinishAcquire()
@@ -165,6 +214,9 @@ func (p *putter[K, V]) joinAcquiredLocked(l *line[V], needed int64) {
 // may be the first segment by now, and have the room of the key. It is not the
 // only segment, because Merge has panicked with another one.
 func (p *putter[K, V]) removeAndUnlock(l *line[V], own *segment[V]) {
+	if p.from != nil {
+		p.from.ledger.remove(p.from.offset)
+	}
 	weight := l.remove(own)
 	if p.c.options.Weight == nil {
 		l.first.weight += weight // the key stays

@@ -36,13 +36,13 @@ type valueReturn[K comparable, V any] struct {
 func (c *Coalescer[K, V]) putBack(key K, value V, delay time.Duration) error {
 	r := valueReturn[K, V]{c: c, stripe: c.stripeOf(key), key: key, value: value}
 	r.weight, r.at = c.weightOf(value), c.shards.HandleOf(key)
-	if _, canceled := c.shards.Core.Changed(r.at); canceled {
+	if c.isCanceled(key, r.at) {
 		c.Done(key)
 		return nil
 	}
 	r.setDelay(delay)
 	if !r.insert() {
-		return shardq.ErrShutDown
+		return c.refuseReturn(key)
 	}
 	r.finish()
 	return nil
@@ -73,13 +73,10 @@ func (r *valueReturn[K, V]) insert() bool {
 	if !r.always && !c.acceptsReturnsLocked(s) {
 		return false
 	}
-	l, isNew := c.restoreLocked(s, r.key, r.value, r.weight)
+	l, isNew := c.restoreLocked(s, r.key, r.value, r.weight, s.letGoLocked(r.key, r.at))
 	r.segment = l.first
 	r.segment.returning, r.segment.reserved = true, true
 	l.request(r.priority, isNew)
-	if c.options.Readable {
-		s.landLocked(r.key, r.at)
-	}
 	if r.admitted = !s.closed; r.admitted {
 		s.admitted++
 	}
@@ -97,7 +94,9 @@ func (r *valueReturn[K, V]) insert() bool {
 	return true
 }
 
-func (c *Coalescer[K, V]) restoreLocked(s *stripe[K, V], key K, value V, weight int64) (l *line[V], isNew bool) {
+func (c *Coalescer[K, V]) restoreLocked(
+	s *stripe[K, V], key K, value V, weight int64, m mark,
+) (l *line[V], isNew bool) {
 	l = s.lines[key]
 	isNew = l.isEmpty()
 	if l = s.lineLocked(key, l); !isNew && c.options.Weight == nil {
@@ -106,7 +105,7 @@ func (c *Coalescer[K, V]) restoreLocked(s *stripe[K, V], key K, value V, weight 
 	if weight > 0 { // otherwise the limiter might count it as over capacity
 		c.limit.ForceAcquire(weight)
 	}
-	l.prepend(value, weight)
+	l.prepend(value, weight, m)
 	return l, isNew
 }
 
@@ -143,6 +142,7 @@ func (r *valueReturn[K, V]) leave() {
 		defer r.c.queue.Forget(r.key)
 		x := canceler[K, V]{teller: teller[K, V]{c: r.c, stripe: s, key: r.key}}
 		x.takeLocked(l)
+		defer x.mark.finish()
 		isHere = false
 	}
 	if isHere {
@@ -173,6 +173,16 @@ func (r *valueReturn[K, V]) withdrawLocked() {
 	s.mu.Unlock()
 	r.c.shards.Core.Again(r.at, r.priority)
 	s.mu.Lock()
+}
+
+// refuseReturn: the caller has the value of key, and will call Done all the same.
+func (c *Coalescer[K, V]) refuseReturn(key K) error {
+	if c.sources.used.Load() {
+		if at := c.heldAt(key); !c.isCanceled(key, at) {
+			c.leaveUndone(key, at)
+		}
+	}
+	return shardq.ErrShutDown
 }
 
 func (c *Coalescer[K, V]) acceptsReturns(s *stripe[K, V]) bool {

@@ -21,9 +21,7 @@ func (s *stripes[K, V]) init() {
 	s.shift, s.all = 64-uint(log), make([]stripe[K, V], 1<<log)
 }
 
-func (s *stripes[K, V]) of(hash uint64) *stripe[K, V] {
-	return &s.all[hash>>(s.shift&63)]
-}
+func (s *stripes[K, V]) numberOf(hash uint64) int { return int(hash >> (s.shift & 63)) }
 
 func (s *stripes[K, V]) count() (v stats.Values) {
 	for i := range s.all {
@@ -52,7 +50,7 @@ type stripe[K comparable, V any] struct {
 	lingering   int32 // the number of lines in that state
 	peak        int32 // the most lines since the map was made, but at least smallMap
 	lines       map[K]*line[V]
-	spare       *line[V] // the first of the unused lines
+	unused      *[maxSpares]*line[V]
 	extras      *extras[K, V]
 	put, merged uint64 // values that were put, and merges of two
 }
@@ -80,12 +78,12 @@ func (s *stripe[K, V]) insertLocked(key K) *line[V] {
 	if s.lines == nil {
 		s.lines, s.peak = make(map[K]*line[V]), smallMap
 	}
-	l := s.spare
-	if l == nil {
+	l := (*line[V])(nil)
+	if s.spares == 0 {
 		l = new(line[V])
 	} else {
-		s.spare, l.spare = l.spare, nil
 		s.spares--
+		l = s.unused[s.spares]
 	}
 	s.lines[key] = l
 	s.peak = max(s.peak, int32(len(s.lines)))
@@ -109,12 +107,15 @@ func (s *stripe[K, V]) removeLocked(key K, l *line[V]) {
 	}
 	*l = line[V]{}
 	if s.spares < maxSpares {
-		l.spare, s.spare = s.spare, l
+		if s.unused == nil {
+			s.unused = new([maxSpares]*line[V])
+		}
+		s.unused[s.spares] = l
 		s.spares++
 	}
 	if isSparse(len(s.lines), s.peak) {
 		s.lines, s.peak = smaller(s.lines)
-		s.spare, s.spares = nil, 0
+		s.unused, s.spares = nil, 0
 	}
 }
 

@@ -84,9 +84,13 @@ func (s *stripe[K, V]) deferTakeLocked(l *line[V]) bool {
 // takeFirstAndUnlock takes the first segment. If others are left, the key becomes
 // ready again at its Done, with the priority that the key had.
 func (c *Coalescer[K, V]) takeFirstAndUnlock(s *stripe[K, V], t *taken[K, V], l *line[V]) (value V) {
-	value, weight := l.removeFirst()
-	if c.options.Readable {
-		s.takeOffLocked(t.key, value, t.at)
+	value, weight, m := l.removeFirst()
+	if c.options.Readable || c.sources.used.Load() {
+		f := flight[V]{mark: m, at: t.at}
+		if f.shown = c.options.Readable; f.shown {
+			f.value = value
+		}
+		m = s.takeOffLocked(t.key, f) // of an earlier processing
 	}
 	switch rest := l.first; {
 	case rest == nil:
@@ -104,6 +108,7 @@ func (c *Coalescer[K, V]) takeFirstAndUnlock(s *stripe[K, V], t *taken[K, V], l 
 		s.mu.Unlock()
 		c.shards.Core.Again(t.at, t.priority)
 	}
+	m.finish()
 	c.limit.Notify()
 	return value
 }
@@ -119,8 +124,28 @@ func (c *Coalescer[K, V]) releaseTakenLocked(rest *segment[V], weight int64) {
 }
 
 func (c *Coalescer[K, V]) makeReady(t *taken[K, V]) {
-	c.shards.Core.Again(t.at, t.priority)
+	c.tellAgain(t.key, t.at, t.priority)
 	c.shards.DoneAt(t.key, t.at)
+}
+
+// tellAgain makes a key in processing ready at its Done, unless a Cancel has taken
+// its values.
+func (c *Coalescer[K, V]) tellAgain(key K, at shard.Handle, priority int) {
+	t := teller[K, V]{c: c, stripe: c.stripeOf(key), key: key, uncounted: true}
+	t.stripe.mu.Lock()
+	l := t.stripe.lines[key]
+	if l.isEmpty() {
+		t.stripe.mu.Unlock()
+		return
+	}
+	if l.first.taking = false; !l.mayTell() {
+		t.deferAndUnlock(deferred[K, V]{})
+		return
+	}
+	l.tells++
+	t.stripe.mu.Unlock()
+	defer t.told(l)
+	c.shards.Core.Again(at, priority)
 }
 
 // claimBatch merges all that must be merged, and ends the processing of keys
@@ -206,13 +231,7 @@ func (c *Coalescer[K, V]) takeReserved(t *taken[K, V]) (value V, ok bool) {
 
 func (c *Coalescer[K, V]) makeBatchReady(keys []K, handles []shard.Handle, priorities []int) {
 	for i, key := range keys {
-		s := c.stripeOf(key)
-		s.mu.Lock()
-		if l := s.lines[key]; !l.isEmpty() {
-			l.first.taking = false
-		}
-		s.mu.Unlock()
-		c.shards.Core.Again(handles[i], priorities[i])
+		c.tellAgain(key, handles[i], priorities[i])
 	}
 	c.shards.DoneBatchAt(keys, handles)
 }

@@ -196,7 +196,7 @@ func (s *stripe[K, V]) deferLocked(key K, d deferred[K, V]) {
 }
 
 func (s *stripe[K, V]) nextDeferredLocked(key K) (d deferred[K, V], is bool) {
-	if s.extras == nil {
+	if s.extras == nil || len(s.extras.deferred) == 0 {
 		return d, false
 	}
 	all := s.extras.deferred[key]

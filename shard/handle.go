@@ -83,6 +83,11 @@ func (s *Core) Seal(h Handle) (only Handle, ok bool) {
 		return h, false
 	}
 	e.Fence |= sealed
+	return h.Sealed(), true
+}
+
+// Sealed returns the Handle that [Core.Seal] returns of h.
+func (h Handle) Sealed() Handle {
 	h.fence |= sealed
-	return h, true
+	return h
 }

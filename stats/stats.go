@@ -178,4 +178,17 @@ type Values struct {
 	// value that was given back, or by a value that weighs more since a merge.
 	// One Put may count more than once.
 	OverCapacity uint64
+	// Sources are the open ones. It is nil without sources.
+	Sources []Source
+}
+
+// Source says how far a source of a coalescer has come: see coalesce.Source.
+type Source struct {
+	Name string
+	Read int64 // the last offset, or the one before the first
+	Safe int64 // from where to read again after a crash
+	// Events is the number read since the oldest that is not done, and Oldest is
+	// its age. That may count from the last look at the source before it was read.
+	Events uint64
+	Oldest time.Duration
 }

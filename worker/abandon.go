@@ -30,7 +30,7 @@ func (s *seat) endAbandoned() {
 		return
 	}
 	defer s.worker.clear(0, s.n)
-	foreach.Do(s.n, func(i int) { _ = s.worker.end(i) })
+	foreach.Do(s.n, func(i int) { _ = s.worker.leave(i) })
 }
 
 // nameAbandoned is called without the lock, because it asks the owner. An item

@@ -54,6 +54,7 @@ type typedWorker interface {
 	newAttempt(i int) *attempt
 	move(to, from int)
 	end(i int) error
+	leave(i int) error // as end, but the item is not done
 	endTogether(n int) error
 	fit(from, to int) int
 	isCanceled(i int) bool

@@ -92,7 +92,11 @@ func (s *seat) settleFailed(i int, result *outcome, end func(i int)) {
 	a := s.worker.newAttempt(i)
 	a.crew, a.outcome, a.took, a.worker = s.crew, *result, s.watch.took, s.number
 	defer func() {
-		if !a.settled {
+		switch {
+		case a.settled:
+		case a.untold:
+			s.crew.ended(s.worker.leave(i))
+		default:
 			end(i)
 		}
 	}()
@@ -114,6 +118,7 @@ type attempt struct {
 	worker    int           // its number
 	refused   bool          // the item cannot run again, and was discarded
 	settled   bool          // the claim has ended
+	untold    bool          // OnDiscard has not returned
 	// lost: other code has ended the claim, such as the handler, or a Cancel the
 	// run. That decided about the item, so the pool does not discard it.
 	lost bool
@@ -282,8 +287,9 @@ func (a *attempt) discard(f *failure) {
 	if f.reason == ReasonShutDown {
 		which = onLeftover
 	}
-	f.final = true
+	f.final, a.untold = true, true
 	a.of.call(which, f)
+	a.untold = false
 }
 
 // A failed is an attempt with the claim to its item.

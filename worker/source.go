@@ -61,7 +61,12 @@ type (
 	contextSource interface {
 		HandlerContext(context.Context) context.Context
 	}
-	inspectedSource      interface{ Inspect() stats.Inspection }
+	inspectedSource interface{ Inspect() stats.Inspection }
+	leaver[T any]   = interface {
+		// LeaveClaim ends the claim of an item that Run has abandoned, or whose
+		// OnDiscard has not returned: as DoneClaim, but the item is not done.
+		LeaveClaim(item T, token Token) error
+	}
 	batchSource[T any]   = interface{ DoneClaims([]Claim[T]) error }
 	historySource[T any] = interface {
 		NumRequeues(T) int

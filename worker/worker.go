@@ -109,6 +109,12 @@ func (w *worker[T]) isCanceled(i int) bool {
 func (w *worker[T]) move(to, from int)  { w.claims[to] = w.claims[from] }
 func (w *worker[T]) clear(from, to int) { clear(w.claims[from:to]) }
 func (w *worker[T]) end(i int) error    { return w.claims[i].Done() }
+func (w *worker[T]) leave(i int) error {
+	if owner, is := w.claims[i].owner.(leaver[T]); is {
+		return owner.LeaveClaim(w.claims[i].Item, w.claims[i].token)
+	}
+	return w.end(i)
+}
 func (w *worker[T]) giveBack(i int) error {
 	return giveBack(&w.claims[i], &Return{Reason: ReturnRelease})
 }

@@ -248,6 +248,24 @@ func shownName(group string) string {
 	return keytext.Cut(valid, nameBytes)
 }
 
+// Sources returns the sources with the most events that are not done, at most 100.
+func (r *Reading) Sources() []stats.Source {
+	if r.Stats.Values == nil {
+		return nil
+	}
+	most := topk.New(100, func(a, b stats.Source) int {
+		return cmp.Or(cmp.Compare(b.Events, a.Events), cmp.Compare(a.Name, b.Name))
+	})
+	seen := map[string]bool{}
+	for _, s := range r.Stats.Values.Sources {
+		if s.Name = shownName(s.Name); !seen[s.Name] {
+			seen[s.Name] = true
+			most.Add(s)
+		}
+	}
+	return most.Values()
+}
+
 // GroupAttempts returns the attempts by result, if any, at items of the limit
 // groups with the most. Unlike [Reading.Groups], it does not add up the others:
 // their sum would fall when one of them comes among the first, and a counter

@@ -45,6 +45,29 @@ func (n *Number) Value(s *shardq.Stats) float64 {
 	return n.Float(s)
 }
 
+// Sources are the metrics of each source of a Coalescer.
+var Sources = []struct {
+	Description
+	Value func(s *stats.Source) float64
+}{
+	{
+		Description{"shardq.source.read", "{offset}", "Last offset that was read of a source", Gauge},
+		func(s *stats.Source) float64 { return float64(s.Read) },
+	},
+	{
+		Description{"shardq.source.safe", "{offset}", "Offset of a source from which to read again after a crash", Gauge},
+		func(s *stats.Source) float64 { return float64(s.Safe) },
+	},
+	{
+		Description{"shardq.source.events", "{event}", "Events of a source that were read since the oldest that is not done", Level},
+		func(s *stats.Source) float64 { return float64(s.Events) },
+	},
+	{
+		Description{"shardq.source.oldest", "s", "Age of the oldest event of a source that is not done", Gauge},
+		func(s *stats.Source) float64 { return s.Oldest.Seconds() },
+	},
+}
+
 // A Histogram is a distribution of durations, in seconds, that all queues have.
 type Histogram struct {
 	Name, Text string

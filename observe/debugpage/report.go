@@ -55,6 +55,7 @@ type detailReport struct {
 	TimeLeft        histogram  `json:"timeLeft"`
 	Retried         []entry    `json:"retried"`
 	Groups          []entry    `json:"groups"`
+	Sources         []entry    `json:"sources,omitempty"` // of a Coalescer
 	Attempts        []entry    `json:"attempts"`
 	AttemptsByGroup []entry    `json:"attemptsByGroup"`
 	Failures        []entry    `json:"failures"`
@@ -157,6 +158,7 @@ func (rd *reader) whole() queueReport {
 			TimeLeft:        newHistogram(rd.queue.Inspect().TimeLeft(), rd.options.Tick),
 			Retried:         each(rd.queue.Inspect().MostRetried(rd.rows), retried),
 			Groups:          rd.groups(s.Ready),
+			Sources:         rd.sources(s.Values),
 			Attempts:        attemptsByResult(s.Metrics),
 			AttemptsByGroup: each(rd.queue.Inspect().GroupAttempts(rd.rows), rd.attemptsOf),
 			Failures:        each(failed, rd.failedAttempt),
@@ -272,6 +274,23 @@ func (rd *reader) groups(ready int) []entry {
 		}
 	}
 	return each(top.Values(), func(info stats.Group) entry { return rd.groupOf(info, ready) })
+}
+
+func (rd *reader) sources(values *stats.Values) []entry {
+	if values == nil {
+		return nil
+	}
+	top := topk.New(rd.rows, func(a, b stats.Source) int {
+		return cmp.Or(cmp.Compare(b.Events, a.Events), cmp.Compare(a.Name, b.Name))
+	})
+	for _, s := range values.Sources {
+		top.Add(s)
+	}
+	return each(top.Values(), func(s stats.Source) entry {
+		e := entry{"read": s.Read, "safe": s.Safe, "events": s.Events, "oldestSeconds": inSeconds(s.Oldest)}
+		addText(e, "source", rd.group(s.Name))
+		return e
+	})
 }
 
 func (rd *reader) groupOf(info stats.Group, ready int) entry {

@@ -332,3 +332,14 @@ func TestLingersAndOutages(t *testing.T) {
 	q = getQueue(t, h, "")
 	require.EqualValues(t, []any{1., 6., 1.}, []any{q.Values["lingering"], q.Gauges["outageFailures"], q.Counters["outages"]})
 }
+
+// The page shows each source of a Coalescer.
+func TestSourcesOfACoalescer(t *testing.T) {
+	c := clicks(t)
+	log, err := c.NewSource("log", 100)
+	require.NoError(t, err)
+	require.NoError(t, log.Put("acme/home", 1, 105))
+	require.NoError(t, log.Put("acme/home", 1, 107))
+	require.Regexp(t, `log +107 +105 +2 `, get(t, Handler(c), "?format=text&queue=invoices"))
+	require.Equal(t, []any{107.0}, column(getQueue(t, Handler(c), "&queue=invoices").Detail.Sources, "read"))
+}

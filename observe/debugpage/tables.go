@@ -84,6 +84,11 @@ func (q queueReport) tables() []table {
 	for i, field := range map[int]string{1: "gauges.ready", 2: "gauges.delayed", 3: "gauges.limited", 4: "gauges.groups"} {
 		all[i].Count = q.count(field)
 	}
+	if len(d.Sources) > 0 {
+		all = append(all, q.table("detail.sources", "Sources, most events not safe first", "No source is open.", "", d.Sources,
+			heading{"Source", "source", asKey, ""}, heading{"Read", "read", asCount, ""}, heading{"Safe", "safe", asCount, ""},
+			heading{"Events between", "events", asCount, "descending"}, heading{"Age of the oldest", "oldestSeconds", asDuration, ""}))
+	}
 	if d.options.Metrics {
 		all = append(all, q.table("detail.attempts", "Attempts by result", noAttempt, "", d.Attempts, []heading{
 			{"Result", "result", asKey, ""}, {"Attempts", "count", asCount, ""}, {"Share", "share", asShare, ""},
@@ -276,6 +281,8 @@ func formatValue(format string, value any) string {
 		return orNone(format == asAge && v == 0, "now", formatDuration(v.duration()))
 	case uint64:
 		return formatCount(v)
+	case int64: // an offset, as others write it
+		return strconv.FormatInt(v, 10)
 	case int:
 		switch {
 		case format == asWorker && v == 0:

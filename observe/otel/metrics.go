@@ -100,6 +100,7 @@ const (
 	nameKey   = attribute.Key("workqueue.name")
 	groupKey  = attribute.Key("shardq.group.name")
 	stateKey  = attribute.Key("shardq.item.state")
+	sourceKey = attribute.Key("shardq.source.name")
 	resultKey = attribute.Key("shardq.attempt.result")
 )
 
@@ -109,6 +110,7 @@ type instruments struct {
 	faults  []error
 	numbers []func(to metric.Observer, r *registry.Reading, name metric.ObserveOption)
 
+	sources                                   []metric.Float64Observable
 	failures, attempts, groups, groupAttempts metric.Int64Observable // the last two nil without groups
 }
 
@@ -118,6 +120,10 @@ func newInstruments(meter metric.Meter, groups bool) (*instruments, error) {
 		m.numbers = append(m.numbers, m.observer(&series.Numbers[i]))
 	}
 	m.failures, m.attempts = m.integer(series.Failures), m.integer(series.Attempts)
+	for _, s := range series.Sources {
+		made, _ := m.instrument(s.Description, true).(metric.Float64Observable)
+		m.sources = append(m.sources, made)
+	}
 	if groups {
 		m.groups, m.groupAttempts = m.integer(series.GroupItems), m.integer(series.GroupAttempts)
 	}
@@ -179,6 +185,11 @@ func (m *instruments) observe(r *registry.Reading, limit int, to metric.Observer
 	}
 	for result, durations := range r.Stats.Metrics.Attempts.All() {
 		to.ObserveInt64(m.attempts, int64(durations.Count), with(resultKey.String(result.String())))
+	}
+	for _, source := range r.Sources() {
+		for i, s := range series.Sources {
+			to.ObserveFloat64(m.sources[i], s.Value(&source), with(sourceKey.String(source.Name)))
+		}
 	}
 	if m.groups == nil {
 		return

@@ -25,6 +25,7 @@ type Collector struct {
 	// numbers and histograms are those of package series, in its order.
 	numbers, histograms []*prometheus.Desc
 	failures            *prometheus.Desc
+	sources             []*prometheus.Desc
 	attempts, durations *prometheus.Desc
 	groups, groupCounts *prometheus.Desc // nil without groups
 }
@@ -47,6 +48,9 @@ func NewCollector(options Options, queues ...shardq.Inspector) (*Collector, erro
 	c.failures = c.describe(nameOf(series.Failures), series.Failures.Text)
 	c.attempts = c.describe(nameOf(series.Attempts), series.Attempts.Text, "result")
 	c.durations = c.describe(nameOf(series.AttemptDuration), series.AttemptDuration.Text, "result")
+	for _, s := range series.Sources {
+		c.sources = append(c.sources, c.describe(nameOf(s.Description), s.Text, "source"))
+	}
 	if options.Groups > 0 {
 		c.groups = c.describe(nameOf(series.GroupItems), series.GroupItems.Text, "group", "state")
 		c.groupCounts = c.describe(nameOf(series.GroupAttempts), series.GroupAttempts.Text, "group", "result")
@@ -156,6 +160,11 @@ func (c *Collector) collect(r *registry.Reading, metrics chan<- prometheus.Metri
 		send(c.attempts, prometheus.CounterValue, float64(durations.Count), of)
 		if durations.Count > 0 {
 			metrics <- histogram{c.durations, of, *durations}
+		}
+	}
+	for _, source := range r.Sources() {
+		for i, s := range series.Sources {
+			send(c.sources[i], prometheus.GaugeValue, s.Value(&source), labels(c.sources[i], source.Name))
 		}
 	}
 	if c.groups == nil {

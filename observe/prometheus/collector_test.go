@@ -19,6 +19,7 @@ import (
 
 	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/clock"
+	"github.com/shardq/shardq/coalesce"
 	"github.com/shardq/shardq/internal/series/seriestest"
 	shardqprom "github.com/shardq/shardq/observe/prometheus"
 	"github.com/shardq/shardq/stats"
@@ -327,6 +328,23 @@ func readyByGroup(t *testing.T, limit int, q shardq.Inspector) map[string]float6
 // TestLargestGroups checks that the largest groups are found, and that no name
 // of a group fails a scrape: a name is cut at a whole character, and each run
 // of invalid bytes is replaced by one.
+func TestSources(t *testing.T) {
+	c := coalesce.MustNew(coalesce.Options[string, int]{
+		Merge: func(pending, next int) int { return pending + next }, Queue: shardq.Options[string]{Name: "clicks", Metrics: true},
+	})
+	defer c.ShutDown()
+	log, err := c.NewSource("log", 100)
+	require.NoError(t, err)
+	require.NoError(t, log.Skip(102))
+	require.NoError(t, log.Put("a", 1, 105))
+	require.NoError(t, log.Put("a", 1, 107))
+	families := gather(t, newCollector(t, shardqprom.Options{}, c))
+	for name, want := range map[string]float64{"read": 107, "safe": 105, "events": 2} {
+		require.Equal(t, want, value(t, families, "shardq_source_"+name, "source=log"))
+	}
+	require.Less(t, value(t, families, "shardq_source_oldest_seconds", "source=log"), 60.0)
+}
+
 func TestLargestGroups(t *testing.T) {
 	q := grouped(t, "a/1", "b/1", "b/2", "c/1", "c/2", "c/3", "d/1", "d/2")
 	require.Equal(t, map[string]float64{"c": 3, "other": 5}, readyByGroup(t, 1, q))

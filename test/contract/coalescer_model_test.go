@@ -36,7 +36,8 @@ type joinModel struct {
 	// it did not take.
 	overlaps, holdsBack bool
 
-	dropped int // values that did not go back
+	dropped int             // values that did not go back
+	done    map[string]bool // values, as they were put
 }
 
 // A joinKey is a key with its values. A value is a letter, a number and a dot.
@@ -50,6 +51,7 @@ type joinKey struct {
 	deadline, limit time.Time
 	taken           string // the value in processing
 	canceled        bool   // since it was taken: it does not go back
+	left            bool   // a return was refused, so that it is not done
 	failures        int    // -1 if that is not known
 
 	// A Take or a Cancel beside a Merge of the key, or after one that has
@@ -101,7 +103,7 @@ func (k *joinKey) remove(value string) (fault string) {
 		return fmt.Sprintf("%q of %+v", value, *k)
 	}
 	*k = joinKey{
-		pending: rest, taken: k.taken, canceled: k.canceled, failures: k.failures, split: k.split, vague: k.vague, latest: latest(k.latest, k.deadline),
+		pending: rest, taken: k.taken, canceled: k.canceled, left: k.left, failures: k.failures, split: k.split, vague: k.vague, latest: latest(k.latest, k.deadline),
 	}
 	if rest != "" {
 		k.makeReady()
@@ -227,14 +229,14 @@ func (m *joinModel) lets(key any) bool {
 	return !m.paused && !groupPaused
 }
 
-// Take takes a value that was handed out.
+// Take takes a value that was handed out, perhaps before a pause beside it.
 func (m *joinModel) Take(key any, value string) (fault string) {
 	k := m.keys[key]
-	if k.isBusy() || !m.lets(key) || !k.isReady() && !k.vague {
+	if k.isBusy() || !m.lets(key) && !m.overlaps || !k.isReady() && !k.vague {
 		return fmt.Sprintf("took %q of %+v", value, *k)
 	}
 	fault = k.remove(value)
-	k.taken, k.canceled = value, false
+	k.taken, k.canceled, k.left = value, false, false
 	return fault
 }
 
@@ -255,6 +257,7 @@ func (m *joinModel) Cancel(key any, value string) (fault string) {
 	k := m.keys[key]
 	k.canceled, k.failures = k.isBusy(), 0
 	if value != "" {
+		m.finish(value)
 		k.split = k.split || m.closed // it merges nothing then
 		fault = k.remove(value)
 		k.ghost = m.closed
@@ -266,10 +269,10 @@ func (m *joinModel) Cancel(key any, value string) (fault string) {
 	return ""
 }
 
-// RetryNow ends a delay.
+// RetryNow ends a delay. A shutdown beside a Put ends it later.
 func (m *joinModel) RetryNow(key any, ended bool) (fault string) {
 	k := m.keys[key]
-	if ended != k.isDelayed() && !k.vague && !k.ghost {
+	if ended != k.isDelayed() && !k.vague && !k.ghost && !(ended && m.overlaps && m.closed) {
 		return fmt.Sprintf("ended a delay: %v, of %+v", ended, *k)
 	}
 	if k.isDelayed() {
@@ -281,6 +284,9 @@ func (m *joinModel) RetryNow(key any, ended bool) (fault string) {
 // Done ends a processing.
 func (m *joinModel) Done(key any) {
 	k := m.keys[key]
+	if !k.left {
+		m.finish(k.taken)
+	}
 	k.taken, k.canceled, k.failures = "", false, 0
 }
 

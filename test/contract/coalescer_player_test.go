@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -60,6 +61,9 @@ type joinPlayer struct {
 	rt       *rapid.T
 	claims   map[any]joinTaken // what was taken, by key
 	keys     []any
+	sources  []*joinSource
+	closed   []closedSource
+	from     map[string]*joinSource // by the value
 	readable bool
 	grouped  bool
 	strict   bool // a Take returns a key of the highest priority
@@ -95,7 +99,7 @@ var errMerge = errors.New("on purpose: merge")
 
 func newJoinPlayer(rt *rapid.T) *joinPlayer {
 	p := &joinPlayer{
-		rt: rt, clock: newFake(), claims: map[any]joinTaken{},
+		rt: rt, clock: newFake(), claims: map[any]joinTaken{}, from: map[string]*joinSource{},
 		keys:     anyItems[:rapid.IntRange(1, 4).Draw(rt, "keys")],
 		readable: rapid.Bool().Draw(rt, "Readable"),
 	}
@@ -104,7 +108,7 @@ func newJoinPlayer(rt *rapid.T) *joinPlayer {
 		weighed:  rapid.Bool().Draw(rt, "weighed"),
 		putEnds:  rapid.Bool().Draw(rt, "PutEndsBackoff"),
 		linger:   drawDuration(rt, "Linger", 0, 10*time.Second, 10*time.Second, 2*time.Minute),
-		now:      p.clock.Now(), keys: map[any]*joinKey{}, pauses: map[string]time.Time{},
+		now:      p.clock.Now(), keys: map[any]*joinKey{}, pauses: map[string]time.Time{}, done: map[string]bool{},
 	}
 	if m.linger > 0 {
 		m.lingerValues = rapid.IntRange(0, 4).Draw(rt, "LingerValues")
@@ -132,6 +136,9 @@ func newJoinPlayer(rt *rapid.T) *joinPlayer {
 	p.strict = shards == 1 && !p.grouped
 	p.Coalescer = coalesce.MustNew(o)
 	p.operator = p.Inspect().Operator()
+	for n := range rapid.IntRange(0, 2).Draw(rt, "sources") {
+		p.sources = append(p.sources, p.open(string(rune('x'+n)), int64(n)))
+	}
 	return p
 }
 
@@ -184,6 +191,9 @@ func (p *joinPlayer) actions() map[string]func(*rapid.T) {
 	}
 	actions["pass time"] = p.passTime
 	actions["drain"] = p.playDrain
+	if p.sources != nil {
+		actions["close a source"] = p.closeSource
+	}
 	return actions
 }
 
@@ -196,6 +206,7 @@ func (p *joinPlayer) calls() map[string]func() (joinCall, bool) {
 		"Put":     p.callPut,
 		"PutWith": p.callPutWith, "PutWith again": p.callPutWith,
 		"PutBatch":               p.callPutBatch,
+		"Skip":                   p.callSkip,
 		"Cancel":                 p.callCancel,
 		"Cancel of the Operator": p.callOperatorCancel,
 		"RetryNow":               p.callRetryNow,
@@ -323,7 +334,7 @@ func (m *joinModel) equals(other *joinModel) bool {
 			return false
 		}
 	}
-	return true
+	return maps.Equal(m.done, other.done)
 }
 
 // adopt makes a vague key what the queue says of it, within the bounds.
@@ -331,7 +342,7 @@ func (m *joinModel) adopt(key any, item stats.Item[any], held bool) (fault strin
 	k := m.keys[key]
 	if k.pending == "" {
 		k.ghost = k.ghost && held
-		*k = joinKey{taken: k.taken, canceled: k.canceled, failures: k.failures, ghost: k.ghost}
+		*k = joinKey{taken: k.taken, canceled: k.canceled, left: k.left, failures: k.failures, ghost: k.ghost}
 		return ""
 	}
 	if !k.vague {
@@ -407,7 +418,7 @@ func (p *joinPlayer) compare(m *joinModel) (fault string) {
 	if v.Lingering < lingers || v.Lingering > delayed {
 		return fmt.Sprintf("%d linger, not %d to %d", v.Lingering, lingers, delayed)
 	}
-	return ""
+	return p.compareSources(m, v.Sources)
 }
 
 func (m *joinModel) count(is func(*joinKey) bool) (n int) {
@@ -451,12 +462,20 @@ func (p *joinPlayer) callPut() (joinCall, bool) {
 }
 
 func (p *joinPlayer) putBy(key any, value string, o coalesce.PutOptions, put func() error) (joinCall, bool) {
-	how := rapid.IntRange(0, 2).Draw(p.rt, "how")
-	err := []func() error{
+	how, from := rapid.IntRange(0, 2).Draw(p.rt, "how"), p.drawSource()
+	if from != nil && (how == 1 || o != coalesce.PutOptions{}) {
+		how = 2
+	}
+	ways := []func() error{
 		put,
 		func() error { return p.TryPut(key, value, o) },
 		func() error { return p.PutContext(atOnce(), key, value, o) },
-	}[how]()
+	}
+	if from != nil {
+		ways[0] = func() error { return p.putFrom(from, key, value, nil) }
+		ways[2] = func() error { return p.putFrom(from, key, value, &o) }
+	}
+	err := ways[how]()
 	return joinCall{keys: []any{key}, wait: max(o.Delay, p.possible[0].linger), play: func(m *joinModel) string {
 		switch {
 		case err == shardq.ErrShutDown && m.closed:
@@ -710,6 +729,7 @@ func (p *joinPlayer) giveBack(byKey func(key any, value string) error, byClaim f
 	p.left(err == nil, -1)
 	return joinCall{keys: []any{key}, wait: longestBackoff, play: func(m *joinModel) string {
 		k := m.keys[key]
+		k.canceled = k.canceled || p.isDropped(k.taken)
 		if err == nil {
 			if !m.accepts() && !k.canceled && (t.claim == nil || delay(&joinKey{}) > 0) {
 				return "taken back after a shutdown"
@@ -720,7 +740,7 @@ func (p *joinPlayer) giveBack(byKey func(key any, value string) error, byClaim f
 		if m.overlaps {
 			k.failures = -1 // the shutdown began after the call of the limiter
 		}
-		if t.claim != nil {
+		if k.left = k.left || !k.canceled; t.claim != nil {
 			k.taken, k.canceled = "", false // the value is the player's
 		}
 		if m.accepts() {

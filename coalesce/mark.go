@@ -1,0 +1,145 @@
+package coalesce
+
+import "github.com/shardq/shardq/shard"
+
+// A mark says which events of sources a value contains. It is where the value is:
+// in a segment, or among the stripe's flights while a worker has the value. If a
+// value leaves undone, its mark is forgotten, and its node stays in the ledger.
+// The zero mark is that of a value without events.
+type mark struct {
+	of              *origin
+	lowest, highest int64 // offset
+}
+
+// An origin is that of one ledger, or has the marks of several.
+type origin struct {
+	ledger *ledger
+	parts  []mark
+}
+
+// isOnlyOf reports whether the value has nothing but events of one source.
+func (m *mark) isOnlyOf(l *ledger) bool { return m.of == &l.pure }
+
+// isDropped is isOnlyOf a dropped source.
+func (m *mark) isDropped() bool {
+	return m.of != nil && m.of.ledger != nil && m.isOnlyOf(m.of.ledger) && m.of.ledger.dropped.Load()
+}
+
+func (m *mark) parts() []mark {
+	switch {
+	case m.of == nil:
+		return nil
+	case m.of.ledger == nil:
+		return m.of.parts
+	}
+	return []mark{*m}
+}
+
+// part returns the mark of one source, or nil.
+func (m *mark) part(l *ledger) *mark {
+	switch {
+	case m.of == nil:
+		return nil
+	case m.of.ledger == l:
+		return m
+	}
+	for i := range m.of.parts {
+		if m.of.parts[i].of.ledger == l {
+			return &m.of.parts[i]
+		}
+	}
+	return nil
+}
+
+// mix says that the value contains others, which came from no source.
+func (m *mark) mix() {
+	if m.of != nil && m.of.ledger != nil {
+		m.of = &m.of.ledger.mixed
+	}
+}
+
+// join adds the mark of a value that has merged into that of m.
+func (m *mark) join(next *mark) {
+	if next.of == nil {
+		m.mix()
+	}
+	for _, part := range next.parts() {
+		m.add(part)
+	}
+}
+
+// add keeps the node of the lower offset. It is that of next only after a Cancel
+// that has panicked.
+func (m *mark) add(next mark) {
+	own := m.part(next.of.ledger)
+	switch {
+	case own != nil:
+		next.of.ledger.remove(max(own.lowest, next.lowest))
+		own.lowest, own.highest = min(own.lowest, next.lowest), max(own.highest, next.highest)
+		if !next.isOnlyOf(next.of.ledger) {
+			own.mix()
+		}
+	case m.of == nil:
+		*m = next
+		m.mix()
+	case m.of.ledger != nil:
+		*m = mark{of: &origin{parts: []mark{*m, next}}}
+	default:
+		m.of.parts = append(m.of.parts, next)
+	}
+}
+
+// finish tells the ledgers that the value is done.
+func (m *mark) finish() {
+	switch {
+	case m.of == nil:
+	case m.of.ledger != nil: // without the slice of parts
+		m.of.ledger.finish(m.lowest, m.highest)
+	default:
+		for i := range m.of.parts {
+			m.of.parts[i].finish()
+		}
+	}
+}
+
+// heldAt returns the processing of the value that a worker has.
+func (c *Coalescer[K, V]) heldAt(key K) shard.Handle {
+	s := c.stripeOf(key)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f, _ := s.extras.lookup(key)
+	return f.at
+}
+
+// finishAt follows the end of a processing whose value is done.
+func (c *Coalescer[K, V]) finishAt(key K, at shard.Handle) {
+	if c.sources.used.Load() {
+		s := c.stripeOf(key)
+		s.mu.Lock()
+		m := s.letGoLocked(key, at)
+		s.mu.Unlock()
+		m.finish()
+	}
+}
+
+func (c *Coalescer[K, V]) finishIf(err *error, key K, at shard.Handle) {
+	if *err == nil {
+		c.finishAt(key, at)
+	}
+}
+
+// leaveUndone forgets the mark of a processing that ends, whose value is not done.
+func (c *Coalescer[K, V]) leaveUndone(key K, at shard.Handle) {
+	if c.sources.used.Load() {
+		c.changeFlight(key, at, func(f *flight[V]) { f.mark = mark{} })
+	}
+}
+
+// isCanceled reports whether a value in processing must not go back.
+func (c *Coalescer[K, V]) isCanceled(key K, at shard.Handle) bool {
+	_, canceled := c.shards.Core.Changed(at)
+	if !canceled && c.sources.used.Load() {
+		c.changeFlight(key, at, func(f *flight[V]) { canceled = f.mark.isDropped() })
+	}
+	return canceled
+}

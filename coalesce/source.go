@@ -1,0 +1,271 @@
+package coalesce
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"math"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/shardq/shardq/clock"
+	"github.com/shardq/shardq/stats"
+)
+
+// The errors of a [Source], which are returned with details.
+var (
+	ErrOffset       = errors.New("an offset is not higher than those before")
+	ErrSourceClosed = errors.New("coalesce: source is closed")
+)
+
+// A Source is an ordered log, such as a partition or a file, whose events are put
+// into a [Coalescer]. It knows from where to read again after a crash: see
+// [Source.Safe]. It needs memory for each value that is not done, and not for each
+// event. It is made by [Coalescer.NewSource].
+//
+// Put, PutContext and Skip are for one goroutine, the one that reads the log. Other
+// methods are safe for concurrent use.
+type Source[K comparable, V any] struct {
+	c       *Coalescer[K, V]
+	ledger  *ledger
+	next    int64  // the lowest offset that is possible
+	events  uint32 // read so far
+	now     uint32 // in ageUnits
+	offset  int64  // of the Put that goes on
+	cell    *cell  // for its key
+	putting bool
+}
+
+// NewSource returns a source that is about to read the offset from, or an error if
+// a source with this name is open.
+func (c *Coalescer[K, V]) NewSource(name string, from int64) (*Source[K, V], error) {
+	l := newLedger(name, from, len(c.stripes.all))
+	if !c.sources.add(l) {
+		return nil, fmt.Errorf("coalesce: source %q is open already: want Finish or Drop before", name)
+	}
+	return &Source[K, V]{c: c, ledger: l, next: from}, nil
+}
+
+// Name returns the name of the source.
+func (s *Source[K, V]) Name() string { return s.ledger.name }
+
+// Put is [Coalescer.Put] of a value with its offset. It also returns an error that wraps
+// [ErrOffset] if that is not higher than those before, and [ErrSourceClosed].
+// With an error, or if Merge or Weight panics, the offset may be put again.
+func (s *Source[K, V]) Put(key K, value V, offset int64) error {
+	p := putter[K, V]{teller: teller[K, V]{c: s.c, key: key}, value: value}
+	p.from = s // in the literal, it would make the compiler copy the putter
+	if err := s.begin(offset); err != nil {
+		return err
+	}
+	defer func() { s.putting = false }() // also if user code panics
+	return p.begin(forceAcquire)
+}
+
+// PutContext is [Coalescer.PutContext] of a value with its offset, and otherwise as
+// [Source.Put].
+func (s *Source[K, V]) PutContext(ctx context.Context, key K, value V, offset int64, options PutOptions) error {
+	p := putter[K, V]{teller: teller[K, V]{c: s.c, key: key}, value: value}
+	p.from = s
+	if err := s.begin(offset); err != nil {
+		return err
+	}
+	defer func() { s.putting = false }() // also if user code panics
+	return p.await(ctx, options)
+}
+
+// Skip says that the event at offset makes no Put. It returns an [ErrOffset] and
+// [ErrSourceClosed] as [Source.Put] does.
+func (s *Source[K, V]) Skip(offset int64) error {
+	if err := s.begin(offset); err != nil {
+		return err
+	}
+	s.putting = false
+	if s.ledger.closing.Load() {
+		return ErrSourceClosed
+	}
+	s.ledger.skip(offset)
+	s.next = offset + 1
+	s.events++
+	return nil
+}
+
+func (s *Source[K, V]) begin(offset int64) error {
+	switch {
+	case s.putting:
+		panic("coalesce: Source was called during its Put, by Merge or another goroutine")
+	case offset < s.next || offset == math.MaxInt64:
+		return fmt.Errorf("coalesce: offset of source %q is %d: want %d or more, and less than the greatest: %w",
+			s.ledger.name, offset, s.next, ErrOffset)
+	case s.ledger.looked.Load():
+		s.readClock()
+		s.ledger.looked.Store(false)
+	}
+	s.offset, s.putting = offset, true
+	return nil
+}
+
+func (s *Source[K, V]) readClock() {
+	s.putting = true // the clock is user code
+	defer func() { s.putting = false }()
+	s.now = s.c.sources.now()
+}
+
+// insert returns the mark of the event as a value.
+func (s *Source[K, V]) insert() mark {
+	s.ledger.insert(s.offset, s.events, s.now)
+	return mark{of: &s.ledger.pure, lowest: s.offset, highest: s.offset}
+}
+
+// acceptLocked is called with the lock of the stripe.
+func (s *Source[K, V]) acceptLocked() {
+	s.next = s.offset + 1
+	s.events++
+	s.cell.events++
+	s.cell.highest = s.offset
+}
+
+// Safe returns the offset from which reading must begin again after a crash: the
+// lowest that is not done, or the one after the last. It takes constant time.
+//
+// An event is done when the handler of its value has succeeded, when OnDiscard has
+// returned for it, or when it was canceled. A value that leaves the Coalescer in
+// another way, as by a shutdown, is never done.
+func (s *Source[K, V]) Safe() int64 { return s.ledger.safe() }
+
+// Finish closes the source to new offsets, and waits until all are done. Lingers,
+// delays and backoffs of its keys end at once, those that begin later do not. Finish
+// returns ctx.Err() if ctx ends first. Then call it again, or [Source.Drop].
+func (s *Source[K, V]) Finish(ctx context.Context) error {
+	s.ledger.close(false)
+	for _, key := range s.keysOf((*line[V]).isDelayedOf) {
+		s.c.shards.EndDelay(key, false) // as an operator's RetryNow
+	}
+	select {
+	case <-s.ledger.ended:
+	case <-ctx.Done():
+		select {
+		case <-s.ledger.ended:
+		default:
+			return ctx.Err()
+		}
+	}
+	if s.ledger.dropped.Load() {
+		return ErrSourceClosed
+	}
+	s.c.sources.remove(s.ledger)
+	return nil
+}
+
+// Drop closes the source, and takes out and returns the pending values of those keys
+// that have events of this source alone. A worker keeps a value that it has, but if
+// that has only such events, it does not go back when it fails. Values that another
+// call is merging, taking or returning stay. Nothing changes Safe any more.
+func (s *Source[K, V]) Drop() (dropped []Entry[K, V]) {
+	s.ledger.close(true)
+	s.c.sources.remove(s.ledger)
+	for _, key := range s.keysOf((*line[V]).isOnlyOf) {
+		dropped = s.c.dropOnly(dropped, key, s.ledger)
+	}
+	return dropped
+}
+
+func (s *Source[K, V]) keysOf(is func(*line[V], *ledger) bool) (keys []K) {
+	for i := range s.c.stripes.all {
+		keys = append(keys, s.c.stripes.all[i].keysOf(func(l *line[V]) bool { return is(l, s.ledger) })...)
+	}
+	return keys
+}
+
+// Offsets returns an iterator over the sources whose events the value in processing
+// of key contains, each with its highest offset. A handler may store them beside the
+// value, so that it knows after a crash which events the store has. Other values of
+// the key do not count.
+func (c *Coalescer[K, V]) Offsets(key K) iter.Seq2[string, int64] {
+	return func(yield func(string, int64) bool) {
+		for _, part := range c.partsOf(key) {
+			if !yield(part.of.ledger.name, part.highest) {
+				return
+			}
+		}
+	}
+}
+
+func (c *Coalescer[K, V]) partsOf(key K) []mark {
+	s := c.stripeOf(key)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f, _ := s.extras.lookup(key)
+	return slices.Clone(f.mark.parts())
+}
+
+// sources are the open ones, in the order in which they were made.
+type sources struct {
+	used  atomic.Bool // there was one
+	clock clock.Clock
+	mu    sync.Mutex
+	open  []*ledger
+}
+
+func (s *sources) now() uint32 { return uint32(s.clock.Now().UnixMilli() / ageUnit.Milliseconds()) }
+
+func (s *sources) add(l *ledger) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if slices.ContainsFunc(s.open, func(other *ledger) bool { return other.name == l.name }) {
+		return false
+	}
+	s.used.Store(true)
+	s.open = append(s.open, l)
+	return true
+}
+
+func (s *sources) remove(l *ledger) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.open = slices.DeleteFunc(s.open, func(other *ledger) bool { return other == l })
+}
+
+func (s *sources) list() []*ledger {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.open)
+}
+
+func (c *Coalescer[K, V]) sourceStats() []stats.Source {
+	open := c.sources.list()
+	if len(open) == 0 {
+		return nil
+	}
+	now := c.sources.now()
+	all, oldest := make([]stats.Source, len(open)), make([]*node, len(open))
+	for i, l := range open { // before the cells, so that these have no fewer events
+		all[i], oldest[i] = l.stats()
+	}
+	for i := range c.stripes.all {
+		c.stripes.all[i].addCells(i, open, all)
+	}
+	for i, n := range oldest {
+		if n == nil {
+			all[i].Events = 0
+			continue
+		}
+		all[i].Events = uint64(uint32(all[i].Events) - n.number)
+		all[i].Oldest = time.Duration(max(0, int32(now&^isDone-n.read))) * ageUnit
+	}
+	return all
+}
+
+func (s *stripe[K, V]) addCells(stripe int, open []*ledger, all []stats.Source) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i, l := range open {
+		if c := l.cells[stripe]; c.events > 0 {
+			all[i].Events += c.events
+			all[i].Read = max(all[i].Read, c.highest)
+		}
+	}
+}

@@ -1,0 +1,212 @@
+package coalesce
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+	"unsafe"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/worker"
+)
+
+func newSource(t *testing.T, o Options[int, int]) (*Coalescer[int, int], *Source[int, int]) {
+	o.Merge = func(pending, next int) int { return pending + next }
+	c := MustNew(o)
+	s, err := c.NewSource("log", 0)
+	require.NoError(t, err)
+	return c, s
+}
+
+// Ways in which a pool ends a value, and whether that is done.
+func TestC85DoneByWorkers(t *testing.T) {
+	type options = worker.Options[Entry[int, int]]
+	returns := func(err error) func() error { return func() error { return err } }
+	blocks := func() error { time.Sleep(time.Hour); return nil }
+	permanent := worker.Permanent(errors.New("on purpose"))
+	for _, way := range []struct {
+		name   string
+		handle func() error
+		change func(o *options)
+		safe   int64
+	}{
+		{name: "success", handle: returns(nil), safe: 1},
+		{name: "dead letter", handle: returns(permanent), safe: 1},
+		{name: "OnDiscard panics", handle: returns(permanent), change: func(o *options) {
+			o.OnDiscard = func(context.Context, worker.Failure[Entry[int, int]]) { panic("on purpose") }
+		}},
+		{name: "a drain drops it", handle: returns(errors.New("later"))},
+		{name: "abandoned", handle: blocks, change: func(o *options) { o.AbandonAfter, o.Drain = time.Second, nil }},
+		{name: "abandoned in a drain", handle: blocks, change: func(o *options) { o.AbandonAfter, o.DrainTimeout = time.Second, time.Second }},
+	} {
+		for _, size := range []int{0, 2} {
+			synctest.Test(t, func(t *testing.T) {
+				c, s := newSource(t, Options[int, int]{})
+				o := options{Workers: 1, BatchSize: size, Drain: c.DrainWith(shardq.DrainOptions{Delayed: shardq.DropDelayed})}
+				if size > 0 {
+					o.HandleBatch = func(context.Context, []Entry[int, int]) []error { return []error{way.handle()} }
+				} else {
+					o.Handle = func(context.Context, Entry[int, int]) error { return way.handle() }
+				}
+				if way.change != nil {
+					way.change(&o)
+				}
+				require.NoError(t, s.Put(1, 1, 0))
+				pool, err := worker.New(c, o)
+				require.NoError(t, err)
+				ctx, stop := context.WithTimeout(t.Context(), time.Millisecond)
+				defer stop()
+				func() {
+					defer func() { _ = recover() }()
+					_ = pool.Run(ctx)
+				}()
+				require.Equal(t, way.safe, s.Safe(), way.name)
+				time.Sleep(2 * time.Hour) // an abandoned handler returns
+				require.Equal(t, way.safe, s.Safe(), way.name)
+				c.ShutDown()
+			})
+		}
+	}
+}
+
+type event struct{ source, offset int }
+
+// Readers put beside workers that finish and return. No position is higher than an
+// offset that is not done, and in the end, all are.
+func TestC85PositionsBesideWorkers(t *testing.T) {
+	const readers, events = 3, 3000
+	c := MustNew(Options[int, []event]{Merge: func(pending, next []event) []event { return append(pending, next...) }})
+	var done [readers][events]atomic.Bool
+	var reading, rest sync.WaitGroup
+	var ended atomic.Bool
+	work := func(claim worker.Claim[Entry[int, []event]], returns bool) error {
+		if returns {
+			return claim.Release()
+		}
+		for _, e := range claim.Item.Value {
+			done[e.source][e.offset].Store(true) // before the position can pass it
+		}
+		return claim.Done()
+	}
+	for r := range readers {
+		s, err := c.NewSource(string(rune('a'+r)), 0)
+		require.NoError(t, err)
+		reading.Go(func() {
+			for o := range events {
+				require.NoError(t, s.Put(o*(r+1)%7, []event{{r, o}}, int64(o)))
+			}
+		})
+		rest.Go(func() {
+			for at, over := int64(0), false; !over; {
+				over = ended.Load()
+				for safe := s.Safe(); at < safe; at++ {
+					require.True(t, done[r][at].Load(), "%d of %d", at, r)
+				}
+				require.True(t, !over || at == events, "all are done")
+			}
+		})
+	}
+	var workers sync.WaitGroup
+	for w := range 3 {
+		workers.Go(func() {
+			for n := w; ; n++ {
+				claim, err := c.Claim(context.Background())
+				if err != nil {
+					return
+				}
+				require.NoError(t, work(claim, n%3 == 0))
+			}
+		})
+	}
+	reading.Wait()
+	c.ShutDown()
+	workers.Wait()
+	ended.Store(true)
+	rest.Wait()
+}
+
+// A pending value needs 24 bytes at most, and an event none.
+func TestC85MemoryOfSources(t *testing.T) {
+	require.EqualValues(t, 16, unsafe.Sizeof(node{}))
+	c, s := newSource(t, Options[int, int]{})
+	const burst = 20_000
+	for range 3 {
+		for i := range burst {
+			require.NoError(t, s.Put(i, 1, s.next))
+		}
+		require.LessOrEqual(t, cap(s.ledger.nodes), burst*3/2+16)
+		for range burst {
+			key, _, _ := c.Take(t.Context())
+			c.Done(key)
+		}
+		require.LessOrEqual(t, cap(s.ledger.nodes), 1024)
+		require.Equal(t, s.next, s.Safe())
+	}
+	require.Zero(t, testing.AllocsPerRun(1000, func() {
+		_ = s.Put(1, 1, s.next)
+		_ = s.Put(1, 1, s.next)
+		_ = s.Safe()
+		key, _, _ := c.Take(context.Background())
+		c.Done(key)
+	}))
+}
+
+// Values that finish in any order are found, and their memory is freed.
+func TestLedger(t *testing.T) {
+	l := newLedger("log", 0, 0)
+	for i := range int64(5000) {
+		l.insert(3*i, 0, 0)
+	}
+	for i := int64(4999); i > 0; i-- {
+		l.finish(3*(i*7%5000), 3*4999)
+		require.Equal(t, int(i), l.live)
+		require.LessOrEqual(t, cap(l.nodes), 2*l.live+1024)
+	}
+	require.Zero(t, l.safe())
+	l.finish(0, 0)
+	require.EqualValues(t, 3*4999+1, l.safe())
+}
+
+// Finish waits for values that are under way.
+func TestC86Finish(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, s := newSource(t, Options[int, int]{Linger: time.Hour})
+		require.NoError(t, s.Put(1, 1, 5))
+		begin := time.Now()
+		go func() {
+			key, _, _ := c.Take(t.Context())
+			time.Sleep(time.Minute)
+			c.Done(key)
+		}()
+		require.NoError(t, s.Finish(t.Context()))
+		require.Equal(t, time.Minute, time.Since(begin))
+		require.EqualValues(t, 6, s.Safe())
+		require.ErrorIs(t, s.Skip(7), ErrSourceClosed)
+		c.ShutDown()
+	})
+}
+
+// A Done that comes while a return goes on, or after it, does not count.
+func TestC85LateDone(t *testing.T) {
+	var claim worker.Claim[Entry[int, int]]
+	var c *Coalescer[int, int]
+	c, s := newSource(t, Options[int, int]{Weight: func(int) int {
+		if claim.Owner() != nil {
+			require.ErrorIs(t, claim.Done(), worker.ErrClaimEnded)
+			require.ErrorIs(t, c.DoneClaims([]worker.Claim[Entry[int, int]]{claim}), worker.ErrClaimEnded)
+		}
+		return 1
+	}})
+	require.NoError(t, s.Put(1, 1, 0))
+	claim, err := c.Claim(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, claim.Release())
+	require.ErrorIs(t, claim.Done(), worker.ErrClaimEnded)
+	require.Zero(t, s.Safe())
+}
