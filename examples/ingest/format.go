@@ -46,8 +46,16 @@ func readGo(file *bufio.Reader, out *reader) error {
 func readLines(file *bufio.Reader, out *reader) error {
 	lines := bufio.NewScanner(file)
 	lines.Buffer(nil, 16<<20) // a longer line ends the reading
+	lines.Split(func(data []byte, atEnd bool) (advance int, line []byte, err error) {
+		advance, line, err = bufio.ScanLines(data, atEnd)
+		out.At += int64(advance)
+		return advance, line, err
+	})
 	for lines.Scan() && lines.Err() == nil {
 		out.event(lines.Bytes())
+		if out.Offset%1024 == 0 {
+			out.mark()
+		}
 	}
 	return lines.Err()
 }

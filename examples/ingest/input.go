@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"errors"
@@ -12,7 +11,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 )
 
 type input struct {
@@ -20,6 +18,7 @@ type input struct {
 	kind   string // the name of the format
 	format format
 	files  []string
+	state  int64     // changes with the names, sizes and times of the files
 	stdin  io.Reader // nil if there are files
 }
 
@@ -41,6 +40,11 @@ func openInput(config config, stdin io.Reader) (i input, err error) {
 	return i, nil
 }
 
+func (i *input) add(path string, info fs.FileInfo) {
+	i.files = append(i.files, path)
+	i.state += hash([]byte(fmt.Sprint(path, info.Size(), info.ModTime().UnixNano())))
+}
+
 // goSource asks the go command, because a program that was built with -trimpath
 // does not know its source directory.
 func goSource() (string, error) {
@@ -57,7 +61,8 @@ func (i *input) find() error {
 		return err
 	}
 	if !info.IsDir() {
-		i.kind, i.files = cmp.Or(i.kind, formatOf(i.name)), []string{i.name}
+		i.kind = cmp.Or(i.kind, formatOf(i.name))
+		i.add(i.name, info)
 		return nil
 	}
 	if i.kind == "" {
@@ -73,7 +78,7 @@ func (i *input) find() error {
 		}
 		info, err := os.Stat(path) // of the file that a link leads to
 		if err == nil && info.Mode().IsRegular() {
-			i.files = append(i.files, path)
+			i.add(path, info)
 		}
 		return err
 	})
@@ -83,8 +88,8 @@ func (i *input) find() error {
 	return err
 }
 
-// Reads of the file return when ctx ends.
-func (i *input) open(ctx context.Context, path string) (io.ReadCloser, error) {
+// open opens a file at a byte. Reads of the file return when ctx ends.
+func (i *input) open(ctx context.Context, path string, at int64) (io.ReadCloser, error) {
 	source := i.stdin
 	if source == nil {
 		file, err := os.Open(path)
@@ -92,7 +97,8 @@ func (i *input) open(ctx context.Context, path string) (io.ReadCloser, error) {
 			return nil, err
 		}
 		if info, err := file.Stat(); err != nil || info.Mode().IsRegular() {
-			return file, err
+			_, err2 := file.Seek(at, io.SeekStart)
+			return file, errors.Join(err, err2)
 		}
 		source = file
 	}
@@ -102,63 +108,6 @@ func (i *input) open(ctx context.Context, path string) (io.ReadCloser, error) {
 		in.CloseWithError(err)
 	}()
 	context.AfterFunc(ctx, func() { in.CloseWithError(errors.New("interrupted")) })
-	return out, nil
-}
-
-func (j *job) readAll() {
-	var readers sync.WaitGroup
-	for range j.config.readers {
-		readers.Go(func() {
-			for next := j.files.Add(1); int(next) <= len(j.input.files) && j.ctx.Err() == nil; next = j.files.Add(1) {
-				r := &reader{job: j, name: j.input.files[next-1]}
-				if err := r.readFile(); err != nil && j.ctx.Err() == nil {
-					j.broken.Add(1)
-					j.log.Printf("%q: not read to the end: %v", r.name, err)
-				}
-			}
-		})
-	}
-	readers.Wait()
-}
-
-type reader struct {
-	*job
-	name string
-	file io.Reader
-}
-
-func (r *reader) readFile() error {
-	file, err := r.input.open(r.ctx, r.name)
-	if err != nil {
-		return err
-	}
-	defer file.Close()
-	r.file = file
-	buffered := bufio.NewReaderSize(r, 256<<10)
-	if mark, _ := buffered.Peek(3); string(mark) == "\ufeff" { // is not part of the text
-		_, _ = buffered.Discard(len(mark))
-	}
-	return r.input.format(buffered, r)
-}
-
-// Read ends with the context.
-func (r *reader) Read(p []byte) (int, error) {
-	if r.ctx.Err() != nil {
-		return 0, context.Cause(r.ctx)
-	}
-	return r.file.Read(p)
-}
-
-// event counts before it puts, for the tally. It does not keep key.
-func (r *reader) event(key []byte) {
-	r.read.add(1, key)
-	r.pipeline.put(r.ctx, string(key))
-}
-
-func (r *reader) badRecord(line int, reason string) {
-	if n := r.malformed.Add(1); n <= 10 {
-		r.log.Printf("malformed: %q:%d: %s", r.name, line, reason)
-	} else if n == 11 {
-		r.log.Print("malformed: more, which are counted but not named")
-	}
+	_, err := io.CopyN(io.Discard, out, at)
+	return out, err
 }

@@ -18,7 +18,6 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
-	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -29,7 +28,7 @@ import (
 	shardqprom "github.com/shardq/shardq/observe/prometheus"
 )
 
-const exitProven, exitFailed, exitUnusable, exitAborted = 0, 1, 2, 130 // see usage
+const exitProven, exitFailed, exitUnusable, exitEnded, exitAborted = 0, 1, 2, 3, 130 // see usage
 
 func main() {
 	signals := make(chan os.Signal, 2)
@@ -72,9 +71,11 @@ type job struct {
 	sink     *sink
 	ctx      context.Context // ends the reading
 	stop     context.CancelCauseFunc
-
-	read                     tally        // events
-	files, malformed, broken atomic.Int64 // that were read
+	readers  []*reader
+	begun    int64         // events of earlier runs
+	elapsed  time.Duration // from the start of reading to the last commit
+	ended    error         // why the reading has ended before the end of the input
+	failure  error         // of the last positions
 }
 
 func newJob(config config, stdin io.Reader, logger *log.Logger) (j *job, err error) {
@@ -92,13 +93,30 @@ func newJob(config config, stdin io.Reader, logger *log.Logger) (j *job, err err
 	if err != nil {
 		return nil, fmt.Errorf("-listen: %w", err)
 	}
-	j.sink, err = openSink(config, j.input.name, j.stop)
-	return j, err
+	if j.sink, err = openSink(config, j.input, j.stop); err != nil {
+		return nil, err
+	}
+	for number := range j.sink.positions {
+		r, err := j.newReader(number)
+		if err != nil {
+			return nil, err
+		}
+		j.readers = append(j.readers, r)
+	}
+	j.sink.logs, j.sink.offsets = j.readers, j.pipeline.events.Offsets
+	return j, nil
 }
 
 func (j *job) run(stdout io.Writer) int {
 	j.log.Printf("reading %q (%s) as %s", j.input.name, plural(len(j.input.files), "file"), j.input.kind)
-	j.log.Printf("writing to %q, run %d", j.sink.path, j.sink.run)
+	if j.sink.complete {
+		j.log.Printf("%q has a complete run of it: nothing to do; -again counts anew", j.sink.path)
+		return j.conclude(stdout)
+	}
+	j.log.Printf("writing to %q", j.sink.path)
+	if j.begun = j.total().Offset; j.begun > 0 {
+		j.log.Printf("going on after the first %s of an earlier run", plural(j.total().Offset, "event"))
+	}
 	if j.listener != nil {
 		defer serve(j.listener, j.pipeline.events.Queue()).Close()
 		j.log.Printf("live page at http://%v/ and metrics at http://%[1]v/metrics", j.listener.Addr())
@@ -106,26 +124,20 @@ func (j *job) run(stdout io.Writer) int {
 	if j.config.duration > 0 {
 		defer time.AfterFunc(j.config.duration, func() { j.stop(errors.New("-duration is over")) }).Stop()
 	}
-	end := j.showProgress()
 	j.pipeline.begin(j.sink.write)
+	end := j.showProgress()
 	j.readAll()
-	stopped := context.Cause(j.ctx)
+	j.ended = context.Cause(j.ctx)
 	j.pipeline.finish(j.ctx)
-	if stopped != nil && j.sink.broken == nil {
-		j.log.Printf("%v: the rest of the input was not read", stopped)
-	}
-	r := &report{job: j, elapsed: time.Since(j.pipeline.start)}
 	end()
-	r.failure = errors.Join(j.sink.finish(j.read.events.Load()), r.readBack())
-	return r.conclude(stdout)
+	j.elapsed = time.Since(j.pipeline.start)
+	j.failure = j.sink.finish(j.ended == nil && j.pipeline.left.Load() == 0)
+	return j.conclude(stdout)
 }
 
 func serve(listener net.Listener, queue shardq.Inspector) *http.Server {
-	page, err := debugpage.New(debugpage.Options{Title: "ingest", Queues: []shardq.Inspector{queue}})
-	collector, err2 := shardqprom.NewCollector(shardqprom.Options{}, queue)
-	if err = errors.Join(err, err2); err != nil {
-		panic(err) // the options are fixed
-	}
+	page, _ := debugpage.New(debugpage.Options{Title: "ingest", Queues: []shardq.Inspector{queue}}) // the options are fixed
+	collector, _ := shardqprom.NewCollector(shardqprom.Options{}, queue)
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collector)
 	mux := http.NewServeMux()
@@ -140,15 +152,17 @@ type config struct {
 	input, format, database, listen        string
 	readers, workers, maxPending, attempts int
 	fail                                   float64
+	again, verbose                         bool
 	duration, patience                     time.Duration
 }
 
 const usage = `
 -format go counts identifiers, and lines the lines. The default is go for .go, and
 lines for any other file. Of a directory, all files of the format are read.
+After a crash or a signal, the same command goes on, and no event counts twice.
 
-Exit codes: 0 every event that was read is in the database, 1 one is not, or a file
-was cut short, 2 nothing was done, 130 a second interrupt.
+Exit codes: 0 every event is in the database, 1 one is not, or a file was cut short,
+2 nothing was done, 3 it ended before the end of the input, 130 a second interrupt.
 `
 
 func parseFlags(arguments []string, stderr io.Writer) (c config, err error) {
@@ -163,6 +177,8 @@ func parseFlags(arguments []string, stderr io.Writer) (c config, err error) {
 	flags.IntVar(&c.attempts, "attempts", 50, "the failures of a key in a row after which its value is discarded, 0 for never")
 	flags.DurationVar(&c.duration, "duration", 0, "stop reading after this long (default at the end of the input)")
 	flags.DurationVar(&c.patience, "patience", 15*time.Second, "the longest time to write what was read, with retries, after a signal or -duration")
+	flags.BoolVar(&c.again, "again", false, "forget what the database has of the input, and count anew")
+	flags.BoolVar(&c.verbose, "v", false, "name each malformed record")
 	flags.StringVar(&c.listen, "listen", "", "the `address` of a live page and /metrics during the run, such as 127.0.0.1:6060")
 	flags.SetOutput(io.Discard) // the usage after an error would hide the error
 	if err = flags.Parse(arguments); errors.Is(err, flag.ErrHelp) {
@@ -171,17 +187,20 @@ func parseFlags(arguments []string, stderr io.Writer) (c config, err error) {
 		flags.PrintDefaults()
 		fmt.Fprint(stderr, usage)
 	}
+	for name, least := range map[string]string{"readers": "1", "workers": "1", "max-pending": "0", "attempts": "0", "duration": "0", "patience": "0"} {
+		if is := flags.Lookup(name).Value.String(); err == nil && (is[0] == '-' || is < least) {
+			err = fmt.Errorf("-%s is %s: want %s or more", name, is, least)
+		}
+	}
 	switch {
 	case err != nil:
 		return c, err
 	case flags.NArg() > 0:
 		return c, fmt.Errorf("unexpected argument %q: name an input with -input", flags.Arg(0))
 	case c.format != "" && formats[c.format] == nil:
-		return c, fmt.Errorf("-format %q: want go or lines", c.format)
-	case c.readers < 1:
-		return c, fmt.Errorf("-readers %d: want at least 1", c.readers)
+		return c, fmt.Errorf("-format is %q: want go or lines", c.format)
 	case !(c.fail >= 0 && c.fail <= 1): // or NaN
-		return c, fmt.Errorf("-fail %v: want 0 to 1", c.fail)
+		return c, fmt.Errorf("-fail is %v: want 0 to 1", c.fail)
 	case c.fail == 1 && c.attempts == 0:
 		return c, errors.New("-fail 1 with -attempts 0 would never end: no write ever succeeds")
 	}

@@ -24,7 +24,7 @@ const (
 	maxBatch = 4096 // rows of one transaction: more are cheaper, and wait longer
 )
 
-type value = uint64
+type value = int64
 
 func merge(pending, next value) value { return pending + next }
 
@@ -32,23 +32,21 @@ type row = coalesce.Entry[string, value]
 
 // A pipeline has, for each key, the events that are not written yet:
 //
-//	put -> coalesce.Coalescer -> worker.Pool -> store
+//	reader -> coalesce.Coalescer -> worker.Pool -> store
 //
 // All events of a key before a worker reaches it are one row. Two writes of a
 // key never overlap. A failed row is retried with the later events of its key.
 type pipeline struct {
-	events  *coalesce.Coalescer[string, value]
-	workers *worker.Pool[row]
-	leave   context.CancelFunc // makes the workers drain and leave
-	ended   chan error         // of the workers
-	start   time.Time
-	log     *log.Logger
-
+	events          *coalesce.Coalescer[string, value]
+	workers         *worker.Pool[row]
+	leave           context.CancelFunc // makes the workers drain and leave
+	ended           chan error         // of the workers
+	start           time.Time
+	log             *log.Logger
 	writes, retries atomic.Int64
-	lost            atomic.Uint64 // events whose writes failed for good
-
-	mu    sync.Mutex // one worker writes, and the others have the next batches
-	store func([]row) error
+	lost, left      atomic.Int64 // events whose writes failed for good, and those for the next run
+	mu              sync.Mutex   // one worker writes, and the others have the next batches
+	store           func([]row) error
 }
 
 func newPipeline(c config, log *log.Logger) (p *pipeline, err error) {
@@ -72,7 +70,7 @@ func newPipeline(c config, log *log.Logger) (p *pipeline, err error) {
 		MaxAttempts: c.attempts,
 		OnError:     p.failed,
 		OnDiscard:   p.discarded,
-		OnLeftover:  p.discarded,
+		OnLeftover:  func(_ context.Context, f worker.Failure[row]) { p.left.Add(f.Item.Value) },
 		// The platform kills a program that takes too long to end.
 		Drain:        p.events.DrainWith(shardq.DrainOptions{Delayed: shardq.AwaitDelayed}),
 		DrainTimeout: cmp.Or(c.patience, 1), // 0 would mean no timeout
@@ -86,13 +84,6 @@ func (p *pipeline) begin(store func([]row) error) {
 	var ctx context.Context
 	ctx, p.leave = context.WithCancel(context.Background())
 	go func() { p.ended <- p.workers.Run(ctx) }()
-}
-
-// put blocks while the coalescer is full, until ctx ends. It loses no event.
-func (p *pipeline) put(ctx context.Context, key string) {
-	if p.events.PutContext(ctx, key, 1, coalesce.PutOptions{}) != nil {
-		_ = p.events.Put(key, 1) // fails only after a shutdown, which finish begins
-	}
 }
 
 // finish waits until all events are written or discarded, and once ctx has
