@@ -165,7 +165,7 @@ func requireMemoryReturns(t *testing.T, options shardq.Options[string], use func
 	require.Zero(t, q.Stats().Held)
 	idle := heap() - before
 	runtime.KeepAlive(q)
-	require.LessOrEqual(t, idle, 2*fresh+constantOfC8, "fresh: %d bytes", fresh)
+	require.LessOrEqual(t, idle, 2*max(fresh, 0)+constantOfC8, "fresh: %d bytes", fresh) // less than nothing if others have ended meanwhile
 }
 
 // burstSize is less for numbers of shards that are not usual, to save time.
