@@ -16,8 +16,6 @@ import (
 type desk struct {
 	*Set[int]
 	clock    *clock.Fake
-	was      stats.Canceled
-	taken    bool
 	served   []int
 	dropped  []int
 	returned bool

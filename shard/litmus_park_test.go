@@ -238,3 +238,54 @@ func TestLitmusGetAgainstShutDown(t *testing.T) {
 		},
 	}.run(t)
 }
+
+// bitsOf returns which shards have their ready bits set, and which should.
+func bitsOf(s *Set[int]) (are, should string) {
+	for i := range s.Core.shards.all {
+		are += fmt.Sprint(s.Core.shards.ready.IsMarked(uint16(i)))
+		should += fmt.Sprint(s.Core.shard(i).line.Depth() > 0)
+	}
+	return are, should
+}
+
+// TestLitmusReadyBits: the last item of a shard is taken while one comes to the
+// same shard, and one to another. Bits and items agree (package wake).
+func TestLitmusReadyBits(t *testing.T) {
+	set := lasting(t, Config[int]{Settings: Settings{Shards: 2}, Route: parity})
+	litmus[*Set[int]]{
+		rounds: 100_000,
+		world: func(round int) *Set[int] {
+			s := set(round)
+			s.Add(0)
+			return s
+		},
+		actors: []func(s *Set[int]){
+			func(s *Set[int]) { finish(s) },
+			func(s *Set[int]) { s.Add(2) },
+			func(s *Set[int]) { s.Add(1) },
+		},
+		outcome: func(s *Set[int], _ int) string {
+			are, should := bitsOf(s)
+			return fmt.Sprintf("bits %s, items %s", are, should)
+		},
+		after: func(s *Set[int]) { drainAll(s) },
+		outcomes: verdicts{
+			"bits falsefalse, items falsefalse": certain,
+			"bits falsetrue, items falsetrue":   certain,
+			"bits truefalse, items truefalse":   certain,
+			"bits truetrue, items truetrue":     certain,
+		},
+	}.run(t)
+}
+
+// drainAll takes what is ready out of every shard, whatever its bit is.
+func drainAll(s *Set[int]) {
+	for i := range s.Core.shards.all {
+		for sh := s.Core.shard(i); sh.len() > 0; {
+			sh.lock()
+			_, _, h, _ := sh.take(s.Core.shards.laneIfMany(), false, 0, false)
+			sh.unlock()
+			s.Core.End(h)
+		}
+	}
+}

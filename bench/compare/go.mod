@@ -8,7 +8,6 @@ require (
 	github.com/shardq/shardq v0.0.0-00010101000000-000000000000
 	github.com/stretchr/testify v1.12.1
 	k8s.io/client-go v0.37.2
-	pgregory.net/rapid v1.3.0
 	sigs.k8s.io/controller-runtime v0.25.2
 )
 
