@@ -48,6 +48,7 @@ type meter struct {
 	late       uint64                   // retries that the queue does not count
 	most       int32                    // mostAtOnce or mostScraped
 
+	measured      atomic.Bool  // the last tick has shown unfinished work
 	taken         atomic.Int64 // the priority of an item that was taken, or nothingTaken
 	adds, retries uint64
 	depths        map[int]int
@@ -77,6 +78,7 @@ func (m *meter) tick() {
 	m.operations.Store(0)
 	m.show()
 	read := m.read().Metrics
+	m.measured.Store(read.Unfinished > 0)
 	m.to.Unfinished.Set(read.Unfinished.Seconds())
 	m.to.LongestRunning.Set(read.LongestRunning.Seconds())
 }
@@ -112,8 +114,10 @@ func (m *meter) end() {
 	m.showEach() // again: a tick may have come
 	m.show()
 	m.settle()
-	m.to.Unfinished.Set(0)
-	m.to.LongestRunning.Set(0)
+	if m.measured.Swap(false) { // as client-go's, the gauges get no other call after a shutdown
+		m.to.Unfinished.Set(0)
+		m.to.LongestRunning.Set(0)
+	}
 }
 
 // settle waits while another caller shows, such as the end of a delay. The wait is
