@@ -109,6 +109,18 @@ func (l *ledger) finish(lowest, highest int64) {
 	l.endLocked()
 }
 
+// undo removes the last node, whose value is not put after all. The next offset may
+// be lower.
+func (l *ledger) undo() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.dropped.Load() {
+		l.nodes = l.nodes[:len(l.nodes)-1]
+		l.live--
+		l.endLocked()
+	}
+}
+
 // remove removes a node without a value that is done.
 func (l *ledger) remove(lowest int64) { l.finish(lowest, math.MinInt64) }
 

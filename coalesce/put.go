@@ -215,7 +215,7 @@ func (p *putter[K, V]) joinAcquiredLocked(l *line[V], needed int64) {
 // only segment, because Merge has panicked with another one.
 func (p *putter[K, V]) removeAndUnlock(l *line[V], own *segment[V]) {
 	if p.from != nil {
-		p.from.ledger.remove(p.from.offset)
+		p.from.ledger.undo()
 	}
 	weight := l.remove(own)
 	if p.c.options.Weight == nil {

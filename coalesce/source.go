@@ -42,6 +42,7 @@ type Source[K comparable, V any] struct {
 // NewSource returns a source that is about to read the offset from, or an error if
 // a source with this name is open.
 func (c *Coalescer[K, V]) NewSource(name string, from int64) (*Source[K, V], error) {
+	from = max(from, math.MinInt64+1) // so that there is one before
 	l := newLedger(name, from, len(c.stripes.all))
 	if !c.sources.add(l) {
 		return nil, fmt.Errorf("coalesce: source %q is open already: want Finish or Drop before", name)

@@ -3,6 +3,7 @@ package coalesce
 import (
 	"context"
 	"errors"
+	"math"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -209,4 +210,51 @@ func TestC85LateDone(t *testing.T) {
 	require.NoError(t, claim.Release())
 	require.ErrorIs(t, claim.Done(), worker.ErrClaimEnded)
 	require.Zero(t, s.Safe())
+}
+
+// A Put that has waited for room, and whose Merge panics, uses no offset. A lower one
+// that comes after it is found.
+func TestC85PutThatPanicsAfterAWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := MustNew(Options[string, int]{
+			Queue: shardq.Options[string]{Shards: 1}, Capacity: 2, Merge: func(_, _ int) int { panic("on purpose") },
+		})
+		s, err := c.NewSource("log", 0)
+		require.NoError(t, err)
+		require.NoError(t, s.Put("slow", 1, 0))
+		require.NoError(t, c.Put("other", 1))
+		go func() {
+			time.Sleep(time.Second)
+			require.NoError(t, c.Put("bad", 1)) // the Put below merges with it
+			_, _, _ = c.Take(t.Context())       // slow
+			_, _, _ = c.Take(t.Context())       // other
+		}()
+		require.Panics(t, func() { _ = s.PutContext(t.Context(), "bad", 1, 7, PutOptions{}) })
+		require.NoError(t, s.Put("quick", 1, 5))
+		for _, key := range []string{"bad", "quick"} {
+			taken, _, _ := c.Take(t.Context())
+			require.Equal(t, key, taken)
+			c.Done(key)
+			require.Zero(t, s.Safe())
+		}
+		c.Done("slow")
+		require.EqualValues(t, 6, s.Safe())
+	})
+}
+
+// The least offset has none before it, and the greatest none after it.
+func TestC85ExtremeOffsets(t *testing.T) {
+	c, _ := newSource(t, Options[int, int]{})
+	s, err := c.NewSource("extreme", math.MinInt64)
+	require.NoError(t, err)
+	for _, offset := range []int64{math.MinInt64, math.MaxInt64} {
+		require.ErrorIs(t, s.Put(1, 1, offset), ErrOffset)
+	}
+	for _, offset := range []int64{math.MinInt64 + 1, math.MaxInt64 - 1} {
+		require.NoError(t, s.Put(1, 1, offset))
+		_, _, _ = c.Take(t.Context())
+		require.Equal(t, offset, s.Safe())
+		c.Done(1)
+		require.Equal(t, offset+1, s.Safe())
+	}
 }
