@@ -31,6 +31,8 @@ func readDocument(t *testing.T, path ...string) string {
 // feature.
 func exported(t *testing.T) map[string]dto.MetricType {
 	values := seriestest.NewCoalescer("values", 1)
+	_, err := values.NewSource("log", 1)
+	require.NoError(t, err)
 	types := map[string]dto.MetricType{}
 	for name, f := range scraped(t, seriestest.Play("q"), values.Queue()) {
 		types[name] = f.GetType()
