@@ -325,3 +325,20 @@ func (m *model) racy(until time.Duration) bool {
 	}
 	return waits && m.count(func(e *entry) bool { return e.delayed && e.deadline <= until }) > 0
 }
+
+// readiesApart reports whether items become ready by a moment in several shards,
+// one after the other. Consumers that wake in between see the first (C26).
+func (m *model) readiesApart(until time.Duration) bool {
+	shards := map[int]bool{}
+	for _, e := range m.items {
+		if e.delayed && e.deadline <= until {
+			shards[m.lineOf(e).shard] = true
+		}
+	}
+	for _, l := range m.lines {
+		if l.review <= until {
+			shards[l.shard] = true
+		}
+	}
+	return len(shards) > 1
+}

@@ -636,6 +636,7 @@ func (p *player) stepTo(fake *clock.Fake, to time.Duration) bool {
 		return false
 	}
 	p.setBack = p.setBack || to < m.now
+	p.spread = p.spread || len(p.parked) > 0 && m.readiesApart(to)
 	if m.tickOf(to) != m.tickOf(m.now) {
 		p.inTick = 0
 	}
