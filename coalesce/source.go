@@ -200,7 +200,21 @@ func (c *Coalescer[K, V]) partsOf(key K) []mark {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	f, _ := s.extras.lookup(key)
-	return slices.Clone(f.mark.parts())
+	return byName(f.mark.parts())
+}
+
+// byName joins the marks of a source that was dropped with those of one that was
+// opened by its name since: whoever keeps offsets by name needs the highest.
+func byName(parts []mark) (joined []mark) {
+	for _, part := range parts {
+		same := func(other mark) bool { return other.of.ledger.name == part.of.ledger.name }
+		if i := slices.IndexFunc(joined, same); i >= 0 {
+			joined[i].highest = max(joined[i].highest, part.highest)
+		} else {
+			joined = append(joined, part)
+		}
+	}
+	return joined
 }
 
 // sources are the open ones, in the order in which they were made.

@@ -240,17 +240,19 @@ func (p *joinPlayer) offsets(key any) (all []string) {
 	return all
 }
 
-// highest returns what Offsets should.
+// highest returns what Offsets should: one offset for each name (C85).
 func (p *joinPlayer) highest(k *joinKey) (all []string) {
-	highest := map[*joinSource]int64{}
+	highest := map[string]int64{}
 	for _, v := range valuesOf(k.taken) {
 		if s := p.from[v]; s != nil && !k.left {
 			i := slices.IndexFunc(s.events, func(e joinEvent) bool { return e.value == v })
-			highest[s] = s.events[i].offset
+			if earlier, is := highest[s.Name()]; !is || earlier < s.events[i].offset {
+				highest[s.Name()] = s.events[i].offset
+			}
 		}
 	}
-	for s, offset := range highest {
-		all = append(all, fmt.Sprint(s.Name(), offset))
+	for name, offset := range highest {
+		all = append(all, fmt.Sprint(name, offset))
 	}
 	slices.Sort(all)
 	return all
