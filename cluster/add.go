@@ -183,7 +183,9 @@ func (d *delayedCount) admit(ctx context.Context, stream jetstream.Stream, limit
 	if time.Since(d.asked) >= time.Second {
 		d.asked = time.Now()
 		d.mu.Unlock()
+		ctx, cancel := context.WithTimeout(ctx, attemptTime)
 		info, err := stream.Info(ctx) // after an error, the add itself will tell
+		cancel()
 		d.mu.Lock()
 		if err == nil {
 			d.count = info.State.Msgs

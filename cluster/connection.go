@@ -80,12 +80,16 @@ func (n *Node[K]) Done() <-chan struct{} { return n.ended.Done() }
 // Err returns nil until Done, and then why the node has ended.
 func (n *Node[K]) Err() error { return context.Cause(n.ended) }
 
-// Check returns nil if the node is connected, and otherwise the reason.
+// Check returns nil if the node is connected and, while it runs, the servers have
+// stored a heartbeat within the time of a lease. Otherwise it returns the reason.
 func (n *Node[K]) Check() error {
-	if err := n.Err(); err != nil {
+	if err := cmp.Or(n.Err(), n.disconnected()); err != nil {
 		return err
 	}
-	return n.disconnected()
+	if last := n.beaten.Load(); last != nil && time.Since(last.at) > n.options.Lease {
+		return fmt.Errorf("cluster: no heartbeat was stored for %v: %w", time.Since(last.at), cmp.Or(last.err, context.DeadlineExceeded))
+	}
+	return nil
 }
 
 // Health returns a handler for probes of readiness: it answers as Check does,

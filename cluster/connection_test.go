@@ -122,7 +122,7 @@ func TestNodesMustAgree(t *testing.T) {
 	require.NoError(t, err)
 	o = options(servers)
 	o.Name = "taken"
-	requireFault(t, o, "the stream shardq-taken-3 is configured otherwise: retention: Limits, want WorkQueue")
+	requireFault(t, o, "the stream shardq-taken-3: it is configured otherwise: retention: Limits, want WorkQueue")
 }
 
 func TestPlacement(t *testing.T) {

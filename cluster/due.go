@@ -82,11 +82,7 @@ func (v *mover[K]) open(ctx context.Context, again bool) error {
 	n := v.node
 	ctx, cancel := context.WithTimeout(ctx, n.options.Lease)
 	defer cancel()
-	err := retry(ctx, func() error {
-		attempt, cancel := context.WithTimeout(ctx, attemptTime)
-		defer cancel()
-		return v.begin(attempt)
-	})
+	err := patiently(ctx, passes, v.begin)
 	if err == nil && again {
 		_, err = n.js.ResetConsumerToSequence(ctx, n.names.DelayedStream(), dueConsumer, 1)
 	}

@@ -14,6 +14,8 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/shardq/shardq/cluster/internal/lease"
 )
 
 // A stream has no leader for up to nine seconds after it was made, or has lost
@@ -29,19 +31,46 @@ const (
 	answerTime = 2 * time.Second
 )
 
-// publish publishes a message that may be stored twice. Each attempt waits longer:
-// to a server that is late, and not lost, repeated messages are only more work.
+// publish publishes a message that may be stored twice.
 func (n *Node[K]) publish(outer context.Context, m *nats.Msg, options ...jetstream.PublishOpt) error {
 	ctx, cancel := context.WithTimeout(outer, electionTime)
 	defer cancel()
-	patience := attemptTime
-	return retry(ctx, func() error {
-		attempt, cancel := context.WithTimeout(ctx, patience)
-		defer cancel()
-		patience *= 2
+	err := patiently(ctx, passes, func(attempt context.Context) error {
 		_, err := n.js.PublishMsg(attempt, m, options...)
 		return n.explain(ctx, m.Subject, err)
 	})
+	return unanswered(n.connection, err)
+}
+
+// patiently calls f while its error passes. Each attempt has a time of its own,
+// and a longer one than that before: to a server that is late, and not lost,
+// repeated requests are only more work.
+func patiently(ctx context.Context, passes func(error) bool, f func(attempt context.Context) error) error {
+	patience := attemptTime
+	return retryIf(ctx, passes, func() error {
+		attempt, cancel := context.WithTimeout(ctx, patience)
+		defer cancel()
+		patience *= 2
+		return f(attempt)
+	})
+}
+
+// unanswered says what to check.
+func unanswered(connection *nats.Conn, err error) error {
+	if !hasNoAnswer(err) {
+		return err
+	}
+	if last := connection.LastError(); errors.Is(last, nats.ErrPermissionViolation) {
+		err = fmt.Errorf("%w: %w", last, err)
+	}
+	return fmt.Errorf("no server answers: is JetStream enabled, has it a leader, "+
+		"and are the domain, the account and its permissions right? %w", err)
+}
+
+func hasNoAnswer(err error) bool {
+	return slices.ContainsFunc([]error{
+		nats.ErrNoResponders, jetstream.ErrNoStreamResponse, nats.ErrTimeout, context.DeadlineExceeded, os.ErrDeadlineExceeded,
+	}, func(each error) bool { return errors.Is(err, each) })
 }
 
 // publishOnce repeats only a message that the servers have refused.
@@ -69,6 +98,8 @@ func (n *Node[K]) explain(ctx context.Context, subject string, err error) error 
 	switch {
 	case err == nil:
 		return nil
+	case lease.IsFull(err):
+		return fmt.Errorf("%w: %w", ErrStore, err)
 	case n.server != nil && n.store.hasFailed(n.server):
 		return ErrStore
 	case errors.Is(err, nats.ErrNoResponders), errors.Is(err, jetstream.ErrNoStreamResponse):
@@ -108,8 +139,10 @@ func retryIf(ctx context.Context, passes func(error) bool, f func() error) error
 		if err == nil || !passes(err) || time.Since(begin) > electionTime {
 			return err
 		}
-		if ended := pause(ctx, electionWait); ended != nil {
-			return errors.Join(ended, err)
+		if ended := pause(ctx, electionWait); errors.Is(err, ended) {
+			return err
+		} else if ended != nil {
+			return fmt.Errorf("%w: %w", ended, err)
 		}
 	}
 }
@@ -126,6 +159,7 @@ func pause(ctx context.Context, d time.Duration) error {
 const (
 	codeNoPeers     = 10005 // the replicas of a stream have no place
 	codeNoMessage   = 10043
+	codeOffline     = 10118 // all servers of the stream are
 	codeStoreFailed = 10077 // a limit is exceeded, or the store has an error
 	codeDuplicate   = 10158 // it is storing another message of the id
 	codeBusy        = 10164 // it is storing another message of the subject, which may fail yet
@@ -147,11 +181,12 @@ func isFull(err error) bool {
 // passes reports whether an error passes, as those of an election do.
 func passes(err error) bool {
 	api, ok := errors.AsType[*jetstream.APIError](err)
-	if !ok {
-		return slices.ContainsFunc([]error{
-			nats.ErrNoResponders, nats.ErrDisconnected, nats.ErrTimeout, context.DeadlineExceeded,
-			nats.ErrReconnectBufExceeded, os.ErrDeadlineExceeded, // a write to a frozen server
-			jetstream.ErrNoStreamResponse, jetstream.ErrAsyncPublishTimeout, jetstream.ErrTooManyStalledMsgs,
+	switch {
+	case lease.IsFull(err):
+		return false
+	case !ok:
+		return hasNoAnswer(err) || slices.ContainsFunc([]error{
+			nats.ErrDisconnected, nats.ErrReconnectBufExceeded, jetstream.ErrAsyncPublishTimeout, jetstream.ErrTooManyStalledMsgs,
 		}, func(each error) bool { return errors.Is(err, each) })
 	}
 	switch api.ErrorCode {
@@ -177,7 +212,7 @@ func (n *Node[K]) added(count int, err error) error {
 		return ErrClosed
 	case errors.Is(err, ErrStore):
 		return err
-	case hasCode(err, codeStoreFailed):
+	case hasCode(err, codeStoreFailed), lease.IsFull(err):
 		return fmt.Errorf("%w: %w", ErrStore, err)
 	case errors.Is(err, nats.ErrNoResponders), errors.Is(err, jetstream.ErrNoStreamResponse):
 		return fmt.Errorf("cluster: add: no server leads the stream: %w", err)

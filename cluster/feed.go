@@ -21,14 +21,15 @@ const (
 // one of the server's numbers is missing, it begins again: a lost message would
 // come after newer ones of its key.
 type feed[K comparable] struct {
-	node   *Node[K]
-	stream jetstream.Stream
-	epoch  uint64
-	take   func(m jetstream.Msg, sequence uint64)
-	logger *slog.Logger
-	ctx    context.Context // ends when the feed is closed
-	cancel context.CancelFunc
-	broke  chan struct{} // gets a value when the feed has to begin again
+	node      *Node[K]
+	stream    jetstream.Stream
+	partition int
+	epoch     uint64
+	take      func(m jetstream.Msg, sequence uint64)
+	logger    *slog.Logger
+	ctx       context.Context // ends when the feed is closed
+	cancel    context.CancelFunc
+	broke     chan struct{} // gets a value when the feed has to begin again
 
 	mu        sync.Mutex
 	consuming jetstream.ConsumeContext
@@ -91,7 +92,7 @@ func (f *feed[K]) begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if _, err = f.node.js.ResetConsumerToSequence(ctx, f.stream.CachedInfo().Config.Name, ownerConsumer, 1); err != nil {
+	if _, err = f.node.js.ResetConsumerToSequence(ctx, f.node.names.WorkStream(f.partition), ownerConsumer, 1); err != nil {
 		return err
 	}
 	f.mu.Lock()

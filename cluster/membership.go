@@ -11,6 +11,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/nats-io/nuid"
 
 	"github.com/shardq/shardq/cluster/internal/lease"
 	"github.com/shardq/shardq/cluster/internal/member"
@@ -49,12 +50,23 @@ func (n *Node[K]) join(ctx context.Context) (*membership[K], error) {
 	return m, m.listen(ctx)
 }
 
+// A beaten is when the last heartbeat was stored, and why not one since.
+type beaten struct {
+	at  time.Time
+	err error
+}
+
 func (m *membership[K]) beat(ctx context.Context) error {
 	data, err := json.Marshal(m.node.heartbeat())
-	if err != nil {
-		return err
+	if err == nil {
+		err = m.say(ctx, data)
 	}
-	return m.say(ctx, data)
+	if err == nil {
+		m.node.beaten.Store(&beaten{at: time.Now()})
+	} else if last := m.node.beaten.Load(); last != nil {
+		m.node.beaten.Store(&beaten{last.at, err})
+	}
+	return err
 }
 
 func (m *membership[K]) say(ctx context.Context, data []byte) error {
@@ -78,9 +90,25 @@ func (m *membership[K]) hear(msg jetstream.Msg) {
 	case isMember && gone && m.table.Left(id), isMember && !gone && m.table.Heard(id, time.Now()):
 		wake(m.changed)
 	case !isMember:
-		if r, err := lease.Read(msg.Headers(), msg.Data()); err == nil && r.Released {
-			wake(m.changed)
-		}
+		m.hearLease(msg)
+	}
+}
+
+func (m *membership[K]) hearLease(msg jetstream.Msg) {
+	r, err := lease.Read(msg.Headers(), msg.Data())
+	if err != nil {
+		return
+	}
+	if r.Released {
+		wake(m.changed)
+		return
+	}
+	partition, _ := m.node.names.LeaseOf(msg.Subject())
+	m.node.mu.Lock()
+	p := m.node.owned[partition]
+	m.node.mu.Unlock()
+	if about, err := msg.Metadata(); err == nil && p != nil && p.lease.IsLostTo(r, about.Sequence.Stream) {
+		p.cancel(ErrLeaseLost)
 	}
 }
 
@@ -156,7 +184,7 @@ func (m *membership[K]) rebalance(ctx context.Context) {
 }
 
 func (m *membership[K]) acquire(ctx context.Context, number int, slot *slot) {
-	attempt, cancel := context.WithTimeout(ctx, m.node.options.Lease/2)
+	attempt, cancel := context.WithTimeout(ctx, min(m.node.options.Lease/2, 2*attemptTime))
 	l, err := m.leases.Acquire(attempt, number)
 	cancel()
 	if errors.Is(err, lease.ErrHeld) || ctx.Err() != nil && err != nil {
@@ -222,12 +250,13 @@ func (m *membership[K]) leave() {
 		m.giveUp(p)
 	}
 	m.work.Wait()
+	m.node.beaten.Store(nil)
 }
 
 // lastOf configures a consumer that begins with each subject's last message.
 func lastOf(subjects ...string) jetstream.ConsumerConfig {
 	return jetstream.ConsumerConfig{
-		FilterSubjects: subjects, DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy,
+		Name: nuid.Next(), FilterSubjects: subjects, DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy,
 		AckPolicy: jetstream.AckNonePolicy, MemoryStorage: true, Replicas: 1, InactiveThreshold: time.Minute,
 	}
 }
@@ -235,7 +264,7 @@ func lastOf(subjects ...string) jetstream.ConsumerConfig {
 // listen hears heartbeats and leases. It may miss some, as they are repeated.
 func (m *membership[K]) listen(ctx context.Context) error {
 	m.asked = time.Now()
-	c, err := m.node.streams.state.CreateConsumer(ctx, lastOf(m.node.names.Leases(), m.node.names.Members()))
+	c, err := m.node.streams.state.CreateOrUpdateConsumer(ctx, lastOf(m.node.names.Leases(), m.node.names.Members()))
 	if err != nil {
 		return err
 	}

@@ -29,7 +29,7 @@ var (
 	ErrKey = names.ErrKey
 	// ErrStore means that a server says it cannot store. If this process runs
 	// that server, close the node and Join again.
-	ErrStore   = errors.New("cluster: the server cannot store: is its disk full?")
+	ErrStore   = errors.New("cluster: the server cannot store: is its disk full, or max_file_store reached?")
 	ErrLetter  = errors.New("cluster: a dead letter cannot be read") // comes with Dead
 	ErrRunning = errors.New("cluster: Run was called before")
 	// ErrValues is returned by Put, PutOnce, PutAfter and NewValues without
@@ -56,6 +56,7 @@ type Node[K comparable] struct {
 	limiter limiter.Limiter[K]
 	counts  counts
 	ofKeys  *quiet // warnings
+	beaten  atomic.Pointer[beaten]
 
 	mu      sync.Mutex
 	owned   map[int]*partition[K] // that the node may work on
@@ -99,12 +100,16 @@ func Join[K comparable](ctx context.Context, options Options[K]) (*Node[K], erro
 	}
 	n.ended, n.end = context.WithCancelCause(context.Background())
 	go n.watch()
+	var silent []error
 	if n.js, err = o.jetStream(n.connection); err == nil {
-		err = retry(ctx, func() error { n.streams, err = openStreams(ctx, n.js, o); return err })
+		n.streams, silent, err = openStreams(ctx, n.js, o)
 	}
 	if err != nil {
 		_ = n.Close()
 		return nil, err
+	}
+	for _, err := range silent {
+		o.Logger.Warn("the node has joined without a stream", "error", err)
 	}
 	return n, nil
 }

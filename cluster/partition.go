@@ -56,7 +56,7 @@ func (n *Node[K]) newPartition(l *lease.Lease) *partition[K] {
 	p.ctx, p.cancel = context.WithCancelCause(context.Background())
 	context.AfterFunc(p.ctx, func() { n.cancelRuns(p) })
 	p.feed = &feed[K]{
-		node: n, stream: n.streams.work[l.Partition], epoch: l.Epoch, take: p.take, logger: p.slot.logger, broke: make(chan struct{}, 1),
+		node: n, stream: n.streams.work[l.Partition], partition: l.Partition, epoch: l.Epoch, take: p.take, logger: p.slot.logger, broke: make(chan struct{}, 1),
 	}
 	p.feed.ctx, p.feed.cancel = context.WithCancel(p.ctx)
 	return p
@@ -99,11 +99,7 @@ func (p *partition[K]) follow() (broken bool) {
 
 // Servers that elect a consumer's leader may answer never, and then at once.
 func (p *partition[K]) open() error {
-	patience := time.Second
-	return retry(p.feed.ctx, func() error {
-		attempt, cancel := context.WithTimeout(p.feed.ctx, patience)
-		defer cancel()
-		patience *= 2
+	return patiently(p.feed.ctx, passes, func(attempt context.Context) error {
 		if err := p.loadFailures(attempt); err != nil {
 			return err
 		}
@@ -175,9 +171,8 @@ func (p *partition[K]) keep() error {
 			return context.Cause(p.ctx)
 		case <-ticker.C:
 		}
-		// A slow link has the whole period for one answer.
 		ctx, cancel := context.WithTimeout(context.Background(), period)
-		err := retry(ctx, func() error { return p.lease.Renew(ctx) })
+		err := patiently(ctx, passes, p.lease.Renew)
 		cancel()
 		if errors.Is(err, lease.ErrLost) {
 			p.cancel(ErrLeaseLost)
@@ -241,7 +236,7 @@ func (p *partition[K]) leave(ctx context.Context) {
 	release, cancel := context.WithTimeout(context.Background(), p.node.options.Lease)
 	defer cancel()
 	_ = p.node.connection.FlushWithContext(release) // the acknowledgements
-	if err := p.lease.Release(release); err != nil && err != lease.ErrLost {
+	if err := patiently(release, passes, p.lease.Release); err != nil && err != lease.ErrLost {
 		p.node.options.Logger.Warn("a lease was not given back, and expires", "partition", p.lease.Partition, "error", err)
 	}
 }
@@ -271,7 +266,7 @@ func (p *partition[K]) loadFailures(ctx context.Context) error {
 
 func (p *partition[K]) readFailures(ctx context.Context, state jetstream.Stream, subjects string) error {
 	const atOnce = 1000
-	c, err := state.CreateConsumer(ctx, lastOf(subjects))
+	c, err := state.CreateOrUpdateConsumer(ctx, lastOf(subjects))
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -87,11 +88,11 @@ func TestAnAnswerThatDoesNotCome(t *testing.T) {
 // Servers on which another node makes a stream do not know it at first.
 type making struct {
 	jetstream.JetStream
-	unknown int // how often
+	known atomic.Int32 // from the fourth look
 }
 
 func (m *making) Stream(ctx context.Context, name string) (jetstream.Stream, error) {
-	if m.unknown--; m.unknown >= 0 {
+	if m.known.Add(1) < 4 {
 		return nil, jetstream.ErrStreamNotFound
 	}
 	return m.JetStream.Stream(ctx, name)
@@ -112,7 +113,7 @@ func TestNodesThatMakeAQueueTogether(t *testing.T) {
 	defer node.Close()
 	o, err := Options[string]{Name: "two", Partitions: 1}.complete()
 	require.NoError(t, err)
-	streams, err := openStreams(t.Context(), &making{node.js, 3}, o)
+	streams, _, err := openStreams(t.Context(), &making{JetStream: node.js}, o)
 	require.NoError(t, err)
 	require.NotNil(t, streams.state)
 }

@@ -116,6 +116,8 @@ type Status struct {
 	Partitions             []PartitionStatus // by their numbers
 	Skew                   Skew              // the greatest between the servers' clocks
 	Settings               Settings
+	// Silent names the streams that did not answer. What they know is missing.
+	Silent []string `json:",omitempty"`
 }
 
 // A Skew is the least difference between two servers' clocks that fits the
@@ -136,44 +138,62 @@ type PartitionStatus struct {
 	OldestAdded      time.Time
 }
 
-// Status asks the servers for the state of the queue. The node need not run.
+// statusTime is less than the five seconds that the page and the metrics wait.
+const statusTime = 4 * time.Second
+
+// Status asks the servers for the state of the queue, in four seconds at most. It
+// returns an error if none answers. The node need not run.
 func (n *Node[K]) Status(ctx context.Context) (s Status, err error) {
-	defer func() {
-		if err != nil {
-			err = fmt.Errorf("cluster: status: %w", err)
-		}
-	}()
-	if err := n.Check(); err != nil {
-		return s, err
+	if err = cmp.Or(n.Err(), n.disconnected()); err != nil {
+		return s, fmt.Errorf("cluster: status: %w", err)
 	}
 	s = Status{Name: n.options.Name, Partitions: make([]PartitionStatus, n.options.Partitions)}
+	reads := []func(context.Context) error{
+		func(ctx context.Context) (err error) { s.Delayed, err = n.count(ctx, n.streams.delayed); return err },
+		func(ctx context.Context) (err error) { s.Dead, err = n.count(ctx, n.streams.dead); return err },
+		func(ctx context.Context) (err error) { s.Settings, err = n.Settings(ctx); return err },
+		func(ctx context.Context) error { return n.readMembers(ctx, &s) },
+	}
+	ofQueue := len(reads)
 	for i := range s.Partitions {
 		s.Partitions[i].Partition, s.Partitions[i].State = i, Idle
+		reads = append(reads, func(ctx context.Context) error { return n.readPartition(ctx, &s.Partitions[i]) })
 	}
-	delayed, err := n.info(ctx, n.streams.delayed)
+	failed := make([]error, len(reads))
+	short, cancel := context.WithTimeout(ctx, statusTime)
+	defer cancel()
+	inLanes(len(reads), len(reads), func(i int) { failed[i] = reads[i](short) })
+	if err = cmp.Or(n.disconnected(), ctx.Err()); err == nil && !slices.Contains(failed, nil) {
+		err = failed[0]
+	}
 	if err != nil {
-		return s, fmt.Errorf("the stream %s: %w", n.names.DelayedStream(), err)
+		return s, fmt.Errorf("cluster: status: %w", err)
 	}
-	dead, err := n.info(ctx, n.streams.dead)
-	if err != nil {
-		return s, fmt.Errorf("the stream %s: %w", n.names.DeadStream(), err)
+	for _, m := range s.Members {
+		m.addTo(s.Partitions)
 	}
-	s.Delayed, s.Dead = delayed.State.Msgs, dead.State.Msgs
-	if err := n.readMembers(ctx, &s); err != nil {
-		return s, err
-	}
-	for i := range s.Partitions {
-		p := &s.Partitions[i]
-		if err := n.readPartition(ctx, p); ctx.Err() != nil || n.disconnected() != nil {
-			return s, cmp.Or(n.disconnected(), err, ctx.Err())
-		} else if err != nil { // the others can be read, perhaps
-			p.State, p.Error = Failing, err.Error()
+	for i, err := range failed {
+		if err == nil {
+			continue
 		}
+		s.Silent = append(s.Silent, err.Error())
+		if i >= ofQueue {
+			s.Partitions[i-ofQueue].PartitionState = PartitionState{State: Failing, Error: err.Error()}
+		}
+	}
+	for _, p := range s.Partitions {
 		s.Pending += p.Pending
 	}
 	s.Skew = n.clocks.Greatest()
-	s.Settings, err = n.Settings(ctx)
-	return s, err
+	return s, nil
+}
+
+func (n *Node[K]) count(ctx context.Context, stream jetstream.Stream) (uint64, error) {
+	info, err := n.info(ctx, stream)
+	if err != nil {
+		return 0, err
+	}
+	return info.State.Msgs, nil
 }
 
 func (n *Node[K]) readMembers(ctx context.Context, s *Status) error {
@@ -187,8 +207,10 @@ func (n *Node[K]) readMembers(ctx context.Context, s *Status) error {
 		if err != nil || len(last.Data) == 0 || json.Unmarshal(last.Data, &m) != nil {
 			continue // it has left
 		}
+		if info.TimeStamp.Sub(last.Time) > n.options.Lease {
+			continue // servers that are full do not delete it
+		}
 		s.Members = append(s.Members, m)
-		m.addTo(s.Partitions)
 	}
 	slices.SortFunc(s.Members, func(a, b Member) int { return cmp.Compare(a.ID, b.ID) })
 	return nil
@@ -212,8 +234,6 @@ func (m Member) addTo(partitions []PartitionStatus) {
 }
 
 func (n *Node[K]) readPartition(ctx context.Context, p *PartitionStatus) error {
-	ctx, cancel := context.WithTimeout(ctx, attemptTime)
-	defer cancel()
 	stream := n.streams.work[p.Partition]
 	info, err := n.info(ctx, stream)
 	if err != nil {

@@ -6,11 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/shardq/shardq/cluster/internal/names"
@@ -32,20 +32,47 @@ const (
 	markerTime = time.Minute // how long the server tells that a lease has expired
 )
 
-func openStreams[K comparable](ctx context.Context, js jetstream.JetStream, o Options[K]) (s streams, err error) {
-	state, work, others := o.configurations()
-	if s.state, err = openStream(ctx, js, state, o.Update); err != nil {
-		return s, err
+// silentTime is what Join waits for a stream without which it can go on.
+const silentTime = 5 * time.Second
+
+// openStreams asks the streams side by side. It returns the errors of those that
+// are silent: their partitions fail, and the others need not wait for them.
+func openStreams[K comparable](ctx context.Context, js jetstream.JetStream, o Options[K]) (s streams, silent []error, err error) {
+	state, others := o.configurations()
+	first := &stream{js: js, config: state, update: o.Update}
+	if err = first.try(ctx, isOpening, first.open); err != nil {
+		return s, nil, fmt.Errorf("cluster: %w", err)
 	}
-	for i, stream := range []*jetstream.Stream{&s.delayed, &s.dead} {
-		if *stream, err = openStream(ctx, js, others[i], o.Update); err != nil {
-			return s, err
+	all, failed, late := make([]*stream, len(others)), make([]error, len(others)), make([]error, len(others))
+	short, cancel := context.WithTimeout(ctx, silentTime)
+	defer cancel()
+	inLanes(len(all), len(all), func(i int) {
+		all[i] = &stream{js: js, config: others[i], update: o.Update}
+		failed[i] = all[i].try(short, passes, all[i].look)
+	})
+	lanes := 4 // to make streams
+	if o.Update {
+		lanes = 1 // a partition whose replicas change stands still
+	}
+	inLanes(lanes, len(all), func(i int) {
+		switch err := failed[i]; {
+		case err == nil:
+			failed[i] = all[i].try(ctx, isOpening, all[i].settle)
+		case errors.Is(err, jetstream.ErrStreamNotFound):
+			failed[i] = all[i].try(ctx, isOpening, all[i].open)
+		case isSilent(err) && !o.Update && ctx.Err() == nil:
+			failed[i], late[i] = nil, err
 		}
+	})
+	s.state, s.delayed, s.dead = first, all[0], all[1]
+	for _, work := range all[2:] {
+		s.work = append(s.work, work)
 	}
-	s.work = make([]jetstream.Stream, len(work))
-	failed := make([]error, len(work))
-	inLanes(4, len(work), func(i int) { s.work[i], failed[i] = openStream(ctx, js, work[i], o.Update) })
-	return s, cmp.Or(failed...) // they are alike
+	silent = slices.DeleteFunc(late, func(err error) bool { return err == nil })
+	if err = cmp.Or(failed...); err != nil { // they are alike
+		err = fmt.Errorf("cluster: %w", err)
+	}
+	return s, silent, err
 }
 
 func inLanes(lanes, n int, f func(i int)) {
@@ -61,7 +88,9 @@ func inLanes(lanes, n int, f func(i int)) {
 	all.Wait()
 }
 
-func (o Options[K]) configurations() (state jetstream.StreamConfig, work, others []jetstream.StreamConfig) {
+// configurations returns those of the state, and of the delayed keys, the dead
+// letters and the partitions.
+func (o Options[K]) configurations() (state jetstream.StreamConfig, others []jetstream.StreamConfig) {
 	q := names.Queue(o.Name)
 	// Each key has a subject, and each subject one message: the newest. Reads
 	// go to the stream's leader, without AllowDirect: a replica may lag behind,
@@ -75,16 +104,6 @@ func (o Options[K]) configurations() (state jetstream.StreamConfig, work, others
 	state.Metadata = map[string]string{
 		partitionsKey: strconv.Itoa(o.Partitions), leaseKey: o.Lease.String(), valuesKey: strconv.FormatBool(o.Values),
 	}
-	for partition := range o.Partitions {
-		one := newest
-		one.Name, one.Subjects = q.WorkStream(partition), []string{q.Of(names.Work, partition)}
-		one.Retention = jetstream.WorkQueuePolicy
-		if o.Values {
-			one.MaxMsgsPerSubject = -1
-		}
-		limit(&one, o.MaxPending)
-		work = append(work, one)
-	}
 	// A stream with schedules cannot have DiscardNew, so it is another one.
 	delayed := newest
 	delayed.Name, delayed.Retention = q.DelayedStream(), jetstream.WorkQueuePolicy
@@ -95,7 +114,18 @@ func (o Options[K]) configurations() (state jetstream.StreamConfig, work, others
 		dead.MaxMsgsPerSubject = -1
 	}
 	limit(&dead, o.MaxDead) // what it refuses stays where it is
-	return state, work, []jetstream.StreamConfig{delayed, dead}
+	others = []jetstream.StreamConfig{delayed, dead}
+	for partition := range o.Partitions {
+		one := newest
+		one.Name, one.Subjects = q.WorkStream(partition), []string{q.Of(names.Work, partition)}
+		one.Retention = jetstream.WorkQueuePolicy
+		if o.Values {
+			one.MaxMsgsPerSubject = -1
+		}
+		limit(&one, o.MaxPending)
+		others = append(others, one)
+	}
+	return state, others
 }
 
 // limit refuses messages beyond the limit: the server's default deletes the oldest.
@@ -105,41 +135,25 @@ func limit(stream *jetstream.StreamConfig, messages int64) {
 	}
 }
 
-func openStream(ctx context.Context, js jetstream.JetStream, config jetstream.StreamConfig, update bool) (stream jetstream.Stream, err error) {
-	look := func() error { stream, err = js.Stream(ctx, config.Name); return err }
-	if err = look(); errors.Is(err, jetstream.ErrStreamNotFound) {
-		create := config
-		create.Replicas = cmp.Or(config.Replicas, 1)
-		stream, err = js.CreateStream(ctx, create)
-		if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) { // another node was faster
-			err = retryIf(ctx, func(err error) bool { return passes(err) || errors.Is(err, jetstream.ErrStreamNotFound) }, look)
-		}
-	}
-	if errors.Is(err, nats.ErrNoResponders) {
-		err = fmt.Errorf("no server answers: is JetStream enabled, and has it a leader? %w", err)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("cluster: open the stream %s: %w", config.Name, err)
-	}
-	have := stream.CachedInfo().Config
+// compare returns how a stream differs, or changes it.
+func (s *stream) compare(ctx context.Context, have jetstream.StreamConfig) error {
+	want := s.config
 	if err := errors.Join(
-		agree(have.Metadata, config.Metadata),
-		differs(config.Name, "retention", have.Retention, config.Retention),
-		differs(config.Name, "messages per subject", have.MaxMsgsPerSubject, config.MaxMsgsPerSubject),
-		differs(config.Name, "schedules", have.AllowMsgSchedules, config.AllowMsgSchedules),
-		differs(config.Name, "lives of messages", have.AllowMsgTTL, config.AllowMsgTTL),
-		differs(config.Name, "subjects", fmt.Sprint(have.Subjects), fmt.Sprint(config.Subjects)),
+		agree(have.Metadata, want.Metadata),
+		differs("retention", have.Retention, want.Retention),
+		differs("messages per subject", have.MaxMsgsPerSubject, want.MaxMsgsPerSubject),
+		differs("schedules", have.AllowMsgSchedules, want.AllowMsgSchedules),
+		differs("lives of messages", have.AllowMsgTTL, want.AllowMsgTTL),
+		differs("subjects", fmt.Sprint(have.Subjects), fmt.Sprint(want.Subjects)),
 	); err != nil {
-		return nil, err
+		return err
 	}
-	next, difference := change(have, config)
-	if difference == nil || !update {
-		return stream, difference
+	next, difference := change(have, want)
+	if difference == nil || !s.update {
+		return difference
 	}
-	if stream, err = js.UpdateStream(ctx, next); err != nil {
-		return nil, fmt.Errorf("cluster: change the stream %s: %w", config.Name, err)
-	}
-	return stream, nil
+	_, err := s.js.UpdateStream(ctx, next)
+	return err
 }
 
 // change returns a stream with what want has of that which can be changed, and an
@@ -147,8 +161,8 @@ func openStream(ctx context.Context, js jetstream.JetStream, config jetstream.St
 func change(have, want jetstream.StreamConfig) (next jetstream.StreamConfig, difference error) {
 	next = have
 	note := func(what string, has, wants any) {
-		difference = errors.Join(difference, fmt.Errorf("cluster: the stream %s has %s: %v, want %v: "+
-			"change the option, or the queue, by Options.Update or shardq-admin", have.Name, what, has, wants))
+		difference = errors.Join(difference, fmt.Errorf("it has %s: %v, want %v: "+
+			"change the option, or the queue, by Options.Update or shardq-admin", what, has, wants))
 	}
 	if want.Replicas != 0 && want.Replicas != have.Replicas {
 		note("Replicas", have.Replicas, want.Replicas)
@@ -165,11 +179,11 @@ func change(have, want jetstream.StreamConfig) (next jetstream.StreamConfig, dif
 	return next, difference
 }
 
-func differs[V comparable](stream, what string, have, want V) error {
+func differs[V comparable](what string, have, want V) error {
 	if have == want {
 		return nil
 	}
-	return fmt.Errorf("cluster: the stream %s is configured otherwise: %s: %v, want %v", stream, what, have, want)
+	return fmt.Errorf("it is configured otherwise: %s: %v, want %v", what, have, want)
 }
 
 func agree(have, want map[string]string) (err error) {
@@ -177,7 +191,7 @@ func agree(have, want map[string]string) (err error) {
 		{"Partitions", partitionsKey}, {"Lease", leaseKey}, {"Values", valuesKey},
 	} {
 		if want[each.key] != "" && have[each.key] != want[each.key] {
-			err = errors.Join(err, fmt.Errorf("cluster: Options.%s is %s: the queue was made with %q",
+			err = errors.Join(err, fmt.Errorf("Options.%s is %s: the queue was made with %q",
 				each.option, want[each.key], have[each.key]))
 		}
 	}
@@ -196,11 +210,12 @@ func Existing[K comparable](ctx context.Context, o Options[K]) (Options[K], erro
 	if err != nil {
 		return o, fmt.Errorf("cluster: %w", err)
 	}
-	stream, err := js.Stream(ctx, names.Queue(o.Name).StateStream())
-	if err != nil {
+	state, _ := o.configurations()
+	s := &stream{js: js, config: state}
+	if err = s.try(ctx, isOpening, s.look); err != nil {
 		return o, fmt.Errorf("cluster: the queue %q: %w", o.Name, err)
 	}
-	config := stream.CachedInfo().Config
+	config := (*s.opened.Load()).CachedInfo().Config
 	o.Replicas = config.Replicas
 	o.Partitions, err = strconv.Atoi(config.Metadata[partitionsKey])
 	if err == nil {

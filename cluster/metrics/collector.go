@@ -65,6 +65,7 @@ var (
 	members = describe("members", "Nodes that work.")
 	longest = describe("longest_in_flight_seconds", "How long the key that has been in flight for longest is so, by the clocks of its node and of this one.")
 	unowned = describe("unowned_partitions", "Partitions that no node reads.")
+	silent  = describe("silent_streams", "Streams that have not answered: what they know is 0 here.")
 	skew    = describe("server_clock_skew_seconds", "How much the clocks of two servers differ at least.")
 	inEach  = describe("partition_pending", "Pending keys of the partition, or values of keys.", "partition")
 	taken   = describe("partition_taken", "Messages of the partition that its owner has taken and not acknowledged.", "partition")
@@ -77,7 +78,7 @@ func (c *Collector) Describe(to chan<- *prometheus.Desc) {
 		to <- s.desc
 	}
 	if c.whole {
-		for _, d := range []*prometheus.Desc{up, pending, delayed, dead, members, longest, unowned, skew, inEach, taken, oldest, epoch} {
+		for _, d := range []*prometheus.Desc{up, pending, delayed, dead, members, longest, unowned, silent, skew, inEach, taken, oldest, epoch} {
 			to <- d
 		}
 	}
@@ -105,6 +106,7 @@ func (c *Collector) Collect(to chan<- prometheus.Metric) {
 	set(pending, float64(s.Pending))
 	set(delayed, float64(s.Delayed))
 	set(dead, float64(s.Dead))
+	set(silent, float64(len(s.Silent)))
 	set(skew, s.Skew.By.Seconds())
 	set(members, float64(len(s.Members)))
 	age, without := 0.0, 0

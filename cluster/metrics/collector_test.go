@@ -26,7 +26,7 @@ func (source) Stats() cluster.Stats {
 
 func (s source) Status(context.Context) (cluster.Status, error) {
 	return cluster.Status{
-		Pending: 8, Delayed: 9, Dead: 10, Skew: cluster.Skew{By: 14 * time.Second},
+		Pending: 8, Delayed: 9, Dead: 10, Skew: cluster.Skew{By: 14 * time.Second}, Silent: []string{"a", "b"},
 		Members:    []cluster.Member{{Oldest: []cluster.InFlight{{Key: "a", Began: time.Now().Add(-time.Hour)}}}},
 		Partitions: []cluster.PartitionStatus{{Owner: "n1", Epoch: 11, PartitionState: cluster.PartitionState{State: cluster.Open}, Pending: 12, Taken: 13}, {Partition: 1}},
 	}, s.err
@@ -66,7 +66,7 @@ func TestSeriesOfTheQueue(t *testing.T) {
 	got := gather(t, metrics.New("q", source{}, true))
 	require.InDelta(t, 3600, got["longest_in_flight_seconds"], 60)
 	for name, want := range map[string]float64{
-		"up": 1, "pending": 8, "delayed": 9, "dead_letters": 10, "members": 1, "unowned_partitions": 1, "server_clock_skew_seconds": 14,
+		"up": 1, "pending": 8, "delayed": 9, "dead_letters": 10, "members": 1, "unowned_partitions": 1, "server_clock_skew_seconds": 14, "silent_streams": 2,
 		"partition_epoch 0": 11, "partition_pending 0": 12, "partition_taken 0": 13, "partition_pending 1": 0,
 	} {
 		require.Equal(t, want, got[name], name)

@@ -55,9 +55,12 @@ type Lease struct {
 	Partition int
 	Epoch     uint64
 
-	store *Store
-	// revision is the number of the last message, for the goroutine that renews.
+	store    *Store
+	acquired uint64 // the number of the message
+	// For the goroutine that renews: the number of the last message, and whether the
+	// servers had no room for the next.
 	revision uint64
+	full     bool
 	// renewed is when the last good renewal was sent, in nanoseconds since
 	// begin, by the monotonic clock.
 	begin   time.Time
@@ -96,6 +99,14 @@ func isConflict(err error) bool {
 	return ok && api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence
 }
 
+// IsFull reports whether the servers have no room for a message, by their own
+// limit or by that of the account.
+func IsFull(err error) bool {
+	const ofAccount, ofServer, ofStorage = 10002, 10023, 10047
+	api, ok := errors.AsType[*jetstream.APIError](err)
+	return ok && (api.ErrorCode == ofAccount || api.ErrorCode == ofServer || api.ErrorCode == ofStorage)
+}
+
 // Acquire returns ErrHeld if another node has the lease.
 func (s *Store) Acquire(ctx context.Context, partition int) (*Lease, error) {
 	before, sequence, err := s.last(ctx, partition)
@@ -117,20 +128,29 @@ func (s *Store) Acquire(ctx context.Context, partition int) (*Lease, error) {
 	if err != nil {
 		return nil, err // if it was stored nevertheless, it expires
 	}
-	l.revision = l.Epoch
+	l.revision, l.acquired = l.Epoch, l.Epoch
 	if l.Epoch <= floor {
 		l.Epoch += floor // and not floor+1, which an owner between may have had
 	}
 	return l, nil
 }
 
+func (l *Lease) record() Record { return Record{Node: l.store.Node, Epoch: l.Epoch} }
+
 // Renew prolongs the lease, or returns ErrLost. After another error the lease
-// may have been prolonged or not, and Renew can be called again.
+// may have been prolonged or not, and Renew can be called again. While the servers
+// have no room for a message, the lease goes on unless another node has it.
 func (l *Lease) Renew(ctx context.Context) error {
 	sent := time.Since(l.begin)
 	sequence, err := l.store.publish(ctx, l.Partition, l.record(), l.revision)
 	if isConflict(err) {
-		return l.recover(ctx)
+		if err = l.recover(ctx); err == nil && l.full {
+			return l.Renew(ctx)
+		}
+		return err
+	}
+	if l.full = IsFull(err); l.full { // nobody else can acquire it, either
+		sequence, err = l.current(ctx)
 	}
 	if err != nil {
 		return err
@@ -140,19 +160,34 @@ func (l *Lease) Renew(ctx context.Context) error {
 	return nil
 }
 
-func (l *Lease) record() Record { return Record{Node: l.store.Node, Epoch: l.Epoch} }
+// current returns the number of the lease's last message, or ErrLost if that is
+// another node's. While the servers have no room, it may be the one that tells
+// that the lease has expired: nobody has acquired it since, as a record lives for
+// as long as Remaining counts.
+func (l *Lease) current(ctx context.Context) (sequence uint64, err error) {
+	last, sequence, err := l.store.last(ctx, l.Partition)
+	if err != nil {
+		return 0, err
+	}
+	isFree := l.full && last.Node == "" && l.Remaining() > 0
+	if last != l.record() && sequence != l.revision && !isFree {
+		return 0, ErrLost
+	}
+	return sequence, nil
+}
+
+// IsLostTo reports whether a record of the lease is a later owner's.
+func (l *Lease) IsLostTo(r Record, sequence uint64) bool {
+	return sequence > l.acquired && r.Node != l.store.Node && !r.Released
+}
 
 // recover finds a renewal whose answer was lost. The one before it counts.
 func (l *Lease) recover(ctx context.Context) error {
-	last, sequence, err := l.store.last(ctx, l.Partition)
-	if err != nil {
-		return err
+	sequence, err := l.current(ctx)
+	if err == nil {
+		l.revision = sequence
 	}
-	if last != l.record() {
-		return ErrLost
-	}
-	l.revision = sequence
-	return nil
+	return err
 }
 
 // Release gives the lease back at once. It must not run beside Renew.

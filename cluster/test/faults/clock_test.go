@@ -2,12 +2,15 @@ package faults
 
 import (
 	"bytes"
+	"context"
 	"net"
+	"sync"
 	"testing"
 
 	"github.com/nats-io/nats.go"
 	"github.com/stretchr/testify/require"
 
+	"github.com/shardq/shardq/cluster"
 	"github.com/shardq/shardq/cluster/clustertest"
 )
 
@@ -43,6 +46,47 @@ func inThePast(server string) forger {
 				rest[at+len(`"ts":"202`)] = '0'
 			}
 		}
+	}
+}
+
+// losing loses the first answer of each kind.
+func losing(lost *sync.Map) forger {
+	return func(rest []byte) {
+		kind := []byte(`{"type":"io.nats.jetstream.api.v1.`)
+		for at := bytes.Index(rest, kind); at >= 0; at = bytes.Index(rest, kind) {
+			inbox, after := bytes.LastIndex(rest[:at], []byte("_INBOX.")), rest[at+len(kind):]
+			name, _, _ := bytes.Cut(after, []byte(`"`))
+			if _, again := lost.LoadOrStore(string(name), true); !again && inbox >= 0 {
+				rest[inbox+bytes.IndexByte(rest[inbox:], ' ')-1] = '-' // nobody waits for it
+			}
+			rest = after
+		}
+	}
+}
+
+// TestAnswersAreLost checks that each costs an attempt, and not the whole time of
+// a call.
+func TestAnswersAreLost(t *testing.T) {
+	t.Parallel()
+	o := small(clustertest.Start(t, 1).URLs())
+	var lost sync.Map
+	o.NATS = []nats.Option{nats.SetCustomDialer(losing(&lost))}
+	ctx, cancel := context.WithTimeout(t.Context(), *patience)
+	defer cancel()
+	node, err := cluster.Join(ctx, o)
+	require.NoError(t, err)
+	defer node.Close()
+	require.NoError(t, node.Add(ctx, "a"))
+	eventually(t, func() bool {
+		s, err := node.Status(ctx)
+		return err == nil && s.Silent == nil
+	})
+	ran, stop := beginKeys(t, node)
+	defer stop()
+	require.Equal(t, "a", receive(t, ran))
+	for _, kind := range []string{"stream_info", "stream_create", "stream_msg_get", "consumer_info", "consumer_create", "consumer_reset"} {
+		_, ok := lost.Load(kind + "_response")
+		require.True(t, ok, kind)
 	}
 }
 

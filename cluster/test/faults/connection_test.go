@@ -5,9 +5,12 @@ package faults
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"net/http/httptest"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
@@ -112,3 +115,45 @@ func TestAServerFreezes(t *testing.T) {
 		})
 	}
 }
+
+// TestTheServersHaveNoRoom checks that adds and new workers say so, that nobody
+// takes the status for good, and that those who work go on, which makes room.
+func TestTheServersHaveNoRoom(t *testing.T) {
+	t.Parallel()
+	s, _ := with(t, func(o *server.Options) { o.JetStreamMaxStore = 256 << 10 })
+	o := small(s.ClientURL())
+	node := join(t, o)
+	began, goOn, canceled := make(chan string, 1000), make(chan struct{}), make(chan error, 1000)
+	begin(t, node, func(ctx context.Context, c cluster.Claim[string]) error {
+		began <- c.Key
+		select {
+		case <-goOn:
+		case <-ctx.Done():
+			canceled <- context.Cause(ctx)
+		}
+		return nil
+	})
+	require.NoError(t, node.Add(t.Context(), "a"))
+	receive(t, began)
+	var full error
+	for i := 0; full == nil; i++ {
+		full = node.Add(t.Context(), fmt.Sprint(i, strings.Repeat(" ", 1000)))
+	}
+	require.ErrorIs(t, full, cluster.ErrStore)
+	require.ErrorContains(t, full, "insufficient resources")
+	require.ErrorIs(t, join(t, o).Run(t.Context(), 1, nothing), cluster.ErrStore)
+	eventually(t, func() bool { return errors.Is(node.Check(), cluster.ErrStore) })
+	code, _ := probe(node)
+	require.Equal(t, 503, code)
+	eventually(t, func() bool { return len(status(t, node).Members) == 0 })
+	require.Equal(t, cluster.Idle, status(t, node).Partitions[0].State)
+	since := time.Now()
+	eventually(t, func() bool { return time.Since(since) > 2*o.Lease })
+	close(goOn)
+	eventually(t, func() bool { return node.Check() == nil && status(t, node).Pending == 0 })
+	require.NoError(t, node.Add(t.Context(), "b"))
+	eventually(t, func() bool { return node.Stats().Partitions == 4 })
+	require.Empty(t, canceled, "the leases went on")
+}
+
+func nothing(context.Context, cluster.Claim[string]) error { return nil }

@@ -178,3 +178,50 @@ func TestEpochsGrow(t *testing.T) {
 		require.NoError(t, node.Close())
 	}
 }
+
+// TestAServerIsLostForGood checks that a new node works on the partitions whose
+// streams live, and that it and the status name those which do not.
+func TestAServerIsLostForGood(t *testing.T) {
+	t.Parallel()
+	servers := clustertest.Start(t, 3)
+	var log logbook
+	o := small(servers.URLs())
+	o.Logger = log.logger()
+	join(t, o)
+	js := client(t, o.Servers)
+	first, ok := servers.Leader("shardq-faults-state")
+	require.True(t, ok)
+	one, dead := stream(t, js, "1").CachedInfo().Config, stream(t, js, "dead").CachedInfo().Config
+	for _, config := range []jetstream.StreamConfig{one, dead} {
+		require.NoError(t, js.DeleteStream(t.Context(), config.Name))
+	}
+	servers.Stop(first)
+	for _, config := range []jetstream.StreamConfig{one, dead} { // on another server
+		eventually(t, func() bool { _, err := js.CreateStream(t.Context(), config); return err == nil })
+	}
+	require.NoError(t, servers.Restart(first))
+	require.NoError(t, join(t, o).Add(t.Context(), "a"))
+	lost, ok := servers.Leader("shardq-faults-1")
+	require.True(t, ok)
+	servers.Stop(lost)
+	ctx, cancel := context.WithTimeout(t.Context(), *patience)
+	defer cancel()
+	node, err := cluster.Join(ctx, o)
+	require.NoError(t, err)
+	defer node.Close()
+	ran, stop := beginKeys(t, node)
+	defer stop()
+	require.Equal(t, "a", receive(t, ran))
+	eventually(t, func() bool { s := node.Stats(); return s.Partitions == 3 && s.Failing == 1 })
+	s := status(t, node)
+	require.Len(t, s.Silent, 2)
+	for i, name := range []string{"the stream shardq-faults-dead:", "the stream shardq-faults-1:"} {
+		require.Contains(t, s.Silent[i], name)
+		require.Equal(t, 1, log.count("without a stream", name))
+	}
+	require.Equal(t, cluster.Failing, s.Partitions[1].State)
+	require.Equal(t, cluster.Open, s.Partitions[0].State)
+	require.NoError(t, servers.Restart(lost))
+	eventually(t, func() bool { return node.Stats().Partitions == 4 })
+	require.Empty(t, status(t, node).Silent)
+}
