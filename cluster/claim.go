@@ -29,6 +29,17 @@ type Fence struct {
 	Epoch     uint64
 }
 
+// A FenceError is what a handler returns, perhaps wrapped, when its sink refuses a
+// write because it has seen a greater epoch. If the node still owns the partition,
+// the servers have forgotten that epoch, as those that were restored from a
+// backup. Then the partition gets a greater one, and the key runs again: the
+// attempt does not count.
+type FenceError struct {
+	Epoch uint64 // the greatest that the sink has seen of the partition
+}
+
+func (e *FenceError) Error() string { return fmt.Sprintf("cluster: the sink has seen epoch %d", e.Epoch) }
+
 // Fence returns the fence of the claim's partition.
 func (c Claim[K]) Fence() Fence {
 	return Fence{c.run.partition.lease.Partition, c.run.partition.lease.Epoch}
@@ -60,7 +71,19 @@ type run[K comparable] struct {
 	messages  []hold.Message[jetstream.Msg] // that the run serves, oldest first
 	began     time.Time
 	cancel    context.CancelCauseFunc // of the handler's context: the node's mu guards it
-	keep      bool                    // the messages stay: the dead letter could not be written
+	keep      bool                    // the messages stay: no dead letter could be written, or the epoch is too low
+}
+
+// judge turns a handler's FenceError into another run, unless the lease is lost.
+func (r *run[K]) judge(err error) error {
+	f, is := errors.AsType[*FenceError](err)
+	if p := r.partition; is && f.Epoch > p.lease.Epoch && p.ctx.Err() == nil {
+		p.node.ofKeys.warn("fence", "a write is refused: if no other node has the partition, its epoch is raised", err)
+		p.raise(f.Epoch)
+		r.keep = true
+		return worker.RequeueAfter(keepFor)
+	}
+	return err
 }
 
 // Headers returns the headers that [Options].Inject wrote: with [Options].Values

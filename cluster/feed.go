@@ -79,16 +79,21 @@ func (n *Node[K]) lastEpoch(ctx context.Context, partition int) (uint64, error) 
 	return epoch, nil
 }
 
+func (f *feed[K]) makeConsumer(ctx context.Context, epoch uint64) (jetstream.Consumer, error) {
+	o := &f.node.options
+	return f.stream.CreateOrUpdateConsumer(ctx, jetstream.ConsumerConfig{
+		Durable: ownerConsumer, AckPolicy: jetstream.AckExplicitPolicy, AckWait: o.Lease, MaxDeliver: -1, MaxAckPending: o.maxTaken(),
+		Metadata: map[string]string{epochKey: strconv.FormatUint(epoch, 10)},
+	})
+}
+
 // begin ends what the feed has begun before.
 func (f *feed[K]) begin(ctx context.Context) error {
 	if err := f.stop(ctx); err != nil {
 		return err
 	}
 	o := &f.node.options
-	c, err := f.stream.CreateOrUpdateConsumer(ctx, jetstream.ConsumerConfig{
-		Durable: ownerConsumer, AckPolicy: jetstream.AckExplicitPolicy, AckWait: o.Lease, MaxDeliver: -1, MaxAckPending: o.maxTaken(),
-		Metadata: map[string]string{epochKey: strconv.FormatUint(f.epoch, 10)},
-	})
+	c, err := f.makeConsumer(ctx, f.epoch)
 	if err != nil {
 		return err
 	}

@@ -200,9 +200,12 @@ func (m *membership[K]) acquire(ctx context.Context, number int, slot *slot) {
 	m.node.mu.Unlock()
 	slot.on(acquired, nil)
 	m.work.Go(func() {
-		if p.keep() == ErrLeaseLost {
+		switch p.keep() {
+		case ErrLeaseLost:
 			p.feed.close()
 			m.disown(p, ErrLeaseLost)
+		case errEpoch: // and acquire it again
+			m.giveUp(p)
 		}
 	})
 	m.work.Go(p.read)

@@ -29,6 +29,7 @@ type partition[K comparable] struct {
 	ctx    context.Context // ends when the lease may be lost, and when the partition was left
 	cancel context.CancelCauseFunc
 	kept   chan struct{} // closed when the lease is no longer renewed
+	seen   chan uint64   // gets the epoch of a sink that has seen a greater one
 	held   *hold.Table[K, jetstream.Msg]
 	feed   *feed[K]
 
@@ -50,7 +51,7 @@ type partition[K comparable] struct {
 func (n *Node[K]) newPartition(l *lease.Lease) *partition[K] {
 	p := &partition[K]{
 		node: n, lease: l, slot: n.slots[l.Partition], held: hold.New[K, jetstream.Msg](n.options.Values),
-		failures: map[K]int{}, idle: make(chan struct{}), kept: make(chan struct{}),
+		failures: map[K]int{}, idle: make(chan struct{}), kept: make(chan struct{}), seen: make(chan uint64, 1),
 		crowd: newCrowd(n.options.maxTaken()),
 	}
 	p.ctx, p.cancel = context.WithCancelCause(context.Background())
@@ -166,9 +167,11 @@ func (p *partition[K]) keep() error {
 	defer ticker.Stop()
 	p.expire()
 	for turn := 1; ; turn++ {
+		var seen uint64
 		select {
 		case <-p.ctx.Done():
 			return context.Cause(p.ctx)
+		case seen = <-p.seen:
 		case <-ticker.C:
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), period)
@@ -182,6 +185,9 @@ func (p *partition[K]) keep() error {
 			p.node.options.Logger.Warn("a lease was not renewed", "partition", p.lease.Partition, "error", err)
 			continue // at once: the ticker has ticked meanwhile
 		}
+		if seen != 0 { // by a sink, and no other node has the lease
+			return p.leaveEpoch(seen)
+		}
 		for _, m := range p.held.Messages() {
 			_ = m.Message.InProgress() // the next time will do as well
 		}
@@ -191,6 +197,30 @@ func (p *partition[K]) keep() error {
 			cancel()
 		}
 	}
+}
+
+// raise tells keep that a sink has seen a greater epoch.
+func (p *partition[K]) raise(seen uint64) {
+	select {
+	case p.seen <- seen:
+	default: // it is about to look
+	}
+}
+
+var errEpoch = fmt.Errorf("%w: a sink has seen a greater epoch", ErrLeaseLost)
+
+// leaveEpoch has the next owner's epoch lie above what sinks have seen, with room
+// for epochs that the servers have forgotten and no sink has told of.
+func (p *partition[K]) leaveEpoch(seen uint64) error {
+	const room = 1 << 32
+	p.feed.close() // it would write its epoch
+	ctx, cancel := p.node.settling()
+	defer cancel()
+	if _, err := p.feed.makeConsumer(ctx, seen+room); err != nil {
+		p.slot.logger.Warn("an epoch is not raised", "error", err)
+	}
+	p.cancel(errEpoch)
+	return errEpoch
 }
 
 // margin is how long before the end of the lease its handlers' contexts end: a

@@ -118,7 +118,7 @@ func (n *Node[K]) pool(o RunOptions[K]) (*worker.Pool[K], error) {
 			ctx, cancel := context.WithCancelCause(ctx)
 			defer cancel(nil) // also if Handle panics
 			r := n.attempt(key, cancel)
-			return o.Handle(ctx, Claim[K]{Key: key, run: r})
+			return r.judge(o.Handle(ctx, Claim[K]{Key: key, run: r}))
 		}
 	}
 	return worker.New(source[K]{n}, settings)

@@ -3,8 +3,11 @@ package faults
 import (
 	"context"
 	"fmt"
+	"os"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -224,4 +227,57 @@ func TestAServerIsLostForGood(t *testing.T) {
 	require.NoError(t, servers.Restart(lost))
 	eventually(t, func() bool { return node.Stats().Partitions == 4 })
 	require.Empty(t, status(t, node).Silent)
+}
+
+// TestTheStoreComesBackFromABackup checks that a partition whose sink has seen
+// greater epochs gets one above, and that no key becomes a dead letter meanwhile.
+func TestTheStoreComesBackFromABackup(t *testing.T) {
+	t.Parallel()
+	dir, backup := t.TempDir(), t.TempDir()
+	servers, err := clustertest.New(dir, 1)
+	require.NoError(t, err)
+	t.Cleanup(servers.Close)
+	var seen sync.Map // epochs by partition
+	var refused atomic.Int64
+	serve := func() {
+		node := join(t, small(servers.URLs()))
+		written := make(chan int, 1000)
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() {
+			ended <- node.RunWith(ctx, cluster.RunOptions[string]{Workers: 1, MaxAttempts: 1, Handle: func(_ context.Context, c cluster.Claim[string]) error {
+				f := c.Fence()
+				if last, _ := seen.LoadOrStore(f.Partition, f.Epoch); last.(uint64) > f.Epoch {
+					refused.Add(1)
+					return fmt.Errorf("refused: %w", &cluster.FenceError{Epoch: last.(uint64)})
+				}
+				seen.Store(f.Partition, f.Epoch)
+				written <- f.Partition
+				return nil
+			}})
+		}()
+		for i := range 40 {
+			require.NoError(t, node.Add(t.Context(), strconv.Itoa(i)))
+		}
+		for of := map[int]bool{}; len(of) < 4; of[receive(t, written)] = true {
+		}
+		eventually(t, func() bool { return status(t, node).Pending == 0 })
+		require.Zero(t, status(t, node).Dead)
+		cancel()
+		require.NoError(t, receive(t, ended))
+		require.NoError(t, node.Close())
+	}
+	serve()
+	servers.Stop(0)
+	require.NoError(t, os.CopyFS(backup, os.DirFS(dir)))
+	require.NoError(t, servers.Restart(0))
+	serve()
+	serve()
+	servers.Stop(0)
+	require.NoError(t, os.RemoveAll(dir))
+	require.NoError(t, os.CopyFS(dir, os.DirFS(backup)))
+	require.NoError(t, servers.Restart(0))
+	serve()
+	require.NotZero(t, refused.Load())
+	serve() // its epochs are greater still
 }
