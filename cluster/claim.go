@@ -38,7 +38,9 @@ type FenceError struct {
 	Epoch uint64 // the greatest that the sink has seen of the partition
 }
 
-func (e *FenceError) Error() string { return fmt.Sprintf("cluster: the sink has seen epoch %d", e.Epoch) }
+func (e *FenceError) Error() string {
+	return fmt.Sprintf("cluster: the sink has seen epoch %d", e.Epoch)
+}
 
 // Fence returns the fence of the claim's partition.
 func (c Claim[K]) Fence() Fence {

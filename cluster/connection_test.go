@@ -75,26 +75,36 @@ func TestAConnectionAndADomain(t *testing.T) {
 	requireFault(t, cluster.Options[string]{Name: "test", Connection: connection, Placement: &jetstream.Placement{}}, nats.ErrConnectionClosed.Error())
 }
 
-// TestPermissions checks that a user with the permissions that the
-// documentation names can do all.
+// TestPermissions checks that a user with the permissions that the documentation
+// names can do all, in a domain, too, and that a node without one says which it is.
 func TestPermissions(t *testing.T) {
-	o := natsserver(t, func(o *server.Options) {
-		o.Users = []*server.User{{Username: "u", Password: "p", Permissions: &server.Permissions{
-			Publish:   &server.SubjectPermission{Allow: []string{"shardq.test.>", "$JS.API.>", "$JS.ACK.>"}},
+	may := func(name string, publish ...string) *server.User {
+		return &server.User{Username: name, Password: "p", Permissions: &server.Permissions{
+			Publish:   &server.SubjectPermission{Allow: append(publish, "shardq.test.>", "$JS.ACK.>")},
 			Subscribe: &server.SubjectPermission{Allow: []string{"_INBOX.>", "shardq.test.work.>"}},
-		}}}
-	})
-	requireFault(t, o, "Authorization Violation")
-	o.NATS = []nats.Option{nats.UserInfo("u", "p")}
-	node := join(t, o)
-	discarded, stop := discard(t, node, 2, fails)
-	require.NoError(t, node.AddAfter(t.Context(), "a", time.Millisecond))
-	receive(t, discarded)
-	waitUntilEmpty(t, node)
-	for _, letter := range letters(t, node) {
-		require.NoError(t, node.Forget(t.Context(), letter))
+		}}
 	}
-	stop()
+	for _, domain := range []string{"", "hub"} {
+		o := natsserver(t, func(o *server.Options) {
+			o.Users, o.JetStreamDomain = []*server.User{may("u", "$JS.API.>", "$JS.hub.API.>"), may("v", "$JS.hub.API.>")}, domain
+		})
+		requireFault(t, o, "Authorization Violation")
+		o.NATS, o.Domain = []nats.Option{nats.UserInfo("v", "p")}, domain
+		requireFault(t, o, "the stream shardq-test-state", `Permissions Violation for Publish to "$JS.API.STREAM.INFO`)
+		refuse := func(_ *nats.Conn, _ *nats.Subscription, err error) { t.Error(err) }
+		o.NATS = []nats.Option{nats.UserInfo("u", "p"), nats.ErrorHandler(refuse)}
+		node := join(t, o)
+		discarded, stop := discard(t, node, 2, fails)
+		require.NoError(t, node.AddAfter(t.Context(), "a", time.Millisecond))
+		receive(t, discarded)
+		waitUntilEmpty(t, node)
+		for _, letter := range letters(t, node) {
+			require.NoError(t, node.Forget(t.Context(), letter))
+		}
+		_, err := node.Cancel(t.Context(), "a")
+		require.NoError(t, err)
+		stop()
+	}
 	requireFault(t, natsserver(t, func(o *server.Options) { o.JetStream = false }), "is JetStream enabled")
 }
 

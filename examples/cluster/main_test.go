@@ -61,7 +61,7 @@ func TestTheSink(t *testing.T) {
 	var partition int
 	require.NoError(t, tx.QueryRow(`SELECT partition, epoch FROM fences`).Scan(&partition, &epoch))
 	require.NoError(t, advance(t.Context(), tx, cluster.Fence{Partition: partition, Epoch: epoch}))
-	require.ErrorIs(t, advance(t.Context(), tx, cluster.Fence{Partition: partition, Epoch: epoch - 1}), errStale)
+	require.Equal(t, &cluster.FenceError{Epoch: epoch}, advance(t.Context(), tx, cluster.Fence{Partition: partition, Epoch: epoch - 1}))
 	require.NoError(t, tx.Rollback())
 	_, err = s.db.Exec(`INSERT INTO log (partition, epoch, repeated) VALUES (?, 0, 0)`, partition)
 	require.NoError(t, err)

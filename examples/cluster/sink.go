@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -26,8 +27,6 @@ CREATE TABLE IF NOT EXISTS log (id INTEGER PRIMARY KEY AUTOINCREMENT, partition 
 CREATE TABLE IF NOT EXISTS refused (id INTEGER PRIMARY KEY AUTOINCREMENT, partition INTEGER, epoch INTEGER);
 CREATE TABLE IF NOT EXISTS waiting (partition INTEGER, epoch INTEGER);
 `
-
-var errStale = errors.New("another worker has this partition by now")
 
 // With _txlock=immediate transactions follow one another.
 func openSink(file string) (*sink, error) {
@@ -122,7 +121,9 @@ func advance(ctx context.Context, tx *sql.Tx, f cluster.Fence) error {
 	if changed, err := result.RowsAffected(); err != nil || changed > 0 {
 		return err
 	}
-	return errStale
+	stale := &cluster.FenceError{}
+	err = tx.QueryRowContext(ctx, `SELECT epoch FROM fences WHERE partition = ?`, f.Partition).Scan(&stale.Epoch)
+	return cmp.Or(err, error(stale))
 }
 
 func (s *sink) counts(ctx context.Context) (counts map[string]int, err error) {
