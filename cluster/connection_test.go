@@ -2,6 +2,8 @@ package cluster_test
 
 import (
 	"context"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -121,12 +123,15 @@ func TestOptionsWithFaults(t *testing.T) {
 	require.ErrorContains(t, err, "Options.Codec is nil: want one for keys of type int")
 }
 
+type reversed struct{ cluster.Codec[string] }
+
 func TestNodesMustAgree(t *testing.T) {
 	_, servers := alone(t, asItIs)
 	o := options(servers)
-	o.Partitions, o.Lease, o.Values = 9, 3*time.Second, true
+	o.Partitions, o.Lease, o.Values, o.Codec = 9, 3*time.Second, true, reversed{}
 	requireFault(t, o, `Options.Partitions is 9: the queue was made with "8"`,
-		`Options.Lease is 3s: the queue was made with "2s"`, `Options.Values is true: the queue was made with "false"`)
+		`Options.Lease is 3s: the queue was made with "2s"`, `Options.Values is true: the queue was made with "false"`,
+		`Options.Codec is cluster_test.reversed: the queue was made with "text"`)
 
 	_, err := connect(t, servers).CreateStream(t.Context(), jetstream.StreamConfig{Name: "shardq-taken-3", Subjects: []string{"taken"}})
 	require.NoError(t, err)
@@ -150,4 +155,22 @@ func TestKeysThatCannotBeStored(t *testing.T) {
 	require.ErrorIs(t, node.Add(t.Context(), ""), cluster.ErrKey)
 	require.ErrorIs(t, node.Add(t.Context(), string(make([]byte, 2049))), cluster.ErrKey)
 	require.NoError(t, node.Add(t.Context(), string(make([]byte, 2048))))
+}
+
+// TestAHeartbeatHasALimit checks that a node with ten large keys in flight is a
+// member: keys of bytes that JSON writes as six.
+func TestAHeartbeatHasALimit(t *testing.T) {
+	o := natsserver(t, func(o *server.Options) { o.MaxPayload = 64 << 10 })
+	node := join(t, o)
+	goOn := make(chan struct{})
+	stop := start(t, node, cluster.RunOptions[string]{Workers: 10, Handle: func(context.Context, cluster.Claim[string]) error { <-goOn; return nil }})
+	for i := range 10 {
+		require.NoError(t, node.Add(t.Context(), strconv.Itoa(i)+strings.Repeat("\x01", 2000)))
+	}
+	eventually(t, func() bool {
+		s := status(t, node)
+		return len(s.Members) == 1 && s.Members[0].InFlight == 10 && len(s.Members[0].Oldest) > 1
+	})
+	close(goOn)
+	stop()
 }

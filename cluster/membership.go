@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
@@ -57,7 +56,8 @@ type beaten struct {
 }
 
 func (m *membership[K]) beat(ctx context.Context) error {
-	data, err := json.Marshal(m.node.heartbeat())
+	const headers = 1 << 10
+	data, err := m.node.heartbeat().encoded(m.node.connection.MaxPayload() - headers)
 	if err == nil {
 		err = m.say(ctx, data)
 	}

@@ -105,7 +105,9 @@ type Options[K comparable] struct {
 // minLease gives requests, which live for half of it, at least a second.
 const minLease = 2 * time.Second
 
-// A Codec encodes keys as bytes.
+// A Codec encodes keys as bytes. Join compares its name with that of the codec by
+// which the queue was made: what its method Name() string returns, or the name of
+// its type. An empty name is not compared.
 type Codec[K comparable] interface {
 	Encode(key K) ([]byte, error)
 	Decode(data []byte) (K, error)
@@ -114,6 +116,7 @@ type Codec[K comparable] interface {
 type text struct{}
 
 func (text) Encode(key string) ([]byte, error)  { return []byte(key), nil }
+func (text) Name() string                       { return "text" }
 func (text) Decode(data []byte) (string, error) { return string(data), nil }
 
 func (o Options[K]) complete() (Options[K], error) {

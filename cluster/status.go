@@ -86,6 +86,19 @@ type InFlight struct {
 	Began     time.Time `json:"began"` // by the node's clock
 }
 
+// encoded leaves out what has no place: at first the younger half of the keys.
+func (m Member) encoded(limit int64) ([]byte, error) {
+	for {
+		data, err := json.Marshal(m)
+		if err != nil || int64(len(data)) <= limit || m.Others == nil {
+			return data, err
+		}
+		if m.Oldest = m.Oldest[:len(m.Oldest)/2]; len(m.Oldest) == 0 {
+			m.Others = nil
+		}
+	}
+}
+
 func (n *Node[K]) heartbeat() Member {
 	host, _ := os.Hostname()
 	m := Member{ID: n.id, Host: host, PID: os.Getpid(), Time: time.Now(), Stats: n.Stats(), Epochs: map[int]uint64{}, Others: map[int]PartitionState{},

@@ -28,6 +28,7 @@ const (
 	partitionsKey = "shardq-partitions"
 	leaseKey      = "shardq-lease"
 	valuesKey     = "shardq-values"
+	codecKey      = "shardq-codec"
 
 	markerTime = time.Minute // how long the server tells that a lease has expired
 )
@@ -103,6 +104,7 @@ func (o Options[K]) configurations() (state jetstream.StreamConfig, others []jet
 	state.AllowMsgTTL, state.SubjectDeleteMarkerTTL = true, markerTime
 	state.Metadata = map[string]string{
 		partitionsKey: strconv.Itoa(o.Partitions), leaseKey: o.Lease.String(), valuesKey: strconv.FormatBool(o.Values),
+		codecKey: nameOf(o.Codec),
 	}
 	// A stream with schedules cannot have DiscardNew, so it is another one.
 	delayed := newest
@@ -188,7 +190,7 @@ func differs[V comparable](what string, have, want V) error {
 
 func agree(have, want map[string]string) (err error) {
 	for _, each := range []struct{ option, key string }{
-		{"Partitions", partitionsKey}, {"Lease", leaseKey}, {"Values", valuesKey},
+		{"Partitions", partitionsKey}, {"Lease", leaseKey}, {"Values", valuesKey}, {"Codec", codecKey},
 	} {
 		if want[each.key] != "" && have[each.key] != want[each.key] {
 			err = errors.Join(err, fmt.Errorf("Options.%s is %s: the queue was made with %q",
@@ -196,6 +198,13 @@ func agree(have, want map[string]string) (err error) {
 		}
 	}
 	return err
+}
+
+func nameOf(codec any) string {
+	if c, has := codec.(interface{ Name() string }); has {
+		return c.Name()
+	}
+	return fmt.Sprintf("%T", codec)
 }
 
 // Existing fills in the Partitions, Lease, Values and Replicas of a queue that

@@ -54,6 +54,13 @@ type call struct {
 	out       io.Writer
 }
 
+// stored shows the keys of any codec as the servers have them.
+type stored struct{}
+
+func (stored) Name() string                       { return "" }
+func (stored) Encode(key string) ([]byte, error)  { return []byte(key), nil }
+func (stored) Decode(data []byte) (string, error) { return string(data), nil }
+
 type command struct {
 	least, most int // arguments; a most of -1 is any number
 	do          func(ctx context.Context, c call) error
@@ -112,6 +119,7 @@ func run(ctx context.Context, arguments []string, out io.Writer) error {
 	if certificate != "" || key != "" {
 		o.NATS = append(o.NATS, nats.ClientCert(certificate, key))
 	}
+	o.Codec = stored{}
 	o, err := cluster.Existing(ctx, o)
 	if err != nil {
 		return err
