@@ -51,11 +51,7 @@ func openStreams[K comparable](ctx context.Context, js jetstream.JetStream, o Op
 		all[i] = &stream{js: js, config: others[i], update: o.Update}
 		failed[i] = all[i].try(short, passes, all[i].look)
 	})
-	lanes := 4 // to make streams
-	if o.Update {
-		lanes = 1 // a partition whose replicas change stands still
-	}
-	inLanes(lanes, len(all), func(i int) {
+	inLanes(4, len(all), func(i int) {
 		switch err := failed[i]; {
 		case err == nil:
 			failed[i] = all[i].try(ctx, isOpening, all[i].settle)
