@@ -81,7 +81,10 @@ func (r *run[K]) judge(err error) error {
 	f, is := errors.AsType[*FenceError](err)
 	if p := r.partition; is && f.Epoch > p.lease.Epoch && p.ctx.Err() == nil {
 		p.node.ofKeys.warn("fence", "a write is refused: if no other node has the partition, its epoch is raised", err)
-		p.raise(f.Epoch)
+		select {
+		case p.seen <- f.Epoch:
+		default: // keep is about to look
+		}
 		r.keep = true
 		return worker.RequeueAfter(keepFor)
 	}

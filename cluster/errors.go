@@ -130,9 +130,7 @@ func (c *storeCheck) hasFailed(s *server.Server) bool {
 	return c.failed.Load()
 }
 
-// retry calls f for electionTime, while its error passes.
-func retry(ctx context.Context, f func() error) error { return retryIf(ctx, passes, f) }
-
+// retryIf calls f for electionTime, while its error passes.
 func retryIf(ctx context.Context, passes func(error) bool, f func() error) error {
 	for begin := time.Now(); ; {
 		err := f()
@@ -214,10 +212,8 @@ func (n *Node[K]) added(count int, err error) error {
 		return err
 	case hasCode(err, codeStoreFailed), lease.IsFull(err):
 		return fmt.Errorf("%w: %w", ErrStore, err)
-	case errors.Is(err, nats.ErrNoResponders), errors.Is(err, jetstream.ErrNoStreamResponse):
-		return fmt.Errorf("cluster: add: no server leads the stream: %w", err)
 	case errors.Is(err, context.DeadlineExceeded):
-		return fmt.Errorf("cluster: add: not known to be stored, as no server has answered in time: %w", err)
+		return fmt.Errorf("cluster: add: not known to be stored: %w", err)
 	}
 	return fmt.Errorf("cluster: add: %w", err)
 }

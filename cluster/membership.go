@@ -90,25 +90,9 @@ func (m *membership[K]) hear(msg jetstream.Msg) {
 	case isMember && gone && m.table.Left(id), isMember && !gone && m.table.Heard(id, time.Now()):
 		wake(m.changed)
 	case !isMember:
-		m.hearLease(msg)
-	}
-}
-
-func (m *membership[K]) hearLease(msg jetstream.Msg) {
-	r, err := lease.Read(msg.Headers(), msg.Data())
-	if err != nil {
-		return
-	}
-	if r.Released {
-		wake(m.changed)
-		return
-	}
-	partition, _ := m.node.names.LeaseOf(msg.Subject())
-	m.node.mu.Lock()
-	p := m.node.owned[partition]
-	m.node.mu.Unlock()
-	if about, err := msg.Metadata(); err == nil && p != nil && p.lease.IsLostTo(r, about.Sequence.Stream) {
-		p.cancel(ErrLeaseLost)
+		if r, err := lease.Read(msg.Headers(), msg.Data()); err == nil && r.Released {
+			wake(m.changed)
+		}
 	}
 }
 

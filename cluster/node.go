@@ -100,16 +100,12 @@ func Join[K comparable](ctx context.Context, options Options[K]) (*Node[K], erro
 	}
 	n.ended, n.end = context.WithCancelCause(context.Background())
 	go n.watch()
-	var silent []error
 	if n.js, err = o.jetStream(n.connection); err == nil {
-		n.streams, silent, err = openStreams(ctx, n.js, o)
+		n.streams, err = openStreams(ctx, n.js, o)
 	}
 	if err != nil {
 		_ = n.Close()
 		return nil, err
-	}
-	for _, err := range silent {
-		o.Logger.Warn("the node has joined without a stream", "error", err)
 	}
 	return n, nil
 }

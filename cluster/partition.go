@@ -199,14 +199,6 @@ func (p *partition[K]) keep() error {
 	}
 }
 
-// raise tells keep that a sink has seen a greater epoch.
-func (p *partition[K]) raise(seen uint64) {
-	select {
-	case p.seen <- seen:
-	default: // it is about to look
-	}
-}
-
 var errEpoch = fmt.Errorf("%w: a sink has seen a greater epoch", ErrLeaseLost)
 
 // leaveEpoch has the next owner's epoch lie above what sinks have seen, with room

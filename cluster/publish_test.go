@@ -113,7 +113,7 @@ func TestNodesThatMakeAQueueTogether(t *testing.T) {
 	defer node.Close()
 	o, err := Options[string]{Name: "two", Partitions: 1}.complete()
 	require.NoError(t, err)
-	streams, _, err := openStreams(t.Context(), &making{JetStream: node.js}, o)
+	streams, err := openStreams(t.Context(), &making{JetStream: node.js}, o)
 	require.NoError(t, err)
 	require.NotNil(t, streams.state)
 }

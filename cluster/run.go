@@ -95,7 +95,7 @@ func (n *Node[K]) RunWith(ctx context.Context, options RunOptions[K]) error {
 }
 
 func (n *Node[K]) enter(ctx context.Context) (m *membership[K], stopDue func(), err error) {
-	if err = retry(ctx, func() (err error) { m, err = n.join(ctx); return err }); err != nil {
+	if m, err = n.join(ctx); err != nil {
 		return nil, nil, err
 	}
 	if stopDue, err = n.moveDue(); err != nil {

@@ -162,8 +162,7 @@ func (n *Node[K]) Status(ctx context.Context) (s Status, err error) {
 	}
 	s = Status{Name: n.options.Name, Partitions: make([]PartitionStatus, n.options.Partitions)}
 	reads := []func(context.Context) error{
-		func(ctx context.Context) (err error) { s.Delayed, err = n.count(ctx, n.streams.delayed); return err },
-		func(ctx context.Context) (err error) { s.Dead, err = n.count(ctx, n.streams.dead); return err },
+		n.count(n.streams.delayed, &s.Delayed), n.count(n.streams.dead, &s.Dead),
 		func(ctx context.Context) (err error) { s.Settings, err = n.Settings(ctx); return err },
 		func(ctx context.Context) error { return n.readMembers(ctx, &s) },
 	}
@@ -201,12 +200,14 @@ func (n *Node[K]) Status(ctx context.Context) (s Status, err error) {
 	return s, nil
 }
 
-func (n *Node[K]) count(ctx context.Context, stream jetstream.Stream) (uint64, error) {
-	info, err := n.info(ctx, stream)
-	if err != nil {
-		return 0, err
+func (n *Node[K]) count(stream jetstream.Stream, messages *uint64) func(context.Context) error {
+	return func(ctx context.Context) error {
+		info, err := n.info(ctx, stream)
+		if err == nil {
+			*messages = info.State.Msgs
+		}
+		return err
 	}
-	return info.State.Msgs, nil
 }
 
 func (n *Node[K]) readMembers(ctx context.Context, s *Status) error {

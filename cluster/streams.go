@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -36,40 +35,37 @@ const (
 // silentTime is what Join waits for a stream without which it can go on.
 const silentTime = 5 * time.Second
 
-// openStreams asks the streams side by side. It returns the errors of those that
-// are silent: their partitions fail, and the others need not wait for them.
-func openStreams[K comparable](ctx context.Context, js jetstream.JetStream, o Options[K]) (s streams, silent []error, err error) {
+// openStreams asks the streams side by side. Those that are silent are opened
+// later: their partitions fail, and the others need not wait for them.
+func openStreams[K comparable](ctx context.Context, js jetstream.JetStream, o Options[K]) (s streams, err error) {
 	state, others := o.configurations()
 	first := &stream{js: js, config: state, update: o.Update}
-	if err = first.try(ctx, isOpening, first.open); err != nil {
-		return s, nil, fmt.Errorf("cluster: %w", err)
+	if err = first.named(patiently(ctx, isSilent, first.open)); err != nil {
+		return s, fmt.Errorf("cluster: %w", err)
 	}
-	all, failed, late := make([]*stream, len(others)), make([]error, len(others)), make([]error, len(others))
+	all, failed := make([]*stream, len(others)), make([]error, len(others))
 	short, cancel := context.WithTimeout(ctx, silentTime)
 	defer cancel()
 	inLanes(len(all), len(all), func(i int) {
 		all[i] = &stream{js: js, config: others[i], update: o.Update}
-		failed[i] = all[i].try(short, passes, all[i].look)
+		failed[i] = patiently(short, passes, func(ctx context.Context) error { _, err := js.Stream(ctx, others[i].Name); return err })
 	})
 	inLanes(4, len(all), func(i int) {
-		switch err := failed[i]; {
-		case err == nil:
-			failed[i] = all[i].try(ctx, isOpening, all[i].settle)
-		case errors.Is(err, jetstream.ErrStreamNotFound):
-			failed[i] = all[i].try(ctx, isOpening, all[i].open)
-		case isSilent(err) && !o.Update && ctx.Err() == nil:
-			failed[i], late[i] = nil, err
+		if err := failed[i]; isSilent(err) && !o.Update && ctx.Err() == nil {
+			o.Logger.Warn("the node joins without a stream", "error", all[i].named(err))
+			failed[i] = nil
+			return
 		}
+		failed[i] = all[i].named(patiently(ctx, isSilent, all[i].open))
 	})
 	s.state, s.delayed, s.dead = first, all[0], all[1]
 	for _, work := range all[2:] {
 		s.work = append(s.work, work)
 	}
-	silent = slices.DeleteFunc(late, func(err error) bool { return err == nil })
 	if err = cmp.Or(failed...); err != nil { // they are alike
 		err = fmt.Errorf("cluster: %w", err)
 	}
-	return s, silent, err
+	return s, err
 }
 
 func inLanes(lanes, n int, f func(i int)) {
@@ -215,12 +211,15 @@ func Existing[K comparable](ctx context.Context, o Options[K]) (Options[K], erro
 	if err != nil {
 		return o, fmt.Errorf("cluster: %w", err)
 	}
-	state, _ := o.configurations()
-	s := &stream{js: js, config: state}
-	if err = s.try(ctx, isOpening, s.look); err != nil {
+	var state jetstream.Stream
+	err = unanswered(connection, patiently(ctx, isSilent, func(ctx context.Context) (err error) {
+		state, err = js.Stream(ctx, names.Queue(o.Name).StateStream())
+		return err
+	}))
+	if err != nil {
 		return o, fmt.Errorf("cluster: the queue %q: %w", o.Name, err)
 	}
-	config := (*s.opened.Load()).CachedInfo().Config
+	config := state.CachedInfo().Config
 	o.Replicas = config.Replicas
 	o.Partitions, err = strconv.Atoi(config.Metadata[partitionsKey])
 	if err == nil {

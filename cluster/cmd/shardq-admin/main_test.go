@@ -132,5 +132,5 @@ func TestCommandsWithFaults(t *testing.T) {
 	_, err := admin(t, "-servers", "tls://127.0.0.1:1", "-name", "q", "-tlsca", "no such file", "status")
 	require.ErrorContains(t, err, "no such file")
 	_, err = admin(t, "-servers", clustertest.Start(t, 1).URLs(), "-name", "q", "status")
-	require.ErrorContains(t, err, `the queue "q": the stream`)
+	require.ErrorContains(t, err, `the queue "q": nats: API error`)
 }

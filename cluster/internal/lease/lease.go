@@ -55,8 +55,7 @@ type Lease struct {
 	Partition int
 	Epoch     uint64
 
-	store    *Store
-	acquired uint64 // the number of the message
+	store *Store
 	// For the goroutine that renews: the number of the last message, and whether the
 	// servers had no room for the next.
 	revision uint64
@@ -128,7 +127,7 @@ func (s *Store) Acquire(ctx context.Context, partition int) (*Lease, error) {
 	if err != nil {
 		return nil, err // if it was stored nevertheless, it expires
 	}
-	l.revision, l.acquired = l.Epoch, l.Epoch
+	l.revision = l.Epoch
 	if l.Epoch <= floor {
 		l.Epoch += floor // and not floor+1, which an owner between may have had
 	}
@@ -174,11 +173,6 @@ func (l *Lease) current(ctx context.Context) (sequence uint64, err error) {
 		return 0, ErrLost
 	}
 	return sequence, nil
-}
-
-// IsLostTo reports whether a record of the lease is a later owner's.
-func (l *Lease) IsLostTo(r Record, sequence uint64) bool {
-	return sequence > l.acquired && r.Node != l.store.Node && !r.Released
 }
 
 // recover finds a renewal whose answer was lost. The one before it counts.

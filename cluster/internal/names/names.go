@@ -70,12 +70,6 @@ func (q Queue) MemberOf(subject string) (id string, ok bool) {
 	return strings.CutPrefix(subject, q.join("member", ""))
 }
 
-func (q Queue) LeaseOf(subject string) (partition int, ok bool) {
-	number, ok := strings.CutPrefix(subject, q.join("lease", ""))
-	partition, err := strconv.Atoi(number)
-	return partition, ok && err == nil
-}
-
 func (q Queue) join(parts ...string) string {
 	return "shardq." + string(q) + "." + strings.Join(parts, ".")
 }

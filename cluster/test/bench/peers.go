@@ -3,15 +3,8 @@ package main
 import (
 	"context"
 	"encoding/base64"
-	"errors"
-	"fmt"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"sync"
 	"time"
 
-	"github.com/hibiken/asynq"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -50,41 +43,5 @@ func plain(replicas int) func(context.Context, string) system {
 			},
 			close: func() { conn.Close(); servers.Close() },
 		}
-	}
-}
-
-// openAsynq has tasks whose ids are the keys: they are unique while they are
-// pending. Redis writes to the disk each second.
-func openAsynq(ctx context.Context, dir string) system {
-	socket := filepath.Join(dir, "redis")
-	redis := exec.Command("redis-server", "--port", "0", "--unixsocket", socket, "--dir", dir, "--appendonly", "yes", "--save", "")
-	if err := redis.Start(); err != nil {
-		fmt.Fprintln(os.Stderr, "asynq is left out:", err)
-		return system{}
-	}
-	at := asynq.RedisClientOpt{Network: "unix", Addr: socket}
-	client := asynq.NewClient(at)
-	for deadline := time.Now().Add(10 * time.Second); client.Ping() != nil; time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			check(errors.New("redis-server does not answer"))
-		}
-	}
-	server := asynq.NewServer(at, asynq.Config{Concurrency: workers, LogLevel: asynq.FatalLevel})
-	return system{
-		store: func(keys []string) {
-			var lanes sync.WaitGroup
-			for lane := range 64 {
-				lanes.Go(func() {
-					for i := lane; i < len(keys); i += 64 {
-						must(client.EnqueueContext(ctx, asynq.NewTask("bench", nil), asynq.TaskID(keys[i])))
-					}
-				})
-			}
-			lanes.Wait()
-		},
-		work: func(done func()) {
-			check(server.Start(asynq.HandlerFunc(func(context.Context, *asynq.Task) error { done(); return nil })))
-		},
-		close: func() { server.Shutdown(); _ = client.Close(); _ = redis.Process.Kill(); _ = redis.Wait() },
 	}
 }

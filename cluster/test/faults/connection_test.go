@@ -143,16 +143,12 @@ func TestTheServersHaveNoRoom(t *testing.T) {
 	require.ErrorContains(t, full, "insufficient resources")
 	require.ErrorIs(t, join(t, o).Run(t.Context(), 1, nothing), cluster.ErrStore)
 	eventually(t, func() bool { return errors.Is(node.Check(), cluster.ErrStore) })
-	code, _ := probe(node)
-	require.Equal(t, 503, code)
 	eventually(t, func() bool { return len(status(t, node).Members) == 0 })
-	require.Equal(t, cluster.Idle, status(t, node).Partitions[0].State)
 	since := time.Now()
 	eventually(t, func() bool { return time.Since(since) > 2*o.Lease })
 	close(goOn)
 	eventually(t, func() bool { return node.Check() == nil && status(t, node).Pending == 0 })
 	require.NoError(t, node.Add(t.Context(), "b"))
-	eventually(t, func() bool { return node.Stats().Partitions == 4 })
 	require.Empty(t, canceled, "the leases went on")
 }
 
