@@ -30,10 +30,9 @@ type Fence struct {
 }
 
 // A FenceError is what a handler returns, perhaps wrapped, when its sink refuses a
-// write because it has seen a greater epoch. If the node still owns the partition,
-// the servers have forgotten that epoch, as those that were restored from a
-// backup. Then the partition gets a greater one, and the key runs again: the
-// attempt does not count.
+// write because it has seen a greater epoch. If no other node has the partition, as
+// after servers were restored from a backup, the partition gets a greater epoch,
+// and the key runs again. The attempt does not count.
 type FenceError struct {
 	Epoch uint64 // the greatest that the sink has seen of the partition
 }

@@ -148,7 +148,7 @@ func (o Options[K]) jetStream(connection *nats.Conn) (jetstream.JetStream, error
 	var major, minor int
 	version := connection.ConnectedServerVersion()
 	if _, err := fmt.Sscanf(version, "%d.%d.", &major, &minor); err == nil && (major < 2 || major == 2 && minor < oldest) {
-		return nil, fmt.Errorf("cluster: the NATS server %s has version %s: want 2.%d or later", connection.ConnectedServerName(), version, oldest)
+		return nil, fmt.Errorf("the NATS server %s has version %s: want 2.%d or later", connection.ConnectedServerName(), version, oldest)
 	}
 	window, timeout := jetstream.WithPublishAsyncMaxPending(publishWindow), jetstream.WithPublishAsyncTimeout(answerTime)
 	if o.Domain != "" {

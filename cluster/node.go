@@ -105,7 +105,7 @@ func Join[K comparable](ctx context.Context, options Options[K]) (*Node[K], erro
 	}
 	if err != nil {
 		_ = n.Close()
-		return nil, err
+		return nil, fmt.Errorf("cluster: %w", err)
 	}
 	return n, nil
 }

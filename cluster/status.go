@@ -218,11 +218,8 @@ func (n *Node[K]) readMembers(ctx context.Context, s *Status) error {
 	for subject := range info.State.Subjects {
 		last, err := n.streams.state.GetLastMsgForSubject(ctx, subject)
 		var m Member
-		if err != nil || len(last.Data) == 0 || json.Unmarshal(last.Data, &m) != nil {
-			continue // it has left
-		}
-		if info.TimeStamp.Sub(last.Time) > n.options.Lease {
-			continue // servers that are full do not delete it
+		if err != nil || len(last.Data) == 0 || json.Unmarshal(last.Data, &m) != nil || info.TimeStamp.Sub(last.Time) > n.options.Lease {
+			continue // it has left, and servers without room do not delete it
 		}
 		s.Members = append(s.Members, m)
 	}

@@ -10,9 +10,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// A stream is one of the queue's. An attempt of a request has a time of its own,
-// so that one which is lost costs no more. If a stream does not answer Join, the
-// first request that it answers opens it.
+// A stream is one of the queue's. A request that is lost costs an attempt. If the
+// stream does not answer Join, the first request that it answers opens it.
 type stream struct {
 	jetstream.Stream // the other methods, which nobody calls
 	js               jetstream.JetStream
@@ -84,8 +83,7 @@ func (s *stream) Consumer(ctx context.Context, name string) (jetstream.Consumer,
 	return ask(ctx, s, jetstream.Stream.Consumer, name)
 }
 
-// CreateOrUpdateConsumer wants a name in the configuration: of two attempts, both
-// may make one.
+// CreateOrUpdateConsumer wants a name: of two attempts, both may make a consumer.
 func (s *stream) CreateOrUpdateConsumer(ctx context.Context, c jetstream.ConsumerConfig) (jetstream.Consumer, error) {
 	return ask(ctx, s, jetstream.Stream.CreateOrUpdateConsumer, c)
 }

@@ -41,7 +41,7 @@ func openStreams[K comparable](ctx context.Context, js jetstream.JetStream, o Op
 	state, others := o.configurations()
 	first := &stream{js: js, config: state, update: o.Update}
 	if err = first.named(patiently(ctx, isSilent, first.open)); err != nil {
-		return s, fmt.Errorf("cluster: %w", err)
+		return s, err
 	}
 	all, failed := make([]*stream, len(others)), make([]error, len(others))
 	short, cancel := context.WithTimeout(ctx, silentTime)
@@ -62,10 +62,7 @@ func openStreams[K comparable](ctx context.Context, js jetstream.JetStream, o Op
 	for _, work := range all[2:] {
 		s.work = append(s.work, work)
 	}
-	if err = cmp.Or(failed...); err != nil { // they are alike
-		err = fmt.Errorf("cluster: %w", err)
-	}
-	return s, err
+	return s, cmp.Or(failed...) // they are alike
 }
 
 func inLanes(lanes, n int, f func(i int)) {

@@ -148,21 +148,22 @@ func (l *Lease) Renew(ctx context.Context) error {
 		}
 		return err
 	}
-	if l.full = IsFull(err); l.full { // nobody else can acquire it, either
+	full := IsFull(err)
+	if full { // nobody else can acquire it, either
+		l.full = true
 		sequence, err = l.current(ctx)
 	}
 	if err != nil {
 		return err
 	}
-	l.revision = sequence
+	l.revision, l.full = sequence, full
 	l.renewed.Store(int64(sent))
 	return nil
 }
 
 // current returns the number of the lease's last message, or ErrLost if that is
-// another node's. While the servers have no room, it may be the one that tells
-// that the lease has expired: nobody has acquired it since, as a record lives for
-// as long as Remaining counts.
+// another node's. If the servers had no room, the lease may have expired: nobody
+// has acquired it since, as a record would live for as long as Remaining counts.
 func (l *Lease) current(ctx context.Context) (sequence uint64, err error) {
 	last, sequence, err := l.store.last(ctx, l.Partition)
 	if err != nil {
