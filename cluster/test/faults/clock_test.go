@@ -2,6 +2,7 @@ package faults
 
 import (
 	"bytes"
+	"context"
 	"net"
 	"sync"
 	"testing"
@@ -9,6 +10,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/stretchr/testify/require"
 
+	"github.com/shardq/shardq/cluster"
 	"github.com/shardq/shardq/cluster/clustertest"
 )
 
@@ -69,10 +71,15 @@ func TestAnswersAreLost(t *testing.T) {
 	o := small(clustertest.Start(t, 1).URLs())
 	var lost sync.Map
 	o.NATS = []nats.Option{nats.SetCustomDialer(losing(&lost))}
-	node := join(t, o)
-	require.NoError(t, node.Add(t.Context(), "a"))
+	ctx, cancel := context.WithTimeout(t.Context(), *patience)
+	defer cancel()
+	node, err := cluster.Join(ctx, o)
+	require.NoError(t, err)
+	defer node.Close()
+	require.NoError(t, node.Add(ctx, "a"))
 	eventually(t, func() bool { return status(t, node).Silent == nil })
-	ran, _ := beginKeys(t, node)
+	ran, stop := beginKeys(t, node)
+	defer stop()
 	require.Equal(t, "a", receive(t, ran))
 	for _, kind := range []string{"stream_info", "stream_create", "stream_msg_get", "consumer_info", "consumer_create", "consumer_reset"} {
 		_, ok := lost.Load(kind + "_response")
