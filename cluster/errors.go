@@ -157,7 +157,7 @@ func pause(ctx context.Context, d time.Duration) error {
 const (
 	codeNoPeers     = 10005 // the replicas of a stream have no place
 	codeNoMessage   = 10043
-	codeOffline     = 10118 // all servers of the stream are
+	codeOffline     = 10118 // all servers of the stream, or a new leader has not heard of them
 	codeStoreFailed = 10077 // a limit is exceeded, or the store has an error
 	codeDuplicate   = 10158 // it is storing another message of the id
 	codeBusy        = 10164 // it is storing another message of the subject, which may fail yet
@@ -191,7 +191,7 @@ func passes(err error) bool {
 	case codeNoPeers:
 		// With another reason the servers are too few, or without the tags.
 		return !strings.Contains(api.Description, ",") || strings.Contains(api.Description, "offline")
-	case codeDuplicate, codeTooMany:
+	case codeDuplicate, codeTooMany, codeOffline:
 		return true
 	case codeStoreFailed, jetstream.JSErrCodeJetStreamNotEnabled, jetstream.JSErrCodeJetStreamNotEnabledForAccount:
 		return false

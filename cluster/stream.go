@@ -46,7 +46,7 @@ func (s *stream) named(err error) error {
 
 // isSilent reports whether a stream may answer later, or be made by another node.
 func isSilent(err error) bool {
-	return passes(err) || hasCode(err, codeOffline) || errors.Is(err, jetstream.ErrStreamNameAlreadyInUse)
+	return passes(err) || errors.Is(err, jetstream.ErrStreamNameAlreadyInUse)
 }
 
 // ask has a request answered by a stream, which it opens first.

@@ -205,13 +205,11 @@ func TestAServerIsLostForGood(t *testing.T) {
 	node := join(t, o)
 	ran, _ := beginKeys(t, node)
 	require.Equal(t, "a", receive(t, ran))
-	eventually(t, func() bool { s := node.Stats(); return s.Partitions == 3 && s.Failing == 1 })
-	s := status(t, node)
-	require.Len(t, s.Silent, 1)
+	var s cluster.Status
+	eventually(t, func() bool { s = status(t, node); return len(s.Silent) == 1 && s.Partitions[0].State == cluster.Open })
 	require.Contains(t, s.Silent[0], "the stream shardq-faults-1:")
 	require.Equal(t, 1, log.count("without a stream", "the stream shardq-faults-1:"))
 	require.Equal(t, cluster.Failing, s.Partitions[1].State)
-	require.Equal(t, cluster.Open, s.Partitions[0].State)
 	require.NoError(t, servers.Restart(lost))
 	eventually(t, func() bool { return node.Stats().Partitions == 4 })
 	require.Empty(t, status(t, node).Silent)
@@ -260,6 +258,9 @@ func TestTheStoreComesBackFromABackup(t *testing.T) {
 	copied(dir, backup)
 	serve(2)
 	copied(backup, dir)
+	for i := range epochs {
+		epochs[i].Add(1 << 40) // in a long time since the backup
+	}
 	serve(2) // the second has epochs that are greater still
 	require.NotZero(t, refused.Load())
 }
