@@ -114,10 +114,12 @@ func (r *run[K]) values() []Value {
 
 // ValuesOptions configure [NewValues].
 type ValuesOptions[V any] struct {
-	// Merge merges a newer value into those before it. Both are its to keep.
+	// Merge merges a newer value into the merged earlier ones. It may change
+	// and keep both.
 	Merge func(pending, next V) (V, error)
 
-	// Encode and Decode make a value bytes, and back. Default to JSON.
+	// Encode turns a value into bytes, and Decode bytes into a value. Both
+	// default to JSON.
 	Encode func(V) ([]byte, error)
 	Decode func([]byte) (V, error)
 }

@@ -75,7 +75,7 @@ type Options[K comparable] struct {
 	// MaxDelayed about all delayed ones, without backoffs. Adds beyond return
 	// [ErrFull]. When there are MaxDead dead letters, a key that would be
 	// discarded runs again each second. If zero, a new queue has no limit. If
-	// -1, Update removes that of another.
+	// -1, Update removes the limit of a queue that exists.
 	MaxPending, MaxDelayed, MaxDead int64
 
 	// MaxHeld limits the messages that a node has taken and not acknowledged.

@@ -30,9 +30,10 @@ type RunOptions[K comparable] struct {
 	Timeout     time.Duration
 	MaxAttempts int
 
-	// AbandonAfter, if set, is how much time RunWith gives handlers after the node
-	// has left, and their contexts have ended: see that of [worker.Options]. The
-	// key runs again on another node. Without it, RunWith waits for all handlers.
+	// AbandonAfter, if set, is how much time RunWith gives handlers after the
+	// node has left, and their contexts have ended: see AbandonAfter of
+	// [worker.Options]. The key runs again on another node. Without it, RunWith
+	// waits for all handlers.
 	AbandonAfter time.Duration
 
 	// OnError is called for each failed attempt, and OnDiscard for each dead

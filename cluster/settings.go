@@ -14,7 +14,7 @@ import (
 	"github.com/shardq/shardq"
 )
 
-// Settings hold for a queue on all nodes, and survive them.
+// Settings apply to a queue on all nodes, and are stored with the queue.
 type Settings struct {
 	GroupSettings // of the whole queue
 	// Groups are those of Options.Queue.Group, without which a node ignores them.

@@ -141,10 +141,11 @@ func (c *Coalescer[K, V]) Done(key K) {
 	c.queue.Forget(key)
 }
 
-// PutBack ends the processing of key and gives its value back, before those that
-// were put since. The key is ready again at once. After a shutdown has begun,
-// PutBack does nothing and returns [shardq.ErrShutDown], unless a Drain accepts
-// retries. The caller still has the value then, and must call Done.
+// PutBack ends the processing of key and gives its value back. The value comes
+// before the values that were put since. The key is ready again at once. After
+// a shutdown has begun, PutBack does nothing and returns [shardq.ErrShutDown],
+// unless a Drain accepts retries. The caller still has the value then, and must
+// call Done.
 func (c *Coalescer[K, V]) PutBack(key K, value V) error {
 	if c.shards.Reject(key) {
 		return shardq.ErrRejected

@@ -29,7 +29,7 @@ func (c *Coalescer[K, V]) Resume() { c.queue.Resume() }
 // SetRate is [shardq.Queue.SetRate]. It counts keys.
 func (c *Coalescer[K, V]) SetRate(r shardq.Rate) { c.queue.SetRate(r) }
 
-// PauseGroup is [shardq.Queue.PauseGroup] for the group of keys.
+// PauseGroup is [shardq.Queue.PauseGroup] for a group of keys.
 func (c *Coalescer[K, V]) PauseGroup(group string, until time.Time) { c.queue.PauseGroup(group, until) }
 
 // ResumeGroup is [shardq.Queue.ResumeGroup].

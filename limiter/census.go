@@ -51,7 +51,7 @@ func ranked[T comparable](most ranking) []Failed[T] {
 
 func (p *perItem[T]) Len() int { return int(p.count.Load()) }
 
-// MostFailed misses no item that stays unforgotten during the call.
+// MostFailed misses no item, unless it is forgotten during the call.
 func (p *perItem[T]) MostFailed(limit int) []Failed[T] {
 	all := p.all.Load()
 	if all == nil {

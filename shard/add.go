@@ -34,7 +34,7 @@ func (sh *shard) addItem(key items.Key, to *address, r request) effects {
 	return sh.add(id, e, r)
 }
 
-// dropAdd drops an add whose caller does not learn of it.
+// dropAdd drops an add of a method that returns no error.
 func (sh *shard) dropAdd() effects {
 	sh.rare.dropped++
 	sh.set.closing.untold.Add(1)
@@ -63,7 +63,7 @@ func (sh *shard) entryFor(key items.Key, to *address) (id uint32, e *items.Entry
 
 func (sh *shard) needTable() {
 	if sh.table == nil {
-		sh.makeTable() // apart, so that needTable is inlined into every Add
+		sh.makeTable() // a function of its own, so that needTable is inlined into every Add
 	}
 }
 

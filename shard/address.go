@@ -11,13 +11,13 @@ import (
 	"github.com/shardq/shardq/stats"
 )
 
-// addressOf fills in the address of an item, because a copy would take time.
+// addressOf writes the address of an item: to return it would cost a copy.
 func (s *Set[T]) addressOf(item T, to *address) (sh *shard) {
 	sh, to.hash = s.locateTagged(item, &to.Tag)
 	return sh
 }
 
-// locateTagged is locate that also writes the item's group and its policy.
+// locateTagged is locate, and writes the item's group and its policy to tag.
 func (s *Set[T]) locateTagged(item T, tag *line.Tag) (sh *shard, hash uint32) {
 	if !s.Core.config.grouped {
 		return s.locate(item)
@@ -42,7 +42,7 @@ func (s *Core) ask(to *line.Tag) {
 	to.Asked = s.refreshes.begun.Load()
 	p := s.config.GroupPolicy(to.Group)
 	to.Rate = line.Rate{}
-	if p.Rate != (stats.Rate{}) { // a few, and each add asks
+	if p.Rate != (stats.Rate{}) { // few groups have one, and each add asks
 		s.takeRate(to, p.Rate)
 	}
 	to.Weight = int32(min(max(1, p.Weight), MaxGroupWeight))

@@ -2,7 +2,8 @@ package shard
 
 import "github.com/shardq/shardq/shard/internal/items"
 
-// An Address lets an item be added without calling user code.
+// An Address has the shard and the hash of an item, to add it without user
+// code.
 type Address struct {
 	shard uint16
 	to    address
@@ -11,8 +12,8 @@ type Address struct {
 // SetAddress sets a to the address of an item. It may call user code.
 func (s *Set[T]) SetAddress(a *Address, item T) { a.shard = s.addressOf(item, &a.to).number }
 
-// Mark returns the [Handle.Mark] of the processing in which the last AddTo or
-// FileTo has found the item, or 0.
+// Mark returns the [Handle.Mark] of the processing that was under way when the
+// last AddTo or FileTo added the item, or 0 if there was none.
 func (a *Address) Mark() uint8 { return a.to.mark }
 
 // AddTo is [Set.Add] at a known address.
@@ -46,8 +47,8 @@ func (sh *shard) addNow(key items.Key, to *address, keepDelay bool) {
 	sh.set.after(fx)
 }
 
-// addMarked is addItem that sets the mark. It looks the item up again, because
-// nearly all adds make their item ready.
+// addMarked is addItem, and sets the mark. For that it looks the item up a
+// second time, but only if the add made nothing ready, which is rare.
 func (sh *shard) addMarked(key items.Key, to *address, r request) effects {
 	to.mark = 0
 	fx := sh.addItem(key, to, r)
@@ -63,8 +64,8 @@ func (sh *shard) mark(key items.Key, to *address) {
 	}
 }
 
-// Crowded returns an error if an add of another item to the item's shard may be
-// refused for want of ids. It may call the user's functions.
+// Crowded returns an error if the item's shard may soon have no id for another
+// item. It may call user code.
 func (s *Set[T]) Crowded(item T) error {
 	if !s.Core.ids.crowded.Load() {
 		return nil

@@ -8,21 +8,22 @@ import (
 	"github.com/shardq/shardq/shard/internal/items"
 )
 
-// A nil admission, that of most adds, only obeys a shutdown: a zero one costs a
-// tenth of an AddAfter.
+// An admission belongs to an add that the capacity or a window may refuse. Most
+// adds have none (nil), and only a shutdown refuses them: an empty admission
+// would cost a tenth of an AddAfter.
 type admission struct {
 	limited  bool          // by the capacity
-	acquired bool          // the limiter has granted a weight
-	settled  bool          // a shard has decided, and has used or released the weight
-	window   time.Duration // that the add opens, from at to the tick ends
+	acquired bool          // the limiter has granted room
+	settled  bool          // a shard has decided, and has used or released the room
+	window   time.Duration // the window that the add opens: it begins at the reading at, and closes at the tick ends
 	at       reading
 	ends     uint64
 	id       uint32 // of the item's entry, if the add is limited and admitted
 	err      error  // why the add was refused
 }
 
-// offer adds an item, unless it is refused. The caller must call notify. It gets
-// pointers, because copies of both structs cost a seventh of a TryAdd.
+// offer adds an item, or returns why not. The caller must call notify. The
+// structs are pointers, because copies of both cost a seventh of a TryAdd.
 func (sh *shard) offer(key items.Key, to *address, d *Delay, a *admission) error {
 	if d.Window > 0 {
 		sh.set.needWindows()
@@ -54,7 +55,8 @@ func (sh *shard) addAdmitted(key items.Key, to *address, d *Delay, a *admission)
 	a.watch(&sh.set.driver)
 }
 
-// admits must be followed by entryOf in the same hold, if it returns true.
+// admits reports whether an add is accepted. If so, the caller must call
+// entryOf in the same hold of the lock.
 func (sh *shard) admits(a *admission, key items.Key, to *address) bool {
 	switch {
 	case sh.set.closing.refusing.Load():
@@ -99,7 +101,7 @@ func (sh *shard) reserve(a *admission, key items.Key, to *address) {
 	id, p := sh.table.Find(to.hash, key)
 	switch {
 	case id != 0:
-		sh.release(a) // another add has acquired it
+		sh.release(a) // another add has brought the item in, with room of its own
 		sh.configure(id, to)
 		a.id = id
 		return
@@ -128,7 +130,8 @@ func (sh *shard) entryOf(a *admission, key items.Key, to *address) (id uint32, e
 }
 
 // TryAdd adds item as [Set.AddWith] does, or returns [ErrFull], [ErrNotAgain]
-// or [ErrShutDown]. It is full also while others wait for room.
+// or [ErrShutDown]. The set is also full while callers wait in
+// [Set.AddContext].
 func (s *Set[T]) TryAdd(item T, d Delay) error { return s.addIn(item, &d, &admission{limited: true}) }
 
 func (s *Set[T]) addIn(item T, d *Delay, a *admission) error {
@@ -142,17 +145,19 @@ func (s *Set[T]) addIn(item T, d *Delay, a *admission) error {
 
 type handlerOf struct{ set any }
 
-// HandlerContext returns a context for handlers of the set's items. They must
-// not wait for room, because the items that they have take it.
+// HandlerContext returns a context for the handlers of the set's items. With
+// it, [Set.AddContext] does not wait for room: the handler's own item takes
+// room until the handler returns, so it might wait for itself.
 func (s *Core) HandlerContext(ctx context.Context) context.Context {
 	return context.WithValue(ctx, handlerOf{s}, true)
 }
 
-// InHandler reports whether ctx derives from a [Set.HandlerContext].
+// InHandler reports whether ctx derives from a [Core.HandlerContext].
 func (s *Core) InHandler(ctx context.Context) bool { return ctx.Value(handlerOf{s}) != nil }
 
-// AddContext is [Set.TryAdd] that waits for room while ctx lasts, in order. In
-// a handler, it adds beyond the capacity instead.
+// AddContext is [Set.TryAdd], but waits for room until ctx ends. Callers get
+// room in the order of their calls. With the context of a handler, AddContext
+// does not wait, and adds the item even beyond the capacity.
 func (s *Set[T]) AddContext(ctx context.Context, item T, d Delay) error {
 	if s.Core.items.MayDiffer && s.Reject(item) {
 		return ErrRejected
@@ -183,8 +188,8 @@ func (sh *shard) offerContext(ctx context.Context, key items.Key, to *address, d
 	return err
 }
 
-// offerAcquired offers an item whose weight is granted, and lets the limiter
-// grant the next before notify, whose hook may acquire itself.
+// offerAcquired offers an item that the limiter has granted room. The limiter
+// serves the next waiter before notify, whose hook may ask for room itself.
 func (sh *shard) offerAcquired(key items.Key, to *address, d *Delay) error {
 	a := admission{limited: true, acquired: true}
 	defer func() {

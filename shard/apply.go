@@ -23,9 +23,9 @@ func (s *Core) settle(due effects) {
 	}
 }
 
-// after calls hooks last: they may panic. A misuse is reported after it.
+// after carries out effects: hooks last, because they may panic.
 func (s *Core) after(fx effects) {
-	if fx&^took != 0 || s.notifies { // otherwise spare the call
+	if fx&^took != 0 || s.notifies { // otherwise there is nothing to call
 		s.apply(fx)
 	}
 }
@@ -48,7 +48,7 @@ func (s *Core) notify() {
 	s.reportAdds()
 	s.limit.Notify()
 	if s.closing.untold.Load() > 0 && s.config.OnDropped != nil {
-		if n := s.closing.untold.Swap(0); n > 0 { // for one of several callers
+		if n := s.closing.untold.Swap(0); n > 0 { // of several callers at once, one gets the number
 			s.config.OnDropped(n)
 		}
 	}

@@ -26,7 +26,7 @@ func (s *Set[T]) addSome(some []T, d *Delay) {
 	var f Deadline
 	files := d.files() || d.Retry && s.Core.measures != nil
 	if files {
-		f = s.Core.DeadlineOf(*d) // before the hashes, as an add reads
+		f = s.Core.DeadlineOf(*d) // before hashing, as a single add does
 	} else {
 		s.Core.refresh()
 	}
@@ -43,7 +43,7 @@ func (s *Set[T]) addSome(some []T, d *Delay) {
 	}
 }
 
-// partition may call user code.
+// partition sorts items by their shards. It may call user code.
 func (s *Set[T]) partition(p *partition, some []T) {
 	p.prefetch(s.Core.items.Strings, len(some))
 	if s.Core.lines.HasTags() {
@@ -116,7 +116,8 @@ func (sh *shard) files(d *Deadline) bool {
 	return d.first() > sh.wheel.Now()
 }
 
-// EndBatch is [Set.End] of each handle. It returns the indexes of the late.
+// EndBatch ends the processings that the handles name, as [Core.End] does. It
+// returns the indexes of those handles whose processing had ended before.
 func (s *Core) EndBatch(handles []Handle) (late []int) {
 	s.refreshOr(func() { s.endAll(handles) })
 	return s.endAll(handles)
@@ -151,14 +152,15 @@ func (s *Core) endSome(handles []Handle) (ignored uint64) {
 			}
 		}
 		sh.unlock()
-		s.settle(here) // for each shard: the drain counts them
+		s.settle(here) // once for each shard, because a drain counts the reports
 		all |= here &^ reports
 	}
 	s.publish(all)
 	return ignored
 }
 
-// DoneBatchAt is [Set.EndBatch] that counts and reports misuses.
+// DoneBatchAt is [Core.EndBatch], which counts and reports late ends as
+// misuses.
 func (s *Set[T]) DoneBatchAt(items []T, handles []Handle) {
 	for _, i := range s.Core.EndBatch(handles) {
 		s.Misuse(items[i])

@@ -5,16 +5,16 @@ import (
 	"github.com/shardq/shardq/stats"
 )
 
-// Cancel cancels all adds of item that no processing has begun for. The end of a
-// processing then makes nothing ready.
+// Cancel cancels all adds of item that no processing serves yet. If the item is
+// in processing, it does not become ready afterwards.
 func (s *Set[T]) Cancel(item T) (was stats.Canceled) {
 	sh, hash := s.locate(item)
 	return sh.cancelAndNotify(items.KeyOf(&item), hash, true)
 }
 
-// EndDelay makes a delayed item ready, or dirty, as the end of its delay does. With
-// backoff, EndDelay ends a backoff that serves adds, turns any other backoff into an
-// ordinary delay, and leaves ordinary delays alone.
+// EndDelay ends the delay of an item at once, which makes the item ready or
+// dirty. If backoff is set, it leaves ordinary delays alone: it ends a backoff
+// that serves adds, and turns any other backoff into an ordinary delay.
 func (s *Set[T]) EndDelay(item T, backoff bool) (ended bool) {
 	if backoff && !s.Core.config.KeepBackoff {
 		return false
@@ -44,8 +44,8 @@ func (sh *shard) endDelay(key items.Key, hash uint32, backoff bool) (ended bool)
 	return ended
 }
 
-// Withdraw is [Set.Cancel] of the adds alone, and calls no user code if the address
-// is known.
+// Withdraw cancels the adds of item as [Set.Cancel] does, but does not mark its
+// processing as canceled. It calls no user code if a is not nil.
 func (s *Set[T]) Withdraw(item T, a *Address) {
 	if a == nil {
 		a = new(Address)
@@ -56,7 +56,7 @@ func (s *Set[T]) Withdraw(item T, a *Address) {
 
 func (sh *shard) cancelAndNotify(key items.Key, hash uint32, run bool) (was stats.Canceled) {
 	was, fx := sh.cancelIn(key, hash, run)
-	// Consumers may wait, after a shutdown, for this throttled item alone.
+	// After a shutdown, consumers may be waiting for this throttled item alone.
 	if was.Ready && sh.set.mayLeave() {
 		fx |= wakes
 	}

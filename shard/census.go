@@ -9,7 +9,7 @@ import (
 	"github.com/shardq/shardq/stats"
 )
 
-// Groups iterates, without a lock, over groups that are paused or have items.
+// Groups yields the groups that are paused or have items, with no lock held.
 func (s *Core) Groups() iter.Seq[stats.Group] {
 	return func(yield func(stats.Group) bool) {
 		for sh := range s.shards.made() {

@@ -12,7 +12,7 @@ func (s *Set[T]) AddAfter(item T, duration time.Duration) {
 	s.AddWith(item, Delay{Duration: duration, Retry: true})
 }
 
-// AddWith is AddAfter with a policy for an item that is delayed already.
+// AddWith is [Set.AddAfter] with a policy for an item that is delayed already.
 func (s *Set[T]) AddWith(item T, d Delay) {
 	if d.Window > 0 {
 		_ = s.AddInWindow(item, d) // a refused add is counted
@@ -34,12 +34,12 @@ func (s *Set[T]) AddWith(item T, d Delay) {
 	s.Core.notify()
 }
 
-// AddInWindow is AddWith that returns why the add was refused.
+// AddInWindow is [Set.AddWith], and returns why an add was refused.
 func (s *Set[T]) AddInWindow(item T, d Delay) error {
 	return s.addIn(item, &d, &admission{})
 }
 
-// fileIn is AddWith. Call notify then.
+// fileIn carries out an AddWith. The caller then calls notify.
 func (sh *shard) fileIn(key items.Key, to *address, d Delay, a *admission) {
 	f := sh.set.DeadlineOf(d)
 	if d.Window > 0 {
@@ -58,7 +58,7 @@ func (sh *shard) fileIn(key items.Key, to *address, d Delay, a *admission) {
 			sh.addOverdue(key, to, &f, a)
 			return
 		}
-		// It was set back, so the item would become ready early.
+		// The clock was set back, so the item would become ready early.
 		sh.rewind(f.at.now)
 		sh.set.driver.poke()
 	}
@@ -71,15 +71,15 @@ type Deadline struct {
 	limit       uint64 // the latest tick at which the delay expires
 	policy      DelayPolicy
 	delayed     bool          // whether a delay was requested
-	asked       time.Duration // its length
+	asked       time.Duration // the length that was asked for
 	priority    int
 	unlessReady bool // drops the delay of an item that is ready or dirty
 	backoff     bool // see joinBackoff
-	serves      bool // … adds that were made during the processing
+	serves      bool // a backoff that serves adds made during the processing
 	late        bool // an appointment that has passed, and is no more than an Add
 }
 
-// DeadlineOf reads the clock for a delay that begins now.
+// DeadlineOf reads the clock, for the deadline of a delay that begins now.
 func (s *Core) DeadlineOf(d Delay) Deadline {
 	t, at := &s.time, s.driver.taken(s.time.Nanoseconds())
 	if d.Until > at.nanoseconds {
@@ -105,7 +105,8 @@ func (s *Core) DeadlineOf(d Delay) Deadline {
 
 func (f *Deadline) first() uint64 { return min(f.deadline, f.limit) }
 
-// addOverdue cancels an earlier delay: of several delays, one counts, once.
+// addOverdue adds an item whose new delay is over already. It cancels a delay
+// that is running: of several delays of an item, one counts, once.
 func (sh *shard) addOverdue(key items.Key, to *address, f *Deadline, a *admission) {
 	sh.set.refresh()
 	if a == nil {
@@ -139,7 +140,9 @@ func (sh *shard) addOverdue(key items.Key, to *address, f *Deadline, a *admissio
 	sh.set.publish(fx)
 }
 
-// keepDelayed's next may be another item's if the wheel was set back.
+// keepDelayed reports whether the item stays delayed, because its policy keeps
+// the delay that is running. next is the shard's next deadline, perhaps that of
+// another item, because the wheel may have been set back.
 func (sh *shard) keepDelayed(key items.Key, hash uint32, f *Deadline) (next uint64, waits bool) {
 	id := sh.find(key, hash)
 	if id == 0 || !sh.table.At(id).Delayed() || sh.wheel.backsOff(id) || f.policy != KeepOld && f.policy != KeepLatest ||
@@ -207,7 +210,8 @@ func (sh *shard) fileTimer(key items.Key, to *address, f *Deadline, a *admission
 	return sh.fileTimerOf(id, e, f)
 }
 
-// fileTimerOf changes f. It returns never if a run to come serves the delay.
+// fileTimerOf files the timer of an item for f, which it may change. It returns
+// never if a run to come serves the delay.
 func (sh *shard) fileTimerOf(id uint32, e *items.Entry, f *Deadline) (deadline uint64) {
 	switch {
 	case sh.wheel.backsOff(id):
@@ -242,9 +246,9 @@ func (sh *shard) fileTimerOf(id uint32, e *items.Entry, f *Deadline) (deadline u
 	return sh.schedule(id, f.deadline)
 }
 
-// joinBackoff is an add whose item waits for its backoff after a failure, with
-// Config.KeepBackoff. The run at its end serves the add. The backoff also puts
-// off what was asked for before: see fileTimerOf.
+// joinBackoff adds an item that is in its backoff after a failure, with
+// Settings.KeepBackoff. The run at the end of the backoff serves the add. It
+// also serves the runs that were asked for before the backoff: see fileTimerOf.
 func (sh *shard) joinBackoff(id uint32, e *items.Entry, priority int) {
 	sh.wheel.serve(id)
 	sh.delayAtPriority(id, e, priority, true)
@@ -276,7 +280,8 @@ func (sh *shard) schedule(id uint32, deadline uint64) uint64 {
 	return deadline
 }
 
-// cancelDelay is clearDelay with a timer, for which the driver may still wake.
+// cancelDelay ends a delay and removes its timer. The driver may still wake for
+// it.
 func (sh *shard) cancelDelay(id uint32, e *items.Entry) (priority int) {
 	sh.wheel.Cancel(id)
 	return sh.clearDelay(id, e)

@@ -35,7 +35,8 @@ func (sh *shard) endItem(key items.Key, hash uint32) (fx effects) {
 	return fx
 }
 
-// End is [Set.Done] of the processing that h names, without reading the item.
+// End ends the processing that h names, as [Set.Done] does, without reading the
+// item. It reports false if that processing had ended before.
 func (s *Core) End(h Handle) (ended bool) {
 	s.refreshOr(func() { s.endNow(h) })
 	return s.endNow(h)
@@ -59,20 +60,21 @@ func (sh *shard) endClaimed(h Handle) (fx effects) {
 	return fx
 }
 
-// DoneAt is [Set.End] that counts and reports a misuse, as [Set.Done] does.
+// DoneAt is [Core.End], which counts and reports a late end as a misuse.
 func (s *Set[T]) DoneAt(item T, h Handle) {
 	if !s.Core.End(h) {
 		s.Misuse(item)
 	}
 }
 
-// Misuse counts and reports an end of a processing that had ended.
+// Misuse counts and reports a Done of an item that is not in processing.
 func (s *Set[T]) Misuse(item T) {
 	s.Core.faults.misused.Add(1)
 	s.report(stats.DoneWithoutGet, item)
 }
 
-// finish ends a processing. The position of the entry's slot may be zero.
+// finish ends a processing. p is the position of its slot, or zero if not
+// known.
 func (sh *shard) finish(id uint32, e *items.Entry, p items.Position) (fx effects) {
 	if e.Phase() == items.Dirty && sh.set.closing.discarding.Load() {
 		sh.discard(id, e)
@@ -103,7 +105,8 @@ func (sh *shard) finish(id uint32, e *items.Entry, p items.Position) (fx effects
 	return fx
 }
 
-// countDone has a count of its own: the first cache line has room for a byte.
+// countDone counts in a byte, which fits into the first cache line, and in
+// rare.
 func (sh *shard) countDone() {
 	if sh.done++; sh.done == 0 {
 		sh.rare.done += 1 << 8

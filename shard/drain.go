@@ -11,9 +11,10 @@ import (
 // Released returns a channel that the next ShutDown closes.
 func (s *Core) Released() <-chan struct{} { return s.drains.drained.released() }
 
-// DrainUntil ends adds, blocks until nothing is delayed, ready or in
-// processing, and shuts down. It appends the items that it drops to dropped,
-// and those that a ShutDown drops meanwhile, even if a hook panics.
+// DrainUntil refuses adds, blocks until nothing is delayed, ready or in
+// processing, and shuts down. It returns an error if ctx ends or released is
+// closed before. It appends to dropped the items that it drops, and those that
+// a ShutDown drops meanwhile, even if a hook panics.
 func (s *Set[T]) DrainUntil(ctx context.Context, d Draining, released <-chan struct{}, dropped *[]T) error {
 	drops := &droppedItems[T]{to: func(items []T) { *dropped = append(*dropped, items...) }}
 	closed, cause := s.Core.drainUntil(ctx, d, released, drops, &s.abandoned.any)
@@ -26,8 +27,8 @@ func (s *Set[T]) DrainUntil(ctx context.Context, d Draining, released <-chan str
 	return cause
 }
 
-// drainUntil reports whether it has closed the set. If not, it ended early, or a
-// ShutDown has closed the set and abandoned items meanwhile.
+// drainUntil reports whether it has closed the set. If not, it ended early, or
+// a ShutDown has closed the set meanwhile and abandoned the dropped items.
 func (s *Core) drainUntil(
 	ctx context.Context, d Draining, released <-chan struct{}, drops dropping, abandons *atomic.Bool,
 ) (closed bool, cause error) {
@@ -37,7 +38,7 @@ func (s *Core) drainUntil(
 	if retries && d.Delayed == DropDelayed || d.Delayed == RunDelayed {
 		s.sweep(d.Delayed, drops)
 	}
-	var part *drain // to wait for before the close
+	var part *drain // what to wait for before the close
 	switch {
 	case retries:
 		part = &s.drains.emptied
@@ -59,7 +60,8 @@ func (s *Core) drainUntil(
 	return true, s.awaitDrain(ctx, &s.drains.drained, released)
 }
 
-// ReturnLater keeps items of a Drain that panicked for the next to return.
+// ReturnLater keeps the items of a Drain that has panicked, for the next to
+// return.
 func (s *Set[T]) ReturnLater(dropped []T) { s.unreturned.add(dropped) }
 
 type droppedItems[T comparable] struct {

@@ -17,7 +17,7 @@ type drain struct {
 	current atomic.Pointer[chan struct{}] // closed and replaced by each ShutDown
 }
 
-// drains are what a set's callers wait for.
+// drains has a drain for each state of a set that callers wait for.
 type drains struct {
 	drained    drain
 	delaysDone drain // no item is delayed, once a Drain has asked for that
@@ -56,7 +56,7 @@ func (sh *shard) quiet() bool { return sh.line.Depth() == 0 && sh.line.Processin
 
 func (sh *shard) isEmpty() bool { return sh.table == nil || sh.table.Live == 0 }
 
-// reportsDue must be passed to settle once the lock is released.
+// reportsDue returns reports, to be passed to settle once the lock is released.
 func (sh *shard) reportsDue() (due effects) {
 	if sh.quiet() {
 		due |= quiet
@@ -93,7 +93,7 @@ type closing struct {
 	refusing atomic.Bool // set first; adds read it under their shard's lock, and drop their items
 	ending   context.Context
 	end      context.CancelFunc // ends ending, once refusing is set
-	retries  Retries            // whether adds of items in processing are accepted; decided before
+	retries  Retries            // whether adds of items in processing are accepted; decided before refusing is set
 	// begun is set next, unless a Drain awaits the delayed items. From then on,
 	// these are dropped, and the driver stops.
 	begun      atomic.Bool
@@ -117,7 +117,8 @@ const (
 	refusingRetries        // another call has
 )
 
-// Decide notes that a call which ends the queue has begun.
+// Decide is called when a call that ends the queue begins. take says whether
+// that call accepts retries. Once a call has refused them, they stay refused.
 func (r *Retries) Decide(take bool) {
 	if !take {
 		r.state.Store(refusingRetries)
@@ -126,15 +127,14 @@ func (r *Retries) Decide(take bool) {
 	}
 }
 
-// Taken reports whether the end has begun, and retries are accepted.
+// Taken reports whether retries are accepted by a call that ends the queue.
 func (r *Retries) Taken() bool { return r.state.Load() == takingRetries }
 
-// TakesBack reports whether items in processing can be added.
+// TakesBack reports whether an add of an item in processing is accepted.
 func (s *Core) TakesBack() bool {
 	return !s.closing.refusing.Load() || s.closing.retries.Taken()
 }
 
-// ShuttingDown reports whether a shutdown has begun.
 func (s *Core) ShuttingDown() bool { return s.closing.refusing.Load() }
 
 var errStill = fmt.Errorf("nothing that is left can be handed out before the deadline: %w", context.DeadlineExceeded)
@@ -172,15 +172,15 @@ func (s *Core) awaitDrain(ctx context.Context, d *drain, released <-chan struct{
 
 // isStill reports whether nothing is in processing, and nothing can be handed
 // out by a deadline. The clock is taken to run with real time, unless it has a
-// method Step. Each shard reports its next halt.
+// method Step. Each shard that is not still reports when it is.
 func (s *Core) isStill(deadline time.Time) bool {
 	if s.time.Steps {
 		return false
 	}
 	by := s.time.Nanoseconds() + uint64(max(0, time.Until(deadline)))
 	shut := s.gate.shutUntil(by)
-	all := !shut || s.gate.entered.Load() == 0 // after the gate, and before what a take may change
-	left := false                              // or the last report is under way
+	all := !shut || s.gate.entered.Load() == 0 // read after the gate was, and before the shards, which a take may change
+	left := false                              // if nothing is left, the last report is under way
 	for sh := range s.shards.made() {
 		still, empty := sh.isStill(by/s.time.Tick, shut)
 		all, left = still && all, left || !empty

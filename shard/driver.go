@@ -60,10 +60,12 @@ func (d *driver) init(s *Core) {
 // before it gives the timer up.
 func (d *driver) poke() { d.pokeFor(notice{deadline: never}) }
 
-// A notice is a deadline, filed by a reading of the clock at start, or never.
+// A notice tells the driver of one deadline, filed by a reading of the clock at
+// start. If deadline is never, it tells that something has changed.
 type notice struct{ deadline, start uint64 }
 
-// pokeFor moves a timer that is set for later without reading the shards.
+// pokeFor is poke for one deadline that was filed. If the timer is set for
+// later, it is moved without reading the shards.
 func (d *driver) pokeFor(n notice) {
 	told := !d.set.hasReports()
 	if d.run(n) && told && d.set.hasReports() {
@@ -105,7 +107,8 @@ func (d *driver) call() {
 	}
 }
 
-// An expiry is a hook for whoever shows figures: items have come without a call.
+// An expiry is a hook for whoever shows figures: items became ready without a
+// call.
 type expiry struct {
 	hook    func()
 	pending atomic.Bool
@@ -184,8 +187,8 @@ func (d *driver) armFor(n notice) (ok bool) {
 	return d.armAt(n.deadline, n.start)
 }
 
-// arm sets the timer, or returns false if the earliest deadline has passed: the
-// clock may call the function of such a timer while we own it.
+// arm sets the timer for the earliest deadline. It returns false if that has
+// passed: the clock might call the function of such a timer while we own it.
 func (d *driver) arm() (ok bool) {
 	d.armed.Store(never) // from here on, a goroutine that files a timer pokes us
 	next := d.earliest()
@@ -217,7 +220,7 @@ func (d *driver) armAt(deadline, now uint64) (ok bool) {
 	return left > 0
 }
 
-// weakCall does not hold a set in memory that nobody uses any more.
+// weakCall returns the timer's function. It holds no unused set in memory.
 func weakCall(d *driver) func() {
 	set := weak.Make(d.set)
 	return func() {
@@ -235,8 +238,8 @@ func (d *driver) markStopped() {
 
 func (d *driver) leave() { d.goneOnce.Do(func() { close(d.gone) }) }
 
-// lingers reports whether groups or the gate, and consumers for them, may wait
-// after a shutdown. The driver never stops then, so that SetRate works.
+// lingers reports whether, after a shutdown, consumers may wait for groups or
+// the gate. If so, the driver never stops, so that SetRate works.
 func (d *driver) lingers() bool {
 	if len(d.set.throttled.waits) > 0 || d.set.gate.bucket.Load() != nil {
 		d.lingering = true
@@ -244,7 +247,8 @@ func (d *driver) lingers() bool {
 	return d.lingering
 }
 
-// pokeKeeping is poke for a caller whose items a panic of the clock would lose.
+// pokeKeeping is poke for a caller that has items, which a panic of the clock
+// would lose. It recovers from that panic.
 func (d *driver) pokeKeeping() {
 	defer func() { _ = recover() }()
 	d.poke()
@@ -290,7 +294,8 @@ func (d *driver) expireDue() {
 	for more := true; more; {
 		before := d.set.coarse.Now.Load()
 		at := d.readClock()
-		// First, because those who wake stamp with it what they take.
+		// First, because consumers that wake stamp what they take with this
+		// reading.
 		d.set.coarse.Update(before, d.stampOf(at), at.now)
 		more = d.endWaitsDue(at)
 		if d.set.closing.begun.Load() {
@@ -331,7 +336,8 @@ func (d *driver) earliestWait() uint64 {
 	return earliest
 }
 
-// endWaitsDue opens the gate, too, and reports whether any wait was over.
+// endWaitsDue ends the waits of groups that are over, opens the gate if its
+// wait is over, and reports whether there was any.
 func (d *driver) endWaitsDue(at reading) (any bool) {
 	for i := range d.set.throttled.waits {
 		if d.set.throttled.waits[i].Load() <= at.now {

@@ -28,7 +28,7 @@ func (s *Set[T]) EndTake(h Handle) (item T, priority int, next Handle, ended, ok
 	return item, priority, next, fx&took != 0, true
 }
 
-// endTake keeps the shard of an entry that it has taken locked.
+// endTake returns the shard locked if it has taken an entry.
 func (s *Core) endTake(h Handle) (sh *shard, e *items.Entry, priority int, next Handle, fx effects) {
 	sh = s.shard(int(h.shard))
 	if !sh.tryLock() {

@@ -25,8 +25,8 @@ type gate struct {
 	used     atomic.Bool                // the set was ever paused, or had a rate
 	bucket   atomic.Pointer[gateBucket] // nil while there is no rate
 	opens    atomic.Uint64              // the tick of the next token, or never while there is one
-	last     atomic.Uint64              // the last reading by a take, for takes that must not read
-	entered  atomic.Int32               // takes that may have spent a token for what they have yet to take
+	last     atomic.Uint64              // the last reading of the clock by a take, for takes that must not read it
+	entered  atomic.Int32               // takes that may have spent a token, and have yet to take their items
 	cares    atomic.Uint32              // what takes have to do beside taking
 	changing sync.Mutex                 // held while the rate or the pause is changed; a leaf
 	time     *ticks.Base
@@ -35,8 +35,9 @@ type gate struct {
 
 type gateBucket struct {
 	rate line.Rate
-	// full is replaced once another bucket, whose address is stored at once, has
-	// taken over the tokens. Who reads replaced tries again.
+	// full is replaced once another bucket has taken over the tokens. The
+	// address of that one is stored at once, so whoever reads replaced tries
+	// again.
 	full atomic.Uint64
 }
 
@@ -61,7 +62,8 @@ func (g *gate) readForTake() (now uint64) {
 	return now
 }
 
-// readForRate never returns 0, nor loses taken items if the clock panics.
+// readForRate reads the clock for a caller that has taken items already: if the
+// clock panics, it returns an earlier reading. It never returns 0.
 func (g *gate) readForRate() (now uint64) {
 	now = max(1, g.last.Load())
 	defer func() { _ = recover() }()
@@ -92,9 +94,10 @@ func (g *gate) enter(now uint64) (ok bool) {
 	}
 }
 
-// closeIfEmpty must be followed by afterGate. Meanwhile a token may be given
-// back, or the rate be changed. Who does so opens the gate afterwards. If we
-// close it later still, we find that out, and reopen it.
+// closeIfEmpty closes the gate, and reports it, if the bucket is empty. The
+// caller then calls afterGate. If another goroutine gives a token back or
+// changes the rate meanwhile, it opens the gate afterwards. If we close the
+// gate later still, we find out, and reopen it.
 func (g *gate) closeIfEmpty(b *gateBucket, now uint64) bool {
 	for {
 		full := b.full.Load()
@@ -122,13 +125,13 @@ func (g *gate) giveBack() {
 	}
 }
 
-// reopen opens the gate for consumers that parked because another closed it.
+// reopen opens the gate for consumers that parked because it was closed.
 func (g *gate) reopen() {
 	g.opens.Store(never)
 	g.opened()
 }
 
-// setRate counts the tokens when nobody can take any from the old bucket.
+// setRate converts the tokens when nobody can take any from the old bucket.
 func (g *gate) setRate(to line.Rate, now uint64) {
 	var next *gateBucket
 	if to.Limits() {

@@ -18,7 +18,8 @@ func (s *Set[T]) Take(ctx context.Context) (item T, priority int, h Handle, err 
 	return s.awaitOne(ctx)
 }
 
-// awaitOne is apart, because its closure would keep what Take returns in memory.
+// awaitOne is not in Take, because its closure would put the results on the
+// heap.
 func (s *Set[T]) awaitOne(ctx context.Context) (item T, priority int, h Handle, err error) {
 	_, err = s.Core.awaitContext(ctx, 1, func(e *items.Entry, its int, handle Handle) {
 		item, priority, h = *items.Of[T](e), its, handle
@@ -83,7 +84,8 @@ func (s *Set[T]) TakeBatch(ctx context.Context, dst []T, priorities []int, handl
 	return s.Core.awaitContext(ctx, len(dst), b.put)
 }
 
-// TakeMore follows another take. It does not block, and calls no user code but the clock.
+// TakeMore takes as many more ready items as dst has room for, after another
+// take. It does not block, and calls no user code but the clock.
 func (s *Set[T]) TakeMore(dst []T, priorities []int, handles []Handle) (n int) {
 	b := buffers[T]{items: dst, priorities: priorities, handles: handles}
 	return s.Core.takeHere(len(dst), b.put, s.Core.gate.last.Load())

@@ -23,7 +23,8 @@ func (h Handle) Mark() uint8 { return markOf(uint32(h.fence)) }
 
 func markOf(fence uint32) uint8 { return uint8(fence>>1)&127 + 1 }
 
-// Place names one of the processings that go on: see [HandleAt].
+// Place is different for each of the processings that go on. Place and Fence
+// name one processing: see [HandleAt].
 func (h Handle) Place() uint64 { return uint64(h.shard)<<32 | uint64(h.id) }
 
 func HandleAt(place, fence uint64) Handle {
@@ -74,8 +75,9 @@ func (s *Core) Valid(h Handle) bool {
 	return e != nil
 }
 
-// Seal replaces h by the only Handle of the processing, so that its caller may
-// call user code before ending it. It returns false if h names nothing.
+// Seal invalidates h, and returns the only Handle that names the processing
+// from now on. So only the caller can end the processing, and may call user
+// code before. It returns false if the processing had ended.
 func (s *Core) Seal(h Handle) (only Handle, ok bool) {
 	sh, e := s.lockClaimed(h)
 	defer sh.unlock()

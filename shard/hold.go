@@ -15,7 +15,8 @@ const rowsPerHold = 256
 // Add woken for the lock might find it locked again, and wait a millisecond.
 const holdsPerTurn = 16
 
-// withLock returns whether there is more. visited is for tests.
+// withLock calls part with the lock, and returns whether part has more to
+// visit.
 func (sh *shard) withLock(part func() (visited int, more bool)) (more bool) {
 	sh.lock()
 	visited, more := part()
@@ -26,7 +27,8 @@ func (sh *shard) withLock(part func() (visited int, more bool)) (more bool) {
 	return more
 }
 
-// inPieces calls each part in a hold, and between without the lock.
+// inPieces calls part for one piece after the other, each in its own hold of
+// the lock, and after each between, without the lock, while it returns true.
 func (sh *shard) inPieces(part func(n int) (visited int, more bool), between func() (on bool)) {
 	for n, on := 0, true; on; n++ {
 		more := sh.withLock(func() (int, bool) { return part(n) })

@@ -13,8 +13,8 @@ type above interface {
 	abandoning() dropping
 }
 
-// A dropping gets the entries of delayed items that an end drops, and hands their
-// items on in keep, with no lock held.
+// A dropping gets the entries of the delayed items that a shutdown or a drain
+// drops. keep hands their items on, with no lock held.
 type dropping interface {
 	drop(e *items.Entry)
 	keep()

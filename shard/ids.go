@@ -18,7 +18,7 @@ const MaxItems = items.MaxIDs - 1
 
 var errTooMany = fmt.Errorf("%w: its shard holds %d items", ErrFull, MaxItems)
 
-// hasID is called when the slab is about to open a chunk.
+// hasID reports whether there is an id, when the slab is about to open a chunk.
 func (sh *shard) hasID() bool {
 	ids := sh.set.ids.most
 	if sh.table.NextChunkEnds() > ids-reserve(ids) {
@@ -27,5 +27,6 @@ func (sh *shard) hasID() bool {
 	return !sh.table.Exhausted(ids)
 }
 
-// reserve is more than there are goroutines between Crowded and their add.
+// reserve is the number of ids that are left when Crowded begins to return
+// errors: more than goroutines may be between their Crowded and their add.
 func reserve(ids uint32) uint32 { return ids >> 9 }

@@ -52,8 +52,8 @@ func (s *Core) Inspect(limit int) stats.Snapshot[any] {
 	}
 }
 
-// isNew makes an item known. One that was added again while a shard was read in
-// several holds may have two rows.
+// isNew reports whether an item has no row yet, and remembers it. An item that
+// was added again while its shard was read in several holds may have two rows.
 func isNew(known map[any]struct{}, row *stats.Item[any]) bool {
 	before := len(known)
 	known[row.Item] = struct{}{}

@@ -15,7 +15,7 @@ type shards struct {
 	all         []atomic.Pointer[shard] // made when they are first used: see Core.shard
 	ready       wake.Ready
 	priorities  atomic.Pointer[wake.Priorities] // nil while all priorities are 0, and for one shard
-	lowInterval uint32                          // of takes that pass over the higher priorities, or 0
+	lowInterval uint32                          // one of so many takes passes over the higher priorities; 0 is none
 	lanes       lanes
 }
 
@@ -79,7 +79,8 @@ func (s *shards) lane() *lane {
 	return &s.lanes.all[address*0x9e3779b97f4a7c15>>s.lanes.shift]
 }
 
-// showPriority is for several shards. The bitmap is made with the first priority.
+// showPriority publishes the priority that a shard serves, if there are several
+// shards. The first priority other than 0 makes the bitmap.
 func (s *shards) showPriority(number uint16, priority int, becameReady bool) {
 	p := s.priorities.Load()
 	if p == nil {
@@ -132,8 +133,8 @@ func (s *shards) lockReady(start uint32) *shard {
 	return s.lockAmong(&wake.Set{}, start)
 }
 
-// lockAmong prefers a ready shard of a set that nobody locked, or waits for the
-// first.
+// lockAmong locks a ready shard of a set: one whose lock is free, or else the
+// first, for which it waits.
 func (s *shards) lockAmong(set *wake.Set, start uint32) *shard {
 	var first *shard
 	word, words := int(start/wake.WordBits), s.ready.Words()

@@ -114,7 +114,7 @@ func (l listing) inLine(all []int) (order []int) {
 	return order
 }
 
-// behind returns the row behind each, or -1.
+// behind returns, for each row, the row behind it in its line, or -1.
 func (l listing) behind() []int {
 	if len(l) == 0 {
 		return nil

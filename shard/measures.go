@@ -15,7 +15,7 @@ import (
 // and are read on request. The queue duration of an item begins when it became
 // ready or, as in client-go, with the add during its previous processing.
 type measures struct {
-	begins       uint64 // the sum of when the items in processing were handed out, modulo its range
+	begins       uint64 // the sum of the moments at which the items in processing were handed out, modulo its range
 	queue, work  stats.Recorder
 	marks        int32 // the items in marked
 	untilReading int32 // Gets and Dones before the next reading of the clock
@@ -58,7 +58,7 @@ func (m *measures) onDirty(id uint32, now uint64) {
 	*chunked.Hold(&m.marked, id) = now
 }
 
-// onCancel: a ready item may have been dirty before.
+// onCancel: a ready item, too, has a mark if it was dirty before.
 func (m *measures) onCancel(id uint32, what items.Effect) {
 	if what == items.Unmark {
 		m.dirty--
@@ -97,7 +97,8 @@ func (sh *shard) dropMarks() {
 	}
 }
 
-// countRetry is for what client-go counts: adds of delayed items, but no late ones.
+// countRetry counts as client-go does: adds with a delay, until a shutdown
+// begins.
 func (s *Core) countRetry() {
 	if s.measures != nil && !s.ShuttingDown() {
 		s.shards.lane().retries.Add(1)
@@ -160,7 +161,8 @@ func (s *Core) noteEndOfUpdates() {
 	s.inFlightAtEnd.CompareAndSwap(nil, &end)
 }
 
-// A present is a reading of the clock, and the coarse clock's before that.
+// A present is a reading of the clock, and what the coarse clock showed before
+// it.
 type present struct{ now, before uint64 }
 
 // present reads the clock. No lock must be held.
@@ -187,7 +189,7 @@ func (sh *shard) seen(by present) uint64 {
 }
 
 // times has the moments of a shard's items, from the coarse clock. It is nil if
-// the queue keeps no ages. What every item passes tests for that before the call.
+// the queue keeps no ages, for which hot code tests before it calls a method.
 type times struct {
 	since    chunked.Array[uint64] // when the entries came into their states
 	coarse   *ticks.Coarse

@@ -5,12 +5,12 @@ import (
 	"sync/atomic"
 )
 
-// An outbox keeps calls of a hook under a shard's lock, to be made in their
-// order once it is released. The outbox's own lock is a leaf. It has no methods, for the
-// reason that a [chunked.Array] has none.
+// An outbox keeps calls of a hook while a shard is locked. They are made in
+// their order once the lock is released. The outbox's own lock is a leaf. It
+// has no methods, for the reason that a [chunked.Array] has none.
 type outbox[E any] struct {
 	mu      sync.Mutex
-	kept    []E // the first sent ones were sent
+	kept    []E // the first of them, as many as sent says, were sent
 	sent    int
 	pending atomic.Bool // something is kept
 	closed  bool        // nothing is kept any more

@@ -4,7 +4,8 @@ package shard
 // with no lock held.
 func (s *Core) wake() { s.parker.Wake() }
 
-// anyReady: if false, each shard was empty at some moment during the call.
+// anyReady returns false if each shard was empty at some moment during the
+// call.
 func (s *Core) anyReady() bool {
 	if len(s.shards.all) > 1 {
 		return s.shards.ready.Any()

@@ -10,9 +10,9 @@ import (
 	"github.com/shardq/shardq/stats"
 )
 
-// PauseGroup and the others here must only be called if there are groups.
-// It holds the items of a group back until a moment, or until
-// ResumeGroup if that is zero. It replaces an earlier pause.
+// PauseGroup holds the items of a group back until a moment, or until
+// ResumeGroup if the moment is zero. It replaces an earlier pause. PauseGroup,
+// ResumeGroup and RefreshGroup must only be called if there are groups.
 func (s *Core) PauseGroup(group string, until time.Time) {
 	end := uint64(math.MaxUint64)
 	if !until.IsZero() {
@@ -21,7 +21,6 @@ func (s *Core) PauseGroup(group string, until time.Time) {
 	s.pauseGroup(group, end)
 }
 
-// ResumeGroup ends the pause of a group.
 func (s *Core) ResumeGroup(group string) { s.pauseGroup(group, 0) }
 
 func (s *Core) pauseGroup(group string, end uint64) {
@@ -31,7 +30,7 @@ func (s *Core) pauseGroup(group string, end uint64) {
 
 type refreshes struct {
 	begun    atomic.Uint32
-	outdated outbox[string] // new groups of adds that one may have overtaken
+	outdated outbox[string] // new groups, of adds that a RefreshGroup may have overtaken
 }
 
 // RefreshGroup asks the user again for the policy of a group.
@@ -49,8 +48,9 @@ func (s *Core) refreshGroup(group string) {
 	s.tag(&to, group)
 }
 
-// changeGroup also wakes a consumer if consumers may leave, because the last
-// group that they waited for may be paused now. make adds an unknown group.
+// changeGroup calls change for a group, which it makes if make is set. It wakes
+// a consumer if the group was freed, and also if consumers may leave, because
+// the last group that they waited for may be paused now.
 func (s *Core) changeGroup(group string, make bool, change func(l *line.Line, of uint32) (freed bool)) {
 	hash := uint32(maphash.String(s.seed, group))
 	sh := s.shardAt(s.groupRoute(group))
@@ -77,7 +77,8 @@ func (sh *shard) findGroup(name string, hash uint32, make bool) (of uint32) {
 	return sh.line.Find(&sh.set.lines, &sh.table.Table, name, hash, make)
 }
 
-// afterGate follows takes. Consumers may wait for the gate after a shutdown.
+// afterGate follows takes. After a shutdown, too, consumers may wait for the
+// gate.
 func (s *Core) afterGate() {
 	if s.gate.opens.Load() < s.driver.armed.Load() {
 		s.driver.pokeKeeping() // to open the gate in time
@@ -87,7 +88,7 @@ func (s *Core) afterGate() {
 	}
 }
 
-// Pause stops the set from handing out items. It goes on taking them in.
+// Pause stops the set from handing out items. Adds go on.
 func (s *Core) Pause() {
 	s.gate.change(func() { s.gate.paused.Store(true) })
 	s.drains.recheck(&s.closing)
@@ -101,7 +102,7 @@ func (s *Core) Resume() {
 	s.wake()
 }
 
-// SetRate panics if r has a fault.
+// SetRate limits how many items the set hands out. It panics if r has a fault.
 func (s *Core) SetRate(r stats.Rate) {
 	to := line.RateOf(r)
 	s.replaceRate(to, s.time.Nanoseconds())

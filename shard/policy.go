@@ -9,7 +9,7 @@ import (
 // A Delay configures how [Set.AddWith] delays an item.
 type Delay struct {
 	Duration time.Duration // from now
-	Until    uint64        // the least moment of the end, as [Set.Moment], or 0
+	Until    uint64        // the earliest moment at which the delay may end, from [Core.Moment], or 0
 	Policy   DelayPolicy   // for an item that is delayed already
 	MaxWait  time.Duration // limits how long later calls can prolong the delay, unless it is zero or less
 	Priority int           // the least priority when the item becomes ready
@@ -23,8 +23,8 @@ type Delay struct {
 
 func (d *Delay) files() bool { return d.Duration > 0 || d.Until != 0 || d.Policy != KeepEarliest }
 
-// Moment returns a moment of the set's clock for a Delay. It is not 0. It goes by
-// the present reading: the wall clock may have been set since the set was made.
+// Moment returns a value for Delay.Until, never 0. It goes by the clock's
+// present reading: the wall clock may have been set since the set was made.
 func (s *Core) Moment(at time.Time) uint64 {
 	now := s.time.Clock.Now()
 	left, moment := at.Sub(now), s.time.MomentOf(now)
@@ -46,7 +46,6 @@ const (
 	policies
 )
 
-// Valid reports whether p is one of the policies.
 func (p DelayPolicy) Valid() bool { return p < policies }
 
 func (p DelayPolicy) choose(filed, given uint64) uint64 {
@@ -96,6 +95,6 @@ const MaxGroupWeight = line.MaxGroupWeight
 
 type address struct {
 	hash uint32
-	mark uint8 // of the processing in which an add has found the item, or 0
+	mark uint8 // of the processing that was under way when the item was added, or 0
 	line.Tag
 }

@@ -5,7 +5,8 @@ import (
 	"github.com/shardq/shardq/stats"
 )
 
-// requestPriority notes the priority of an add, of which the greatest counts.
+// requestPriority notes the priority of an add. Of the adds of a run, the
+// greatest priority counts.
 func (sh *shard) requestPriority(id uint32, e *items.Entry, r request, hasPlace bool) {
 	if r.priority != 0 || sh.table.Places != nil {
 		sh.line.NeedLevels(&sh.set.lines, &sh.table.Table, id)

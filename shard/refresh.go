@@ -8,8 +8,8 @@ func (s *Core) refresh() {
 	}
 }
 
-// refreshForWork is refresh before a Get or a Done. If these are few, each
-// reads, or the time since an earlier add would count for what follows.
+// refreshForWork is refresh before a Get or a Done. While these are few, each
+// reads the clock, or the time since an earlier add would count as work.
 func (s *Core) refreshForWork() {
 	if s.config.Ages && s.coarse.NeedsReading() {
 		s.readClock()
@@ -38,7 +38,8 @@ func readOr(read, instead func()) {
 	panics = false
 }
 
-// readClock makes a reading, for one operation only if no driver ends it.
+// readClock makes a reading for all operations until the driver ends it. If no
+// driver will end the reading, it is for one operation only.
 func (s *Core) readClock() {
 	tick := s.storeReading()
 	if s.measures != nil && s.coarse.Sampler.Read(tick) == 0 {

@@ -70,8 +70,8 @@ func (sh *shard) sweepSome() (more bool) {
 	return more
 }
 
-// Again asks for one more run of an item in processing, with at least the given
-// priority, ends a delay of it, and reports whether the processing goes on.
+// Again asks for one more run of an item in processing, with at least that
+// priority, and ends its delay. It reports false if the processing had ended.
 func (s *Core) Again(h Handle, priority int) (inProcessing bool) {
 	sh, e := s.lockClaimed(h)
 	defer sh.unlock()
@@ -81,7 +81,7 @@ func (s *Core) Again(h Handle, priority int) (inProcessing bool) {
 	return e != nil
 }
 
-// NotAgain cancels the adds of an item in processing, and calls no user code.
+// NotAgain cancels the adds made during a processing. It calls no user code.
 func (s *Core) NotAgain(h Handle) {
 	sh, e := s.lockClaimed(h)
 	defer sh.unlock()
@@ -93,7 +93,7 @@ func (s *Core) NotAgain(h Handle) {
 	}
 }
 
-// A Comeback is the result of [Set.Retry].
+// A Comeback is the result of [Core.Retry].
 type Comeback uint8
 
 const (
@@ -198,7 +198,8 @@ func (s *Core) Postpone(h Handle, d Deadline, policy DelayPolicy) (inProcessing 
 	return e != nil
 }
 
-// lockSwept finishes a sweep first: it must not take what the caller files.
+// lockSwept is lockClaimed after the end of a sweep of the shard, which must
+// not take the timer that the caller files.
 func (s *Core) lockSwept(h Handle) (sh *shard, e *items.Entry) {
 	for {
 		if sh, e = s.lockClaimed(h); !s.TakesBack() || !sh.sweeping() {

@@ -33,7 +33,8 @@ func (s *Core) shardAt(route uint64) *shard {
 	return s.shard(int(number))
 }
 
-// Reject counts and reports an item not equal to itself: do not add it.
+// Reject reports whether item is not equal to itself, and must not be added. It
+// counts such an item, and calls OnMisuse.
 func (s *Set[T]) Reject(item T) bool {
 	if item == item { //nolint:staticcheck // NaN is not
 		return false

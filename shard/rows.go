@@ -7,7 +7,7 @@ import (
 	"github.com/shardq/shardq/stats"
 )
 
-// Left returns all that the set holds, each item once, in no order.
+// Left returns a row for each item that the set holds, in no order.
 func (s *Core) Left() (rows []stats.Item[any]) {
 	for sh := range s.shards.made() {
 		sh.eachEntry(func(id uint32, _ *items.Entry) { rows = append(rows, sh.row(id)) }, func() {
@@ -24,7 +24,8 @@ func (sh *shard) row(id uint32) stats.Item[any] {
 	return i
 }
 
-// info is the row of an entry without its item, which may take memory.
+// info returns the row of an entry without its item: as an any, it takes
+// memory.
 func (sh *shard) info(id uint32, e *items.Entry) stats.Item[any] {
 	i := stats.Item[any]{State: stateOf(e.Phase()), Dirty: e.Phase() == items.Dirty, Shard: int(sh.number)}
 	if e.Delayed() {
@@ -40,8 +41,8 @@ func (sh *shard) info(id uint32, e *items.Entry) stats.Item[any] {
 	return i
 }
 
-// Lookup returns an item as the set holds it, because 0 is equal to -0, and its row
-// without the item.
+// Lookup returns the row of an item, without the item. held is the item as the
+// set holds it, which may be 0 if item is -0.
 func (s *Set[T]) Lookup(item T) (held T, row stats.Item[any], ok bool) {
 	sh, hash := s.locate(item)
 	sh.lock()

@@ -30,21 +30,21 @@ type Settings struct {
 	Clock               clock.Clock
 	Tick                time.Duration
 	GroupPolicy         func(group string) stats.GroupPolicy
-	StableRouting       bool // of groups
+	StableRouting       bool // groups choose their shards without a seed
 	Rate                stats.Rate
 	LowPriorityInterval int
 	// Metrics and OnStuck require Ages.
 	Ages, Metrics               bool
 	StuckAfter                  time.Duration
 	OnStuck                     func(stats.Item[any])
-	OnDropped                   func(adds uint64) // those that returned no error
+	OnDropped                   func(adds uint64) // the dropped adds whose callers got no error
 	Capacity                    int
 	HighWatermark, LowWatermark int
 	OnWatermark                 func(high bool)
 	KeepBackoff                 bool
 	Rules                       Rules
 
-	grouped, hearsAdds bool // whether the Config has the functions
+	grouped, hearsAdds bool // whether the Config has Group and OnAdd
 }
 
 // Rules are how a set may differ from client-go's queue.
@@ -68,9 +68,9 @@ type Set[T comparable] struct {
 	unreturned abandoned[T] // dropped by a Drain before it panicked, returned by the next
 }
 
-// A Core is what a Set has that touches no item. So it is compiled once, and not
-// again for each type of items in each program. It is no embedded field, because
-// the compiler would make wrappers of all its methods for each type.
+// A Core is the part of a Set that touches no item. So it is compiled once, and
+// not again for each type of items in each program. A Set does not embed it,
+// because the compiler would make wrappers of all its methods for each type.
 type Core struct {
 	config    Settings
 	above     above
@@ -111,8 +111,8 @@ type Core struct {
 	_      cacheLine
 }
 
-// ComparedByAddress returns a type within the items of which == compares
-// addresses, or "".
+// ComparedByAddress returns the name of a type that items contain and that ==
+// compares by address, or "" if there is none.
 func (s *Core) ComparedByAddress() string { return s.items.Address }
 
 // cacheLine keeps the fields before it and after it on different cache lines.
@@ -148,8 +148,8 @@ type contents struct {
 }
 
 // A shard is made when its first item comes. Whoever changes a word that all
-// shards obey, such as closing.refusing, may skip those that do not exist.
-// Whoever makes one reads that word later still, under the shard's lock.
+// shards obey, such as closing.refusing, may skip shards that do not exist yet.
+// Whoever makes such a shard later reads that word under the shard's lock.
 
 func (s *Core) shard(number int) *shard {
 	if sh := s.shards.all[number].Load(); sh != nil {
@@ -169,7 +169,7 @@ func (s *Core) makeShard(number int) *shard {
 
 func (s *Settings) tracksAdds() bool { return s.Rules.KeepPlaces || s.hearsAdds }
 
-// faults count what no shard has.
+// faults count events that belong to no shard.
 type faults struct{ rejected, misused, discarded atomic.Uint64 }
 
 type counters struct {

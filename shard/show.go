@@ -67,8 +67,8 @@ func (sh *shard) showLine() {
 	}
 }
 
-// showGroups makes the shard owe the driver a poke, once the lock is released, if
-// a wait ends before the driver wakes.
+// If the wait of a group ends before the driver wakes, showGroups makes the
+// shard owe the driver a poke, once the lock is released.
 func (sh *shard) showGroups() {
 	c := sh.line.Changes()
 	if c.Count != 0 {
@@ -84,8 +84,8 @@ func (sh *shard) showGroups() {
 	}
 }
 
-// join gives a new entry its group, and configure gives the group of another its
-// policy, if there are groups.
+// If there are groups, join gives a new entry its group, and configure gives
+// the group of an older entry its policy.
 func (sh *shard) join(id uint32, to *address) {
 	// A RefreshGroup that has begun since the policy was asked for may have come
 	// before the group. Then notify asks again.

@@ -121,7 +121,7 @@ func (sh *shard) close(dropped dropping) {
 	}
 }
 
-// dropDelayed drops some of the delayed items, to nobody if that is nil.
+// dropDelayed drops some of the delayed items, and gives them to to, or nobody.
 func (sh *shard) dropDelayed(to dropping) (all bool) {
 	sh.next.Store(never)
 	if sh.windows() != nil {
@@ -129,7 +129,7 @@ func (sh *shard) dropDelayed(to dropping) (all bool) {
 	}
 	return sh.wheel == nil || sh.wheel.Advance(never, stepsPerHold, func(id uint32) {
 		e := sh.table.At(id)
-		if sh.wheel.serves(id) { // adds that were taken in before
+		if sh.wheel.serves(id) { // the backoff serves adds that were accepted before
 			sh.add(id, e, request{priority: sh.clearDelay(id, e)})
 			return
 		}
@@ -144,7 +144,8 @@ func (sh *shard) dropDelayed(to dropping) (all bool) {
 	})
 }
 
-// discardReady lets workers learn of a shutdown at once.
+// discardReady drops ready items, so that workers learn of the shutdown at
+// once.
 func (s *Core) discardReady() {
 	s.closing.discarding.Store(true)
 	for sh := range s.shards.made() {

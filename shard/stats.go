@@ -157,8 +157,9 @@ func (s *Core) Depth() (n int) {
 	return n
 }
 
-// CountDirty adds the numbers of dirty items by priority. With ages, it visits the
-// items in processing, in one hold of each shard: as many as there are consumers.
+// CountDirty adds the numbers of dirty items by priority. With ages, it visits
+// the items in processing, which are about as many as consumers, in one hold of
+// each shard's lock.
 func (s *Core) CountDirty(by map[int]int) {
 	for sh := range s.shards.made() {
 		count := func(id uint32, e *items.Entry) {

@@ -7,8 +7,8 @@ import (
 	"github.com/shardq/shardq/shard/internal/line"
 )
 
-// takeAndLock keeps the shard of an entry that it has taken locked, so that its
-// item can be read.
+// takeAndLock returns the shard locked if it has taken an entry, so that the
+// caller can read the item.
 func (s *Core) takeAndLock(lane *lane, now uint64) (sh *shard, e *items.Entry, priority int, h Handle) {
 	fresh := false // whether the clock was read since a group had no token
 	for {
@@ -48,7 +48,8 @@ func (s *Core) takeAndLock(lane *lane, now uint64) (sh *shard, e *items.Entry, p
 	}
 }
 
-// unlockTaken spares the caller, which has items, a panic of the clock.
+// unlockTaken unlocks a shard after a take, and makes its reports. A panic of
+// the clock does not reach the caller, which has items.
 func (sh *shard) unlockTaken() {
 	due := effects(0)
 	if sh.owes != 0 {

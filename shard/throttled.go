@@ -6,9 +6,10 @@ import (
 	"github.com/shardq/shardq/shard/internal/line"
 )
 
-// A throttleCount counts the throttled groups of a set, and its changes, in one
-// word, and those of them that are paused. A reader that finds the same word twice
-// knows that no group was throttled or freed between: see mayLeave.
+// A throttleCount counts the throttled groups and the changes of that number,
+// in one word, and how many of the groups are paused. A reader that finds the
+// same word twice knows that no group was throttled or freed between: see
+// mayLeave.
 type throttleCount struct {
 	word   atomic.Uint64
 	paused atomic.Int32

@@ -20,9 +20,10 @@ func (s *Core) TimeLeft() (h stats.Histogram) {
 	return h
 }
 
-// inspectDeadlines returns the number of delayed items. If they are too many,
-// it inspects one chunk, at random, of each run of neighbors. Chunks at even
-// distances might all be of one burst, random ones from all favor one half.
+// inspectDeadlines returns the number of delayed items. If these are too many,
+// it divides the chunks into runs of neighbors, and inspects a random chunk of
+// each. Chunks at even distances might all belong to bursts, and chunks drawn
+// from all might lie mostly in one half.
 func (sh *shard) inspectDeadlines(add func(tick uint64)) (delayed int) {
 	chunks, ticks := 0, []uint64{}
 	sh.withLock(func() (visited int, more bool) {

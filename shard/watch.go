@@ -64,7 +64,8 @@ func (s *Core) addWatch(h Handle, w *watcher) (added, canceled bool) {
 	return e.Phase() == items.Dirty, sh.wasCanceled(h.id, e)
 }
 
-// keep may meet a watch of an earlier processing, ended by another consumer.
+// keep keeps a change for a watch. It may meet the watch of an earlier
+// processing, which another consumer has ended.
 func (w *watches) keep(place, fence uint64, what Change) effects {
 	w.mu.Lock()
 	one := w.byPlace[place]
@@ -85,7 +86,7 @@ func (w *watches) put(place uint64, one *watcher) {
 	w.byPlace[place] = one
 }
 
-// remove leaves a later watch.
+// remove removes a watch, unless a later one has replaced it.
 func (w *watches) remove(place uint64, one *watcher) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -124,7 +125,7 @@ func (s *Set[T]) CancelRun(item T, a *Address) {
 	}
 }
 
-// KeepRun takes back that a processing was canceled.
+// KeepRun undoes a [Set.CancelRun].
 func (s *Core) KeepRun(h Handle) {
 	sh, e := s.lockClaimed(h)
 	defer sh.unlock()
@@ -133,7 +134,8 @@ func (s *Core) KeepRun(h Handle) {
 	}
 }
 
-// Changed reports what has happened since the hand-out.
+// Changed reports whether the item was added again, and whether it was
+// canceled, since the hand-out that h names.
 func (s *Core) Changed(h Handle) (addedAgain, canceled bool) {
 	return s.addWatch(h, nil)
 }
@@ -141,7 +143,8 @@ func (s *Core) Changed(h Handle) (addedAgain, canceled bool) {
 // KeepWaits makes the set remember how long items were ready, if it keeps ages.
 func (s *Core) KeepWaits() { s.coarse.KeepsWaits.Store(true) }
 
-// Waited returns how long the item in processing was ready before, if it knows.
+// Waited returns how long an item in processing had been ready, if that was
+// kept.
 func (s *Core) Waited(h Handle) (waited time.Duration, ok bool) {
 	sh, e := s.lockClaimed(h)
 	defer sh.unlock()
@@ -167,7 +170,7 @@ func (s *Core) GroupAt(h Handle) string {
 
 // A watchdog calls a hook for each processing that takes long. It needs the
 // ages. The driver wakes for it when the oldest processing may have lasted too
-// long. A consumer that takes an item while next is never sets next.
+// long. If next is never, a consumer that takes an item sets it.
 type watchdog struct {
 	set   *Core
 	after uint64        // the ticks that are too long, or 0 without a hook
@@ -192,7 +195,7 @@ func (w *watchdog) start() {
 }
 
 // search sets next to never before it searches. So a consumer that takes an
-// item in a shard that was searched already sets next again.
+// item in a shard that search has already left sets next again.
 func (w *watchdog) search(now uint64) {
 	w.next.Store(never)
 	first := uint64(never)
@@ -211,7 +214,7 @@ func (w *watchdog) search(now uint64) {
 	}
 }
 
-// findStuck returns when to search again: at once, after a bounded number.
+// findStuck reports some of the stuck items, and returns when to search again.
 func (sh *shard) findStuck(now uint64) (next uint64) {
 	found := 0
 	sh.lock()

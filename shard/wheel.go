@@ -8,7 +8,7 @@ import (
 
 type wheel struct {
 	timerwheel.Wheel
-	filedAt    uint64 // the earliest reading of timers filed during the driver's reading filedIn
+	filedAt    uint64 // the earliest reading by which a timer was filed since the driver's reading filedIn began
 	filedIn    uint16
 	sweep      func() (all bool) // handles some of the delayed items, while a sweep is under way
 	limited    int               // the items whose delay has a limit, and its tick or 0, by id
@@ -61,8 +61,9 @@ func (w *wheel) unlimit(id uint32) {
 	}
 }
 
-// These are the limits of an item that waits for its backoff. It needs no other,
-// because no add changes its delay. One that serves adds is not dropped.
+// An item in its backoff has one of these in place of a limit, which it does
+// not need, because no add changes its delay. If it serves adds, it is not
+// dropped.
 const (
 	backingOff        = never - 1
 	backingOffForAdds = never - 2
@@ -91,8 +92,8 @@ func (w *wheel) endBackoff(id uint32) {
 	}
 }
 
-// A reading is a reading of the clock, with the number of the driver's last
-// reading that began before it was taken, or just after.
+// A reading is a reading of the clock. Its number is that of the last reading
+// of the driver that had begun when it was taken, or just after.
 //
 // The race to lose: the driver reads the clock; the clock is set back; an
 // AddAfter reads it, and files a deadline before the driver's reading; the
@@ -106,8 +107,9 @@ type reading struct {
 	nanoseconds uint64 // the same moment, finer
 }
 
-// filed forgets a reading once the driver has begun another, which will be
-// later. A count that has wrapped around only makes the driver read twice.
+// filed notes the earliest reading of timers filed during one of the driver. It
+// forgets that once the driver has begun another, which will be later. A count
+// that has wrapped around only makes the driver read twice.
 func (w *wheel) filed(at reading, readings uint16) {
 	switch {
 	case at.number != readings:

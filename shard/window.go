@@ -7,9 +7,9 @@ import (
 	"github.com/shardq/shardq/shard/internal/ticks"
 )
 
-// windows are the items that an add with a window must not add again. Most are
-// idle, so they are apart from the entries, and need no capacity. The shard's
-// lock guards them. The driver forgets them when they end.
+// windows has the items that an add with a window must not add again. Most of
+// them are idle, so they are not among the entries, and take no capacity. The
+// shard's lock guards them. The driver removes them when their windows end.
 type windows struct {
 	items items.Table
 	ends  *wheel // by the ids of the items
@@ -82,7 +82,6 @@ func (a *admission) watch(d *driver) {
 	}
 }
 
-// CloseWindow closes the window of item, if there is one.
 func (s *Set[T]) CloseWindow(item T) {
 	if s.Core.windows.Load() == nil {
 		return

@@ -41,7 +41,8 @@ func (h Histogram) Buckets() iter.Seq2[time.Duration, uint64] {
 }
 
 // AtMost returns the number of durations that are at most bound. It is exact if
-// bound is the bound of a bucket, and otherwise leaves out the bucket of bound.
+// bound is the upper bound of a bucket. Otherwise it leaves out the durations
+// in bound's own bucket.
 func (h Histogram) AtMost(bound time.Duration) (n uint64) {
 	for i, count := range h.counts {
 		if bucketBounds[i] > bound {

@@ -16,8 +16,8 @@ type Inspector interface {
 	Inspect() Inspection
 }
 
-// An Inspection tells more of a queue, with items of any type. For methods that
-// the queue has as well, see there.
+// An Inspection tells more of a queue, whatever the type of its items. Methods
+// that a queue has, too, are documented there.
 type Inspection interface {
 	Configuration() Configuration
 	Snapshot(limit int) Snapshot[any]
@@ -42,7 +42,8 @@ type Operator interface {
 	// RetryNow makes a delayed item ready at once, or dirty if it is in
 	// processing. It reports false if no delay was running.
 	RetryNow(item any) bool
-	// Cancel also drops the pending value of a coalescer.
+	// Cancel does what the queue's Cancel does. It also drops the pending value
+	// of a coalescer's key.
 	Cancel(item any) Canceled
 	Pause()
 	Resume()
@@ -60,7 +61,7 @@ type Snapshot[T comparable] struct {
 	Processing, Ready, Delayed []Item[T]
 }
 
-// Canceled says what a Cancel canceled.
+// Canceled says which states of the item a Cancel has ended.
 type Canceled struct {
 	Ready   bool // the item was ready
 	Dirty   bool // it is in processing, and was to run once more afterwards
@@ -72,8 +73,8 @@ func (c Canceled) Any() bool { return c != Canceled{} }
 // A Configuration says how a queue was made.
 type Configuration struct {
 	Name, Item string // Item is the type of the items
-	// Shards, Capacity, LowPriorityInterval, Tick and StuckAfter are those of
-	// the options, or their defaults.
+	// Shards, Capacity, LowPriorityInterval, Tick and StuckAfter have the
+	// values of the options, or the defaults.
 	Shards, Capacity, LowPriorityInterval int
 	Tick, StuckAfter                      time.Duration
 	// Routing says what chooses an item's shard: "seeded hash", "hash

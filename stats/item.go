@@ -71,7 +71,7 @@ type Failure[T comparable] struct {
 	Attempt int       // from 1
 	Time    time.Time // by the queue's clock
 	// Error is the text of the error, or of the value of a panic, cut after 512
-	// bytes. The handler has chosen it, so it may have secrets.
+	// bytes. The handler chose the text, so it may contain secrets.
 	Error     string
 	Panicked  bool
 	Discarded bool

@@ -6,13 +6,13 @@ import (
 	"math"
 )
 
-// A Rate limits how many items are handed out: in any t seconds at most
-// Burst + PerSecond · (t + two ticks), by the tick of the queue. The zero Rate
-// is no limit.
+// A Rate limits how many items are handed out. In any t seconds these are at
+// most Burst + PerSecond · (t + two of the queue's ticks). The zero Rate is no
+// limit.
 type Rate struct {
 	PerSecond float64
-	// Burst items may be handed out at once after a rest. If zero, it is 1. At
-	// PerSecond, so many take at most 146 years.
+	// Burst items may be handed out at once after a rest. If zero, it is 1.
+	// Burst divided by PerSecond must be at most 146 years.
 	Burst int
 }
 

@@ -13,7 +13,7 @@ const (
 // A Recorder counts durations for a [Histogram]. It must not be copied after
 // first use, and is not safe for concurrent use.
 type Recorder struct {
-	zeros uint64 // most durations, with a coarse clock
+	zeros uint64 // the durations of zero: with a coarse clock, most are
 	sum   uint64
 	pages *[recorderPages]*[pageBuckets]uint64
 }
@@ -66,7 +66,7 @@ func (r *Recorder) AddTo(h *Histogram) {
 	}
 }
 
-// Sum returns a+b, neither negative, or [math.MaxInt64] if the sum is more.
+// Sum returns a+b, or [math.MaxInt64] if that is more. Neither may be negative.
 func Sum(a, b time.Duration) time.Duration {
 	return time.Duration(boundedSum(uint64(a), uint64(b)))
 }
@@ -97,9 +97,10 @@ func (s *Sample) Reset() {
 	s.seen, s.sum = 0, 0
 }
 
-// AddTo adds the sample to h, scaled to a population of that many durations. It
-// rounds the cumulative counts rather than those of the buckets, so h.Count
-// grows by exactly population. An empty sample adds nothing.
+// AddTo adds the sample to h as if it had population durations, of the same
+// distribution. It rounds the cumulative counts rather than those of the
+// buckets, so h.Count grows by exactly population. An empty sample adds
+// nothing.
 func (s *Sample) AddTo(h *Histogram, population int) {
 	if s.seen == 0 {
 		return

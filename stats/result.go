@@ -6,9 +6,8 @@ import (
 )
 
 // A Result says how an attempt of a worker ended. Each attempt has one.
-//
-// If several apply, Discarded is the result, or else Requeued, Panicked,
-// TimedOut and Failed, in this order.
+// If several apply, the result is the first of Discarded, Requeued, Panicked,
+// TimedOut and Failed that does.
 type Result uint8
 
 const (
@@ -43,7 +42,7 @@ func (r Result) String() string {
 	return fmt.Sprintf("Result(%d)", uint8(r))
 }
 
-// Attempts has how long the attempts of workers took, by their results.
+// Attempts has the durations of the attempts of workers, by their results.
 type Attempts struct {
 	Succeeded, Failed, Panicked, TimedOut, Requeued, Discarded Histogram
 }

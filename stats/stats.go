@@ -16,7 +16,7 @@ type Stats struct {
 	Held   int
 	Groups int // the number of groups that have items
 	// Throttled is the number of groups whose ready items are not handed out.
-	// The others are parts of that number.
+	// ThrottledByRate and ThrottledByPause are parts of that number.
 	Throttled, ThrottledByRate, ThrottledByPause int
 	Paused                                       bool // the queue is paused
 	Rate                                         Rate // of the queue
@@ -50,18 +50,19 @@ type Stats struct {
 	Workers      int // workers of pools
 	ShuttingDown bool
 	// NextDue is when the next delay expires, to the tick, or zero if no delay
-	// is running. It may be too early.
+	// is running. The delay may also expire later than that.
 	NextDue time.Time
 	Closed  bool // no item is handed out now: the queue is paused or at its rate
 	// NextToken is the earliest moment at which a token of a rate comes, or a
-	// pause ends. It may be too early.
+	// pause ends. The token may come, or the pause end, later than that.
 	NextToken time.Time
 	PerShard  []Shard // by the number of the shard
 	// Priorities counts the ready items of each priority that has some, the
-	// highest first. It may be nil if 0 alone has some, and is nil if a shard has
-	// more than 256 priorities, counted in each group.
+	// highest first. It may be nil if all of them have the priority 0. It is
+	// nil if a shard has more than 256 priorities, or its groups have more
+	// together.
 	Priorities []Priority
-	Metrics    *Metrics // nil unless the queue is asked for them
+	Metrics    *Metrics // nil without Options.Metrics
 	Values     *Values  // of a coalescer, or else nil
 }
 
@@ -108,8 +109,8 @@ type Shard struct {
 // Group counts the items of one group.
 type Group struct {
 	Group string // its name
-	// Held counts all its items, Ready those that are ready, and Processing
-	// those in processing. The others are delayed.
+	// Held counts all items of the group, Ready those that are ready, and
+	// Processing those in processing. The others are delayed.
 	Held, Ready, Processing int
 	// Weight is the number of its items that are handed out in its turn. It is
 	// 0 if the group was paused before its first item.
@@ -132,7 +133,7 @@ type Group struct {
 // Priority counts the ready items of one priority.
 type Priority struct{ Priority, Ready int }
 
-// Metrics are the figures that a queue keeps only if it is asked to. Depth,
+// Metrics are the figures that a queue keeps only with Options.Metrics. Depth,
 // Retries, QueueDuration, WorkDuration, Unfinished and LongestRunning mean the
 // same as in client-go's workqueue.
 type Metrics struct {
@@ -147,13 +148,13 @@ type Metrics struct {
 	QueueDuration Histogram
 	WorkDuration  Histogram // how long items were in processing, until their Done
 	// Delay has the lengths of all positive delays that calls asked for, also
-	// if the item was delayed already.
+	// of those for items that were delayed already.
 	Delay Histogram
 	// Unfinished is how long the items have been in processing, added together.
 	// LongestRunning is the time of the longest.
 	Unfinished, LongestRunning time.Duration
-	// Attempts has how long the attempts of a worker.Pool took, by their
-	// results, in real time.
+	// Attempts has the durations of the attempts of Queue.Run and worker.Pool,
+	// by their results, in real time.
 	Attempts Attempts
 }
 

@@ -7,8 +7,9 @@ import "github.com/shardq/shardq/internal/chunked"
 // then. fire may call Schedule and Cancel, but not Advance or Rewind.
 //
 // Advance does at most limit steps of constant cost, and reports whether it
-// arrived at now. If it did not, the caller calls it again, and can release its
-// lock in between. A now before [Wheel.Now] does nothing: see [Wheel.Rewind].
+// arrived at now. If it did not arrive, the caller calls Advance again, and can
+// release its lock in between. A now before [Wheel.Now] does nothing: see
+// [Wheel.Rewind].
 //
 // Timers of one tick fire in the order in which Schedule set that deadline. The
 // exceptions are timers that were moved there from a nearby tick, timers filed

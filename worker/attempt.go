@@ -52,7 +52,8 @@ func waitOf(owner any, token Token) (waited time.Duration, ok bool) {
 	return 0, false
 }
 
-// A Describer is an [Owner] that knows more of an item. [Attempt] asks it.
+// A Describer is an [Owner] that knows the group of an item, and how long it
+// waited, for the methods of [Attempt].
 type Describer interface {
 	ClaimGroup(token Token) string // or ""
 	ClaimWaited(token Token) (waited time.Duration, known bool)

@@ -66,7 +66,8 @@ type Return struct {
 	Reason   ReturnReason
 	After    time.Duration // of a ReturnRequeue, and the least of a ReturnRetry
 	Priority int           // of the claim; [Claim.Return] sets it
-	// FirstFailure, of a ReturnRetry, is kept for [FailureTimer], unless it is zero.
+	// FirstFailure, if not zero, is the time that a [FailureTimer] keeps with a
+	// ReturnRetry.
 	FirstFailure time.Time
 	// The owner calls Refused, if set, when the item cannot become ready again:
 	// once, with no lock held, and before it ends the claim as DoneClaim does,
@@ -87,7 +88,8 @@ func NewClaim[T any](item T, priority int, owner Owner[T], token Token) Claim[T]
 	return Claim[T]{item, priority, owner, token}
 }
 
-// Reset makes c the claim that [NewClaim] returns, without a copy.
+// Reset makes c the claim that [NewClaim] returns for these arguments, without
+// a copy.
 func (c *Claim[T]) Reset(item T, priority int, owner Owner[T], token Token) {
 	c.Item, c.Priority, c.owner, c.token = item, priority, owner, token
 }

@@ -48,9 +48,10 @@ func failureOf[T any](item T, f *failure) Failure[T] {
 
 // RequeueAfter returns an error by which a handler asks for the item again
 // after a delay, although it did not fail. The limiter forgets the item's
-// failures; a failure that names its delay is a [RetryAfter]. RequeueAfter may be
-// wrapped, and overrules all errors joined with it except a [Permanent].
-// [github.com/shardq/shardq/limiter.Jitter] spreads what would come back together.
+// failures; a failure that names its delay is a [RetryAfter]. RequeueAfter may
+// be wrapped, and overrules all errors joined with it except a [Permanent].
+// [github.com/shardq/shardq/limiter.Jitter] spreads items that would come back
+// together.
 func RequeueAfter(d time.Duration) error { return requeue(d) }
 
 type requeue time.Duration
@@ -133,7 +134,8 @@ type LeftoverError[T any] struct {
 // with ReasonAbandoned and the time since these began.
 func (e *LeftoverError[T]) Left() []Failure[T] { return e.left }
 
-// Error returns the number of items. Their texts may be private.
+// Error returns a text with the number of items. It names none, because items
+// may be private.
 func (e *LeftoverError[T]) Error() string {
 	return fmt.Sprintf("worker: queue %q: items left over: %d", e.Queue, len(e.left))
 }

@@ -46,8 +46,9 @@ type Options[T any] struct {
 	BatchSize int
 
 	// BatchWeight, if set, ends a batch before its items weigh more, as Weigh
-	// says. A heavier item comes alone. What did not fit stays in processing,
-	// also if other workers are idle, and begins the worker's next batch.
+	// says. A heavier item comes alone. An item that did not fit stays in
+	// processing, also if other workers are idle, and begins the worker's next
+	// batch.
 	BatchWeight int
 	Weigh       func(item T) int
 
@@ -95,7 +96,7 @@ type Options[T any] struct {
 	// Drain shuts the source down, and waits until nothing is left to do, while
 	// the workers go on. Run calls it when its context ends: see the DrainWith
 	// of a queue and of a coalescer. If nil, workers leave when the context
-	// ends, and what is queued stays queued.
+	// ends, and the rest stays queued, to be lost if the process exits.
 	Drain func(ctx context.Context) (dropped []T, err error)
 
 	// DrainTimeout, if set, ends the context of Drain after that much real time.

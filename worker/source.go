@@ -19,10 +19,10 @@ import (
 type Source[T any] interface {
 	// ClaimBatch fills dst with claims to items that are ready, and returns how
 	// many there are. It blocks until there is one item, and then does not wait
-	// for more. It returns an error that wraps [ErrShutDown] if nothing is ready
-	// or can become ready, and ctx.Err() after ctx has ended. After any other
-	// error all workers leave, and Run returns it. Claims beside an error are
-	// processed first.
+	// for more. It returns an error that wraps [ErrShutDown] if nothing is
+	// ready or can become ready, and ctx.Err() after ctx has ended. After any
+	// other error all workers leave, and Run returns it. Claims that come with
+	// an error are processed first.
 	ClaimBatch(ctx context.Context, dst []Claim[T]) (n int, err error)
 }
 

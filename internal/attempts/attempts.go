@@ -36,7 +36,7 @@ func New() *Recorder {
 	return r
 }
 
-// Record counts an attempt of the worker with a number.
+// Record counts an attempt. worker is the number of its worker.
 func (r *Recorder) Record(worker int, result stats.Result, took time.Duration) {
 	l := r.lane(uint(worker) & uint(len(r.lanes)-1))
 	l.mu.Lock()

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// Firsts are the times of the first failures of items, for pools that ask. They
-// count while the limiter knows the item. It is an interface so that what it is made
-// of is not compiled again for each type of items.
+// Firsts are the times of the first failures of items, for pools that ask. A
+// time counts while the limiter knows its item. It is an interface so that what
+// it is made of is not compiled again for each type of items.
 type Firsts interface {
 	Any() bool
 	// Keep also drops, now and then, what the limiter has forgotten by itself, so that

@@ -27,8 +27,9 @@ type Engine[T comparable] struct {
 	// calls the limiter.
 	ReturnDelay func(item T, how worker.Return) time.Duration
 	OnStats     func(values func() *stats.Values) // lets values fill in the Values of Stats
-	// Drain is Drain of the queue that a receive from released ends as well. It
-	// calls finish with the error of the wait, and returns what that returns.
+	// Drain is Drain of the queue. A receive from released ends it as well. It
+	// calls finish with the error of the wait, and returns the result of
+	// finish.
 	Drain func(ctx context.Context, how shard.Draining, released <-chan struct{},
 		finish func(ctx context.Context, cause error) error) (dropped []T, err error)
 	EndedEarly  func(ctx context.Context, cause error) error // logs it, and returns a shardq.DrainError

@@ -208,8 +208,8 @@ const Others = "other"
 
 const nameBytes = 128 // of a group
 
-// A Part is a number of a group: the items in a state, or the attempts with a
-// result.
+// A Part names a number of a group: that of its items in a state, or of its
+// attempts with a result.
 type Part struct{ Group, Of string }
 
 // Groups returns the items by state of the limit groups that hold the most, and

@@ -43,8 +43,9 @@ func (t *Tracer[T]) Link(ctx context.Context, item T, add func() error) error {
 	return err
 }
 
-// An Adder adds items to a queue, with links: see [Tracer.Link]. Each method is
-// that of the queue, with the context of the add.
+// An Adder adds items to a queue, with links: see [Tracer.Link]. Each method
+// does what the queue's method of that name does. ctx is the context of the
+// add.
 type Adder[T comparable] struct {
 	tracer *Tracer[T]
 	queue  *shardq.Queue[T]

@@ -120,8 +120,8 @@ func (t *Table[K, M]) Cancel(key K, upTo uint64) (canceled []Message[M]) {
 	return canceled
 }
 
-// Close ends Add and Begin. Only the first call returns the keys: by the next
-// one their node may own them once more.
+// Close makes Add and Begin fail. Only the first call returns the keys: by the
+// next call, their node may own them once more.
 func (t *Table[K, M]) Close() (keys []K) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

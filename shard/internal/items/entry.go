@@ -59,14 +59,15 @@ func (e *Entry) Free() bool { return e.Phase() == Idle && !e.Delayed() }
 func (e *Entry) Previous() (id uint32) { return uint32(e.status >> backShift) }
 func (e *Entry) setPrevious(id uint32) { e.status = e.status&^backMask | status(id)<<backShift }
 
-// A column has cells by ids for what only some queues or items need. They have
-// at most 64 bytes each, and are zero when new.
+// A column has a cell for each id, for data that only some queues or items
+// need. A cell has at most 64 bytes, and is zero when new.
 type column struct {
 	cells any
-	drop  func(chunk int) // none of whose ids is in use
+	drop  func(chunk int) // clears a chunk, none of whose ids is in use
 }
 
-// AddColumn makes the table release the cells of ids without entries.
+// AddColumn makes the table give back chunks of cells whose ids have no
+// entries.
 func AddColumn[E any](t *Table, cells *chunked.Array[E]) {
 	t.columns = append(t.columns, column{cells, func(chunk int) {
 		if chunked.Lookup(cells, uint32(chunk)*chunked.ChunkCells) != nil {

@@ -37,7 +37,8 @@ func (t *Table) NoteCancel(id uint32, fence uint64) {
 	*chunked.Extend(&t.fences.canceled, id) = fence
 }
 
-// WasCanceled may meet the cell of an earlier processing, with another fence.
+// WasCanceled reports whether NoteCancel was called for that fence. The cell
+// may have another fence, of an earlier processing.
 func (t *Table) WasCanceled(id uint32, fence uint64) bool {
 	if t.fences == nil {
 		return false

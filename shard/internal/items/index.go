@@ -23,7 +23,8 @@ type index struct {
 	directory []*segment
 	depth     uint8 // the bits that index the directory
 	// peak is 1 more than the depth of segments that joined, or 0. Expected is
-	// that of the shard's last index. Up to it the index grows in larger steps.
+	// the peak of the shard's last index. Up to it, the index grows in larger
+	// steps.
 	peak, Expected uint8
 	atDepth        int32 // the segments that use all depth bits; at 0 the directory can halve
 }
@@ -43,8 +44,9 @@ type segment struct {
 // of the time of a split would be spent on reading some hundred of them.
 type slot uint32
 
-// A split leaves at least this many bits that tell entries of one home apart. If there
-// would be fewer, it reads the hashes, to leave out the bits that its segments share.
+// A split leaves at least this many bits in a slot that tell entries of one
+// home apart. If there would be fewer, it reads the hashes, so that slots need
+// not keep the bits that all entries of their segment share.
 const fewestTagBits = 2
 
 // fewestIDBits leaves sixteen bits of the hash in a slot, up to 64 Ki ids.
@@ -52,7 +54,7 @@ const fewestIDBits = 16
 
 type hashOf func(id uint32) uint32
 
-// noSegment is that of every new index, and never written to.
+// noSegment is the segment of every new index. It is never written to.
 var noSegment = segment{slots: make([]slot, 1), idBits: fewestIDBits}
 
 var noDirectory = []*segment{&noSegment}
@@ -86,7 +88,7 @@ func (x *index) prefix(hash uint32) uint32 {
 	return hash >> homeBits & (1<<(x.depth&31) - 1)
 }
 
-// insert files id under hash, under which the item must not be filed.
+// insert files id under hash. The item must not be in the index yet.
 func (x *index) insert(hash, id uint32, of hashOf) {
 	s := x.segmentOf(hash)
 	for s.full() {
@@ -191,7 +193,8 @@ func (x *index) grow(s *segment, hash uint32, of hashOf) {
 
 func (x *index) expects() uint8 { return max(x.peak, x.Expected) }
 
-// mostSplits: with three bits, new segments would be sparse, and join again.
+// mostSplits is the number of bits by which a segment splits at most. With
+// three, new segments would be sparse, and join again.
 const mostSplits = 2
 
 func (x *index) splits(s *segment) uint8 {

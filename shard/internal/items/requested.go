@@ -64,5 +64,4 @@ func (r *Requested) SetDelayed(id uint32, priority int) {
 	}
 }
 
-// Cells returns the memory that the priorities take.
 func (r *Requested) Cells() int { return max(chunked.Size(&r.runs), chunked.Size(&r.delays)) }

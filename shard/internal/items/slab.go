@@ -9,7 +9,7 @@ type slab struct {
 	// its number. The chunk that was last full comes first. It is the fullest,
 	// so the others can become empty and be released.
 	roomy   int32
-	vacant  int32 // likewise the chunks without memory
+	vacant  int32 // likewise the first of the chunks without memory
 	spaces  []space
 	cells   chunked.Cells
 	items   *Type
@@ -74,8 +74,9 @@ func (s *slab) release(id uint32, e *Entry) {
 	}
 }
 
-// columnChunk: columns have small cells, so a chunk may have the ids of several
-// chunks of the slab. The first stays.
+// columnChunk returns a column's chunk with the ids of a chunk of the slab, and
+// of others if its cells are small, and whether it may go: the first chunk
+// stays.
 func (s *slab) columnChunk(c int32) (column int, unused bool) {
 	each := int(chunked.ChunkCells / s.chunkCells())
 	column = int(c) / each
@@ -103,14 +104,13 @@ func (s *slab) Lookup(id uint32) *Entry { return (*Entry)(s.cells.Lookup(id)) }
 
 func (s *slab) At(id uint32) *Entry { return (*Entry)(s.cells.At(id)) }
 
-// NextChunkEnds returns the id behind a chunk without memory that is opened.
+// NextChunkEnds returns the first id behind the next chunk that would be added.
 func (s *slab) NextChunkEnds() (id uint32) { return s.firstOf(int32(len(s.spaces) + 1)) }
 
 func (s *slab) Exhausted(ids uint32) bool {
 	return s.roomy == 0 && s.vacant == 0 && s.firstOf(int32(len(s.spaces))) >= ids
 }
 
-// IsFull reports whether the next entry needs a chunk.
 func (s *slab) IsFull() bool { return s.roomy == 0 }
 
 func (s *slab) openChunk() {
@@ -155,8 +155,8 @@ func (s *slab) unlist(first *int32, c int32) {
 	space.next, space.previous = 0, 0
 }
 
-// Piece visits the cells of the n-th piece, each with as many ids. It returns
-// false behind the last.
+// Piece visits the cells of the n-th piece of the slab. Each piece has ids
+// cells. It returns false behind the last piece.
 func (s *slab) Piece(n, ids int, visit func(id uint32)) (visited int, ok bool) {
 	id := uint32(n * ids)
 	end, chunks := id+uint32(ids), int32(len(s.spaces))

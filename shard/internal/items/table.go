@@ -108,11 +108,13 @@ func (t *Table) Remove(id uint32, e *Entry, p Position) {
 
 func (t *Table) hashOf(id uint32) uint32 { return t.At(id).Hash }
 
-// patience: 512 cells are released when the table has become empty 64 times,
-// and 16 after 2048. So a queue that goes up and down need not grow each time.
+// patience, divided by the number of cells, is how often a table must become
+// empty until it is given back: 64 times with 512 cells, and 2048 times with
+// 16. So a queue that goes up and down need not grow each time.
 const patience = 1 << 15
 
-// HadEnough: at once after a burst, beside which growing costs little.
+// HadEnough reports whether an empty table should be given back. After a burst,
+// that is at once, because growing again costs little beside a burst.
 func (t *Table) HadEnough() bool {
 	if len(t.spaces) == 1 && t.emptied%(patience/chunked.ChunkCells) != 0 {
 		return false // one chunk is released at multiples of this at the earliest

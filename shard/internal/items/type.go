@@ -15,7 +15,7 @@ type Key unsafe.Pointer
 
 func KeyOf[T comparable](item *T) Key { return Key(item) }
 
-// Keys are those of the items of a slice.
+// Keys are the keys of the items of a slice.
 type Keys struct {
 	first unsafe.Pointer
 	size  uintptr

@@ -31,7 +31,6 @@ func (l *Line) See() {
 	}
 }
 
-// GroupsChanged reports whether Changes returns any.
 func (l *Line) GroupsChanged() bool { return l.groups != nil && l.groups.changes != (Changes{}) }
 
 // Changes returns how the groups have changed since it was last called.

@@ -5,7 +5,8 @@ import (
 	"slices"
 )
 
-// A circle has groups that take turns: all, or those of one highest priority.
+// A circle has the groups that take turns with each other: all groups, or those
+// whose highest ready priority is the same.
 type circle struct {
 	turn     uint32 // the group whose turn it is, or 0
 	priority int

@@ -6,7 +6,6 @@ import (
 	"github.com/shardq/shardq/stats"
 )
 
-// MaxGroupWeight is the greatest weight of a group.
 const MaxGroupWeight = 1 << 20
 
 // A Tag is the group of an item, and its policy unless Weight is 0.
@@ -16,7 +15,7 @@ type Tag struct {
 	Weight, Limit int32
 	Asked         uint32 // the number of refreshes that had begun when the policy was asked for
 	Rate          Rate
-	Outdated      bool // another has begun since. A new group waits until it is asked for again
+	Outdated      bool // another refresh has begun since. A new group waits until its policy is asked for again
 }
 
 // A group has a queue of its own, and takes memory only while it has items.
@@ -84,8 +83,9 @@ func (l *Line) needGroups(c *Config, t *items.Table) *groups {
 	return l.groups
 }
 
-// Join puts a new entry into its group, which takes its policy. Without groups it
-// reports false. If the group is not new, Join clears to.Outdated.
+// Join puts a new entry into the group of a tag, which gets the tag's policy.
+// Without groups it reports false. If the group is not new, it clears
+// to.Outdated.
 func (l *Line) Join(c *Config, t *items.Table, id uint32, to *Tag) (joined bool) {
 	if c.Grouped {
 		l.join(c, t, id, to)
@@ -129,7 +129,7 @@ func (g *groups) make(name string, p items.Position) (of uint32, state *group) {
 	return of, state
 }
 
-// Configure gives the group of an entry its policy.
+// Configure gives the group of an entry the policy in to.
 func (l *Line) Configure(id uint32, to *Tag) (configured bool) {
 	if l.groups == nil || to.Weight == 0 {
 		return false
@@ -198,13 +198,12 @@ func (g *groups) forget(of uint32, state *group) {
 	g.names.Remove(of, g.names.At(of), items.Position{})
 }
 
-// IsForgotten reports whether no group is remembered.
 func (l *Line) IsForgotten() bool { return l.groups == nil || l.groups.names.Live == 0 }
 
-// HadEnough reports whether the memory of the groups should be given back.
 func (l *Line) HadEnough() bool { return l.groups != nil && l.groups.names.HadEnough() }
 
-// Find returns the id of a group, or 0. With make, it is made.
+// Find returns the id of a group, or 0 if there is none. With make, it makes
+// one.
 func (l *Line) Find(c *Config, t *items.Table, name string, hash uint32, make bool) (of uint32) {
 	if l.groups == nil && !make {
 		return 0
@@ -229,7 +228,7 @@ func (l *Line) Pause(of uint32, until, now uint64) (freed bool) {
 	return g.review(of, now)
 }
 
-// Reconfigure is Configure that lets the policy count at once.
+// Reconfigure is Configure, and lets the policy count at once.
 func (l *Line) Reconfigure(of uint32, to *Tag, now uint64) (freed bool) {
 	g := l.groups
 	state := g.at(of)

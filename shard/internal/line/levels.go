@@ -91,7 +91,7 @@ func (l *levels) retire(v *level) {
 	}
 }
 
-// serve makes a level the served one. The last one is empty or in the heap.
+// serve makes a level the served one. The one before is empty or in the heap.
 func (l *levels) serve(v *level) {
 	if before := l.served; before != v {
 		l.served = v
@@ -183,7 +183,8 @@ func (q *queue) listOf(v *level) *items.List {
 	return &v.list
 }
 
-// inOrder: the next level is always a child of one that was yielded.
+// inOrder yields the levels that have items, the highest first. The next one is
+// always a child, in the heap, of one that was yielded.
 func (l *levels) inOrder() iter.Seq[*level] {
 	return func(yield func(*level) bool) {
 		next := slices.Clone(l.heap[:min(1, len(l.heap))]) // the highest last

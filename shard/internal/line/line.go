@@ -63,7 +63,6 @@ func (l *Line) CanTake() bool {
 	return l.fifo.Head != 0
 }
 
-// Depth returns the number of ready items.
 func (l *Line) Depth() int32 {
 	if l.groups != nil {
 		return l.groups.depth
@@ -94,7 +93,6 @@ func (l *Line) Push(t *items.Table, id uint32, e *items.Entry) {
 	}
 }
 
-// Pull takes a ready entry out.
 func (l *Line) Pull(t *items.Table, id uint32, e *items.Entry) {
 	if l.groups == nil {
 		l.pull(t, id, e)
@@ -193,5 +191,5 @@ func (l *Line) releaseLevels(c *Config, t *items.Table) (released bool) {
 	return true
 }
 
-// patience: a shard that empties so often releases its levels.
+// patience is how often a shard becomes empty until it gives its levels back.
 const patience = 64

@@ -34,7 +34,7 @@ func (q *queue) pull(t *items.Table, id uint32, e *items.Entry) {
 	}
 }
 
-// take needs a ready entry.
+// take takes the next entry. There must be a ready one.
 func (q *queue) take(t *items.Table, passedOver bool) (id uint32, e *items.Entry, priority int) {
 	q.processing++
 	l := q.levels

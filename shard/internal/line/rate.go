@@ -81,11 +81,11 @@ func (r Rate) Spend(full, now, tick uint64) uint64 {
 	return full + r.interval
 }
 
-// GiveBack returns a token that was spent.
+// GiveBack undoes a Spend.
 func (r Rate) GiveBack(full uint64) uint64 { return full - min(full, r.interval) }
 
-// Convert keeps the number of tokens. The rest fills at the new rate, so that a
-// change makes no tokens.
+// Convert returns the moment at which a bucket is full after a change to
+// another rate. It keeps the number of tokens, so that a change makes none.
 func (r Rate) Convert(full, now uint64, to Rate) uint64 {
 	switch {
 	case r == to:

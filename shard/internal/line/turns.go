@@ -142,7 +142,8 @@ func (g *group) full() bool { return g.limit > 0 && g.ready.processing >= g.limi
 
 func (g *group) blocked() bool { return g.held != 0 || g.full() }
 
-// reason returns why a group is throttled, first what only a caller can end.
+// reason returns why a group is throttled: first a reason only a caller can
+// end.
 func (g *group) reason() stats.Throttling {
 	switch {
 	case g.held&paused != 0:

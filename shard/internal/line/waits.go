@@ -6,7 +6,7 @@ import (
 	"github.com/shardq/shardq/internal/chunked"
 )
 
-// blocks are reasons, besides its limit, why a group is throttled.
+// blocks are the reasons why a group is throttled, except its limit.
 type blocks uint8
 
 const (
@@ -16,7 +16,8 @@ const (
 )
 
 // A bucket has the rate of a group, and its pause. A group without items is
-// remembered while either counts: it would begin again with a full bucket.
+// remembered while its bucket is not full, or it is paused: a forgotten group
+// would begin again with a full bucket, and without the pause.
 type bucket struct {
 	full   uint64 // the moment at which the bucket is full again
 	rate   Rate
@@ -48,10 +49,10 @@ func (g *groups) needBucket(id uint32, state *group) *bucket {
 	return chunked.At(&g.buckets, id)
 }
 
-// spend takes a token. A group in the round robin may have none: if the clock was
-// set back, or by a change of its rate. A bucket that was not used yet was perhaps
-// forgotten at a moment that is still to come. If there is no token, the group
-// waits for it, unless now is old.
+// spend takes a token. A group in the round robin may have none, after the
+// clock was set back or its rate changed. A new bucket may be that of a group
+// that was forgotten before the clock was set back, and counts from then. If
+// there is no token, the group waits for it, unless now is an old reading.
 func (g *groups) spend(id uint32, state *group, now uint64, fresh bool) (ok bool) {
 	b := chunked.At(&g.buckets, id)
 	b.adopt(now)
@@ -121,13 +122,14 @@ func (state *group) nextReview(b *bucket, now uint64) (at uint64) {
 	return at
 }
 
-// forgettable goes by the last moment that is known.
+// forgettable reports whether a group without items can be forgotten. It goes
+// by the last moment that is known.
 func (g *groups) forgettable(state *group, b *bucket) bool {
 	return b == nil || state.held == 0 && b.full <= g.latest
 }
 
-// EndWaits reviews groups whose wait ends by a tick, at most so many. Those are not
-// due any more.
+// EndWaits reviews the groups whose wait ends by a tick, but not more than
+// most. After their review they are not due any more.
 func (l *Line) EndWaits(tick, now uint64, most int) (freed bool) {
 	g := l.groups
 	for range most {
@@ -148,7 +150,8 @@ func (l *Line) FirstWait() uint64 {
 }
 
 // Frees reports whether a throttled group is freed by a tick. If many groups
-// wait, one that is due by then is enough, also one without ready items.
+// wait, it does not look further than that one of them is due by then, although
+// that one may have no ready items.
 func (l *Line) Frees(tick uint64) bool {
 	g := l.groups
 	return l.FirstWait() <= tick && (len(g.waiting) > manyWait || slices.ContainsFunc(g.waiting, func(id uint32) bool {

@@ -74,7 +74,7 @@ func (t *Base) At(tick uint64) time.Time {
 	return t.Moment(end)
 }
 
-// Elapsed is 0 if the clock was set back.
+// Elapsed returns the time between two moments, or 0 if the clock was set back.
 func Elapsed(from, to uint64) time.Duration {
 	if to <= from {
 		return 0
@@ -92,7 +92,7 @@ func (t *Base) Moment(end uint64) time.Time {
 
 func (t *Base) Until(tick uint64) time.Duration { return t.Left(t.Nanoseconds(), tick) }
 
-// Left is 0 if the tick has begun.
+// Left returns the time until a tick begins, or 0 if it has begun.
 func (t *Base) Left(now, tick uint64) time.Duration {
 	if tick > math.MaxUint64/t.Tick {
 		return math.MaxInt64

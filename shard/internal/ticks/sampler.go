@@ -6,13 +6,14 @@ import "sync/atomic"
 // clock. When they are many, they share a reading, until a shard has had some
 // number of Gets and Dones, which the sampler adapts, or the tick ends. Adds
 // share first: see refreshForWork.
-//
-// Both ends of a duration are equally old, so the mean of many durations is
-// right if they are long beside the cycle of an item. If not, the cycle counts
-// for the part that a reading ends. To time one item out of many exactly would
-// need a mark in its entry, and make the counts estimates.
+// Readings at both ends of a duration are equally old, so the mean of many
+// durations is right if they are long beside the cycle of an item. If they are
+// not, a whole cycle counts for the part of it, in the queue or at work, that
+// ends with the reading. To time one item out of many exactly would need a mark
+// in its entry, and make the counts estimates.
 
-// A Sampler need not change its words together: a reading more or less is fine.
+// A Sampler decides which operations read the clock. Its words need not change
+// together, because one reading more or less does no harm.
 type Sampler struct {
 	Interval      atomic.Uint32 // Gets and Dones of a shard for each reading; 0 while readings are not shared
 	tick          atomic.Uint64 // in which readings are counted; alone and shared are allowed in one tick
@@ -22,8 +23,9 @@ type Sampler struct {
 
 const (
 	mostAlone = 256 // readings in a millisecond, before they are shared
-	// mostShared: beyond it shared readings become rarer, and below a quarter
-	// more frequent. It is lower because every processor has to fetch each.
+	// With more readings in a millisecond than mostShared, they become rarer,
+	// and below a quarter more frequent. Every processor fetches each shared
+	// reading.
 	mostShared      = 64
 	longestInterval = 1024
 )

@@ -50,15 +50,15 @@ func (p *Parker) sendToken() {
 	}
 }
 
-// WokenPending: a consumer was sent the token, but is not searching.
+// WokenPending reports whether a consumer was sent the token, but is not
+// searching.
 func (p *Parker) WokenPending() bool { return p.searching.Load() && p.parked.Load() > 0 }
 
-// Parked returns the number of consumers that have announced themselves.
 func (p *Parker) Parked() int { return int(p.parked.Load()) }
 
 func (p *Parker) Announce() { p.parked.Add(1) }
 
-// Withdraw ends what Announce began, after Block, too.
+// Withdraw ends an Announce, and is also called after a Block.
 func (p *Parker) Withdraw() { p.parked.Add(-1) }
 
 // Block blocks until the caller has the token, and has to search, or cancel is

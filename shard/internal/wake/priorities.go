@@ -28,7 +28,7 @@ func classOf(priority int) int16 {
 	return magnitude(uint64(priority))
 }
 
-// magnitude takes a number at most 1 above the greatest int.
+// magnitude returns the class of n, which is at most 1 above the greatest int.
 func magnitude(n uint64) int16 {
 	if n < exactClasses {
 		return int16(n)
@@ -109,7 +109,7 @@ func (p *Priorities) move(from, to int16, word int, bit uint64) {
 	}
 }
 
-// show must follow the shard's bit and its ready bit: see tidy.
+// show must come after the shard's bit and its ready bit are set: see tidy.
 func (p *Priorities) show(class int16) {
 	s, distance := p.sideOf(class)
 	word, here := distance/64, uint64(1)<<(distance%64)
@@ -129,8 +129,8 @@ func (p *Priorities) sideOf(class int16) (s *side, distance int) {
 	return &p.above, int(class)
 }
 
-// emptyClasses may be met by a Get before it hides them. To hide each, and show
-// it again with the next item, costs more.
+// emptyClasses are met by a Get before it hides the next. To hide each, and
+// show it again with the next item, would cost more.
 const emptyClasses = 4
 
 // tidy hides a class, and then checks whether a shard has joined it meanwhile.
@@ -224,7 +224,8 @@ func (c *Search) nextBelow() bool {
 	}
 }
 
-// look hides the class of a set in which nothing is ready, after some others.
+// look reports whether something is ready in a class. It hides a class in which
+// nothing is, after it has met some others.
 func (c *Search) look(s *side, distance int) bool {
 	c.set.bits = s.of(distance, len(c.p.low))
 	if c.set.any(c.r) {

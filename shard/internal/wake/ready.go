@@ -43,7 +43,7 @@ func (r *Ready) IsMarked(shard uint16) bool {
 	return len(r.rows) > 0 && r.rows[shard/rowBits].bits.Load()>>(shard%rowBits)&1 != 0
 }
 
-// Any: if false, each shard was empty at some moment during the call.
+// Any returns false if each shard was empty at some moment during the call.
 func (r *Ready) Any() bool {
 	for i := range r.rows {
 		if r.rows[i].bits.Load() != 0 {
