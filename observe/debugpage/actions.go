@@ -37,8 +37,8 @@ type target struct {
 	logged  []any
 }
 
-// An Action is what a request asks to do, and to what. Item is nil and Group
-// empty unless the action has one.
+// An Action is an action that a request asks for, and its target. Item is nil
+// and Group empty unless the target is an item or a group.
 type Action struct {
 	// Name is "pause", "resume", "resize", "retry", "cancel", "pause-group" or
 	// "resume-group".

@@ -242,7 +242,7 @@ var rules = []rule{
 		return "shutting down: " + formatCount(r.stats.Held) + " left"
 	}},
 	{"failing", warn, func(r *reading) bool { return r.course.failing() >= 0.5 }, func(r *reading) string {
-		return "failing: " + formatShare(r.course.failing()) + " of attempts"
+		return "failing: " + formatShare(r.course.failing()) + orNone(r.course.now().ownLoop, " came back with a backoff", " of attempts")
 	}},
 	{"working", plain, func(r *reading) bool { return r.stats.Ready > 0 }, func(r *reading) string {
 		return "working: " + r.ready() + r.oldest()

@@ -179,7 +179,7 @@ type silent struct{ limiter.Limiter[string] }
 func TestEmptyQueues(t *testing.T) {
 	h := Handler(shardq.MustNew(shardq.Options[string]{Metrics: true, Group: strings.ToUpper}))
 	body := get(t, h, "")
-	for _, want := range []string{"Nothing is in flight.", "Nothing is ready.", "Nothing is delayed.", "Nothing has failed.", "No group has items.", "unnamed"} {
+	for _, want := range []string{"Nothing is in flight.", "Nothing is ready.", "Nothing is delayed.", "Nothing has failed since its last success.", "No group has items.", "unnamed"} {
 		require.Contains(t, body, want)
 	}
 	require.NotContains(t, body, ` data-value="values.`)

@@ -16,7 +16,7 @@ const (
 		"Options.Metrics turns them on."
 	groupsMissing  = "This queue has no groups. Options.Group creates them."
 	limiterMissing = "The limiter does not report failures: it lacks the methods of limiter.Census."
-	noAttempt      = "No worker has made an attempt."
+	noAttempt      = "No worker has made an attempt. A loop of your own reports none: see Backoffs."
 )
 
 func overviewTable(queues []queueReport) table {
@@ -71,7 +71,7 @@ func (q queueReport) tables() []table {
 		q.table("detail.ready", "Ready, longest first", "Nothing is ready.", "item", d.Ready, items(keyColumn, age, attemptColumn)...),
 		q.table("detail.delayed", "Delayed, next deadline first", "Nothing is delayed.", "item", d.Delayed,
 			items(keyColumn, heading{"Time left", "dueSeconds", asDuration, "ascending"}, attemptColumn)...),
-		q.table("detail.retried", "Most failures", "Nothing has failed.", "item", d.Retried,
+		q.table("detail.retried", "Most failures", "Nothing has failed since its last success.", "item", d.Retried,
 			keyColumn, heading{"Failures", "failures", asCount, "descending"}),
 		q.table("detail.groups", "Groups, most ready first", unless(!d.options.Groups, "No group has items."), "group", d.Groups,
 			groupColumns...),
@@ -106,7 +106,7 @@ func (q queueReport) tables() []table {
 		withGroup(slices.Insert(slices.Clone(failedColumns), 4, reasonColumn)...)...)
 	discards.Count = q.count("counters.discarded")
 	return append(all,
-		q.table("detail.failures", "Last failures, newest first", "No attempt has failed whose item runs again.", "item", d.Failures,
+		q.table("detail.failures", "Last failures, newest first", "No worker has reported a failure whose item runs again.", "item", d.Failures,
 			withGroup(failedColumns...)...),
 		discards)
 }

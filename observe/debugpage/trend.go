@@ -31,6 +31,7 @@ type sample struct {
 	added, done uint64
 	attempts    uint64
 	failed      uint64        // of the attempts
+	ownLoop     bool          // no worker reports attempts: they are Dones, and failures are backoffs
 	oldest      time.Duration // of the ready items, or negative if it is not known
 	throttled   bool          // some groups
 	created     bool          // the sample stands for the empty queue when it was made
@@ -49,6 +50,9 @@ func newSample(s *shardq.Stats, ages bool) sample {
 			if result != stats.Succeeded && result != stats.Requeued {
 				one.failed += h.Count
 			}
+		}
+		if one.attempts == 0 {
+			one.attempts, one.failed, one.ownLoop = s.Done, min(s.Metrics.Backoffs, s.Done), true
 		}
 	}
 	return one
@@ -147,7 +151,7 @@ func (c course) perSecond() (added, done any) {
 
 // failing returns the share of attempts that failed, of ten or more.
 func (c course) failing() float64 {
-	if len(c) == 0 || c.now().attempts < c[0].attempts+10 {
+	if len(c) == 0 || c.now().attempts < c[0].attempts+10 || c[0].ownLoop && !c.now().ownLoop {
 		return 0
 	}
 	return ratio(c.now().failed-c[0].failed, c.now().attempts-c[0].attempts)

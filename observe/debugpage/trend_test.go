@@ -192,3 +192,28 @@ func TestFirstLook(t *testing.T) {
 		require.Zero(t, time.Since(start), "only the first look takes time")
 	})
 }
+
+// TestLoopOfOnesOwn: where no worker reports attempts, AddRateLimited is a
+// failure, and each Done an attempt.
+func TestLoopOfOnesOwn(t *testing.T) {
+	q := shardq.MustNew(shardq.Options[string]{Metrics: true})
+	most := newSample(&shardq.Stats{Done: 3, Metrics: &stats.Metrics{Backoffs: 9}}, false)
+	require.EqualValues(t, 3, most.failed, "items that were not handed out got backoffs, too")
+	look := func() sample { s := q.Stats(); return newSample(&s, false) }
+	before := look()
+	for range 10 {
+		q.Add("a")
+		item, _ := q.Get()
+		q.AddRateLimited(item)
+		q.Done(item)
+		q.Add("b")
+		item, _ = q.Get()
+		q.Forget(item)
+		q.Done(item)
+	}
+	require.Equal(t, 0.5, course{before, look()}.failing())
+	q.Add("c")
+	q.ShutDown()
+	require.NoError(t, q.Run(t.Context(), 1, func(context.Context, string) error { return nil }))
+	require.Zero(t, course{before, look()}.failing(), "workers count now")
+}

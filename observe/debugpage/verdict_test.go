@@ -32,6 +32,8 @@ func TestVerdicts(t *testing.T) {
 		{"full", warn, "full: 50 of 50", reading{stats: s{Ready: 50, Held: 50, Capacity: 50}}},
 		{"full", warn, "full: 9,990 of 10,000", reading{stats: s{Held: 9990, Capacity: 10_000}}},
 		{"failing", warn, "failing: 60 % of attempts", reading{stats: s{Ready: 1, Workers: 1}, course: course{{}, {attempts: 10, failed: 6}}}},
+		{"failing", warn, "failing: 60 % came back with a backoff", reading{course: course{{}, {attempts: 10, failed: 6, ownLoop: true}}}},
+		{"idle", good, "idle", reading{course: course{{attempts: 9, failed: 9, ownLoop: true}, {attempts: 20}}}},
 		{"idle", good, "idle", reading{course: course{{}, {attempts: 9, failed: 9}}}},
 		{"idle", good, "idle", reading{course: course{{attempts: 90, failed: 90}, {attempts: 120, failed: 104}}}},
 		{"full", warn, "full: 60 of 50", reading{stats: s{Held: 2, Values: &stats.Values{Weight: 60, Capacity: 50}}}},
