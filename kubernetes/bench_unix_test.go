@@ -20,7 +20,7 @@ import (
 
 type queueOfStrings = workqueue.TypedRateLimitingInterface[string]
 
-var limiter = workqueue.NewTypedItemExponentialFailureRateLimiter[string](time.Microsecond, time.Microsecond)
+var microsecond = workqueue.NewTypedItemExponentialFailureRateLimiter[string](time.Microsecond, time.Microsecond)
 
 // engines make a queue by its name, without metrics if that is empty.
 var engines = []struct {
@@ -31,17 +31,17 @@ var engines = []struct {
 	{"shardq,8", func(name string) queueOfStrings { return shardqOf(name, 8) }},
 	{"shardq,no_metrics", func(string) queueOfStrings { return shardqOf("", 1) }},
 	{"controller-runtime", func(name string) queueOfStrings {
-		return outlived{priorityqueue.New(name, func(o *priorityqueue.Opts[string]) { o.RateLimiter = limiter })}
+		return outlived{priorityqueue.New(name, func(o *priorityqueue.Opts[string]) { o.RateLimiter = microsecond })}
 	}},
 	{"client-go", func(name string) queueOfStrings {
-		return workqueue.NewTypedRateLimitingQueueWithConfig(limiter, workqueue.TypedRateLimitingQueueConfig[string]{Name: name})
+		return workqueue.NewTypedRateLimitingQueueWithConfig(microsecond, workqueue.TypedRateLimitingQueueConfig[string]{Name: name})
 	}},
-	{"client-go,no_metrics", func(string) queueOfStrings { return workqueue.NewTypedRateLimitingQueue(limiter) }},
+	{"client-go,no_metrics", func(string) queueOfStrings { return workqueue.NewTypedRateLimitingQueue(microsecond) }},
 }
 
 func shardqOf(name string, shards int) queueOfStrings {
 	options := kubernetes.Options[string]{Queue: shardq.Options[string]{Shards: shards}}
-	return kubernetes.NewQueue(options)(name, limiter)
+	return kubernetes.NewQueue(options)(name, microsecond)
 }
 
 // An outlived queue ends after its consumers, each of which takes one more item. If they

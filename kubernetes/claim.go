@@ -73,7 +73,7 @@ func (s *service[T]) context(parent context.Context) (ctx context.Context, cance
 	}
 }
 
-// A Claim is what a reconciler can ask about the item that it has.
+// A Claim tells a reconciler about the item that it has.
 type Claim[T comparable] struct {
 	claim worker.Claim[T]
 	queue *shardq.Queue[T]

@@ -23,7 +23,9 @@ type DepthMetric = instruments.DepthMetric
 // controller-runtime's registry: it writes to controller-runtime's collectors. If that
 // has others by these names, or with other labels, the provider logs that once, and
 // writes to metrics named shardq_workqueue_* instead.
-var Metrics = sync.OnceValue(func() workqueue.MetricsProvider { return newProvider(metrics.Registry) })
+func Metrics() workqueue.MetricsProvider { return onRegistry() }
+
+var onRegistry = sync.OnceValue(func() workqueue.MetricsProvider { return newProvider(metrics.Registry) })
 
 type provider struct {
 	depth, unfinished, longest *prometheus.GaugeVec

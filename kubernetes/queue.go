@@ -36,8 +36,8 @@ type Options[T comparable] struct {
 	// DrainFor makes ShutDown wait while the workers go on with ready items,
 	// for at most this time, before it discards the rest. With Claims, the
 	// contexts of reconcilers end with the drain. Without Claims, the
-	// controller has ended them before, and reconcilers must go on all the
-	// same. A manager waits for a controller no longer than its
+	// controller has ended these contexts before, and reconcilers must go on
+	// all the same. A manager waits for a controller no longer than its
 	// GracefulShutdownTimeout.
 	DrainFor time.Duration
 }

@@ -10,10 +10,10 @@ import (
 	"github.com/shardq/shardq/stats"
 )
 
-// Instruments are where a queue counts, as in client-go's MetricsProvider. They
-// get the queue's counts and durations: at each operation while these are few,
-// and otherwise at the ticks of [Options].Ticker. An instrument that also has
-// the method Add gets several at once.
+// Instruments are the metrics that a queue updates, as those of client-go's
+// MetricsProvider. They get the queue's counts and durations: at each operation
+// while operations are few, and otherwise at the ticks of [Options].Ticker. An
+// instrument that also has the method Add gets several at once.
 type Instruments struct {
 	// Depth counts ready and dirty items. It or DepthByPriority is nil.
 	Depth interface {

@@ -29,11 +29,12 @@ type Options[T comparable] struct {
 	// an item has at most one run to come, and ShutDown discards ready items.
 	// If Queue.Shards is zero, the queue has one shard.
 	Priority bool
-	// Instruments, or nil, are brought up to date by the Ticker, too, until the
-	// shutdown.
+	// Instruments get the figures of the queue, unless they are nil. The Ticker
+	// brings them up to date, too, until the shutdown.
 	Instruments *Instruments
 	Ticker      clock.Ticker // or nil
-	// Scraped says that the instruments are read now and then. They may lag by a tick.
+	// Scraped says that the instruments are read only now and then, so they may
+	// lag by a tick.
 	Scraped bool
 	// CountEveryDelay makes an AddAfter without a delay count as a retry, too.
 	CountEveryDelay bool
@@ -104,9 +105,9 @@ func (q *Queue[T]) follow(ticker clock.Ticker) {
 	}
 }
 
-// Underlying returns the shardq queue, for what this type does not have. The
-// Instruments show changes made through it after the next operation of this
-// type, or the next tick.
+// Underlying returns the shardq queue, for methods that this type does not
+// have. The Instruments show changes made through it after the next operation
+// of this type, or the next tick.
 func (q *Queue[T]) Underlying() *shardq.Queue[T] { return q.queue }
 
 func (q *Queue[T]) Add(item T) { q.AddWith(AddOptions{}, item) }

@@ -78,9 +78,9 @@ func DefaultTypedItemBasedRateLimiter[T comparable]() TypedRateLimiter[T] {
 	return limiter.DefaultItemBased[T]()
 }
 
-// SetProvider is client-go's: it sets the MetricsProvider of all queues that
-// are made afterwards and name no other, there and here. Only the first call
-// has an effect.
+// SetProvider is client-go's. It sets the MetricsProvider of all queues, of
+// client-go and of this package, that are made afterwards and name no other.
+// Only the first call has an effect.
 func SetProvider(p MetricsProvider) { workqueue.SetProvider(p) }
 
 // globalMetricsProvider is client-go's variable, which it does not export. If a
