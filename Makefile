@@ -48,4 +48,4 @@ models: ## the protocols in larger bounds, which needs Spin, and long model runs
 	SHARDQ_SCALE=100 go test -count=1 -timeout 120m -run 'Model|Litmus' ./...
 
 trial: ## controllers over a real API server, on three queues, with faults: half an hour
-	go run -C interop -tags trial ./trial -tasks 100000 -workers 100
+	go run -C test/interop -tags trial ./trial -tasks 100000 -workers 100

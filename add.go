@@ -17,14 +17,15 @@ import (
 // it drops the item. It panics if the item's dynamic value cannot be compared.
 func (q *Queue[T]) Add(item T) { q.set().Add(item) }
 
-// AddAfter adds item, as [Queue.Add] does, once duration has passed on the
-// queue's clock, to the [Options].Tick. If duration is not positive, AddAfter is
-// Add. If item is delayed already, the earlier deadline counts. An item may be
-// delayed and ready or in processing at the same time. A shutdown drops delayed
-// items.
+// AddAfter adds item, as [Queue.Add] does, at the first tick of the queue's
+// clock at which duration has passed: see [Options].Tick. If duration is not
+// positive, AddAfter is Add. If item is delayed already, the earlier deadline
+// counts. An item may be delayed and ready or in processing at the same time. A
+// shutdown drops delayed items.
 func (q *Queue[T]) AddAfter(item T, duration time.Duration) { q.set().AddAfter(item, duration) }
 
-// AddOptions say how an item is added. The zero AddOptions are those of Add.
+// AddOptions say how an item is added. The zero AddOptions add as [Queue.Add]
+// does.
 type AddOptions struct {
 	// After is the delay, as in [Queue.AddAfter].
 	After time.Duration
@@ -203,11 +204,12 @@ func (q *Queue[T]) NumRequeues(item T) int {
 	return q.limiter.NumRequeues(item)
 }
 
-// Cancel cancels all adds of item before this call, and reports which there
-// were. The item is no longer ready, delayed or dirty, its window is closed, and
-// its failures are forgotten. A processing goes on, and its Done is owed, but a
-// failed claim does not make the item ready again. Cancel also works after a
-// shutdown. If it removes the last item, a waiting Drain returns.
+// Cancel cancels all adds of item before this call, and reports whether the
+// item was ready, dirty or delayed because of them. The item is no longer
+// ready, delayed or dirty, its window is closed, and its failures are
+// forgotten. A processing goes on, and its Done is owed, but a failed claim
+// does not make the item ready again. Cancel also works after a shutdown. If it
+// removes the last item, a waiting Drain returns.
 func (q *Queue[T]) Cancel(item T) Canceled {
 	shards := q.set()
 	defer q.Forget(item) // after the cancel, or a Retry might count another one

@@ -201,7 +201,8 @@ func (o *queueClaims[T]) DoneClaim(item T, token worker.Token) error {
 	return claimError(q.base.core.End(q.base.tokens.Handle(token)))
 }
 
-// DoneAndTake takes nothing after user code: that is for the worker's next turn.
+// DoneAndTake takes nothing if it had to call user code: the worker takes in
+// its next turn.
 func (o *queueClaims[T]) DoneAndTake(item T, h shard.Handle) (next T, priority int, at shard.Handle, ok bool, err error) {
 	q := o.queue()
 	if q.mayHaveFailed(item) {
@@ -259,7 +260,8 @@ func (o *queueClaims[T]) ClaimValid(token worker.Token) bool {
 
 func (o *queueClaims[T]) ClaimFailures(item T) int { return o.limiter.NumRequeues(item) }
 
-// FailingSince may return what counts no more: the pool asks the limiter first.
+// FailingSince may return the time of failures that the limiter has forgotten:
+// the pool asks the limiter first.
 func (o *queueClaims[T]) FailingSince(item T) (first, now time.Time) {
 	first, _ = o.base.firsts.Of(item)
 	return first, o.base.clock.Now()

@@ -76,8 +76,9 @@ func (o DrainOptions) mustBeValid() {
 
 // Drain shuts the queue down in good order: it drops later adds, treats delayed
 // items as the options say, and blocks until nothing is ready, in processing or
-// delayed. Workers must go on meanwhile, and one that owes a Done must not call
-// Drain. Drain returns the items that it dropped, with an error or without.
+// delayed. Workers must go on meanwhile, and a worker that owes a Done must not
+// call Drain. Drain returns the items that it dropped, with an error or
+// without.
 //
 // Drain returns a [*DrainError] that lists the items left if ctx ends first, if
 // ShutDown is called, or if nothing can be handed out before the deadline of ctx.
@@ -179,8 +180,8 @@ func (e *DrainError[T]) Refresh() error { return e.Refreshed() }
 // Refreshed is [DrainError.Refresh] that returns a DrainError.
 func (e *DrainError[T]) Refreshed() *DrainError[T] { return newDrainError[T](e.Queue, e.Cause, e.list) }
 
-// Error returns the counts. It names no items, because they may be private, and
-// many.
+// Error returns a text with the counts. It names no items, because these may be
+// private, and many.
 func (e *DrainError[T]) Error() string {
 	queue := ""
 	if e.Queue != "" {
@@ -193,11 +194,11 @@ func (e *DrainError[T]) Error() string {
 // Unwrap returns the Cause.
 func (e *DrainError[T]) Unwrap() error { return e.Cause }
 
-// ShutDown shuts the queue down: it drops delayed items and later adds, and every
-// Get that finds nothing returns true. What is ready is still handed out, unless
-// it is paused, and dirty items still run once more. ShutDown does not wait for
-// workers. It may be called again: each call ends the wait of every Drain. A
-// [clock.Clock] must not call it.
+// ShutDown shuts the queue down: it drops delayed items and later adds, and
+// every Get that finds nothing returns true. Ready items are still handed out,
+// unless they are paused, and dirty items still run once more. ShutDown does
+// not wait for workers. It may be called again: each call ends the wait of
+// every Drain. The methods of the queue's [clock.Clock] must not call ShutDown.
 func (q *Queue[T]) ShutDown() {
 	q.made().core.ShutDown()
 	q.base.logShutDown()
@@ -205,7 +206,7 @@ func (q *Queue[T]) ShutDown() {
 
 // ShutDownWithDrain is ShutDown that blocks until no item is ready and none is
 // in processing. (client-go's waits only for those in processing.) Workers must
-// go on meanwhile, and one that owes a Done must not call it.
+// go on meanwhile, and a worker that owes a Done must not call it.
 func (q *Queue[T]) ShutDownWithDrain() {
 	q.made().core.ShutDownWithDrain()
 	q.base.logShutDown()

@@ -55,8 +55,8 @@ func (q *Queue[T]) All(state stats.State) iter.Seq[stats.Item[T]] {
 	}
 }
 
-// Lookup returns the queue's row of an item, without its Worker, and whether it
-// holds the item. It takes constant time.
+// Lookup returns what the queue knows of an item, except its Worker, and
+// whether the queue holds the item. It takes constant time.
 func (q *Queue[T]) Lookup(item T) (found stats.Item[T], ok bool) {
 	held, row, ok := q.set().Lookup(item)
 	if ok {
@@ -197,8 +197,8 @@ func (t *typeless[T]) mostFailed(limit int) (items []limiter.Failed[any]) {
 // leaves the line out. See decision 24 in docs/internals.
 var _ = []any{(*Queue[uint64])(nil), func(l *itemlimit.Limiter) { l.Notify() }}
 
-// Inspect describes the queue with items of any type, for pages and exporters.
-// It makes a Queue an [Inspector].
+// Inspect returns a view of the queue that does not depend on the type of its
+// items, for pages and exporters. It makes a Queue an [Inspector].
 func (q *Queue[T]) Inspect() stats.Inspection { return &inspection[T]{inspected{q.made()}, q} }
 
 // An inspection has the methods that need the type, and inspected the others.

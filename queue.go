@@ -1,12 +1,37 @@
+// Package shardq is an in-process work queue of distinct items. It has the
+// methods and the contract of client-go's workqueue, on which Kubernetes
+// controllers are built, and spreads the work over independent shards.
+//
+//	queue := shardq.MustNew(shardq.Options[string]{})
+//	queue.Add("orders/17") // any number of producers
+//	err := queue.Run(ctx, 8, func(ctx context.Context, key string) error {
+//		return reconcile(ctx, key) // an error runs the key again, after a backoff
+//	})
+//
+// An item that is queued is queued once, however often it is added. No two
+// workers ever have the same item. An item that is added while a worker has it
+// runs once more. The documentation of [Queue] is the manual.
+//
+// The other packages:
+//
+//   - Package worker has worker pools.
+//   - Package coalesce has a queue of keys with values that merge.
+//   - Package limiter has the rate limiters.
+//   - Package clock has injected time.
+//   - The packages below observe show a queue while it runs.
 package shardq
 
 import (
 	"context"
 	"fmt"
 	"iter"
+	"reflect"
 	"sync/atomic"
 	"time"
 
+	"github.com/shardq/shardq/clock"
+	"github.com/shardq/shardq/internal/attempts"
+	"github.com/shardq/shardq/internal/engine"
 	"github.com/shardq/shardq/limiter"
 	"github.com/shardq/shardq/shard"
 	"github.com/shardq/shardq/stats"
@@ -132,9 +157,9 @@ var (
 )
 
 // Get returns the next ready item and takes it into processing. The caller must
-// call [Queue.Done] for it. Get blocks while nothing is ready that may be handed
-// out. After a shutdown has begun, it returns what is ready, and then the zero T
-// and true, to every caller.
+// call [Queue.Done] for it. Get blocks while nothing is ready that may be
+// handed out. After a shutdown has begun, it returns the items that are ready,
+// and then the zero T and true, to every caller.
 func (q *Queue[T]) Get() (item T, shutdown bool) { return q.set().Get() }
 
 // GetContext is [Queue.Get] that ends with ctx. It returns the next ready item,
@@ -157,11 +182,11 @@ func (q *Queue[T]) Done(item T) { q.set().Done(item) }
 // are not ready.
 func (q *Queue[T]) Len() int { return q.made().core.Len() }
 
-// Pause stops the queue from handing out items. It goes on taking them in, and
-// delays go on expiring. A Get that has begun may still return an item. Pauses
-// do not add up: one Resume ends them.
+// Pause stops the queue from handing out items. Adds go on, and delays go on
+// expiring. A Get that has begun may still return an item. Pauses do not add
+// up: one Resume ends them.
 //
-// During a drain, Gets wait on for the ready items, and so does the drain. After
+// In a drain, Gets and the drain go on waiting for the ready items. After
 // [Queue.ShutDown], Gets report the shutdown, and the items stay ready.
 func (q *Queue[T]) Pause() { q.made().core.Pause() }
 
@@ -218,3 +243,52 @@ func (b *base) setRate(r Rate) {
 	}
 	b.core.SetRate(r)
 }
+
+// A base is the part of a [Queue] that touches no item, or has items as any. It
+// is compiled once, whatever the items are.
+type base struct {
+	core   *shard.Core // nil if the queue was not made by New
+	name   string
+	clock  clock.Clock
+	above  above
+	tokens engine.Tokens
+
+	configuration stats.Configuration
+	slots         slots
+	log           *eventLog // nil if there is no logger
+	endLogged     atomic.Bool
+	values        func() *stats.Values // of a coalescer, or else nil
+	outcomes      outcomes
+	firsts        attempts.Firsts
+}
+
+// above is what a base asks of its queue, whose type it does not know.
+type above interface {
+	groupOf(item any) string
+	failures(item any) int // according to the limiter
+	limited() int          // the items that the limiter has failures of, or -1 if it does not say
+	mostFailed(limit int) []limiter.Failed[any]
+}
+
+// init is called before the shards are made, so core is still nil. item points to
+// an item.
+func (b *base) init(name string, s *shard.Settings, g given, log *eventLog, above above, limiter, item any) {
+	b.name, b.clock, b.log, b.above, b.firsts = name, s.Clock, log, above, attempts.NewFirsts()
+	b.configuration = configuration(s, g)
+	b.configuration.Name, b.configuration.Limiter = name, fmt.Sprintf("%T", limiter)
+	b.configuration.Item = reflect.TypeOf(item).Elem().String()
+	b.tokens = engine.Tokens{First: uint64(max(0, b.configuration.Created.UnixNano())), Shards: s.Shards}
+	b.outcomes.log, b.outcomes.groupOf = log, above.groupOf
+	if s.Metrics {
+		b.outcomes.attempts = attempts.New()
+	}
+}
+
+func (b *base) begin(core *shard.Core) {
+	b.core = core
+	if part := core.ComparedByAddress(); part != "" && b.log != nil {
+		b.log.comparedByAddress(b.configuration.Item, part)
+	}
+}
+
+func (b *base) onStats(values func() *stats.Values) { b.values = values }

@@ -31,7 +31,7 @@ func documents(t *testing.T) (all []document) {
 }
 
 // read returns the files of the repository that are wanted, by their paths from
-// the root. It omits hidden files and test data.
+// the root. It omits test data and hidden files, but for those of .github.
 func read(t *testing.T, wanted func(path string) bool) map[string]string {
 	all, err := readAll()
 	require.NoError(t, err)
@@ -51,7 +51,7 @@ var readAll = sync.OnceValues(func() (map[string]string, error) {
 		if err != nil {
 			return err
 		}
-		hidden := strings.HasPrefix(entry.Name(), ".") && path != root
+		hidden := strings.HasPrefix(entry.Name(), ".") && path != root && entry.Name() != ".github"
 		if entry.IsDir() && (hidden || entry.Name() == "testdata") {
 			return filepath.SkipDir
 		}

@@ -51,7 +51,7 @@ func TestGoBlocksCompile(t *testing.T) {
 	require.NoError(t, err, "%s", output)
 }
 
-var inAnotherModule = regexp.MustCompile(`^(kubernetes|cluster|observe/otel|examples)/`)
+var inAnotherModule = regexp.MustCompile(`^(kubernetes|cluster|observe/otel|observe/prometheus|examples)/`)
 
 var (
 	example     = regexp.MustCompile(`(?ms)^func Example\w*\(\) \{\n(.*?)^\}$`)

@@ -14,4 +14,4 @@ require (
 	golang.org/x/time v0.16.0 // indirect
 )
 
-replace github.com/shardq/shardq => ..
+replace github.com/shardq/shardq => ../

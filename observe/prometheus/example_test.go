@@ -2,8 +2,8 @@ package shardqprom_test
 
 import (
 	"fmt"
-	"io"
 	"log"
+	"net/http"
 	"net/http/httptest"
 	"strings"
 
@@ -16,33 +16,22 @@ import (
 
 func Example() {
 	queue := shardq.MustNew(shardq.Options[string]{Name: "invoices", Metrics: true})
-	queue.Add("invoice/17")
-
-	collector, err := shardqprom.NewCollector(shardqprom.Options{}, queue)
+	collector, err := shardqprom.NewCollector(shardqprom.Options{}, queue) // and others, or Add them later
 	if err != nil {
-		log.Fatal(err)
+		log.Fatal(err) // a queue without metrics, or two of one name
 	}
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collector)
-	server := httptest.NewServer(promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
-	defer server.Close()
+	mux := http.NewServeMux() // for http.ListenAndServe(":8080", mux)
+	mux.Handle("/metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
 
-	response, err := server.Client().Get(server.URL)
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
-	if err != nil {
-		log.Fatal(err)
-	}
-	for line := range strings.Lines(string(text)) {
-		if strings.Contains(line, "workqueue_depth") {
+	queue.Add("invoice/17")
+	page := httptest.NewRecorder() // for this example: Prometheus asks
+	mux.ServeHTTP(page, httptest.NewRequest("GET", "/metrics", nil))
+	for line := range strings.Lines(page.Body.String()) {
+		if strings.HasPrefix(line, "workqueue_depth") {
 			fmt.Print(line)
 		}
 	}
-	// Output:
-	// # HELP workqueue_depth [BETA] Current depth of workqueue
-	// # TYPE workqueue_depth gauge
-	// workqueue_depth{name="invoices"} 1
+	// Output: workqueue_depth{name="invoices"} 1
 }

@@ -1,4 +1,4 @@
-package shardq_test
+package contract
 
 import (
 	"context"

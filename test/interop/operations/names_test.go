@@ -18,7 +18,7 @@ import (
 	"github.com/shardq/shardq/internal/series/seriestest"
 )
 
-var docs = filepath.Join("..", "..", "docs")
+var docs = filepath.Join("..", "..", "..", "docs")
 
 func readDocument(t *testing.T, path ...string) string {
 	t.Helper()

@@ -1,4 +1,4 @@
-// This program is that of a user who imports only the queue.
+// Command inline is the program of a user who imports only the queue.
 package main
 
 import "github.com/shardq/shardq"

@@ -1,12 +1,12 @@
-module github.com/shardq/shardq/interop
+module github.com/shardq/shardq/test/interop
 
 go 1.26.0
 
 replace (
-	github.com/shardq/shardq => ../
-	github.com/shardq/shardq/kubernetes => ../kubernetes
-	github.com/shardq/shardq/observe/otel => ../observe/otel
-	github.com/shardq/shardq/observe/prometheus => ../observe/prometheus
+	github.com/shardq/shardq => ../..
+	github.com/shardq/shardq/kubernetes => ../../kubernetes
+	github.com/shardq/shardq/observe/otel => ../../observe/otel
+	github.com/shardq/shardq/observe/prometheus => ../../observe/prometheus
 )
 
 require (

@@ -10,8 +10,8 @@ import (
 	_ "k8s.io/component-base/metrics/prometheus/workqueue" // sets the provider for client-go
 
 	"github.com/shardq/shardq"
-	"github.com/shardq/shardq/interop/internal/pair"
 	shardqprom "github.com/shardq/shardq/observe/prometheus"
+	"github.com/shardq/shardq/test/interop/internal/pair"
 )
 
 func TestSameAsKubernetes(t *testing.T) {

@@ -28,7 +28,7 @@ type suite struct {
 	tests, specs int
 }
 
-const newest, oldest = "..", "../../kubernetes" // that is supported
+const newest, oldest = "..", "../../../kubernetes" // that is supported
 
 var suites = []suite{
 	{newest, "k8s.io/client-go", "util/workqueue", "workqueue", 24, 0},

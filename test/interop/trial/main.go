@@ -3,7 +3,7 @@
 // Trial runs a controller of controller-runtime on several queues in turn, against
 // a real API server, and makes faults meanwhile:
 //
-//	go run -C interop -tags trial ./trial -tasks 10000
+//	go run -C test/interop -tags trial ./trial -tasks 10000
 //
 // It has a build tag, because the API server is large. It starts etcd and an API
 // server in this process, and each manager in a process of its own, behind a proxy

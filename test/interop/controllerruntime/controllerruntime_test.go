@@ -11,8 +11,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/shardq/shardq"
-	"github.com/shardq/shardq/interop/internal/pair"
 	shardqprom "github.com/shardq/shardq/observe/prometheus"
+	"github.com/shardq/shardq/test/interop/internal/pair"
 )
 
 func TestSameAsControllerRuntime(t *testing.T) {

@@ -1,4 +1,4 @@
-package shardq_test
+package main
 
 import (
 	"os/exec"
@@ -12,7 +12,7 @@ import (
 // TestSmallFunctionsAreInlinedInPrograms checks the symbols of two programs: a
 // function that is inlined everywhere is not among them.
 func TestSmallFunctionsAreInlinedInPrograms(t *testing.T) {
-	for _, of := range []string{"./testdata/inline", "./coalesce/testdata/inline"} {
+	for _, of := range []string{".", "../../coalesce/testdata/inline"} {
 		program := filepath.Join(t.TempDir(), "program")
 		run := func(args ...string) string {
 			out, err := exec.Command("go", args...).CombinedOutput()
