@@ -40,7 +40,9 @@ func main() {
 	flag.Parse()
 	var all []*contestant
 	for _, replicas := range []int{1, 3} {
-		all = append(all, &contestant{name: fmt.Sprintf("R%d, plain consumer", replicas), open: plain(replicas)})
+		for _, streams := range []int{1, 16} { // a cluster has 16 partitions by default
+			all = append(all, &contestant{name: fmt.Sprintf("R%d, plain consumers: %d", replicas, streams), open: plain(replicas, streams)})
+		}
 		for nodes := 1; nodes <= 3; nodes++ {
 			all = append(all, &contestant{name: fmt.Sprintf("R%d, cluster, nodes: %d", replicas, nodes), open: clustered(replicas, nodes)})
 		}

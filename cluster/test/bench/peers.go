@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/base64"
+	"fmt"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -11,20 +12,29 @@ import (
 	"github.com/shardq/shardq/cluster/clustertest"
 )
 
-// plain is one consumer of a work queue: what cluster can reach at most.
-func plain(replicas int) func(context.Context, string) system {
+// plain has one consumer for each of some work queues. With one, it is what
+// JetStream can do at most; with as many as a cluster has partitions, what a
+// cluster can.
+func plain(replicas, streams int) func(context.Context, string) system {
 	return func(ctx context.Context, dir string) system {
 		servers := must(clustertest.New(dir, replicas))
 		conn := must(nats.Connect(servers.URLs()))
 		js := must(jetstream.New(conn, jetstream.WithPublishAsyncMaxPending(2*batch)))
-		stream := must(js.CreateStream(ctx, jetstream.StreamConfig{
-			Name: "plain", Subjects: []string{"plain.>"}, Retention: jetstream.WorkQueuePolicy, MaxMsgsPerSubject: 1, Replicas: replicas,
-		}))
+		consumers := make([]jetstream.Consumer, streams)
+		for i := range consumers {
+			name := fmt.Sprintf("plain-%d", i)
+			stream := must(js.CreateStream(ctx, jetstream.StreamConfig{
+				Name: name, Subjects: []string{name + ".>"}, Retention: jetstream.WorkQueuePolicy, MaxMsgsPerSubject: 1, Replicas: replicas,
+			}))
+			consumers[i] = must(stream.CreateConsumer(ctx, jetstream.ConsumerConfig{
+				Durable: "plain", AckPolicy: jetstream.AckExplicitPolicy, MaxAckPending: 8 * batch,
+			}))
+		}
 		return system{
 			store: func(keys []string) {
 				var answers []jetstream.PubAckFuture
-				for _, key := range keys {
-					subject := "plain." + base64.RawURLEncoding.EncodeToString([]byte(key))
+				for i, key := range keys {
+					subject := fmt.Sprintf("plain-%d.%s", i%streams, base64.RawURLEncoding.EncodeToString([]byte(key)))
 					answers = append(answers, must(js.PublishAsync(subject, nil, jetstream.WithStallWait(5*time.Second))))
 				}
 				for _, answer := range answers {
@@ -36,10 +46,9 @@ func plain(replicas int) func(context.Context, string) system {
 				}
 			},
 			work: func(done func()) {
-				c := must(stream.CreateConsumer(ctx, jetstream.ConsumerConfig{
-					Durable: "plain", AckPolicy: jetstream.AckExplicitPolicy, MaxAckPending: 8 * batch,
-				}))
-				must(c.Consume(func(m jetstream.Msg) { _ = m.Ack(); done() }, jetstream.PullMaxMessages(batch)))
+				for _, c := range consumers {
+					must(c.Consume(func(m jetstream.Msg) { _ = m.Ack(); done() }, jetstream.PullMaxMessages(batch)))
+				}
 			},
 			close: func() { conn.Close(); servers.Close() },
 		}
