@@ -42,8 +42,8 @@ func TestC32JitterRule(t *testing.T) {
 	for _, c := range []struct{ jitter, random, want float64 }{
 		{0.5, 0, 1}, {0.5, 0.5, 1.25}, {4, 0.25, 2}, {1, 1, 2}, {1, 7, 2}, {1, math.Inf(1), 2}, {1, -1, 1}, {1, math.NaN(), 1},
 	} {
-		m := NewManager(Backoff{Duration: 1024 * ms, Jitter: c.jitter}, Options{Random: always(c.random)})
-		require.Equal(t, time.Duration(c.want*float64(1024*ms)), m.Step(), "%+v", c)
+		l := NewItemBackoff[string](Backoff{Duration: 1024 * ms, Jitter: c.jitter}, Options{Random: always(c.random)})
+		require.Equal(t, time.Duration(c.want*float64(1024*ms)), l.When("x"), "%+v", c)
 	}
 	for _, jitter := range []float64{1, math.MaxFloat64, math.Inf(1)} {
 		b := Backoff{Duration: forever - 5, Jitter: jitter}

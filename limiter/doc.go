@@ -12,9 +12,7 @@
 //   - [DefaultController], [DefaultItemBased]: the defaults of client-go
 //
 // [Jitter] spreads one delay. A [Backoff] is a sequence of growing delays that
-// knows no items. A [Manager] shares one Backoff among callers, and [Loop] calls
-// a function repeatedly, with a Manager's delays in between. No delay is negative
-// and none overflows.
+// knows no items. No delay is negative, and none overflows.
 //
 // The per-item limiters keep a history of each item that has failed and was not
 // forgotten. If Forget may be missed, set [Options].ForgetAfter. An item such as

@@ -1,8 +1,6 @@
 package limiter_test
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -45,30 +43,6 @@ func ExampleNewExponential() {
 	// 20ms
 	// 40ms
 	// 4 failures
-}
-
-// A client keeps a connection open, and backs off while the server is away.
-func ExampleLoop() {
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-
-	refused := errors.New("refused")
-	answers := []error{refused, refused, nil, refused}
-	m := limiter.NewManager(limiter.Backoff{Duration: time.Millisecond, Factor: 2, Cap: time.Second})
-	limiter.Loop(ctx, m, limiter.FromEnd, func(ctx context.Context) {
-		fmt.Println(answers[0])
-		if answers[0] == nil {
-			m.Reset() // the next failure counts as the first
-		}
-		if answers = answers[1:]; len(answers) == 0 {
-			cancel()
-		}
-	})
-	// Output:
-	// refused
-	// refused
-	// <nil>
-	// refused
 }
 
 // Jitter spreads items that fail together.

@@ -208,19 +208,16 @@ func TestC17ClockAndRandomAreCalledWithNoLockHeld(t *testing.T) {
 	random := always(0)
 	o := Options{Clock: source, ForgetAfter: time.Hour, Random: func() float64 { return random() }}
 	spread := Backoff{Duration: ms, Factor: 2, Jitter: 1}
-	l, m := NewItemBackoff[string](spread, o), NewManager(spread, o)
+	l := NewItemBackoff[string](spread, o)
 	calls := 0
 	within := func() {
 		calls++
 		l.When("x")
 		l.NumRequeues("x")
 		l.Forget("x")
-		m.Step()
-		m.Reset()
 	}
 	source.call = within
 	random = func() float64 { random = always(0); within(); return 0 }
-	m.Step()
 	l.When("x")
 	source.call = nil
 	require.Equal(t, 1, l.NumRequeues("x"))
@@ -232,18 +229,14 @@ func TestC17H17PanicsLeaveAllStateWhole(t *testing.T) {
 	random := always(0)
 	o := Options{Clock: source, ForgetAfter: time.Hour, Random: func() float64 { return random() }}
 	spread := Backoff{Duration: ms, Factor: 2, Jitter: 1}
-	l, m := NewItemBackoff[string](spread, o), NewManager(spread, o)
+	l := NewItemBackoff[string](spread, o)
 	requireDelays(t, l, "x", ms)
-	m.Step()
 	random = func() float64 { panic("random") }
 	require.PanicsWithValue(t, "random", func() { l.When("x") })
-	require.PanicsWithValue(t, "random", func() { m.Step() })
 	random, source.call = always(0), func() { panic("clock") }
 	require.PanicsWithValue(t, "clock", func() { l.When("x") })
 	require.PanicsWithValue(t, "clock", func() { l.NumRequeues("x") })
-	require.PanicsWithValue(t, "clock", func() { m.Step() })
 	source.call = nil
 	require.Equal(t, 1, l.NumRequeues("x"))
 	requireDelays(t, l, "x", 2*ms)
-	require.Equal(t, 2*ms, m.Step())
 }
