@@ -182,7 +182,7 @@ func agree(have, want map[string]string) (err error) {
 		{"Partitions", partitionsKey}, {"Lease", leaseKey}, {"Values", valuesKey}, {"Codec", codecKey},
 	} {
 		if want[each.key] != "" && have[each.key] != want[each.key] {
-			err = errors.Join(err, fmt.Errorf("Options.%s is %s: the queue was made with %q",
+			err = errors.Join(err, fmt.Errorf("cluster: Options.%s is %s: the queue was made with %q",
 				each.option, want[each.key], have[each.key]))
 		}
 	}
