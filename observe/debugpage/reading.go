@@ -20,6 +20,49 @@ type reading struct {
 	fault        string // why there is nothing else
 	course       course // the last samples with this one, or nil
 	long         course // the same of five times as long, with fewer samples
+	waits        waits
+}
+
+// The waits of a reading are its groups that have ready items which no worker
+// gets.
+type waits struct {
+	groups int
+	most   stats.Group // that of them with the most ready items
+	text   string      // who waits, and why
+	paused int         // the ready items of paused groups
+}
+
+func (w *waits) add(g stats.Group) {
+	if !g.Throttled {
+		return
+	}
+	if w.groups++; g.Ready > w.most.Ready {
+		w.most = g
+	}
+	if g.Paused {
+		w.paused += g.Ready
+	}
+}
+
+func (w waits) inWords(name string, now time.Time) string {
+	text := name + " is at its " + w.most.Reason.String()
+	switch {
+	case w.most.Paused:
+		left := w.most.PausedUntil.Sub(now)
+		text = name + " is paused" + orNone(left > 0, " for "+formatBriefDuration(left), "")
+	case w.most.Reason == stats.ThrottledByRate:
+		text += " of " + formatDecimal(w.most.Rate.PerSecond) + "/s"
+	case w.most.Limit > 0:
+		text += " of " + formatCount(w.most.Limit)
+	}
+	return text + ": " + formatCount(w.most.Ready) + orNone(w.most.Ready == 1, " waits", " wait") +
+		orNone(w.groups > 1, ", and "+formatCount(w.groups-1)+orNone(w.groups == 2, " more group", " more groups"), "")
+}
+
+// matter reports whether the groups that wait are the news of a queue whose
+// workers are busy with others.
+func (w waits) matter(ready int) bool {
+	return w.paused > 0 || w.most.Ready >= 10 && 2*w.most.Ready >= ready
 }
 
 func (r *reading) gauges() entry {
@@ -37,10 +80,13 @@ func (r *reading) gauges() entry {
 		"oldestProcessingSeconds": known(inSeconds(processing), r.options.Ages),
 		"nextDueSeconds":          until(r.now, s.NextDue),
 		"dirty":                   nil, "depth": nil, "unfinishedSeconds": nil,
-		"addedPerSecond": nil, "donePerSecond": nil,
+		"addedPerSecond": nil, "donePerSecond": nil, "failedPerSecond": nil, "discardedPerSecond": nil, "pausedSince": nil,
 	}
 	if r.course != nil {
-		g["addedPerSecond"], g["donePerSecond"] = r.course.perSecond()
+		g["pausedSince"] = known(r.course.now().pausedSince.UTC(), r.course.now().pauseSeen && r.stats.Paused)
+		g["addedPerSecond"], g["donePerSecond"] = r.course.perSecond(func(s sample) uint64 { return s.added }), r.course.perSecond(func(s sample) uint64 { return s.done })
+		g["discardedPerSecond"] = r.course.perSecond(func(s sample) uint64 { return s.discarded })
+		g["failedPerSecond"] = known(r.course.perSecond(func(s sample) uint64 { return s.failed }), s.Metrics != nil)
 	}
 	if m := s.Metrics; m != nil {
 		g["dirty"], g["depth"], g["unfinishedSeconds"] = m.Dirty, m.Depth, inSeconds(m.Unfinished)
@@ -85,7 +131,7 @@ var gauges = each([]heading{
 	{"Held, in any state", "gauges.held", asCount, ""}, {"Paused", "gauges.paused", asTruth, ""},
 	{"Workers in Run", "gauges.workers", asCount, ""}, {"Parked consumers", "gauges.parked", asCount, ""},
 	{"Groups with items", "gauges.groups", asCount, ""}, {"Throttled groups", "gauges.throttled", asCount, ""},
-	{"Rate limit per second", "gauges.ratePerSecond", asDecimal, ""}, {"Failures in an outage", "gauges.outageFailures", asCount, ""},
+	{"Rate limit per second", "gauges.ratePerSecond", asDecimal, ""}, {"Failures in a row", "gauges.outageFailures", asCount, ""},
 	{"Items in the limiter", "gauges.limited", asCount, ""}, {"Skew of the shards", "gauges.skew", asRatio, ""},
 	{"Keys with a pending value", "values.keys", asCount, ""}, {"Keys that linger", "values.lingering", asCount, ""},
 	{"Weight of pending values", "values.weight", asCount, ""}, {"Share of puts merged", "values.mergedShare", asShare, ""},
@@ -221,9 +267,12 @@ var rules = []rule{
 	{"stuck", bad, func(r *reading) bool { return r.stuck > 0 }, func(r *reading) string {
 		return formatCount(r.stuck) + orNone(r.stuckAtLeast, " or more", "") + " stuck" + orNone(r.stats.Paused, ", paused", "")
 	}},
-	{"paused", warn, func(r *reading) bool { return r.stats.Paused }, always("paused")},
-	{"outage", bad, func(r *reading) bool { return r.stats.OutageFailures > 0 && r.stats.Held > 0 }, func(r *reading) string {
-		return "outage: the last " + formatCount(r.stats.OutageFailures) + " attempts failed"
+	{"paused", warn, func(r *reading) bool { return r.stats.Paused }, func(r *reading) string {
+		return "paused" + r.pausedSince() + orNone(r.stats.Ready > 0, ": "+formatCount(r.stats.Ready)+orNone(r.stats.Ready == 1, " waits", " wait"), "")
+	}},
+	{"outage", bad, func(r *reading) bool { return r.health() == isDown && r.stats.Held > 0 }, func(r *reading) string {
+		run := r.stats.OutageFailures
+		return orNone(run > 0, "outage: the last "+formatCount(run)+" attempts failed", "outage: attempts succeed again") + r.deadLetters()
 	}},
 	{"full", warn, func(r *reading) bool {
 		held, capacity := r.limited()
@@ -235,20 +284,48 @@ var rules = []rule{
 	{"no workers", bad, func(r *reading) bool {
 		return r.stats.Ready > 0 && r.stats.Workers == 0 && r.stats.Parked == 0 && r.stats.Processing == 0
 	}, func(r *reading) string { return "no workers: " + r.ready() + r.oldest() }},
+	{"failing", warn, func(r *reading) bool { return r.health() == failsOften && r.course.failing() > 0 }, func(r *reading) string {
+		return "failing: " + formatShare(r.course.failing()) + orNone(r.course.now().ownLoop, " came back with a backoff", " of attempts") + r.deadLetters()
+	}},
 	{"throttled", warn, func(r *reading) bool { // only the groups, or the rate of the queue, keep consumers from what is ready
-		return r.stats.Ready > 0 && r.stats.Parked > 0 && (r.stats.Throttled > 0 || r.stats.Rate.PerSecond > 0)
-	}, func(r *reading) string { return "throttled: " + r.ready() + ", workers wait" }},
+		parked := r.stats.Parked > 0 && (r.stats.Throttled > 0 || r.stats.Rate.PerSecond > 0)
+		return r.stats.Ready > 0 && (parked || r.waits.matter(r.stats.Ready))
+	}, func(r *reading) string {
+		return orNone(r.waits.most.Ready > 0, r.waits.text, "throttled: "+r.ready()+", workers wait")
+	}},
 	{"shutting down", warn, func(r *reading) bool { return r.state() == shuttingDown }, func(r *reading) string {
 		return "shutting down: " + formatCount(r.stats.Held) + " left"
 	}},
-	{"failing", warn, func(r *reading) bool { return r.course.failing() >= 0.5 }, func(r *reading) string {
-		return "failing: " + formatShare(r.course.failing()) + orNone(r.course.now().ownLoop, " came back with a backoff", " of attempts")
+	{"discarding", warn, func(r *reading) bool { return r.course.deadLetters() > 0 }, func(r *reading) string {
+		return "discarding: " + strings.TrimPrefix(r.deadLetters(), ", ")
 	}},
 	{"working", plain, func(r *reading) bool { return r.stats.Ready > 0 }, func(r *reading) string {
 		return "working: " + r.ready() + r.oldest()
 	}},
 	{"keeping up", good, func(r *reading) bool { return r.stats.Processing > 0 }, always("keeping up: nothing is ready")},
 	{"idle", good, func(*reading) bool { return true }, always("idle")},
+}
+
+// health is that of the last sample, or of this reading alone.
+func (r *reading) health() health {
+	if len(r.course) > 0 {
+		return r.course.now().condition.health
+	}
+	return course{newSample(&r.stats, false)}.reads()
+}
+
+// deadLetters returns how many there are, if there are more than before.
+func (r *reading) deadLetters() string {
+	n := r.course.deadLetters()
+	return orNone(n > 0, ", "+formatCount(r.stats.Discarded)+" dead letters, "+formatCount(n)+" of them new", "")
+}
+
+// pausedSince returns nothing if the pause began before the first sample.
+func (r *reading) pausedSince() string {
+	if len(r.course) == 0 || !r.course.now().pauseSeen {
+		return ""
+	}
+	return " since " + r.course.now().pausedSince.UTC().Format(time.TimeOnly)
 }
 
 func always(text string) func(*reading) string { return func(*reading) string { return text } }
@@ -267,7 +344,7 @@ func (r *reading) verdict() verdict {
 	case trend == nil:
 	case alone.Name == "working", alone.Name == "no workers" && trend.Name != "nothing is done":
 		return *trend
-	case trend.Tone != plain && slices.Contains([]string{"outage", "full", "stuck", "throttled", "shutting down", "failing"}, alone.Name):
+	case trend.Tone != plain && slices.Contains([]string{"outage", "full", "stuck", "throttled", "shutting down", "failing", "discarding"}, alone.Name):
 		trend.Tone = orNone(trend.Tone == good, plain, trend.Tone)
 		alone.Beside = trend
 	}

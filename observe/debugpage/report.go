@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/internal/topk"
 	"github.com/shardq/shardq/limiter"
 	"github.com/shardq/shardq/stats"
@@ -117,7 +118,9 @@ func (rd *reader) report(r *reading, isStuck bool) queueReport {
 		r.stuck, r.stuckAtLeast = rd.countStuck()
 	}
 	if r.fault == "" {
+		r.waits = rd.waits(&r.stats)
 		now := newSample(&r.stats, rd.options.Ages)
+		now.pausedReady = r.waits.paused
 		r.course = rd.samples.since(rd.unique(), now, rd.window())
 		r.long = rd.samples.since(rd.unique()+" long", now, 5*rd.window())
 	}
@@ -126,6 +129,22 @@ func (rd *reader) report(r *reading, isStuck bool) queueReport {
 		Fault: r.fault, State: r.state(), Verdict: r.verdict(),
 		Gauges: r.gauges(), Counters: r.counters(), Values: r.values(),
 	}
+}
+
+// waits visits the groups only if some wait.
+func (rd *reader) waits(s *shardq.Stats) (w waits) {
+	if s.Throttled == 0 {
+		return w
+	}
+	visited := 0
+	for info := range rd.queue.Groups() {
+		if w.add(info); visited == maxVisited {
+			break
+		}
+		visited++
+	}
+	w.text = w.inWords(rd.group(w.most.Group).inWords(), rd.clock())
+	return w
 }
 
 func (rd *reader) overview() queueReport {

@@ -31,14 +31,28 @@ type sample struct {
 	added, done uint64
 	attempts    uint64
 	failed      uint64        // of the attempts
+	discarded   uint64        // dead letters
+	outages     uint64        // runs of failures
+	run         int           // the failures of the run that lasts
+	held        bool          // the queue is not empty
 	ownLoop     bool          // no worker reports attempts: they are Dones, and failures are backoffs
 	oldest      time.Duration // of the ready items, or negative if it is not known
 	throttled   bool          // some groups
 	created     bool          // the sample stands for the empty queue when it was made
+	pausedReady int           // of the ready items, those of paused groups
+	condition   condition     // after the samples before
+	pausedSince time.Time     // or zero if the queue is not paused
+	pauseSeen   bool          // an earlier sample was not paused
 }
 
 func newSample(s *shardq.Stats, ages bool) sample {
-	one := sample{time: time.Now(), ready: s.Ready, added: s.Added, done: s.Done, oldest: -1, throttled: s.Throttled > 0}
+	one := sample{
+		time: time.Now(), ready: s.Ready, added: s.Added, done: s.Done, oldest: -1, throttled: s.Throttled > 0,
+		discarded: s.Discarded, outages: s.Outages, run: s.OutageFailures, held: s.Held > 0,
+	}
+	if s.Paused {
+		one.pausedSince = one.time
+	}
 	for i := range s.PerShard {
 		if ages {
 			one.oldest = max(one.oldest, s.PerShard[i].OldestReady)
@@ -52,7 +66,7 @@ func newSample(s *shardq.Stats, ages bool) sample {
 			}
 		}
 		if one.attempts == 0 {
-			one.attempts, one.failed, one.ownLoop = s.Done, min(s.Metrics.Backoffs, s.Done), true
+			one.attempts, one.failed, one.ownLoop = s.Done, min(s.Metrics.Backoffs, s.Done), s.Done > 0
 		}
 	}
 	return one
@@ -79,6 +93,8 @@ func (s *samples) since(key string, now sample, window time.Duration) course {
 		past = nil // another queue
 	}
 	all := append(slices.Clone(past), now)
+	all.settle()
+	now = all.now()
 	if late >= 0 {
 		return all
 	}
@@ -87,6 +103,18 @@ func (s *samples) since(key string, now sample, window time.Duration) course {
 	}
 	s.of[key] = past
 	return all
+}
+
+// settle completes the last sample by what the one before it knows.
+func (c course) settle() {
+	now, before := &c[len(c)-1], sample{}
+	if len(c) > 1 {
+		before = c[len(c)-2]
+		if now.pauseSeen = before.pauseSeen || before.pausedSince.IsZero(); !before.pausedSince.IsZero() && !now.pausedSince.IsZero() {
+			now.pausedSince = before.pausedSince
+		}
+	}
+	now.condition = before.condition.next(c.reads(), now.time, c.span())
 }
 
 // fresh returns the queues without samples, and forgets those of queues that
@@ -136,22 +164,39 @@ func (c course) now() sample         { return c[len(c)-1] }
 func (c course) span() time.Duration { return c.now().time.Sub(c[0].time) }
 func (c course) growth() int         { return c.now().ready - c[0].ready }
 
-// perSecond returns the rates of adds and Dones in the last seconds, or nil if
-// the readings are too close to tell.
-func (c course) perSecond() (added, done any) {
+// recent returns the samples of the last seconds, or nil if they are too close
+// to tell.
+func (c course) recent() course {
 	recent := c[slices.IndexFunc(c, func(s sample) bool { return c.now().time.Sub(s.time) <= rateWindow && !s.created }):]
 	if len(recent) < 2 && len(c) > 1 {
 		recent = c[len(c)-2:]
 	}
-	if seconds := recent.span().Seconds(); seconds > 0 && recent.span() >= firstLook && !recent[0].created {
-		return float64(recent.now().added-recent[0].added) / seconds, float64(recent.now().done-recent[0].done) / seconds
+	if recent.span() < max(firstLook, 1) || recent[0].created {
+		return nil
 	}
-	return nil, nil
+	return recent
+}
+
+// perSecond returns the rate of a counter in the last seconds, or nil.
+func (c course) perSecond(counter func(sample) uint64) any {
+	recent := c.recent()
+	if recent == nil {
+		return nil
+	}
+	return float64(max(counter(recent.now()), counter(recent[0]))-counter(recent[0])) / recent.span().Seconds()
+}
+
+// deadLetters returns how many items were discarded in the window.
+func (c course) deadLetters() uint64 {
+	if len(c) == 0 || c.now().discarded < c[0].discarded {
+		return 0
+	}
+	return c.now().discarded - c[0].discarded
 }
 
 // failing returns the share of attempts that failed, of ten or more.
 func (c course) failing() float64 {
-	if len(c) == 0 || c.now().attempts < c[0].attempts+10 || c[0].ownLoop && !c.now().ownLoop {
+	if len(c) == 0 || c.now().attempts < c[0].attempts+fewAttempts || c[0].ownLoop && !c.now().ownLoop {
 		return 0
 	}
 	return ratio(c.now().failed-c[0].failed, c.now().attempts-c[0].attempts)
@@ -182,8 +227,9 @@ func (c course) trend() *verdict {
 			return behind
 		}
 		if part.direction() < 0 {
-			left := time.Duration(float64(now.ready) / -part.perMinute() * float64(time.Minute))
-			return &verdict{Name: "catching up", Tone: good, Text: "catching up: " + formatChange(part.perMinute()) + ", about " + formatBriefDuration(left) + " left"}
+			left := time.Duration(float64(max(now.ready-now.pausedReady, 0)) / -part.perMinute() * float64(time.Minute))
+			return &verdict{Name: "catching up", Tone: good, Text: "catching up: " + formatChange(part.perMinute()) +
+				orNone(left > 0, ", about "+formatBriefDuration(left)+" left", "")}
 		}
 	}
 	if c.span() < enough {

@@ -48,6 +48,9 @@ func TestVerdicts(t *testing.T) {
 		{"drained", plain, "drained", reading{stats: s{ShuttingDown: true}}},
 		{"unknown", bad, "unknown", reading{fault: "it panicked"}},
 	} {
+		for i := range c.r.course {
+			c.r.course[:i+1].settle()
+		}
 		require.Equal(t, verdict{Name: c.name, Tone: c.tone, Text: c.text}, c.r.verdict())
 	}
 }
