@@ -248,14 +248,14 @@ func (t *target) number(name string, least, greatest int) (int, error) {
 	return n, nil
 }
 
-// A button is a form with one button, and a Field for a number, if any. While
-// is "true" or "false" if it has an effect only while the queue is paused, or
-// is not. Confirm is what to read before a second click, if any.
+// A button is a form with one button, and a Field for a number, if any. Confirm
+// is what to read before a second click, if any, and Dismiss takes the first
+// one back. A Hidden one has no effect now: the script shows it when it has.
 type button struct {
 	Token, Queue, Action, Title, Item, Group string
-	Field, While, Confirm                    string
+	Field, Confirm, Dismiss                  string
 	Value, Least, Greatest                   int
-	Hidden                                   bool // because of While
+	Hidden                                   bool
 }
 
 // buttons returns the actions that have an effect, and that the request may do.
@@ -274,17 +274,17 @@ func (h *handler) buttons(r *http.Request, n named, q queueReport) (all []button
 	case f == nil:
 		paused := q.Gauges["paused"] == true
 		add(n.operator() != nil && q.State == running, button{
-			Action: "pause", Title: "Pause the queue", While: "false", Hidden: paused,
-			Confirm: "No worker gets an item until somebody resumes the queue.",
+			Action: "pause", Title: "Pause the queue", Hidden: paused,
+			Confirm: "No worker gets an item until somebody resumes the queue.", Dismiss: "Cancel",
 		})
-		add(n.operator() != nil, button{Action: "resume", Title: "Resume the queue", While: "true", Hidden: !paused})
+		add(n.operator() != nil, button{Action: "resume", Title: "Resume the queue", Hidden: !paused})
 		workers, ok := h.workers(n)
 		add(ok, button{Action: "resize", Title: "Resize", Field: "workers", Value: workers, Greatest: maxWorkers})
 	case f.isOne() && n.operator() != nil:
 		id := f.Items[0]["id"].(string)
 		item = f.infos[0].Item
-		add(f.Items[0]["dueSeconds"] != nil, button{Action: "retry", Title: "Retry now", Item: id})
-		cancel := button{Action: "cancel", Title: "Cancel", Item: id, Confirm: "The item does not run unless it is added again."}
+		add(true, button{Action: "retry", Title: "Retry now", Item: id, Hidden: f.Items[0]["dueSeconds"] == nil})
+		cancel := button{Action: "cancel", Title: "Cancel the item", Item: id, Confirm: "The item does not run unless it is added again.", Dismiss: "Keep it"}
 		if q.Values != nil {
 			cancel.Title, cancel.Confirm = "Drop the value", "The pending value is lost."
 		}

@@ -102,7 +102,10 @@ func scaled(n, unit uint64, names ...string) string {
 	return withUnit(n, unit, names[0])
 }
 
-const maxKeyBytes = 200 // that are shown
+const (
+	maxKeyBytes   = 200 // that are shown
+	maxErrorBytes = 600 // so that the end of what a queue keeps is shown
+)
 
 type shownKey struct {
 	Text      string
@@ -111,8 +114,10 @@ type shownKey struct {
 
 // showItem returns the text to show for an item, whose String method may panic.
 // It quotes a misleading text, such as one that changes the direction of text.
-func showItem(item any) shownKey {
-	t := keytext.Of(item, maxKeyBytes)
+func showItem(item any) shownKey { return showUpTo(maxKeyBytes, item) }
+
+func showUpTo(most int, item any) shownKey {
+	t := keytext.Of(item, most)
 	shown := shownKey{Text: t.Beginning}
 	visible := shown.Text
 	if t.IsCut() {
@@ -161,7 +166,7 @@ func redact[V any](with func(queue string, value V) string, queue string, value 
 const errorHidden = "(hidden, because keys or groups are: see Options.RedactError)"
 
 func (rd *reader) errorText(text string) shownKey {
-	options, shown := rd.handler.options, showItem(text)
+	options, shown := rd.handler.options, showUpTo(maxErrorBytes, text)
 	switch {
 	case options.RedactError != nil:
 		shown = redact(func(queue, whole string) string {
@@ -173,9 +178,6 @@ func (rd *reader) errorText(text string) shownKey {
 		}
 	case options.RedactKey != nil || options.RedactGroup != nil:
 		return shownKey{Text: errorHidden}
-	}
-	if shown.KeyLength > 0 && strings.HasSuffix(text, "…") { // the queue has cut it: its length is not that of the error
-		return shownKey{Text: shown.Text + "…"}
 	}
 	return shown
 }

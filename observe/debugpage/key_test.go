@@ -191,7 +191,7 @@ func TestCutErrors(t *testing.T) {
 			if len(text) < 490 || !strings.Contains(text, " ") {
 				return text
 			}
-			return pattern.ReplaceAllString(text, "***")[480:] // the page shows only the beginning
+			return pattern.ReplaceAllString(text, "***")[480:]
 		},
 	} {
 		h := must(t, Options{Queues: []shardq.Inspector{q}, MaxRows: 64, RedactError: redact})
@@ -204,11 +204,10 @@ func TestCutErrors(t *testing.T) {
 			}
 		}
 		require.Len(t, rows, len(texts))
-		whole := strings.Repeat("x", 200)
-		require.Equal(t, []any{whole, whole, whole, map[string]string{"shown": whole + "…", "redacted": "…"}[name]},
-			[]any{rows["0"]["error"], rows["1"]["error"], rows["2"]["error"], rows["3"]["error"]})
-		require.Equal(t, []any{nil, 201., 512., nil},
-			[]any{rows["0"]["errorLength"], rows["1"]["errorLength"], rows["2"]["errorLength"], rows["3"]["errorLength"]})
+		for i, text := range texts[:2] {
+			require.Equal(t, text, rows[fmt.Sprint(i)]["error"], "to its end")
+		}
+		require.Regexp(t, map[string]string{"shown": "^x+…$", "redacted": "^…$"}[name], rows["3"]["error"])
 	}
 	require.Equal(t, strings.Repeat("x", 500)+"\u2003…", wholeWords(strings.Repeat("x", 500)+"\u2003secret…"))
 	for _, text := range []string{"", "a secret", "connecting…", strings.Repeat("x ", 256), strings.Repeat("x", 509) + " …"} {

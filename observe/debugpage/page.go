@@ -53,6 +53,7 @@ type view struct {
 	Queue                       *queueView
 	Overview                    table
 	Several, Problems, ReadOnly bool
+	Static                      bool // a search, which would visit many items each time
 	Find, SlowReload            string
 }
 
@@ -95,7 +96,8 @@ func (h *handler) view(request *http.Request, q query, r report) view {
 	}
 	switch {
 	case one.Found != nil:
-		v.Queue.Notices, v.Queue.First = one.Found.notices(), one.foundTables()
+		v.Static = one.Found.choice.by != "item"
+		v.Queue.Notices, v.Queue.First = one.Found.Notices, one.foundTables()
 	case one.Detail != nil:
 		v.Queue.addDetail(q)
 		if q.rows < h.options.MaxRows {
@@ -182,7 +184,7 @@ func writeText(w io.Writer, r report) {
 func writeQueue(w io.Writer, q queueReport) {
 	fmt.Fprintf(w, "\n%s: %s, %s\n", q.ID, q.State, q.Verdict.inWords())
 	if f := q.Found; f != nil {
-		for _, notice := range f.notices() {
+		for _, notice := range f.Notices {
 			fmt.Fprintf(w, "%s\n", notice)
 		}
 		for _, t := range q.foundTables() {

@@ -4,7 +4,7 @@
 (() => {
 	"use strict";
 	const root = document.documentElement;
-	if ("static" in root.dataset) return; // found items do not change
+	if ("static" in root.dataset) return; // a search is not repeated
 	const problemsOnly = new URLSearchParams(location.search).has("problems");
 	const byId = (id) => document.getElementById(id);
 	const all = (selector, within = document) => [...within.querySelectorAll(selector)];
@@ -181,7 +181,7 @@
 		switch (of) {
 		case "rate": return past.slice(1).map((p, i) => ({ time: p.time, value: slope(past[i], p, path) ?? 0 }));
 		case "share": return past.slice(1).map((p, i) => ({ time: p.time, value: partOf([past[i], p], path, whole) })).filter((p) => p.value !== null);
-		default: return past.map((p) => ({ time: p.time, value: at(p.queue, path) ?? 0 }));
+		default: return past.map((p) => ({ time: p.time, value: at(p.queue, path) ?? null })).filter((p) => p.value !== null);
 		}
 	}
 
@@ -191,12 +191,14 @@
 		if (!past || (at(past.at(-1).queue, what.graph) ?? null) === null) return; // the queue does not keep it
 		const line = points(past, what);
 		if (line.length < 2) return;
-		const end = line.at(-1).time, span = Math.max(end - line[0].time, 1);
+		const start = past[0].time, span = Math.max(line.at(-1).time - start, 1); // the same in all graphs
 		const highest = Math.max(...line.map((p) => p.value)), lowest = Math.min(...line.map((p) => p.value));
-		// The number of ready items is scaled to its range, and all others from 0.
-		const [bottom, top] = what.of === "share" ? [0, 1] : [what.graph === "gauges.ready" ? lowest : 0, highest], range = top - bottom;
-		const x = (p) => (100 * (p.time - line[0].time) / span).toFixed(2);
-		const y = (p) => (range > 0 ? 29 - 28 * (p.value - bottom) / range : top > 0 ? 15 : 29).toFixed(2);
+		// The number of ready items is scaled to its range, and all others from 0. A
+		// range has ten at least, so that one item more does not look like thousands.
+		const bottom = what.graph === "gauges.ready" ? lowest : 0;
+		const [floor, top] = what.of === "share" ? [0, 1] : [bottom, highest === bottom ? bottom : Math.max(highest, bottom + 10)], range = top - floor;
+		const x = (p) => (100 * (p.time - start) / span).toFixed(2);
+		const y = (p) => (range > 0 ? 29 - 28 * (p.value - floor) / range : top > 0 ? 15 : 29).toFixed(2);
 		const path2d = line.map((p, i) => `${i ? "L" : "M"}${x(p)} ${y(p)}`).join("");
 		let svg = element.firstElementChild;
 		if (!svg) {
@@ -204,10 +206,10 @@
 				draw("path", { class: "area" }), draw("path", { class: "line" }));
 			element.append(svg);
 		}
-		if (element.closest(".tile")) showScale(element, [top, bottom].map(what.of === "share" ? share : range < top / 10 ? grouped : (n) => short(Math.round(n))), lastOf(span));
-		svg.firstElementChild.setAttribute("d", `${path2d}L100 30L0 30Z`);
+		if (element.closest(".tile")) showScale(element, [top, floor].map(what.of === "share" ? share : range < top / 10 ? grouped : (n) => short(Math.round(n))), lastOf(span));
+		svg.firstElementChild.setAttribute("d", `${path2d}L100 30L${x(line[0])} 30Z`);
 		svg.lastElementChild.setAttribute("d", path2d);
-		const write = { rate, share }[what.of] ?? grouped;
+		const write = { rate, share, speed: rate }[what.of] ?? grouped;
 		setAttribute(svg, "aria-label", `${what.name}, ${lastOf(span)}: ${write(lowest)} to ${write(highest)}, now ${write(line.at(-1).value)}`);
 	}
 
@@ -331,7 +333,7 @@
 		case "queue": return make("th", { scope: "row", className: "key" }, make("a", {}, make("bdi")));
 		case "verdict": return make("td", { className: "verdict" }, make("span", { className: "badge" }));
 		case "text": return make("td", { className: "word" }, make("bdi"));
-		case "error": return make("td", { className: "error" }, make("bdi"));
+		case "error": return make("td", { className: "error" }, make("bdi", { className: "halves" }, make("span"), make("span")));
 		case "yes": return make("td");
 		case "graph": return make("td", { className: "live" });
 		case "share": return make("td", { className: "number share" }, document.createTextNode(""),
@@ -352,8 +354,14 @@
 		else link.removeAttribute("href");
 	}
 
+	// setHalves writes a text that is cut in its middle, as in tables.go.
+	function setHalves(element, text) {
+		const letters = [...text], from = Math.max(Math.trunc(letters.length / 2), letters.length - 20);
+		[letters.slice(0, from), letters.slice(from)].forEach((part, i) => setText(element.children[i], part.join("")));
+	}
+
 	function showKey(cell, place, key, length, { stuck, batch, worker }) {
-		setText(place, key);
+		(place.className === "halves" ? setHalves : setText)(place, key);
 		const notes = [];
 		if (length) notes.push(["small", `… ${grouped(length)} bytes`]);
 		if (stuck) notes.push(["em", "stuck"]);
@@ -517,11 +525,27 @@
 			if (!queue) continue;
 			showVerdict(article, queue, before && queueOf(article, before));
 			if (queue.detail) showQueue(article, queue);
+			if (queue.found) showFound(article, queue.found);
+			for (const form of all("form[method=post]", article)) form.hidden = !(offered[form.elements.action.value]?.(queue) ?? true);
 		}
 		for (const table of all("table[data-table]")) showTable(table, report);
 		const clock = byId("time");
 		clock.dateTime = report.time;
 		setText(clock, report.time.slice(11, 19) + " UTC");
+	}
+
+	// offered says which actions have an effect, as in actions.go.
+	const offered = {
+		pause: ({ gauges, state }) => !gauges.paused && state === "running",
+		resume: ({ gauges }) => gauges.paused,
+		retry: ({ found }) => (found.items[0]?.dueSeconds ?? null) !== null,
+		cancel: ({ found }) => found.items.length > 0,
+	};
+
+	function showFound(article, found) {
+		const notice = article.querySelector("[data-notice]");
+		setText(notice, found.notices.join(" "));
+		notice.hidden = found.notices.length === 0;
 	}
 
 	function showVerdict(article, queue, before) {
@@ -551,11 +575,13 @@
 	};
 
 	function showHighlight(line, detail) {
-		const found = highlights[line.dataset.highlight](detail);
+		const path = line.dataset.highlight, found = highlights[path](detail);
 		line.hidden = !found;
 		if (!found) return;
-		const texts = all("bdi", line);
-		found.forEach((text, i) => setText(texts[i], text));
+		const [key, text] = all("bdi", line);
+		setText(key, found[0]);
+		setHalves(text, found[1]);
+		showLink(key.parentElement, path, at({ detail }, path)[0]);
 	}
 
 	function showQueue(article, queue) {
@@ -575,7 +601,7 @@
 		for (const chart of all("[data-chart]", article)) showChart(chart, queue, past);
 		for (const map of all("[data-heat]", article)) showHeat(map, queue);
 		for (const line of all("[data-highlight]", article)) showHighlight(line, queue.detail);
-		for (const form of all("form[data-paused]", article)) form.hidden = form.dataset.paused !== String(queue.gauges.paused) || form.dataset.paused === "false" && queue.state !== "running";
+		for (const tile of all("[data-grows]", article)) tile.classList.toggle("grows", at(queue, tile.dataset.grows) > 0);
 		for (const row of all("[data-counter]", article)) row.hidden = at(queue, row.dataset.counter) === 0;
 	}
 
@@ -625,7 +651,7 @@
 	const isReport = (report) => isObject(report) && report.version === 2 && typeof report.time === "string" && !Number.isNaN(Date.parse(report.time)) &&
 		areObjects(report.queues) && report.queues.every(isQueue);
 	const isQueue = (queue) => typeof queue.id === "string" && typeof queue.instance === "string" && isObject(queue.gauges) && isObject(queue.counters) && isObject(queue.verdict) &&
-		(queue.detail === undefined || isDetail(queue.detail));
+		(queue.detail === undefined || isDetail(queue.detail)) && (queue.found === undefined || areObjects(queue.found.items) && Array.isArray(queue.found.notices));
 	const isDetail = (detail) => isObject(detail) && isObject(detail.configuration) && isObject(detail.shards) &&
 		["processing", "ready", "delayed", "retried", "groups"].every((rows) => areObjects(detail[rows])) &&
 		Object.values(quantities).every(({ field }) => Array.isArray(detail.shards[field])) && isHistogram(detail.timeLeft) &&
@@ -644,7 +670,7 @@
 	function requireQueue(queue) {
 		if (!queue) throw new Missing("the queue is not there");
 		if (queue.fault) throw new Missing(queue.fault);
-		if (!queue.detail) throw new Missing("the answer has no details of the queue");
+		if (!queue.detail && !queue.found) throw new Missing("the answer has no details of the queue");
 	}
 
 	// wasReplaced reports whether a queue of the same name has taken the place of the
@@ -723,6 +749,7 @@
 		const element = byId("connection"), before = element.dataset.connection;
 		setText(byId("connection-text"), text);
 		element.dataset.connection = state;
+		root.classList.toggle("stale", state in troubles);
 		byId("elsewhere").hidden = state !== "away" || new URLSearchParams(location.search).has("queue"); // such a page links to all queues
 		if (troubles[state] && before !== state) announce(troubles[state]);
 		if (troubles[before] && !troubles[state]) announce("connected again");

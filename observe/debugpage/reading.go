@@ -316,8 +316,11 @@ func (r *reading) health() health {
 
 // deadLetters returns how many there are, if there are more than before.
 func (r *reading) deadLetters() string {
-	n := r.course.deadLetters()
-	return orNone(n > 0, ", "+formatCount(r.stats.Discarded)+" dead letters, "+formatCount(n)+" of them new", "")
+	if n := r.course.deadLetters(); n > 0 {
+		perMinute := float64(n) / max(r.course.span(), time.Second).Minutes()
+		return ", " + formatCount(r.stats.Discarded) + orNone(r.stats.Discarded == 1, " dead letter, ", " dead letters, ") + formatChange(perMinute)
+	}
+	return ""
 }
 
 // pausedSince returns nothing if the pause began before the first sample.

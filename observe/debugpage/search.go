@@ -55,12 +55,14 @@ type choice struct {
 // A foundReport has the items that a choice selects. It is complete unless
 // there were more than one request visits.
 type foundReport struct {
-	Title              string  `json:"title"`
-	Items              []entry `json:"items"`
-	Complete           bool    `json:"complete"`
-	Group              entry   `json:"group,omitempty"`
-	OldestReadySeconds any     `json:"oldestReadySeconds,omitempty"`
-	Failure            entry   `json:"failure,omitempty"`
+	Title              string   `json:"title"`
+	Items              []entry  `json:"items"`
+	Complete           bool     `json:"complete"`
+	Group              entry    `json:"group,omitempty"`
+	OldestReadySeconds any      `json:"oldestReadySeconds,omitempty"`
+	Failure            entry    `json:"failure,omitempty"` // the first of Failures
+	Failures           []entry  `json:"failures"`          // of an item, newest first
+	Notices            []string `json:"notices"`
 
 	choice  choice
 	group   string            // the name of Group
@@ -79,7 +81,9 @@ func (rd *reader) read(c choice) queueReport {
 		q.Found = rd.search(rd.queue.Inspect(), c)
 		switch c.by {
 		case "item":
-			q.Found.Failure = rd.lastFailure(c.text)
+			if q.Found.Failures = rd.failuresOf(c.text); len(q.Found.Failures) > 0 {
+				q.Found.Failure = q.Found.Failures[0]
+			}
 		case "group":
 			for info := range rd.queue.Groups() {
 				if groupID(info.Group) == c.text {
@@ -123,6 +127,7 @@ func (rd *reader) search(list stats.Inspection, c choice) *foundReport {
 		})
 	}
 	f.Items = each(f.infos, rd.item)
+	f.Notices = f.notices()
 	return f
 }
 
@@ -192,15 +197,13 @@ func (f *foundReport) isOne() bool {
 	return f.Complete && f.matches == 1 && (f.choice.by == "item" || f.choice.by == "key")
 }
 
-// lastFailure returns the last failure of an item that is kept. Of two at the
-// same time, the discard is the last.
-func (rd *reader) lastFailure(id string) entry {
+// failuresOf returns the failures of an item that are kept. Of two at the same
+// time, the discard is the last.
+func (rd *reader) failuresOf(id string) []entry {
 	failed, discarded := rd.queue.Inspect().RecentFailures(maxMaxRows)
 	all := slices.DeleteFunc(slices.Concat(discarded, failed), func(f stats.Failure[any]) bool { return itemID(f.Item) != id })
-	if len(all) == 0 {
-		return nil
-	}
-	return rd.failedAttempt(slices.MaxFunc(all, func(a, b stats.Failure[any]) int { return a.Time.Compare(b.Time) }))
+	slices.SortStableFunc(all, func(a, b stats.Failure[any]) int { return b.Time.Compare(a.Time) })
+	return each(all[:min(rd.rows, len(all))], rd.failedAttempt)
 }
 
 func (f *foundReport) notices() []string {
@@ -210,7 +213,7 @@ func (f *foundReport) notices() []string {
 	case f.choice.by == "item" && len(f.Items) == 0:
 		return []string{"The queue does not hold this item: it is done, canceled or discarded."}
 	}
-	return nil
+	return []string{}
 }
 
 // direct looks up the item that is written as a text. Unless others, no other

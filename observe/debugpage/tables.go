@@ -31,6 +31,7 @@ func overviewTable(queues []queueReport) table {
 		{"Recent", "gauges.ready", asGraph, ""}, {"Oldest", "gauges.oldestReadySeconds", asDuration, ""},
 		{"In flight", "gauges.processing", asCount, ""}, {"Longest", "gauges.oldestProcessingSeconds", asDuration, ""},
 		{"Delayed", "gauges.delayed", asCount, ""}, {"Added/s", "gauges.addedPerSecond", asRate, ""}, {"Done/s", "gauges.donePerSecond", asRate, ""},
+		{"Failed/s", "gauges.failedPerSecond", asRate, ""},
 	}...)
 }
 
@@ -122,31 +123,35 @@ func (q queueReport) foundTables() (all []table) {
 		limits := []heading{{"Limit in flight", "limit", asWorker, ""}, {"Burst", "burst", asCount, ""}}
 		all = append(all, q.table("found.group", "Group", "", "", []entry{f.Group}, slices.Concat(groupColumns, limits)...))
 	}
-	if f.Failure != nil {
-		columns := append(slices.Clone(failedColumns), reasonColumn)
-		all = append(all, q.table("found.failure", "Last failure", "", "", []entry{f.Failure}, columns...))
-	}
 	none := orNone(f.Complete, "No item.", "None of the items that were searched.")
-	return append(all, q.table("found.items", "Items", none, "item", f.Items, []heading{
+	all = append(all, q.table("found.items", "Items", none, "item", f.Items, []heading{
 		keyColumn, {"State", "state", asYes, ""}, {"For", "ageSeconds", asAge, ""}, {"Time left", "dueSeconds", asDuration, ""},
 		attemptColumn, workerColumn, dirtyColumn, groupColumn, priorityColumn, shardColumn,
 	}...))
+	if f.choice.by == "item" {
+		columns := append(slices.Clone(failedColumns), reasonColumn)
+		all = append(all, q.table("found.failures", "Last failures, newest first", "No failure of this item is kept.", "", f.Failures, columns...))
+	}
+	return all
 }
 
 func unless(there bool, missing string) string { return orNone(there, "", missing) }
 
-// A highlight is a line below the verdict of a narrow page, hidden if Key is
-// empty.
+// A highlight is a line below the verdict, hidden if Key is empty. It links to
+// its item or group.
 type highlight struct {
-	Path, Title string // of the rows in the report, and of the section
-	Key, Text   string // of the first row
+	Path, Title   string // of the rows in the report, and of the section
+	Key, Text, To string // of the first row
 }
 
-func (d *detailReport) Highlights() []highlight {
-	line := func(path, title, key string, rows []entry, is bool, text func(row entry) string) highlight {
+func (q queueReport) Highlights() []highlight {
+	d := q.Detail
+	line := func(path, title, kind string, rows []entry, is bool, text func(row entry) string) highlight {
 		h := highlight{Path: path, Title: title}
 		if is {
-			h.Key, h.Text = newCell(rows[0], heading{Field: key}).withEllipsis(), text(rows[0])
+			field := orNone(kind == "group", kind, "key")
+			h.Key, h.Text = newCell(rows[0], heading{Field: field}).withEllipsis(), text(rows[0])
+			h.To = q.to(kind, rows[0]["id"].(string))
 		}
 		return h
 	}
@@ -161,11 +166,23 @@ func (d *detailReport) Highlights() []highlight {
 	isReady := len(d.Groups) > 0 && d.Groups[0]["ready"] != 0
 	isDiscarded := len(d.Discards) > 0 && len(d.Failures) == 0 // one error is enough
 	return []highlight{
-		line("detail.processing", "Stuck", "key", d.Processing, isStuck, stuck),
+		line("detail.processing", "Stuck", "item", d.Processing, isStuck, stuck),
 		line("detail.groups", "Largest group", "group", d.Groups, isReady, ready),
-		line("detail.failures", "Last failure", "key", d.Failures, len(d.Failures) > 0, failed),
-		line("detail.discards", "Last dead letter", "key", d.Discards, isDiscarded, failed),
+		line("detail.failures", "Last failure", "item", d.Failures, len(d.Failures) > 0, failed),
+		line("detail.discards", "Last dead letter", "item", d.Discards, isDiscarded, failed),
 	}
+}
+
+// Beginning and End are the parts of a text that is cut in its middle where it
+// has no room: the end of an error often says most.
+func (c cell) Beginning() string      { return c.Text[:len(c.Text)-len(c.End())] }
+func (h highlight) Beginning() string { return h.Text[:len(h.Text)-len(h.End())] }
+func (c cell) End() string            { return endOf(c.Text) }
+func (h highlight) End() string       { return endOf(h.Text) }
+
+func endOf(text string) string {
+	all := []rune(text)
+	return string(all[max(len(all)/2, len(all)-20):])
 }
 
 // A table has rows at a Path of the report. Note says what is missing.

@@ -62,15 +62,15 @@ func TestGraphsFollowTheNumbers(t *testing.T) {
 	require.Equal(t, []string{"20", "last 8.0 s", "0"}, s.texts(ready+" .scale i"))
 	require.Equal(t, "Ready, last 8.0 s: 0 to 20, now 20", label(ready))
 	area := s.attributes(ready+" path.area", "d")[0]
-	require.Equal(t, s.line(ready)+"L100 30L0 30Z", area, "down to the lower edge, and back")
+	require.Equal(t, s.line(ready)+"L100 30L0.00 30Z", area, "down to the lower edge, and back")
 	// The rates are 100, 20, 0 and 50 per second, from the second reading on.
-	require.Equal(t, lineThrough([2]float64{0, 1}, [2]float64{100. / 7, 0.2}, [2]float64{300. / 7, 0}, [2]float64{100, 0.5}), s.line(added))
-	require.Equal(t, "Added per second, last 7.0 s: 0 to 100, now 50", label(added))
+	require.Equal(t, lineThrough([2]float64{12.5, 1}, [2]float64{25, 0.2}, [2]float64{50, 0}, [2]float64{100, 0.5}), s.line(added))
+	require.Equal(t, "Added per second, last 8.0 s: 0 to 100, now 50", label(added))
 	require.Equal(t, "40", s.text(`tr [data-rate="counters.added"]`), "320 in 8 s")
 	// The shares are a half, none, a quarter, and three quarters. The upper
 	// edge is 1.
-	require.Equal(t, lineThrough([2]float64{0, 0.5}, [2]float64{300. / 7, 0.25}, [2]float64{100, 0.75}), s.line(merged))
-	require.Equal(t, "Merged share, last 7.0 s: 25 % to 75 %, now 75 %", label(merged))
+	require.Equal(t, lineThrough([2]float64{12.5, 0.5}, [2]float64{50, 0.25}, [2]float64{100, 0.75}), s.line(merged))
+	require.Equal(t, "Merged share, last 8.0 s: 25 % to 75 %, now 75 %", label(merged))
 	require.Equal(t, "50 %", s.text(`[data-share="values.merged"]`), "105 of 210")
 
 	s.step(8*time.Second, reading{ready: 5, added: 400, put: 210, merged: 105}.in)
