@@ -22,10 +22,12 @@ func (k key) String() string { return k.tenant + "/" + k.name }
 const (
 	latency     = 4 * time.Millisecond   // of a call of the API
 	callTimeout = 250 * time.Millisecond // ends a call that heeds it
-	stuckAfter  = 100 * time.Millisecond
 	resyncEvery = 3 * time.Second
 	lowPriority = -100 // of the list of all objects; a change has 0
 )
+
+// stuckAfter is longer than a busy machine keeps a call that heeds its timeout.
+var stuckAfter = 2 * time.Second
 
 type controller struct {
 	config config

@@ -18,6 +18,7 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 	"time"
 
@@ -25,7 +26,10 @@ import (
 	"github.com/shardq/shardq/observe/debugpage"
 )
 
-const tenants = 5 // with the one that floods
+const (
+	tenants   = 5  // with the one that floods
+	mostNamed = 20 // of the objects that are not in their desired state
+)
 
 var stuckKey = key{"tenant-1", "object-7"}
 
@@ -61,10 +65,10 @@ func run(ctx context.Context, arguments []string, stdout, stderr io.Writer) int 
 		return 0
 	}
 	if err == nil {
-		c, err = newController(o, logger)
+		err = o.validate(flags.Args())
 	}
-	if err == nil && (o.objects < 1 || o.workers < 1 || o.patience <= 0 || flags.NArg() > 0) {
-		err = errors.New("want objects, workers, patience, and no further arguments")
+	if err == nil {
+		c, err = newController(o, logger)
 	}
 	if err == nil && o.listen != "" {
 		err = serve(o.listen, c.queue, logger)
@@ -77,6 +81,22 @@ func run(ctx context.Context, arguments []string, stdout, stderr io.Writer) int 
 		logger.Print(err)
 	}
 	return c.report(stdout)
+}
+
+func (o config) validate(arguments []string) error {
+	switch {
+	case o.stuck < 0:
+		return fmt.Errorf("-stuck is %v: want 0 (nothing hangs) or more", o.stuck)
+	case o.objects < 1 || o.workers < 1 || o.flood < 0:
+		return fmt.Errorf("-objects is %d, -workers %d and -flood %d: want 1, 1 and 0 or more", o.objects, o.workers, o.flood)
+	case o.patience <= 0 || o.duration <= 0:
+		return fmt.Errorf("-patience is %v and -duration %v: want more than 0", o.patience, o.duration)
+	case !(o.fail >= 0 && o.fail <= 1):
+		return fmt.Errorf("-fail is %v: want 0 to 1", o.fail)
+	case len(arguments) > 0:
+		return fmt.Errorf("unknown argument %q: want only flags", arguments[0])
+	}
+	return nil
 }
 
 func serve(address string, queue shardq.Inspector, logger *log.Logger) error {
@@ -148,16 +168,23 @@ func objectOf(tenant, n int) key {
 func (c *controller) report(stdout io.Writer) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	astray := 0
+	astray := []string{}
 	for k, generation := range c.desired {
 		if c.observed[k] != generation {
-			astray++
+			astray = append(astray, k.String())
 		}
 	}
+	slices.Sort(astray)
 	fmt.Fprintf(stdout, "%d changes of %d objects became %d calls, of which %d failed and %d hung\n",
 		c.changes.Load(), len(c.desired), c.calls.Load(), c.failures.Load(), c.stuck.Load())
-	fmt.Fprintf(stdout, "%d objects are not in their desired state; %d times two workers had one object\n", astray, c.overlaps.Load())
-	if astray > 0 || c.overlaps.Load() > 0 {
+	fmt.Fprintf(stdout, "%d objects are not in their desired state; %d times two workers had one object\n", len(astray), c.overlaps.Load())
+	for _, name := range astray[:min(len(astray), mostNamed)] {
+		fmt.Fprintf(stdout, "not in its desired state: %s\n", name)
+	}
+	if more := len(astray) - mostNamed; more > 0 {
+		fmt.Fprintf(stdout, "and %d more\n", more)
+	}
+	if len(astray) > 0 || c.overlaps.Load() > 0 {
 		return 1
 	}
 	return 0

@@ -144,13 +144,15 @@ func (k shownKey) inWords() string {
 	return k.Text + orNone(k.KeyLength > 0, "… ("+formatCount(k.KeyLength)+" bytes)", "")
 }
 
-func (rd *reader) key(item any) shownKey { return redact(rd.handler.options.RedactKey, rd.name, item) }
-
-func (rd *reader) group(group string) shownKey {
-	return redact(rd.handler.options.RedactGroup, rd.name, group)
+func (rd *reader) key(item any) shownKey {
+	return redact(maxKeyBytes, rd.handler.options.RedactKey, rd.name, item)
 }
 
-func redact[V any](with func(queue string, value V) string, queue string, value V) (shown shownKey) {
+func (rd *reader) group(group string) shownKey {
+	return redact(maxKeyBytes, rd.handler.options.RedactGroup, rd.name, group)
+}
+
+func redact[V any](most int, with func(queue string, value V) string, queue string, value V) (shown shownKey) {
 	if with == nil {
 		return showItem(value)
 	}
@@ -159,7 +161,7 @@ func redact[V any](with func(queue string, value V) string, queue string, value 
 			shown = shownKey{Text: "(redacting it panicked)"}
 		}
 	}()
-	return showItem(with(queue, value))
+	return showUpTo(most, with(queue, value))
 }
 
 // errorHidden replaces a text that may have what other options hide.
@@ -169,7 +171,7 @@ func (rd *reader) errorText(text string) shownKey {
 	options, shown := rd.handler.options, showUpTo(maxErrorBytes, text)
 	switch {
 	case options.RedactError != nil:
-		shown = redact(func(queue, whole string) string {
+		shown = redact(maxErrorBytes, func(queue, whole string) string {
 			text = options.RedactError(queue, whole)
 			return text
 		}, rd.name, wholeWords(text))

@@ -205,7 +205,7 @@ func TestCutErrors(t *testing.T) {
 		}
 		require.Len(t, rows, len(texts))
 		for i, text := range texts[:2] {
-			require.Equal(t, text, rows[fmt.Sprint(i)]["error"], "to its end")
+			require.Equal(t, text, rows[strconv.Itoa(i)]["error"], "to its end")
 		}
 		require.Regexp(t, map[string]string{"shown": "^x+…$", "redacted": "^…$"}[name], rows["3"]["error"])
 	}

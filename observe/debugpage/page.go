@@ -31,7 +31,7 @@ func file(name string) string {
 // page contains the style and the script, so that nothing else needs a path,
 // and the policy allows them by their hashes.
 var page = template.Must(template.New("page").
-	Funcs(template.FuncMap{"show": formatValue, "of": ofCapacity}).Parse(file("page.html")))
+	Funcs(template.FuncMap{"show": formatValue, "of": ofCapacity, "start": startOf, "rest": endOf}).Parse(file("page.html")))
 
 var contentSecurityPolicy = "default-src 'none'; script-src '" + hashOf(script) + "'; style-src '" + hashOf(style) + "'; " +
 	"connect-src 'self'; img-src data:; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; " +
@@ -131,14 +131,6 @@ func (v *queueView) addDetail(q query) {
 	if !v.Detail.options.Metrics {
 		v.Notices = append(v.Notices, metricsMissing)
 	}
-}
-
-func (v *queueView) Others() []figure {
-	top := []string{
-		"gauges.ready", "gauges.processing", "gauges.delayed", "gauges.oldestReadySeconds", "gauges.oldestProcessingSeconds",
-		"values.keys", "values.weight",
-	}
-	return slices.DeleteFunc(v.Now(), func(f figure) bool { return slices.Contains(top, f.Field) })
 }
 
 func (q query) address(name, value string) string {

@@ -23,47 +23,15 @@ type reading struct {
 	waits        waits
 }
 
-// The waits of a reading are its groups that have ready items which no worker
-// gets.
+// The waits of a reading are its groups with ready items that no worker gets.
 type waits struct {
-	groups int
-	most   stats.Group // that of them with the most ready items
-	text   string      // who waits, and why
-	paused int         // the ready items of paused groups
+	text         string // who waits, and why
+	most, paused int    // the ready items of the largest of the groups, and of paused ones
 }
 
-func (w *waits) add(g stats.Group) {
-	if !g.Throttled {
-		return
-	}
-	if w.groups++; g.Ready > w.most.Ready {
-		w.most = g
-	}
-	if g.Paused {
-		w.paused += g.Ready
-	}
-}
-
-func (w waits) inWords(name string, now time.Time) string {
-	text := name + " is at its " + w.most.Reason.String()
-	switch {
-	case w.most.Paused:
-		left := w.most.PausedUntil.Sub(now)
-		text = name + " is paused" + orNone(left > 0, " for "+formatBriefDuration(left), "")
-	case w.most.Reason == stats.ThrottledByRate:
-		text += " of " + formatDecimal(w.most.Rate.PerSecond) + "/s"
-	case w.most.Limit > 0:
-		text += " of " + formatCount(w.most.Limit)
-	}
-	return text + ": " + formatCount(w.most.Ready) + orNone(w.most.Ready == 1, " waits", " wait") +
-		orNone(w.groups > 1, ", and "+formatCount(w.groups-1)+orNone(w.groups == 2, " more group", " more groups"), "")
-}
-
-// matter reports whether the groups that wait are the news of a queue whose
-// workers are busy with others.
-func (w waits) matter(ready int) bool {
-	return w.paused > 0 || w.most.Ready >= 10 && 2*w.most.Ready >= ready
-}
+// matter reports whether they are the news of a queue whose workers are busy
+// with other groups.
+func (w waits) matter(ready int) bool { return w.paused > 0 || w.most >= 10 && 2*w.most >= ready }
 
 func (r *reading) gauges() entry {
 	s, ready, processing := &r.stats, time.Duration(0), time.Duration(0)
@@ -83,10 +51,8 @@ func (r *reading) gauges() entry {
 		"addedPerSecond": nil, "donePerSecond": nil, "failedPerSecond": nil, "discardedPerSecond": nil, "pausedSince": nil,
 	}
 	if r.course != nil {
-		g["pausedSince"] = known(r.course.now().pausedSince.UTC(), r.course.now().pauseSeen && r.stats.Paused)
-		g["addedPerSecond"], g["donePerSecond"] = r.course.perSecond(func(s sample) uint64 { return s.added }), r.course.perSecond(func(s sample) uint64 { return s.done })
-		g["discardedPerSecond"] = r.course.perSecond(func(s sample) uint64 { return s.discarded })
-		g["failedPerSecond"] = known(r.course.perSecond(func(s sample) uint64 { return s.failed }), s.Metrics != nil)
+		g["pausedSince"] = known(r.course.now().pausedSince.UTC(), r.pausedSince() != "")
+		r.course.addRates(g)
 	}
 	if m := s.Metrics; m != nil {
 		g["dirty"], g["depth"], g["unfinishedSeconds"] = m.Dirty, m.Depth, inSeconds(m.Unfinished)
@@ -268,7 +234,7 @@ var rules = []rule{
 		return formatCount(r.stuck) + orNone(r.stuckAtLeast, " or more", "") + " stuck" + orNone(r.stats.Paused, ", paused", "")
 	}},
 	{"paused", warn, func(r *reading) bool { return r.stats.Paused }, func(r *reading) string {
-		return "paused" + r.pausedSince() + orNone(r.stats.Ready > 0, ": "+formatCount(r.stats.Ready)+orNone(r.stats.Ready == 1, " waits", " wait"), "")
+		return "paused" + r.pausedSince() + orNone(r.stats.Ready > 0, ": "+formatWaiting(r.stats.Ready), "")
 	}},
 	{"outage", bad, func(r *reading) bool { return r.health() == isDown && r.stats.Held > 0 }, func(r *reading) string {
 		run := r.stats.OutageFailures
@@ -291,7 +257,7 @@ var rules = []rule{
 		parked := r.stats.Parked > 0 && (r.stats.Throttled > 0 || r.stats.Rate.PerSecond > 0)
 		return r.stats.Ready > 0 && (parked || r.waits.matter(r.stats.Ready))
 	}, func(r *reading) string {
-		return orNone(r.waits.most.Ready > 0, r.waits.text, "throttled: "+r.ready()+", workers wait")
+		return orNone(r.waits.most > 0, r.waits.text, "throttled: "+r.ready()+", workers wait")
 	}},
 	{"shutting down", warn, func(r *reading) bool { return r.state() == shuttingDown }, func(r *reading) string {
 		return "shutting down: " + formatCount(r.stats.Held) + " left"
@@ -325,7 +291,7 @@ func (r *reading) deadLetters() string {
 
 // pausedSince returns nothing if the pause began before the first sample.
 func (r *reading) pausedSince() string {
-	if len(r.course) == 0 || !r.course.now().pauseSeen {
+	if !r.stats.Paused || len(r.course) == 0 || !r.course.now().pauseSeen {
 		return ""
 	}
 	return " since " + r.course.now().pausedSince.UTC().Format(time.TimeOnly)

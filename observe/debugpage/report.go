@@ -133,19 +133,33 @@ func (rd *reader) report(r *reading, isStuck bool) queueReport {
 
 // waits visits the groups only if some wait.
 func (rd *reader) waits(s *shardq.Stats) (w waits) {
-	if s.Throttled == 0 {
-		return w
-	}
-	visited := 0
-	for info := range rd.queue.Groups() {
-		if w.add(info); visited == maxVisited {
-			break
+	var most stats.Group
+	if s.Throttled > 0 {
+		for g := range rd.queue.Groups() {
+			if g.Throttled && g.Ready > most.Ready {
+				most = g
+			}
+			if g.Paused {
+				w.paused += g.Ready
+			}
 		}
-		visited++
+		w.most, w.text = most.Ready, rd.group(most.Group).inWords()+" is "+why(most, rd.clock())+": "+formatWaiting(most.Ready)
 	}
-	w.text = w.inWords(rd.group(w.most.Group).inWords(), rd.clock())
 	return w
 }
+
+// why says why a group waits.
+func why(g stats.Group, now time.Time) string {
+	switch left := g.PausedUntil.Sub(now); {
+	case g.Paused:
+		return "paused" + orNone(left > 0, " for "+formatBriefDuration(left), "")
+	case g.Reason == stats.ThrottledByRate:
+		return "at its rate of " + formatDecimal(g.Rate.PerSecond) + "/s"
+	}
+	return "at its limit of " + formatCount(g.Limit)
+}
+
+func formatWaiting(n int) string { return formatCount(n) + orNone(n == 1, " waits", " wait") }
 
 func (rd *reader) overview() queueReport {
 	return rd.guarded(func() queueReport {

@@ -173,12 +173,9 @@ func (q queueReport) Highlights() []highlight {
 	}
 }
 
-// Beginning and End are the parts of a text that is cut in its middle where it
-// has no room: the end of an error often says most.
-func (c cell) Beginning() string      { return c.Text[:len(c.Text)-len(c.End())] }
-func (h highlight) Beginning() string { return h.Text[:len(h.Text)-len(h.End())] }
-func (c cell) End() string            { return endOf(c.Text) }
-func (h highlight) End() string       { return endOf(h.Text) }
+// startOf and endOf return the parts of a text that is cut in its middle where
+// it has no room: the end of an error often says most.
+func startOf(text string) string { return strings.TrimSuffix(text, endOf(text)) }
 
 func endOf(text string) string {
 	all := []rune(text)

@@ -35,6 +35,7 @@ type sample struct {
 	outages     uint64        // runs of failures
 	run         int           // the failures of the run that lasts
 	held        bool          // the queue is not empty
+	counted     bool          // with metrics
 	ownLoop     bool          // no worker reports attempts: they are Dones, and failures are backoffs
 	oldest      time.Duration // of the ready items, or negative if it is not known
 	throttled   bool          // some groups
@@ -58,7 +59,7 @@ func newSample(s *shardq.Stats, ages bool) sample {
 			one.oldest = max(one.oldest, s.PerShard[i].OldestReady)
 		}
 	}
-	if s.Metrics != nil {
+	if one.counted = s.Metrics != nil; one.counted {
 		for result, h := range s.Metrics.Attempts.All() {
 			one.attempts += h.Count
 			if result != stats.Succeeded && result != stats.Requeued {
@@ -107,12 +108,9 @@ func (s *samples) since(key string, now sample, window time.Duration) course {
 
 // settle completes the last sample by what the one before it knows.
 func (c course) settle() {
-	now, before := &c[len(c)-1], sample{}
-	if len(c) > 1 {
-		before = c[len(c)-2]
-		if now.pauseSeen = before.pauseSeen || before.pausedSince.IsZero(); !before.pausedSince.IsZero() && !now.pausedSince.IsZero() {
-			now.pausedSince = before.pausedSince
-		}
+	now, before := &c[len(c)-1], c[max(len(c)-2, 0)]
+	if now.pauseSeen = before.pauseSeen || before.pausedSince.IsZero(); !before.pausedSince.IsZero() && !now.pausedSince.IsZero() {
+		now.pausedSince = before.pausedSince
 	}
 	now.condition = before.condition.next(c.reads(), now.time, c.span())
 }
@@ -164,26 +162,19 @@ func (c course) now() sample         { return c[len(c)-1] }
 func (c course) span() time.Duration { return c.now().time.Sub(c[0].time) }
 func (c course) growth() int         { return c.now().ready - c[0].ready }
 
-// recent returns the samples of the last seconds, or nil if they are too close
-// to tell.
-func (c course) recent() course {
+// addRates adds the rates of the last seconds, unless the readings are too
+// close to tell.
+func (c course) addRates(to entry) {
 	recent := c[slices.IndexFunc(c, func(s sample) bool { return c.now().time.Sub(s.time) <= rateWindow && !s.created }):]
 	if len(recent) < 2 && len(c) > 1 {
 		recent = c[len(c)-2:]
 	}
-	if recent.span() < max(firstLook, 1) || recent[0].created {
-		return nil
+	if first, now := recent[0], c.now(); recent.span() >= max(firstLook, 1) && !first.created {
+		rate := func(from, to uint64) float64 { return float64(max(from, to)-from) / recent.span().Seconds() }
+		to["addedPerSecond"], to["donePerSecond"] = rate(first.added, now.added), rate(first.done, now.done)
+		to["discardedPerSecond"] = rate(first.discarded, now.discarded)
+		to["failedPerSecond"] = known(rate(first.failed, now.failed), now.counted)
 	}
-	return recent
-}
-
-// perSecond returns the rate of a counter in the last seconds, or nil.
-func (c course) perSecond(counter func(sample) uint64) any {
-	recent := c.recent()
-	if recent == nil {
-		return nil
-	}
-	return float64(max(counter(recent.now()), counter(recent[0]))-counter(recent[0])) / recent.span().Seconds()
 }
 
 // deadLetters returns how many items were discarded in the window.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -82,6 +83,8 @@ func TestTrend(t *testing.T) {
 		require.Equal(t, [2]string{name, c.tone}, [2]string{beside.Name, string(beside.Tone)}, "beside a problem nothing is good")
 	}
 	require.Nil(t, readings(func(i int) sample { return sample{ready: 29 - i, done: up(i)} }).trend(), "nothing is ready")
+	paused := readings(func(i int) sample { return sample{ready: 60_000 - 1000*i, pausedReady: 31_000, done: up(1000 * i)} })
+	require.Equal(t, "catching up: −500/s", paused.trend().Text, "what is paused has no time left")
 	short := readings(func(i int) sample { return sample{ready: 5000, done: up(100 * i)} })
 	require.Nil(t, short[:3].trend(), "too short")
 	require.Nil(t, readings(func(i int) sample { return sample{ready: 4000 * i, done: up(100 * i)} })[:2].trend(), "a batch that has just come")
@@ -216,4 +219,76 @@ func TestLoopOfOnesOwn(t *testing.T) {
 	q.ShutDown()
 	require.NoError(t, q.Run(t.Context(), 1, func(context.Context, string) error { return nil }))
 	require.Zero(t, course{before, look()}.failing(), "workers count now")
+}
+
+// TestHealthOverTime follows queues whose attempts fail by chance, and checks
+// that their health changes only where what they do changes, and not at once.
+func TestHealthOverTime(t *testing.T) {
+	type part struct {
+		seconds, perReading int
+		share               float64 // of the attempts that fail
+	}
+	for name, c := range map[string]struct {
+		parts []part
+		want  []health
+	}{
+		"80 % fail":              {[]part{{1800, 400, 0.8}}, []health{failsOften}},
+		"80 % fail, slowly":      {[]part{{7200, 1, 0.8}}, []health{failsOften}},
+		"few fail":               {[]part{{1800, 400, 0.1}}, []health{sound}},
+		"down, and up again":     {[]part{{120, 400, 0.02}, {60, 400, 1}, {300, 400, 0.02}}, []health{sound, isDown, failsOften, sound}},
+		"down from 80 %":         {[]part{{120, 100, 0.8}, {60, 100, 1}}, []health{failsOften, isDown}},
+		"down, and few attempts": {[]part{{600, 1, 0.02}, {300, 1, 1}}, []health{sound, isDown}},
+		"a blip":                 {[]part{{120, 10, 0}, {4, 10, 1}, {120, 10, 0}}, []health{sound}},
+	} {
+		for _, metrics := range []bool{true, false} {
+			random, all, now, seen := rand.New(rand.NewPCG(1, 2)), samples{of: map[string]course{}}, sample{held: true}, []health(nil)
+			for _, p := range c.parts {
+				for range p.seconds / 2 {
+					for range p.perReading {
+						now.attempts++
+						if now.run++; random.Float64() >= p.share {
+							now.run = 0
+						} else if now.failed++; now.run == outageRun {
+							now.outages++
+						}
+					}
+					now.time = now.time.Add(2 * time.Second)
+					one := now
+					if one.run < outageRun {
+						one.run = 0
+					}
+					if !metrics {
+						one.attempts, one.failed = 0, 0
+					}
+					past := all.since("q", one, trendWindow)
+					if now.attempts > uint64(30*c.parts[0].perReading) { // its first readings tell little
+						seen = append(seen, past.now().condition.health)
+					}
+				}
+			}
+			want := c.want
+			if !metrics { // without a share, none fails often
+				want = slices.DeleteFunc(slices.Clone(want), func(h health) bool { return h == failsOften })
+			}
+			if seen = slices.Compact(seen); metrics || len(want) > 1 {
+				require.Equal(t, want, seen, "%s, metrics %v", name, metrics)
+			}
+		}
+	}
+}
+
+// TestTransitions walks every pair of the table: a health stays until the
+// readings have been on one side of it for the time.
+func TestTransitions(t *testing.T) {
+	for from, row := range transitions {
+		for to, after := range row {
+			c, start := condition{health: health(from)}, time.Unix(1000, 0)
+			for at := time.Duration(0); at < after; at += time.Second {
+				c = c.next(health(to), start.Add(at), time.Minute)
+				require.Equal(t, health(from), c.health, "%d to %d after %v", from, to, at)
+			}
+			require.Equal(t, health(to), c.next(health(to), start.Add(after), time.Minute).health)
+			require.Equal(t, health(from), c.next(health(from), start, time.Minute).next(health(to), start.Add(after), time.Minute).health, "it starts again")
+		}
+	}
 }

@@ -32,6 +32,12 @@ func TestVerdicts(t *testing.T) {
 		{"full", warn, "full: 50 of 50", reading{stats: s{Ready: 50, Held: 50, Capacity: 50}}},
 		{"full", warn, "full: 9,990 of 10,000", reading{stats: s{Held: 9990, Capacity: 10_000}}},
 		{"failing", warn, "failing: 60 % of attempts", reading{stats: s{Ready: 1, Workers: 1}, course: course{{}, {attempts: 10, failed: 6}}}},
+		{"failing", warn, "failing: 60 % of attempts, 7 dead letters, +6.0/s", reading{stats: s{Discarded: 7}, course: course{{}, {attempts: 10, failed: 6, discarded: 6}}}},
+		{"discarding", warn, "discarding: 1 dead letter, +1.0/s", reading{stats: s{Discarded: 1, Processing: 1}, course: course{{}, {discarded: 1}}}},
+		{"keeping up", good, "keeping up: nothing is ready", reading{stats: s{Discarded: 1, Processing: 1}, course: course{{discarded: 1}, {discarded: 1}}}},
+		{"throttled", warn, "a is paused: 9 wait", reading{stats: s{Ready: 90, Throttled: 1, Workers: 3}, waits: waits{"a is paused: 9 wait", 9, 9}}},
+		{"throttled", warn, "a is full", reading{stats: s{Ready: 90, Throttled: 1, Workers: 3}, waits: waits{"a is full", 45, 0}}},
+		{"working", plain, "working: 90 ready", reading{stats: s{Ready: 90, Throttled: 1, Workers: 3}, waits: waits{"a is full", 44, 0}}},
 		{"failing", warn, "failing: 60 % came back with a backoff", reading{course: course{{}, {attempts: 10, failed: 6, ownLoop: true}}}},
 		{"idle", good, "idle", reading{course: course{{attempts: 9, failed: 9, ownLoop: true}, {attempts: 20}}}},
 		{"idle", good, "idle", reading{course: course{{}, {attempts: 9, failed: 9}}}},
@@ -116,6 +122,9 @@ func TestWhyGroupsAreThrottled(t *testing.T) {
 	fake.Step(100 * time.Millisecond)
 	require.EqualValues(t, 1, getQueue(t, Handler(queue), "&group="+groupID("rated")).Found.Group["burst"])
 	text := get(t, Handler(queue), "?format=text")
+	require.Contains(t, text, "mails: running, limited is at its limit of 1: 1 waits")
+	queue.PauseGroup("limited", fake.Now().Add(6*time.Minute))
+	require.Contains(t, get(t, Handler(queue), "?format=text"), "mails: running, limited is paused for 6 m: 1 waits")
 	for _, row := range []string{
 		`limited +1 +33 % +100 ms +1 +limit +– +– `, `rated +1 +33 % +100 ms +0 +rate +– +0.5 `,
 		`paused +1 +33 % +100 ms +0 +pause +– +– `, `waiting +0 +0 % +– +0 +pause +59 m 59 s +– `,
