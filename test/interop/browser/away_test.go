@@ -76,7 +76,7 @@ func TestFrozenWhileThereIsNoAnswer(t *testing.T) {
 	press := func() { b.run(click("#controls button")) }
 
 	down.Store(true)
-	b.waitFor(connection + `"lost"`)
+	b.waitFor(connection + `"lost" && getComputedStyle(document.querySelector("main")).filter === "grayscale(1)"`)
 	press()
 	require.Equal(t, "frozen; connection lost (no answer). Last seen", words())
 	press()
