@@ -22,6 +22,7 @@ import (
 // paused, and then checks for parked consumers. So one sees what the other did.
 type gate struct {
 	paused   atomic.Bool
+	since    atomic.Uint64              // when the last pause began
 	used     atomic.Bool                // the set was ever paused, or had a rate
 	bucket   atomic.Pointer[gateBucket] // nil while there is no rate
 	opens    atomic.Uint64              // the tick of the next token, or never while there is one

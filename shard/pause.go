@@ -90,7 +90,13 @@ func (s *Core) afterGate() {
 
 // Pause stops the set from handing out items. Adds go on.
 func (s *Core) Pause() {
-	s.gate.change(func() { s.gate.paused.Store(true) })
+	now := s.time.Nanoseconds()
+	s.gate.change(func() {
+		if !s.gate.paused.Load() {
+			s.gate.since.Store(now)
+		}
+		s.gate.paused.Store(true)
+	})
 	s.drains.recheck(&s.closing)
 	if s.mayLeave() {
 		s.wake() // a consumer may wait for a token, after ShutDown

@@ -40,6 +40,9 @@ func (s *Core) newStats() (st tally, now present) {
 		ShuttingDown: s.ShuttingDown(),
 		PerShard:     make([]stats.Shard, len(s.shards.all)),
 	}
+	if st.Paused {
+		st.PausedSince = s.time.Moment(s.gate.since.Load())
+	}
 	if b := s.gate.bucket.Load(); b != nil {
 		st.Rate = b.rate.Public()
 	}

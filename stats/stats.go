@@ -18,8 +18,9 @@ type Stats struct {
 	// Throttled is the number of groups whose ready items are not handed out.
 	// ThrottledByRate and ThrottledByPause are parts of that number.
 	Throttled, ThrottledByRate, ThrottledByPause int
-	Paused                                       bool // the queue is paused
-	Rate                                         Rate // of the queue
+	Paused                                       bool      // the queue is paused
+	PausedSince                                  time.Time // or zero if it is not
+	Rate                                         Rate      // of the queue
 	// Added counts the adds that asked for a run: the item was neither ready
 	// nor dirty. A delay counts when it expires.
 	Added uint64

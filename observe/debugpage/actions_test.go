@@ -117,7 +117,8 @@ func TestActions(t *testing.T) {
 
 		require.Equal(t, []string{"pause", "resize"}, d.buttons(""))
 		require.Equal(t, "?queue=invoices", d.press(303, "pause"))
-		require.True(t, queue.Stats().Paused)
+		now, since := queue.Inspect().Snapshot(0).Time, queue.Stats().PausedSince
+		require.WithinDuration(t, now, since, time.Millisecond)
 		require.Equal(t, []string{"resume", "resize"}, d.buttons(""))
 		d.press(303, "resume")
 		require.False(t, queue.Stats().Paused)

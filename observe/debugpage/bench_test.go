@@ -31,18 +31,6 @@ func BenchmarkInspect(b *testing.B) {
 	}
 }
 
-// BenchmarkInspectDelayed measures an answer about a queue with n delayed
-// items, whose delays expire between 60 and 77 minutes from now.
-func BenchmarkInspectDelayed(b *testing.B) {
-	for _, items := range []int{1000, 1_000_000} {
-		q := shardq.MustNew(shardq.Options[string]{Name: "delayed", Metrics: true})
-		for i := range items {
-			q.AddAfter(fmt.Sprint(i), time.Hour+time.Duration(i)*time.Millisecond)
-		}
-		b.Run(fmt.Sprintf("items=%d/format=json", items), func(b *testing.B) { answer(b, q, asJSON) })
-	}
-}
-
 func answer(b *testing.B, queue shardq.Inspector, format string) {
 	h, size := Handler(queue), 0
 	b.ReportAllocs()

@@ -41,17 +41,16 @@ func (r *reading) gauges() entry {
 	g := entry{
 		"ready": s.Ready, "processing": s.Processing, "delayed": s.Delayed, "held": s.Held, "capacity": s.Capacity,
 		"groups": s.Groups, "throttled": s.Throttled, "parked": s.Parked, "workers": s.Workers,
-		"stuck": r.stuck, "stuckAtLeast": r.stuckAtLeast, "paused": s.Paused,
+		"stuck": r.stuck, "stuckAtLeast": r.stuckAtLeast, "paused": s.Paused, "pausedSince": known(s.PausedSince, s.Paused),
 		"ratePerSecond": known(s.Rate.PerSecond, s.Rate.PerSecond > 0), "outageFailures": s.OutageFailures,
 		"limited": known(s.Limited, s.Limited >= 0 && r.fault == ""), "skew": s.Skew(),
 		"oldestReadySeconds":      known(inSeconds(ready), r.options.Ages),
 		"oldestProcessingSeconds": known(inSeconds(processing), r.options.Ages),
 		"nextDueSeconds":          until(r.now, s.NextDue),
 		"dirty":                   nil, "depth": nil, "unfinishedSeconds": nil,
-		"addedPerSecond": nil, "donePerSecond": nil, "failedPerSecond": nil, "discardedPerSecond": nil, "pausedSince": nil,
+		"addedPerSecond": nil, "donePerSecond": nil, "failedPerSecond": nil, "discardedPerSecond": nil,
 	}
 	if r.course != nil {
-		g["pausedSince"] = known(r.course.now().pausedSince.UTC(), r.pausedSince() != "")
 		r.course.addRates(g)
 	}
 	if m := s.Metrics; m != nil {
@@ -234,7 +233,8 @@ var rules = []rule{
 		return formatCount(r.stuck) + orNone(r.stuckAtLeast, " or more", "") + " stuck" + orNone(r.stats.Paused, ", paused", "")
 	}},
 	{"paused", warn, func(r *reading) bool { return r.stats.Paused }, func(r *reading) string {
-		return "paused" + r.pausedSince() + orNone(r.stats.Ready > 0, ": "+formatWaiting(r.stats.Ready), "")
+		since := r.stats.PausedSince.UTC().Format(time.TimeOnly)
+		return "paused since " + since + orNone(r.stats.Ready > 0, ": "+formatWaiting(r.stats.Ready), "")
 	}},
 	{"outage", bad, func(r *reading) bool { return r.health() == isDown && r.stats.Held > 0 }, func(r *reading) string {
 		run := r.stats.OutageFailures
@@ -287,14 +287,6 @@ func (r *reading) deadLetters() string {
 		return ", " + formatCount(r.stats.Discarded) + orNone(r.stats.Discarded == 1, " dead letter, ", " dead letters, ") + formatChange(perMinute)
 	}
 	return ""
-}
-
-// pausedSince returns nothing if the pause began before the first sample.
-func (r *reading) pausedSince() string {
-	if !r.stats.Paused || len(r.course) == 0 || !r.course.now().pauseSeen {
-		return ""
-	}
-	return " since " + r.course.now().pausedSince.UTC().Format(time.TimeOnly)
 }
 
 func always(text string) func(*reading) string { return func(*reading) string { return text } }

@@ -110,7 +110,6 @@ func TestLargeQueue(t *testing.T) {
 	require.False(t, getQueue(t, h, "&key=flood/7").Found.Complete, "RedactKey may return that text for others")
 	d.press(303, "cancel", "item", id)
 	require.Contains(t, get(t, d.h, "?item="+id), "does not hold this item")
-
 }
 
 // TestShownItemsAreBounded checks that the items that were shown last are
@@ -178,10 +177,8 @@ func TestLastErrorOfAnItem(t *testing.T) {
 	}
 	q := newQueue("q")
 	for want, f := range map[string]failing{
-		"newer failure": {q.Inspect(), []stats.Failure[any]{at(3, "newer failure"), at(1, "old")}, []stats.Failure[any]{at(2, "older discard")}},
 		"newer discard": {q.Inspect(), []stats.Failure[any]{at(3, "older failure")}, []stats.Failure[any]{at(4, "newer discard"), at(2, "old")}},
 		"discard":       {q.Inspect(), []stats.Failure[any]{at(3, "failure")}, []stats.Failure[any]{at(3, "discard")}},
-		"only failure":  {q.Inspect(), []stats.Failure[any]{at(3, "only failure")}, nil},
 	} {
 		require.Equal(t, want, getQueue(t, Handler(inspected{q, f}), "&item="+itemID("acme/1")).Found.Failure["error"])
 	}

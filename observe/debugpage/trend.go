@@ -42,17 +42,12 @@ type sample struct {
 	created     bool          // the sample stands for the empty queue when it was made
 	pausedReady int           // of the ready items, those of paused groups
 	condition   condition     // after the samples before
-	pausedSince time.Time     // or zero if the queue is not paused
-	pauseSeen   bool          // an earlier sample was not paused
 }
 
 func newSample(s *shardq.Stats, ages bool) sample {
 	one := sample{
 		time: time.Now(), ready: s.Ready, added: s.Added, done: s.Done, oldest: -1, throttled: s.Throttled > 0,
 		discarded: s.Discarded, outages: s.Outages, run: s.OutageFailures, held: s.Held > 0,
-	}
-	if s.Paused {
-		one.pausedSince = one.time
 	}
 	for i := range s.PerShard {
 		if ages {
@@ -106,13 +101,9 @@ func (s *samples) since(key string, now sample, window time.Duration) course {
 	return all
 }
 
-// settle completes the last sample by what the one before it knows.
+// settle gives the last sample its condition.
 func (c course) settle() {
-	now, before := &c[len(c)-1], c[max(len(c)-2, 0)]
-	if now.pauseSeen = before.pauseSeen || before.pausedSince.IsZero(); !before.pausedSince.IsZero() && !now.pausedSince.IsZero() {
-		now.pausedSince = before.pausedSince
-	}
-	now.condition = before.condition.next(c.reads(), now.time, c.span())
+	c[len(c)-1].condition = c[max(len(c)-2, 0)].condition.next(c.reads(), c.now().time, c.span())
 }
 
 // fresh returns the queues without samples, and forgets those of queues that

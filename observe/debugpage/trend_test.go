@@ -60,9 +60,6 @@ func TestTrend(t *testing.T) {
 		"less, and a step at last": {func(i int) sample {
 			return sample{ready: 60_000 - 2000*i + 48_000*(i/29), added: 60_000 + up(48_000*(i/29)), done: up(2000 * i)}
 		}, "up and down: 50,000 ready"},
-		"an initial list": {func(i int) sample {
-			return sample{ready: 60_000 - 1000*i, added: 60_000, done: up(1000 * i), oldest: second(2 * float64(i))}
-		}, "catching up: −500/s, about 1 m left"},
 		"a list in large batches": {func(i int) sample {
 			return sample{ready: 60_000, added: 60_000, done: up(100 * (i / 20)), oldest: second(2 * float64(i))}
 		}, "steady: 60,000 ready, oldest 58 s"},

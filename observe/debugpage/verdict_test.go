@@ -46,8 +46,8 @@ func TestVerdicts(t *testing.T) {
 		{"idle", good, "idle", reading{stats: s{Held: 2, Values: &stats.Values{Weight: 49, Capacity: 50}}}},
 		{"outage", bad, "outage: the last 12,687 attempts failed", reading{stats: s{OutageFailures: 12_687, Held: 50, Capacity: 50}}},
 		{"idle", good, "idle", reading{stats: s{OutageFailures: 5}}}, // all were discarded
-		{"paused", warn, "paused", reading{stats: s{OutageFailures: 5, Held: 1, Paused: true}}},
-		{"paused", warn, "paused: 50 wait", reading{stats: s{Ready: 50, Held: 50, Capacity: 50, Paused: true}}},
+		{"paused", warn, "paused since 00:00:00", reading{stats: s{OutageFailures: 5, Held: 1, Paused: true}}},
+		{"paused", warn, "paused since 00:00:00: 50 wait", reading{stats: s{Ready: 50, Held: 50, Capacity: 50, Paused: true}}},
 		{"stuck", bad, "1 stuck, paused", reading{stats: s{Processing: 1, Paused: true}, stuck: 1}},
 		{"stuck", bad, "6 or more stuck", reading{stats: s{Processing: 9, Held: 9, ShuttingDown: true}, stuck: 6, stuckAtLeast: true}},
 		{"shutting down", warn, "shutting down: 4 left", reading{stats: s{Held: 4, Processing: 4, ShuttingDown: true}}},
