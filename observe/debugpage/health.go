@@ -66,6 +66,8 @@ func (c course) reads() health {
 	return sound
 }
 
+func (c course) health() health { return c.now().condition.health }
+
 // byChance reports whether the attempts before the last run of failures explain
 // it: with their share of failures, such a run is to be expected in the window.
 // Without metrics, runs that end explain the next.

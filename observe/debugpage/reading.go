@@ -29,10 +29,6 @@ type waits struct {
 	most, paused int    // the ready items of the largest of the groups, and of paused ones
 }
 
-// matter reports whether they are the news of a queue whose workers are busy
-// with other groups.
-func (w waits) matter(ready int) bool { return w.paused > 0 || w.most >= 10 && 2*w.most >= ready }
-
 func (r *reading) gauges() entry {
 	s, ready, processing := &r.stats, time.Duration(0), time.Duration(0)
 	for i := range s.PerShard {
@@ -236,7 +232,7 @@ var rules = []rule{
 		since := r.stats.PausedSince.UTC().Format(time.TimeOnly)
 		return "paused since " + since + orNone(r.stats.Ready > 0, ": "+formatWaiting(r.stats.Ready), "")
 	}},
-	{"outage", bad, func(r *reading) bool { return r.health() == isDown && r.stats.Held > 0 }, func(r *reading) string {
+	{"outage", bad, func(r *reading) bool { return r.course.health() == isDown && r.stats.Held > 0 }, func(r *reading) string {
 		run := r.stats.OutageFailures
 		return orNone(run > 0, "outage: the last "+formatCount(run)+" attempts failed", "outage: attempts succeed again") + r.deadLetters()
 	}},
@@ -250,12 +246,13 @@ var rules = []rule{
 	{"no workers", bad, func(r *reading) bool {
 		return r.stats.Ready > 0 && r.stats.Workers == 0 && r.stats.Parked == 0 && r.stats.Processing == 0
 	}, func(r *reading) string { return "no workers: " + r.ready() + r.oldest() }},
-	{"failing", warn, func(r *reading) bool { return r.health() == failsOften && r.course.failing() > 0 }, func(r *reading) string {
+	{"failing", warn, func(r *reading) bool { return r.course.health() == failsOften && r.course.failing() > 0 }, func(r *reading) string {
 		return "failing: " + formatShare(r.course.failing()) + orNone(r.course.now().ownLoop, " came back with a backoff", " of attempts") + r.deadLetters()
 	}},
 	{"throttled", warn, func(r *reading) bool { // only the groups, or the rate of the queue, keep consumers from what is ready
 		parked := r.stats.Parked > 0 && (r.stats.Throttled > 0 || r.stats.Rate.PerSecond > 0)
-		return r.stats.Ready > 0 && (parked || r.waits.matter(r.stats.Ready))
+		large := r.waits.most >= 10 && 2*r.waits.most >= r.stats.Ready // news also while workers are busy with others
+		return r.stats.Ready > 0 && (parked || large || r.waits.paused > 0)
 	}, func(r *reading) string {
 		return orNone(r.waits.most > 0, r.waits.text, "throttled: "+r.ready()+", workers wait")
 	}},
@@ -272,21 +269,11 @@ var rules = []rule{
 	{"idle", good, func(*reading) bool { return true }, always("idle")},
 }
 
-// health is that of the last sample, or of this reading alone.
-func (r *reading) health() health {
-	if len(r.course) > 0 {
-		return r.course.now().condition.health
-	}
-	return course{newSample(&r.stats, false)}.reads()
-}
-
-// deadLetters returns how many there are, if there are more than before.
+// deadLetters returns how many there are, if some are of the window.
 func (r *reading) deadLetters() string {
-	if n := r.course.deadLetters(); n > 0 {
-		perMinute := float64(n) / max(r.course.span(), time.Second).Minutes()
-		return ", " + formatCount(r.stats.Discarded) + orNone(r.stats.Discarded == 1, " dead letter, ", " dead letters, ") + formatChange(perMinute)
-	}
-	return ""
+	all, n := r.stats.Discarded, r.course.deadLetters()
+	perMinute := float64(n) / max(r.course.span(), time.Second).Minutes()
+	return orNone(n > 0, ", "+formatCount(all)+orNone(all == 1, " dead letter, ", " dead letters, ")+formatChange(perMinute), "")
 }
 
 func always(text string) func(*reading) string { return func(*reading) string { return text } }

@@ -169,12 +169,7 @@ func (c course) addRates(to entry) {
 }
 
 // deadLetters returns how many items were discarded in the window.
-func (c course) deadLetters() uint64 {
-	if len(c) == 0 || c.now().discarded < c[0].discarded {
-		return 0
-	}
-	return c.now().discarded - c[0].discarded
-}
+func (c course) deadLetters() uint64 { return max(c.now().discarded, c[0].discarded) - c[0].discarded }
 
 // failing returns the share of attempts that failed, of ten or more.
 func (c course) failing() float64 {

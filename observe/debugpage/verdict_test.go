@@ -54,6 +54,9 @@ func TestVerdicts(t *testing.T) {
 		{"drained", plain, "drained", reading{stats: s{ShuttingDown: true}}},
 		{"unknown", bad, "unknown", reading{fault: "it panicked"}},
 	} {
+		if c.r.course == nil { // at the first reading
+			c.r.course = course{newSample(&c.r.stats, false)}
+		}
 		for i := range c.r.course {
 			c.r.course[:i+1].settle()
 		}
