@@ -49,10 +49,12 @@ func (n *Node[K]) join(ctx context.Context) (*membership[K], error) {
 	return m, m.listen(ctx)
 }
 
-// A beaten is when the last heartbeat was stored, and why not one since.
+// A beaten is when the last heartbeat was stored, why not one since, and when the
+// servers last had no room for one.
 type beaten struct {
-	at  time.Time
-	err error
+	at   time.Time
+	err  error
+	full time.Time
 }
 
 func (m *membership[K]) beat(ctx context.Context) error {
@@ -61,11 +63,19 @@ func (m *membership[K]) beat(ctx context.Context) error {
 	if err == nil {
 		err = m.say(ctx, data)
 	}
-	if err == nil {
-		m.node.beaten.Store(&beaten{at: time.Now()})
-	} else if last := m.node.beaten.Load(); last != nil {
-		m.node.beaten.Store(&beaten{last.at, err})
+	next := beaten{at: time.Now()}
+	if last := m.node.beaten.Load(); last != nil {
+		next.full = last.full
+		if err != nil {
+			next.at, next.err = last.at, err
+		}
+	} else if err != nil {
+		return err
 	}
+	if errors.Is(err, ErrStore) {
+		next.full = time.Now()
+	}
+	m.node.beaten.Store(&next)
 	return err
 }
 
@@ -150,6 +160,9 @@ func (m *membership[K]) rebalance(ctx context.Context) {
 	m.listenAgain(ctx, len(members) == 0)
 	if len(members) == 0 {
 		return // nothing was heard for long, so nobody knows better
+	}
+	if last := m.node.beaten.Load(); time.Since(last.full) < m.node.options.Lease {
+		return // owners whose leases went on without room may not have renewed them yet
 	}
 	inLanes(16, m.node.options.Partitions, func(number int) {
 		m.node.mu.Lock()

@@ -14,6 +14,7 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 
 	"github.com/shardq/shardq/cluster"
@@ -117,24 +118,30 @@ func TestAServerFreezes(t *testing.T) {
 }
 
 // TestTheServersHaveNoRoom checks that adds and new workers say so, that nobody
-// takes the status for good, and that those who work go on, which makes room.
+// takes the status for good, and that those who work go on, also when there is room.
 func TestTheServersHaveNoRoom(t *testing.T) {
 	t.Parallel()
-	s, _ := with(t, func(o *server.Options) { o.JetStreamMaxStore = 256 << 10 })
+	s, _ := with(t, func(o *server.Options) { o.JetStreamMaxStore = 512 << 10 })
+	js := client(t, s.ClientURL())
+	_, err := js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "ballast"})
+	require.NoError(t, err)
+	_, err = js.Publish(t.Context(), "ballast", make([]byte, 256<<10))
+	require.NoError(t, err)
 	o := small(s.ClientURL())
-	node := join(t, o)
-	began, goOn, canceled := make(chan string, 1000), make(chan struct{}), make(chan error, 1000)
-	begin(t, node, func(ctx context.Context, c cluster.Claim[string]) error {
-		began <- c.Key
-		select {
-		case <-goOn:
-		case <-ctx.Done():
-			canceled <- context.Cause(ctx)
-		}
-		return nil
-	})
-	require.NoError(t, node.Add(t.Context(), "a"))
-	receive(t, began)
+	node, other := join(t, o), join(t, o)
+	goOn, canceled := make(chan struct{}), make(chan error, 1000)
+	for _, each := range []*cluster.Node[string]{node, other} {
+		begin(t, each, func(ctx context.Context, c cluster.Claim[string]) error {
+			select {
+			case <-goOn:
+			case <-ctx.Done():
+				canceled <- context.Cause(ctx)
+			}
+			return nil
+		})
+	}
+	owned := func() int { return node.Stats().Partitions + other.Stats().Partitions }
+	eventually(t, func() bool { return owned() == 4 && len(status(t, node).Members) == 2 })
 	var full error
 	for i := 0; full == nil; i++ {
 		full = node.Add(t.Context(), fmt.Sprint(i, strings.Repeat(" ", 1000)))
@@ -144,12 +151,18 @@ func TestTheServersHaveNoRoom(t *testing.T) {
 	require.ErrorIs(t, join(t, o).Run(t.Context(), 1, nothing), cluster.ErrStore)
 	eventually(t, func() bool { return errors.Is(node.Check(), cluster.ErrStore) })
 	eventually(t, func() bool { return len(status(t, node).Members) == 0 })
-	since := time.Now()
-	eventually(t, func() bool { return time.Since(since) > 2*o.Lease })
-	close(goOn)
-	eventually(t, func() bool { return node.Check() == nil && status(t, node).Pending == 0 })
-	require.NoError(t, node.Add(t.Context(), "b"))
+	pass := func() {
+		since := time.Now()
+		eventually(t, func() bool { return time.Since(since) > 2*o.Lease })
+	}
+	pass()
+	require.NoError(t, js.DeleteStream(t.Context(), "ballast"))
+	eventually(t, func() bool { return node.Check() == nil && other.Check() == nil })
+	pass()
+	require.Equal(t, 4, owned(), "no node has left or taken a partition")
 	require.Empty(t, canceled, "the leases went on")
+	close(goOn)
+	eventually(t, func() bool { return status(t, node).Pending == 0 })
 }
 
 func nothing(context.Context, cluster.Claim[string]) error { return nil }
