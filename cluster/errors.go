@@ -63,7 +63,7 @@ func unanswered(connection *nats.Conn, err error) error {
 	if last := connection.LastError(); errors.Is(last, nats.ErrPermissionViolation) {
 		err = fmt.Errorf("%w: %w", last, err)
 	}
-	return fmt.Errorf("no server answers: is JetStream enabled, has it a leader, "+
+	return fmt.Errorf("no server answers: is JetStream enabled, has it a leader and room, "+
 		"and are the domain, the account and its permissions right? %w", err)
 }
 

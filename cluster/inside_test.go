@@ -129,6 +129,43 @@ func own(t *testing.T, node *Node[string]) *partition[string] {
 	return node.owned[0]
 }
 
+// TestAFenceError checks that only a greater epoch than the partition's raises it,
+// while the lease is held, and that the run counts as none.
+func TestAFenceError(t *testing.T) {
+	node := inProcess(t, t.TempDir())
+	require.NoError(t, node.Add(t.Context(), "a"))
+	p := own(t, node)
+	p.failures["a"] = 3
+	require.NoError(t, p.feed.begin(t.Context()))
+	claims := make([]worker.Claim[string], 1)
+	_, err := source[string]{node}.ClaimBatch(t.Context(), claims)
+	require.NoError(t, err)
+	r, fence := node.runs["a"], &FenceError{p.lease.Epoch}
+	require.Equal(t, fence, r.judge(fence), "a failure as any other")
+	fence.Epoch = 1 << 40
+	require.NotEqual(t, fence, r.judge(fence))
+	how := worker.Return{Reason: worker.ReturnRequeue, After: keepFor}
+	require.NoError(t, source[string]{node}.ReturnClaim("a", r.claim.Token(), how))
+	require.Equal(t, 3, p.failuresOf("a"))
+	s, err := node.Status(t.Context())
+	require.NoError(t, err)
+	require.EqualValues(t, []uint64{1, 0}, []uint64{s.Pending, s.Delayed})
+
+	require.Equal(t, errEpoch, p.keep())
+	require.Error(t, p.feed.ctx.Err())
+	require.ErrorIs(t, context.Cause(p.ctx), errEpoch)
+	require.Equal(t, fence, r.judge(fence), "the lease is given back")
+	require.NoError(t, p.lease.Release(t.Context()))
+	next := own(t, node)
+	require.Greater(t, next.lease.Epoch, fence.Epoch+1<<31)
+	require.NoError(t, next.lease.Release(t.Context()))
+	next.seen <- 1 << 50
+	require.Equal(t, ErrLeaseLost, next.keep())
+	epoch, err := node.lastEpoch(t.Context(), 0)
+	require.NoError(t, err)
+	require.Less(t, epoch, uint64(1<<50))
+}
+
 // TestAStreamDoesNotAnswer checks that a partition is opened again after several
 // checks without an answer in a row, so that it fails.
 func TestAStreamDoesNotAnswer(t *testing.T) {

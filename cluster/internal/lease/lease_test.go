@@ -85,16 +85,73 @@ func TestALeaseThatExpires(t *testing.T) {
 	require.Greater(t, again.Epoch, next.Epoch)
 }
 
+type crowded struct {
+	jetstream.JetStream
+	full bool
+}
+
+func (c *crowded) Publish(ctx context.Context, subject string, data []byte, o ...jetstream.PublishOpt) (*jetstream.PubAck, error) {
+	if c.full {
+		return nil, &jetstream.APIError{Code: 503, ErrorCode: 10023}
+	}
+	return c.JetStream.Publish(ctx, subject, data, o...)
+}
+
+// TestALeaseWithoutRoom checks that a lease goes on, unless another node has
+// acquired it, it was not renewed for too long, or there is room and it is gone.
+func TestALeaseWithoutRoom(t *testing.T) {
+	a, b := stores(t)
+	js := &crowded{JetStream: a.JetStream}
+	a.JetStream = js
+	l, err := a.Acquire(t.Context(), 1)
+	require.NoError(t, err)
+	expire := func(renews bool) {
+		js.full = true
+		require.NoError(t, l.Renew(t.Context()))
+		require.Eventually(t, func() bool {
+			if renews && l.Renew(t.Context()) != nil {
+				return true
+			}
+			m, err := a.Stream.GetLastMsgForSubject(t.Context(), "lease.1")
+			return err == nil && m.Header.Get(jetstream.MarkerReasonHeader) != "" && (renews || l.Remaining() <= 0)
+		}, 30*time.Second, 10*time.Millisecond)
+	}
+	expire(true)
+	js.full = false
+	require.NoError(t, l.Renew(t.Context()))
+	_, err = b.Acquire(t.Context(), 1)
+	require.ErrorIs(t, err, lease.ErrHeld)
+	expire(true)
+	_, err = b.Acquire(t.Context(), 1)
+	require.NoError(t, err)
+	require.ErrorIs(t, l.Renew(t.Context()), lease.ErrLost)
+
+	js.full = false
+	require.NoError(t, a.Stream.Purge(t.Context()))
+	l, err = a.Acquire(t.Context(), 1)
+	require.NoError(t, err)
+	expire(false)
+	require.ErrorIs(t, l.Renew(t.Context()), lease.ErrLost)
+	js.full = false
+	l, err = a.Acquire(t.Context(), 1)
+	require.NoError(t, err)
+	expire(true)
+	js.full = false
+	require.NoError(t, l.Renew(t.Context()))
+	require.NoError(t, a.Stream.Purge(t.Context()))
+	require.ErrorIs(t, l.Renew(t.Context()), lease.ErrLost)
+}
+
 // TestEpochsAfterARollback checks that they grow, and are above the floor, also if
 // an owner between has left no trace there.
 func TestEpochsAfterARollback(t *testing.T) {
 	a, _ := stores(t)
-	last := uint64(1000)
-	a.Floor = func(context.Context, int) (uint64, error) { return 1000, nil }
-	for range 3 {
+	last := uint64(1)
+	for _, floor := range []uint64{last, 1000, 1000} { // the first message has the epoch of the floor
+		a.Floor = func(context.Context, int) (uint64, error) { return floor, nil }
 		l, err := a.Acquire(t.Context(), 1)
 		require.NoError(t, err)
-		require.Greater(t, l.Epoch, last)
+		require.Greater(t, l.Epoch, max(last, floor))
 		last = l.Epoch
 		require.NoError(t, l.Release(t.Context()))
 	}
