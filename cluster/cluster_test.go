@@ -186,33 +186,6 @@ func TestAKeyThatIsPendingIsStoredOnce(t *testing.T) {
 	require.EqualValues(t, 20, other.Stats().Added)
 }
 
-func TestAKeyAddedInFlightRunsOnceMore(t *testing.T) {
-	node, _ := alone(t, asItIs)
-	began, goOn := make(chan uint64), make(chan struct{})
-	stop := work(t, node, func(_ context.Context, c cluster.Claim[string]) error {
-		began <- c.Sequence()
-		<-goOn
-		return nil
-	})
-	require.NoError(t, node.Add(t.Context(), "a"))
-	first := receive(t, began)
-	for range 20 {
-		require.NoError(t, node.Add(t.Context(), "a"))
-	}
-	require.NoError(t, node.Add(t.Context(), "b"))
-	second := receive(t, began) // "b", beside "a"
-	require.Equal(t, 2, node.Stats().InFlight)
-	goOn <- struct{}{}
-	goOn <- struct{}{}
-	third := receive(t, began) // "a" again
-	require.Greater(t, third, first)
-	require.Less(t, third, second)
-	goOn <- struct{}{}
-	waitUntilEmpty(t, node)
-	stop()
-	require.EqualValues(t, 3, node.Stats().Done)
-}
-
 func TestOfSeveralDelaysTheEarliestCounts(t *testing.T) {
 	node, _ := alone(t, asItIs)
 	ran, stop := workKeys(t, node)

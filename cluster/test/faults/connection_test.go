@@ -151,14 +151,9 @@ func TestTheServersHaveNoRoom(t *testing.T) {
 	require.ErrorIs(t, join(t, o).Run(t.Context(), 1, nothing), cluster.ErrStore)
 	eventually(t, func() bool { return errors.Is(node.Check(), cluster.ErrStore) })
 	eventually(t, func() bool { return len(status(t, node).Members) == 0 })
-	pass := func() {
-		since := time.Now()
-		eventually(t, func() bool { return time.Since(since) > 2*o.Lease })
-	}
-	pass()
 	require.NoError(t, js.DeleteStream(t.Context(), "ballast"))
-	eventually(t, func() bool { return node.Check() == nil && other.Check() == nil })
-	pass()
+	since := time.Now()
+	eventually(t, func() bool { return time.Since(since) > 2*o.Lease && node.Check() == nil && other.Check() == nil })
 	require.Equal(t, 4, owned(), "no node has left or taken a partition")
 	require.Empty(t, canceled, "the leases went on")
 	close(goOn)
