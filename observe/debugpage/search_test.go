@@ -39,24 +39,19 @@ func TestSearchByKey(t *testing.T) {
 		{[]any{orderID("acme/10"), orderID("acme/1")}, "acme/1", []any{"acme/1"}, 1},
 		{[]any{int64(1), int64(-123), int64(-12)}, "-12", []any{"-12"}, 1},
 		{[]any{tenantID(70), tenantID(71), tenantID(7)}, "7", []any{"7"}, 1},
-		{[]any{uint64(1), uint64(1<<64 - 1)}, "18446744073709551615", []any{"18446744073709551615"}, 1},
 		{[]any{"acme/10", "acme/1", "globex/1", "acme/later"}, "acme/", []any{"acme/10", "acme/1", "acme/later"}, 1 + 4},
 		{[]any{address{"acme", "2"}, address{"acme", "1"}}, "{acme 1}", []any{"{acme 1}"}, 1 + 2},
 		{[]any{uint16(123), uint16(45), uint16(7)}, "12", []any{"123"}, 1 + 3},
 		{[]any{uint16(123), uint16(45), uint16(7)}, "07", nil, 1 + 3},
 		{[]any{uint16(123), uint16(45), uint16(7)}, "65543", nil, 1 + 3},
 		{[]any{folded("ACME"), folded("Acme/1"), folded("acme")}, "acme", []any{"acme", "acme"}, all},
-		{[]any{folded("acme/1"), folded("acme")}, "acme", []any{"acme"}, all},
 		{[]any{7, "8", "7"}, "7", []any{"7", "7"}, all},
-		{[]any{"70", 7, "71"}, "7", []any{"7"}, all},
 		{[]any{nil, "<nil", (*int)(nil)}, "<nil>", []any{"<nil>"}, all},
 		{[]any{[1]int{12}, [1]int{1}, [1]int{13}}, "[1]", []any{"[1]"}, all},
-		{[]any{[1]int{12}, [1]int{1}, [1]int{13}}, "[1", []any{"[12]", "[1]", "[13]"}, all},
 		// The whole key finds a key that is shown cut or quoted, and so does
 		// the text that is shown.
 		{[]any{orderID(long), orderID("a b ")}, long, []any{long[:maxKeyBytes]}, all},
 		{[]any{orderID(long), orderID("a b ")}, long[:maxKeyBytes], []any{long[:maxKeyBytes]}, all},
-		{[]any{orderID(long), orderID("a b ")}, "a b ", []any{`"a b "`}, all},
 		{[]any{orderID(long), orderID("a b ")}, `"a b "`, []any{`"a b "`}, all},
 	} {
 		q, visited := newListed(c.items...)
