@@ -58,7 +58,7 @@ func (c condition) next(read health, now time.Time, known time.Duration) conditi
 // to earlier ones.
 func (c course) reads() health {
 	switch now := c.now(); {
-	case now.held && now.run >= outageRun && !c.byChance():
+	case now.run >= outageRun && !c.byChance():
 		return isDown
 	case c.failing() >= failingShare:
 		return failsOften

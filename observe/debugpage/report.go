@@ -131,12 +131,14 @@ func (rd *reader) report(r *reading, isStuck bool) queueReport {
 	}
 }
 
-// waits visits the groups only if some wait.
+// waits visits the groups only if some may wait. While consumers are parked, a
+// group with a limit waits also in the moment between a Done and the next Get.
 func (rd *reader) waits(s *shardq.Stats) (w waits) {
 	var most stats.Group
-	if s.Throttled > 0 {
+	if parked := s.Parked > 0 && s.Ready > 0 && rd.options.Groups; parked || s.Throttled > 0 {
 		for g := range rd.queue.Groups() {
-			if g.Throttled && g.Ready > most.Ready {
+			is := g.Throttled || parked && g.Ready >= 10 && (g.Limit > 0 || g.Rate.PerSecond > 0)
+			if is && g.Ready > most.Ready {
 				most = g
 			}
 			if g.Paused {
@@ -153,7 +155,7 @@ func why(g stats.Group, now time.Time) string {
 	switch left := g.PausedUntil.Sub(now); {
 	case g.Paused:
 		return "paused" + orNone(left > 0, " for "+formatBriefDuration(left), "")
-	case g.Reason == stats.ThrottledByRate:
+	case g.Reason == stats.ThrottledByRate || g.Limit == 0:
 		return "at its rate of " + formatDecimal(g.Rate.PerSecond) + "/s"
 	}
 	return "at its limit of " + formatCount(g.Limit)

@@ -34,7 +34,6 @@ type sample struct {
 	discarded   uint64        // dead letters
 	outages     uint64        // runs of failures
 	run         int           // the failures of the run that lasts
-	held        bool          // the queue is not empty
 	counted     bool          // with metrics
 	ownLoop     bool          // no worker reports attempts: they are Dones, and failures are backoffs
 	oldest      time.Duration // of the ready items, or negative if it is not known
@@ -47,7 +46,7 @@ type sample struct {
 func newSample(s *shardq.Stats, ages bool) sample {
 	one := sample{
 		time: time.Now(), ready: s.Ready, added: s.Added, done: s.Done, oldest: -1, throttled: s.Throttled > 0,
-		discarded: s.Discarded, outages: s.Outages, run: s.OutageFailures, held: s.Held > 0,
+		discarded: s.Discarded, outages: s.Outages, run: s.OutageFailures,
 	}
 	for i := range s.PerShard {
 		if ages {

@@ -126,6 +126,13 @@ func TestWhyGroupsAreThrottled(t *testing.T) {
 	require.EqualValues(t, 1, getQueue(t, Handler(queue), "&group="+groupID("rated")).Found.Group["burst"])
 	text := get(t, Handler(queue), "?format=text")
 	require.Contains(t, text, "mails: running, limited is at its limit of 1: 1 waits")
+	for i := range 12 {
+		queue.Add(fmt.Sprint("free/", i)) // as between a Done and the next Get
+	}
+	rd := (&handler{}).reader(named{queue: queue}, 1)
+	rd.options.Groups = true
+	require.Equal(t, waits{"free is at its limit of 1: 12 wait", 12, 1}, rd.waits(&shardq.Stats{Parked: 1, Ready: 12}))
+	require.Zero(t, rd.waits(&shardq.Stats{Ready: 12}))
 	queue.PauseGroup("limited", fake.Now().Add(6*time.Minute))
 	require.Contains(t, get(t, Handler(queue), "?format=text"), "mails: running, limited is paused for 6 m: 1 waits")
 	for _, row := range []string{
