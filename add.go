@@ -75,9 +75,8 @@ const (
 
 // AddWith adds item as the options say. An unknown policy panics.
 func (q *Queue[T]) AddWith(item T, options AddOptions) {
-	if delay, ok := delayOf(q, item, &options); ok {
-		q.shards.AddWith(item, delay)
-	}
+	delay := q.made().delay(&options)
+	q.shards.AddWith(item, delay)
 }
 
 // TryAdd is [Queue.AddWith] that honors [Options].Capacity. If the queue is
@@ -91,11 +90,7 @@ func (q *Queue[T]) TryAdd(item T, options AddOptions) error {
 	if options == (AddOptions{}) { // copying them costs a seventh of the add
 		return q.set().TryAdd(item, shard.Delay{})
 	}
-	delay, ok := delayOf(q, item, &options)
-	if !ok {
-		return ErrRejected
-	}
-	return q.set().TryAdd(item, delay)
+	return q.set().TryAdd(item, q.made().delay(&options))
 }
 
 // AddContext is [Queue.TryAdd] that blocks until there is room, in the order of
@@ -112,11 +107,7 @@ func (q *Queue[T]) AddContext(ctx context.Context, item T, options AddOptions) e
 	if options == (AddOptions{}) {
 		return q.set().AddContext(ctx, item, shard.Delay{})
 	}
-	delay, ok := delayOf(q, item, &options)
-	if !ok {
-		return ErrRejected
-	}
-	return q.set().AddContext(ctx, item, delay)
+	return q.set().AddContext(ctx, item, q.made().delay(&options))
 }
 
 // AddBatch is [Queue.AddWith] of each of the items, and costs less for many. It
@@ -124,38 +115,17 @@ func (q *Queue[T]) AddContext(ctx context.Context, item T, options AddOptions) e
 // order. If an item's dynamic value cannot be compared, AddBatch panics, and may
 // have added some before it.
 func (q *Queue[T]) AddBatch(items []T, options AddOptions) {
-	delay := q.made().delay(&options)
-	if !options.RateLimited {
-		q.set().AddBatch(items, delay)
-		return
-	}
-	for _, item := range items {
-		q.AddWith(item, options)
-	}
+	q.set().AddBatch(items, q.made().delay(&options))
 }
 
-// delayOf returns what the options ask of the shards for an item, or false if
-// it is rejected.
-func delayOf[T comparable](q *Queue[T], item T, o *AddOptions) (d shard.Delay, ok bool) {
-	d = q.made().delay(o)
-	if !o.RateLimited {
-		return d, true
-	}
-	if q.shards.Reject(item) {
-		return d, false // before the limiter keeps a history of it
-	}
-	d.Duration, d.Backoff = max(d.Duration, q.backoff(item)), true
-	return d, true
-}
-
-// delay returns the options without the limiter's delay.
+// delay returns what the options ask of the shards.
 func (b *base) delay(o *AddOptions) (d shard.Delay) {
 	if !o.Policy.Valid() {
 		panic(fmt.Sprintf("shardq: AddOptions.Policy is %d: want KeepEarliest, KeepLatest, KeepNew or KeepOld", o.Policy))
 	}
 	d = shard.Delay{
 		Duration: o.After, Policy: o.Policy, MaxWait: o.MaxWait, Priority: o.Priority,
-		Retry: o.RateLimited || o.After != 0, Window: o.NotAgainWithin,
+		Retry: o.RateLimited || o.After != 0, Window: o.NotAgainWithin, Limited: o.RateLimited, Backoff: o.RateLimited,
 	}
 	if !o.At.IsZero() {
 		d.Until, d.Retry = b.core.Moment(o.At), true
@@ -166,10 +136,7 @@ func (b *base) delay(o *AddOptions) (d shard.Delay) {
 // AddRateLimited adds item after the limiter's delay, because its work failed.
 // Done is still owed. Call Forget once the work has succeeded or is discarded.
 func (q *Queue[T]) AddRateLimited(item T) {
-	if q.set().Reject(item) {
-		return // before the limiter keeps a history of it
-	}
-	q.shards.AddWith(item, shard.Delay{Duration: q.backoff(item), Retry: true, Backoff: true})
+	q.set().AddWith(item, shard.Delay{Retry: true, Limited: true, Backoff: true})
 }
 
 func (q *Queue[T]) backoff(item T) time.Duration {
@@ -210,11 +177,7 @@ func (q *Queue[T]) NumRequeues(item T) int {
 // forgotten. A processing goes on, and its Done is owed, but a failed claim
 // does not make the item ready again. Cancel also works after a shutdown. If it
 // removes the last item, a waiting Drain returns.
-func (q *Queue[T]) Cancel(item T) Canceled {
-	shards := q.set()
-	defer q.Forget(item) // after the cancel, or a Retry might count another one
-	return shards.Cancel(item)
-}
+func (q *Queue[T]) Cancel(item T) Canceled { return q.set().Cancel(item) }
 
 // Canceled says what a [Queue.Cancel] canceled. Its fields are Ready, Dirty and
 // Delayed.

@@ -286,11 +286,8 @@ func (i *inspection[T]) Engine() engine.Engine[T] {
 // AddWith is [Queue.AddWith]. It returns [ErrNotAgain] if a window refuses the
 // add. An add without a window returns nil, also after a shutdown.
 func (i *inspection[T]) AddWith(item T, options AddOptions) error {
-	delay, ok := delayOf(i.queue, item, &options)
-	switch {
-	case !ok:
-		return ErrRejected
-	case delay.Window > 0:
+	delay := i.queue.made().delay(&options)
+	if delay.Window > 0 {
 		return i.queue.shards.AddInWindow(item, delay)
 	}
 	i.queue.shards.AddWith(item, delay)

@@ -110,6 +110,8 @@ func New[T comparable](options Options[T]) (*Queue[T], error) {
 		Settings: settings,
 		Route:    routeOf(&options),
 		Group:    options.Group,
+		Backoff:  q.backoff,
+		Forget:   q.Forget,
 		OnAdd:    options.OnAdd,
 		OnMisuse: misuseHook(options.Name, log, options.OnMisuse),
 	})

@@ -140,7 +140,7 @@ func (s *Set[T]) addIn(item T, d *Delay, a *admission) error {
 	}
 	var to address
 	defer s.Core.notify() // also if the clock panics with the item in place
-	return s.addressOf(item, &to).offer(items.KeyOf(&item), &to, d, a)
+	return s.addressFor(item, &to, d).offer(items.KeyOf(&item), &to, d, a)
 }
 
 type handlerOf struct{ set any }
@@ -163,7 +163,7 @@ func (s *Set[T]) AddContext(ctx context.Context, item T, d Delay) error {
 		return ErrRejected
 	}
 	var to address
-	return s.addressOf(item, &to).offerContext(ctx, items.KeyOf(&item), &to, &d)
+	return s.addressFor(item, &to, &d).offerContext(ctx, items.KeyOf(&item), &to, &d)
 }
 
 func (sh *shard) offerContext(ctx context.Context, key items.Key, to *address, d *Delay) error {

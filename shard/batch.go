@@ -9,7 +9,7 @@ import (
 
 // AddBatch adds the items as [Set.AddWith] does.
 func (s *Set[T]) AddBatch(items []T, d Delay) {
-	if d.Window > 0 {
+	if d.Window > 0 || d.Limited {
 		for _, item := range items {
 			s.AddWith(item, d)
 		}

@@ -9,6 +9,9 @@ import (
 // in processing, it does not become ready afterwards.
 func (s *Set[T]) Cancel(item T) (was stats.Canceled) {
 	sh, hash := s.locate(item)
+	if s.user.Forget != nil {
+		defer s.user.Forget(item) // last, or a Retry might count another failure
+	}
 	return sh.cancelAndNotify(items.KeyOf(&item), hash, true)
 }
 

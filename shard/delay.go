@@ -18,20 +18,34 @@ func (s *Set[T]) AddWith(item T, d Delay) {
 		_ = s.AddInWindow(item, d) // a refused add is counted
 		return
 	}
-	if s.Core.items.MayDiffer && s.Reject(item) {
-		return
-	}
-	if d.Retry {
-		s.Core.countRetry()
-	}
-	if !d.files() {
+	if !d.Retry && !d.files() {
 		s.addAtPriority(item, d.Priority)
 		return
 	}
+	if s.Core.items.MayDiffer && s.Reject(item) {
+		return
+	}
 	var to address
-	sh := s.addressOf(item, &to)
-	sh.fileIn(items.KeyOf(&item), &to, d, nil)
+	sh := s.addressFor(item, &to, &d)
+	if !d.files() {
+		_ = sh.offer(items.KeyOf(&item), &to, &d, &admission{})
+	} else {
+		if d.Retry {
+			s.Core.countRetry()
+		}
+		sh.fileIn(items.KeyOf(&item), &to, d, nil)
+	}
 	s.Core.notify()
+}
+
+// addressFor asks the limiter last, so that it counts nothing if the user's other
+// functions panic.
+func (s *Set[T]) addressFor(item T, to *address, d *Delay) (sh *shard) {
+	sh = s.addressOf(item, to)
+	if d.Limited {
+		d.Duration = max(d.Duration, s.user.Backoff(item))
+	}
+	return sh
 }
 
 // AddInWindow is [Set.AddWith], and returns why an add was refused.

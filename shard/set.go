@@ -20,6 +20,8 @@ type Config[T comparable] struct {
 	Settings
 	Route    func(item T) uint64 // nil: the seeded hash
 	Group    func(item T) string // replaces Route
+	Backoff  func(item T) time.Duration
+	Forget   func(item T) // called by Cancel
 	OnAdd    func(stats.Add[T])
 	OnMisuse func(kind stats.MisuseKind, item T)
 }
