@@ -154,14 +154,22 @@ func (q *Queue[T]) backoff(item T) time.Duration {
 // Forget makes the limiter forget the item's failures, so that the next one
 // counts as the first. It ends a running backoff: see [Options].KeepBackoff.
 // Nothing else changes.
-func (q *Queue[T]) Forget(item T) {
-	defer q.set().EndDelay(item, true) // which calls a hook
+func (q *Queue[T]) Forget(item T) { q.set().Forget(item) }
+
+// forget calls the limiter.
+func (q *Queue[T]) forget(item T) {
 	if q.base.firsts.Any() {
 		q.base.firsts.Forget(item)
 	}
 	if q.mayHaveFailed(item) {
 		q.limiter.Forget(item)
 	}
+}
+
+// forgetIn is Forget of an item whose processing h names. It does not call Hash.
+func (q *Queue[T]) forgetIn(h shard.Handle, item T) {
+	defer q.base.core.EndBackoff(h)
+	q.forget(item)
 }
 
 // NumRequeues returns how often item was requeued since it was last forgotten,

@@ -143,7 +143,7 @@ func (q *Queue[T]) doneSome(claims []worker.Claim[T]) (allEnded bool) {
 		}
 		handles[n] = h
 		if n++; forget {
-			q.Forget(c.Item)
+			q.forgetIn(h, c.Item)
 		}
 	}
 	complete = true
@@ -231,7 +231,7 @@ func (q *Queue[T]) forgetAndEnd(item T, h shard.Handle) error {
 		return worker.ErrClaimEnded
 	}
 	defer q.base.core.End(only)
-	q.Forget(item)
+	q.forgetIn(only, item)
 	return nil
 }
 
@@ -305,14 +305,14 @@ func (r *queueReturn[T]) carryOut() error {
 		}
 	}()
 	if r.queue.base.core.TakesBack() { // otherwise no failure is counted
-		d = r.queue.returnDelay(r.item, r.how)
+		d = r.queue.returnDelay(r.only, r.item, r.how)
 	}
 	known = true
 	return r.add(d)
 }
 
 // returnDelay calls the limiter.
-func (q *Queue[T]) returnDelay(item T, how worker.Return) time.Duration {
+func (q *Queue[T]) returnDelay(h shard.Handle, item T, how worker.Return) time.Duration {
 	switch how.Reason {
 	case worker.ReturnRetry:
 		delay := max(q.backoff(item), how.After)
@@ -321,7 +321,7 @@ func (q *Queue[T]) returnDelay(item T, how worker.Return) time.Duration {
 		}
 		return delay
 	case worker.ReturnRequeue:
-		q.Forget(item)
+		q.forgetIn(h, item)
 		return how.After
 	}
 	return 0
@@ -345,7 +345,7 @@ func (r *queueReturn[T]) add(after time.Duration) error {
 		return r.refuse()
 	case shard.Canceled: // while the limiter counted a failure
 		defer r.queue.base.core.End(r.only)
-		r.queue.Forget(r.item)
+		r.queue.forgetIn(r.only, r.item)
 		return nil
 	}
 	return worker.ErrClaimEnded // by a Done of the item
@@ -355,7 +355,7 @@ func (r *queueReturn[T]) add(after time.Duration) error {
 func (r *queueReturn[T]) refuse() error {
 	defer r.queue.base.core.End(r.only)
 	if r.how.Refused != nil {
-		defer r.queue.Forget(r.item)
+		defer r.queue.forgetIn(r.only, r.item)
 		r.how.Refused()
 	}
 	return ErrShutDown

@@ -257,7 +257,7 @@ type operator[T comparable] struct{ queue *Queue[T] }
 
 func (o *operator[T]) RetryNow(item any) bool {
 	typed, ok := engine.ItemOf[T](item)
-	return ok && o.queue.shards.EndDelay(typed, false)
+	return ok && o.queue.shards.EndDelay(typed)
 }
 
 func (o *operator[T]) Cancel(item any) (was Canceled) {

@@ -111,7 +111,7 @@ func New[T comparable](options Options[T]) (*Queue[T], error) {
 		Route:    routeOf(&options),
 		Group:    options.Group,
 		Backoff:  q.backoff,
-		Forget:   q.Forget,
+		Forget:   q.forget,
 		OnAdd:    options.OnAdd,
 		OnMisuse: misuseHook(options.Name, log, options.OnMisuse),
 	})

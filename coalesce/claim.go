@@ -182,7 +182,7 @@ func (r *claimReturn[K, V]) carryOut() (err error) {
 			err = r.refuse()
 		}
 	}()
-	r.setDelay(r.c.engine.ReturnDelay(r.key, r.how))
+	r.setDelay(r.c.engine.ReturnDelay(r.at, r.key, r.how))
 	r.weight = r.c.weightOf(r.value)
 	return nil
 }

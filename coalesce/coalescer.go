@@ -162,7 +162,7 @@ func (c *Coalescer[K, V]) Retry(key K, value V) error {
 	if !c.acceptsReturns(c.stripeOf(key)) {
 		return c.refuseReturn(key) // before the limiter counts a failure
 	}
-	delay := c.engine.ReturnDelay(key, worker.Return{Reason: worker.ReturnRetry}) // may panic
+	delay := c.engine.ReturnDelay(shard.Handle{}, key, worker.Return{Reason: worker.ReturnRetry}) // may panic
 	return c.putBack(key, value, delay)
 }
 

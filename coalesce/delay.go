@@ -112,7 +112,7 @@ func (c *Coalescer[K, V]) endLingers() {
 	}
 	for i := range c.stripes.all {
 		for _, key := range c.stripes.all[i].keysOf(func(l *line[V]) bool { return l.key == lingering }) {
-			c.shards.EndDelay(key, false)
+			c.shards.EndDelay(key)
 		}
 	}
 }

@@ -143,7 +143,7 @@ func (s *Source[K, V]) Safe() int64 { return s.ledger.safe() }
 func (s *Source[K, V]) Finish(ctx context.Context) error {
 	s.ledger.close(false)
 	for _, key := range s.keysOf((*line[V]).isDelayedOf) {
-		s.c.shards.EndDelay(key, false) // as an operator's RetryNow
+		s.c.shards.EndDelay(key) // as an operator's RetryNow
 	}
 	select {
 	case <-s.ledger.ended:

@@ -16,21 +16,44 @@ func (s *Set[T]) Cancel(item T) (was stats.Canceled) {
 }
 
 // EndDelay ends the delay of an item at once, which makes the item ready or
-// dirty. If backoff is set, it leaves ordinary delays alone: it ends a backoff
-// that serves adds, and turns any other backoff into an ordinary delay.
-func (s *Set[T]) EndDelay(item T, backoff bool) (ended bool) {
-	if backoff && !s.Core.config.KeepBackoff {
-		return false
-	}
+// dirty.
+func (s *Set[T]) EndDelay(item T) (ended bool) {
 	s.Core.refresh()
 	sh, hash := s.locate(item)
-	return sh.endDelay(items.KeyOf(&item), hash, backoff)
+	sh.lock()
+	return sh.endDelayAndUnlock(sh.find(items.KeyOf(&item), hash), false)
 }
 
-func (sh *shard) endDelay(key items.Key, hash uint32, backoff bool) (ended bool) {
+// Forget calls Config.Forget, and ends the item's backoff: one that serves adds
+// like a delay, and any other by turning it into an ordinary delay.
+func (s *Set[T]) Forget(item T) {
+	if s.Core.config.KeepBackoff {
+		sh, hash := s.locate(item)
+		defer func() {
+			sh.lock()
+			sh.endDelayAndUnlock(sh.find(items.KeyOf(&item), hash), true)
+		}()
+		defer s.Core.refresh() // the clock may panic
+	}
+	s.user.Forget(item)
+}
+
+// EndBackoff is [Set.Forget] of an item in processing, without Config.Forget.
+func (s *Core) EndBackoff(h Handle) {
+	if s.config.KeepBackoff {
+		defer func() {
+			if sh, e := s.lockClaimed(h); e != nil {
+				sh.endDelayAndUnlock(h.id, true)
+			} else {
+				sh.unlock()
+			}
+		}()
+		s.refresh() // the clock may panic
+	}
+}
+
+func (sh *shard) endDelayAndUnlock(id uint32, backoff bool) (ended bool) {
 	fx := effects(0)
-	sh.lock()
-	id := sh.find(key, hash)
 	switch {
 	case id == 0 || !sh.table.At(id).Delayed():
 	case backoff && !sh.wheel.serves(id):

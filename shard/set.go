@@ -21,7 +21,7 @@ type Config[T comparable] struct {
 	Route    func(item T) uint64 // nil: the seeded hash
 	Group    func(item T) string // replaces Route
 	Backoff  func(item T) time.Duration
-	Forget   func(item T) // called by Cancel
+	Forget   func(item T)
 	OnAdd    func(stats.Add[T])
 	OnMisuse func(kind stats.MisuseKind, item T)
 }
