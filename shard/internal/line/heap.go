@@ -5,7 +5,6 @@ import "github.com/shardq/shardq/shard/internal/items"
 func (l *levels) insert(v *level, list items.List) {
 	v.list = list
 	l.ready += list.Length
-	l.byPriority[v.priority] = v // retire may have deleted it while it was served
 	v.place = len(l.heap)
 	l.heap = append(l.heap, v)
 	l.rise(v)
