@@ -121,44 +121,6 @@ func TestC50RetryAfter(t *testing.T) {
 	}
 }
 
-// What is canceled before its batch begins gets no handler: what did not fit into
-// the batch before, and what lingers.
-func TestC84CancelBeforeTheBatch(t *testing.T) {
-	for _, options := range []worker.Options[string]{
-		{BatchWeight: 3, Weigh: func(string) int { return 2 }}, {Linger: time.Hour},
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			q, runs := newQueue[string](1), []string(nil)
-			options.BatchSize = 2
-			options.HandleBatch = func(_ context.Context, items []string) []error {
-				runs = append(runs, items...)
-				time.Sleep(time.Minute)
-				return nil
-			}
-			q.Add("a")
-			if options.Linger == 0 {
-				q.Add("b")
-				q.Add("c")
-			}
-			s := startPool(t, q, options)
-			synctest.Wait()
-			if options.Linger > 0 {
-				q.Cancel("a")
-				q.Add("c")
-				time.Sleep(time.Hour)
-			}
-			q.Cancel("b")
-			time.Sleep(2 * time.Hour)
-			synctest.Wait()
-			require.NotContains(t, runs, "b")
-			require.Equal(t, "c", runs[len(runs)-1])
-			require.Len(t, runs, 1+options.BatchWeight/3)
-			require.Zero(t, q.Stats().Held)
-			s.stopPool(t)
-		})
-	}
-}
-
 // Large items are claimed one at a time, and no differently.
 func TestC37BatchOfLargeItems(t *testing.T) {
 	q := newQueue[[257]byte](1)

@@ -146,7 +146,7 @@ func (m *joinModel) from(d time.Duration) (at time.Time) {
 }
 
 // Put puts a value. A Put without options has zero ones.
-func (m *joinModel) Put(key any, value string, o coalesce.PutOptions) (fault string) {
+func (m *joinModel) Put(key any, value string, o coalesce.PutOptions) (fault string) { // C76, C77
 	if m.closed {
 		return "put after a shutdown"
 	}
@@ -181,7 +181,7 @@ func (m *joinModel) Put(key any, value string, o coalesce.PutOptions) (fault str
 
 // choose chooses between the wait of a key and another one, which has no end if
 // no delay was requested.
-func (m *joinModel) choose(k *joinKey, phase joinPhase, end, limit time.Time, policy shardq.DelayPolicy) {
+func (m *joinModel) choose(k *joinKey, phase joinPhase, end, limit time.Time, policy shardq.DelayPolicy) { // C38, C77
 	keeps := policy == shardq.KeepOld || policy == shardq.KeepLatest
 	switch {
 	case end.IsZero() && keeps, policy == shardq.KeepOld:
@@ -198,7 +198,7 @@ func (m *joinModel) choose(k *joinKey, phase joinPhase, end, limit time.Time, po
 }
 
 // fits reports whether a value fits into the capacity.
-func (m *joinModel) fits(key any, value string) bool {
+func (m *joinModel) fits(key any, value string) bool { // C56
 	switch {
 	case m.capacity == 0:
 		return true
@@ -224,13 +224,13 @@ func (m *joinModel) weight() (sum int) {
 }
 
 // lets reports whether no pause holds back the key.
-func (m *joinModel) lets(key any) bool {
+func (m *joinModel) lets(key any) bool { // C68, C69
 	_, groupPaused := m.pauses[tenantOf(key)]
 	return !m.paused && !groupPaused
 }
 
 // Take takes a value that was handed out, perhaps before a pause beside it.
-func (m *joinModel) Take(key any, value string) (fault string) {
+func (m *joinModel) Take(key any, value string) (fault string) { // C54
 	k := m.keys[key]
 	if k.isBusy() || !m.lets(key) && !m.overlaps || !k.isReady() && !k.vague {
 		return fmt.Sprintf("took %q of %+v", value, *k)
@@ -243,7 +243,7 @@ func (m *joinModel) Take(key any, value string) (fault string) {
 // TakeNone checks that there was nothing to take. A Take beside another call
 // leaves the key of that call. A shutdown beside a Put ends lingers and delays
 // when that has returned.
-func (m *joinModel) TakeNone() (fault string) {
+func (m *joinModel) TakeNone() (fault string) { // C4
 	for key, k := range m.keys {
 		if k.isReady() && m.lets(key) && !(m.overlaps && (k.vague || m.holdsBack || m.closed)) {
 			return fmt.Sprintf("nothing to take, and %v is %+v", key, *k)
@@ -253,7 +253,7 @@ func (m *joinModel) TakeNone() (fault string) {
 }
 
 // Cancel takes the pending value back, and cancels a processing.
-func (m *joinModel) Cancel(key any, value string) (fault string) {
+func (m *joinModel) Cancel(key any, value string) (fault string) { // C78
 	k := m.keys[key]
 	k.canceled, k.failures = k.isBusy(), 0
 	if value != "" {
@@ -270,7 +270,7 @@ func (m *joinModel) Cancel(key any, value string) (fault string) {
 }
 
 // RetryNow ends a delay. A shutdown beside a Put ends it later.
-func (m *joinModel) RetryNow(key any, ended bool) (fault string) {
+func (m *joinModel) RetryNow(key any, ended bool) (fault string) { // C82
 	k := m.keys[key]
 	if ended != k.isDelayed() && !k.vague && !k.ghost && !(ended && m.overlaps && m.closed) {
 		return fmt.Sprintf("ended a delay: %v, of %+v", ended, *k)
@@ -282,7 +282,7 @@ func (m *joinModel) RetryNow(key any, ended bool) (fault string) {
 }
 
 // Done ends a processing.
-func (m *joinModel) Done(key any) {
+func (m *joinModel) Done(key any) { // C55
 	k := m.keys[key]
 	if !k.left {
 		m.finish(k.taken)
@@ -295,7 +295,7 @@ func (m *joinModel) accepts() bool { return !m.closed || m.retries == shardq.Acc
 
 // GiveBack ends a processing, and makes its value pending again after a delay,
 // unless it was canceled.
-func (m *joinModel) GiveBack(key any, priority int, delay time.Duration) {
+func (m *joinModel) GiveBack(key any, priority int, delay time.Duration) { // C55
 	k := m.keys[key]
 	if k.canceled {
 		m.dropped++
@@ -350,7 +350,7 @@ func (m *joinModel) Next() time.Duration {
 
 // Close begins a drain, or a shutdown if the policy is RunDelayed and retries
 // are refused. It drops what is delayed, as the policy says.
-func (m *joinModel) Close(o shardq.DrainOptions, dropped map[any]string) (fault string) {
+func (m *joinModel) Close(o shardq.DrainOptions, dropped map[any]string) (fault string) { // C57
 	if !m.closed || o.Retries != shardq.AcceptRetries {
 		m.retries = o.Retries
 	}

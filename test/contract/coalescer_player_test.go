@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"pgregory.net/rapid"
@@ -31,10 +32,12 @@ import (
 func TestCoalescerBehavesAsItsModel(t *testing.T) {
 	testscale.Rapid(40_000)
 	rapid.Check(t, func(rt *rapid.T) {
-		p := newJoinPlayer(rt)
-		defer p.ShutDown()
-		rt.Repeat(p.actions())
-		p.finish(rt)
+		rapid.SyncTest(rt, func(rt *rapid.T) {
+			p := newJoinPlayer(rt)
+			defer p.release()
+			rt.Repeat(p.actions())
+			p.finish(rt)
+		})
 	})
 }
 
@@ -74,8 +77,12 @@ type joinPlayer struct {
 	until   int // so many calls of user code, other calls run
 	inside  []joinCall
 	inClock bool
-	sane    bool  // no value is put whose Merge panics
-	faulty  []any // keys whose Merge has panicked in the call under way
+	sane    bool // no value is put whose Merge panics
+	risky   bool // such a value was put in the call under way
+	joinParking
+	isHigh bool  // by the last call of Watermarks.On
+	panics bool  // OnAdd does at its next call
+	faulty []any // keys whose Merge has panicked in the call under way
 }
 
 // A joinTaken is a value in processing, with its claim if it has one.
@@ -122,7 +129,8 @@ func newJoinPlayer(rt *rapid.T) *joinPlayer {
 		Queue: shardq.Options[any]{
 			Shards: shards, Clock: joinClock{p.clock, p}, Metrics: rapid.Bool().Draw(rt, "Metrics"),
 			RateLimiter: joinLimiter{limiter.NewExponential[any](firstBackoff, longestBackoff), p},
-			OnAdd:       func(stats.Add[any]) { p.interrupt() },
+			OnAdd:       func(stats.Add[any]) { p.onAdd() },
+			Watermarks:  shardq.Watermarks{Low: 1, High: 3, On: func(w shardq.Watermark) { p.isHigh = w.High }},
 		},
 		Capacity: m.capacity, Merge: p.merge, PutEndsBackoff: m.putEnds, Readable: p.readable,
 		Linger: m.linger, LingerValues: m.lingerValues,
@@ -133,6 +141,7 @@ func newJoinPlayer(rt *rapid.T) *joinPlayer {
 	if p.grouped = rapid.Bool().Draw(rt, "groups"); p.grouped {
 		o.Queue.Group = func(key any) string { p.interrupt(); return tenantOf(key) }
 	}
+	p.parks = rapid.Bool().Draw(rt, "parks")
 	p.strict = shards == 1 && !p.grouped
 	p.Coalescer = coalesce.MustNew(o)
 	p.operator = p.Inspect().Operator()
@@ -153,7 +162,7 @@ type joinClock struct {
 
 // Now may be called by the driver of the delays, for which a ShutDown waits.
 func (c joinClock) Now() time.Time {
-	if c.p.depth == 1 {
+	if !c.p.parks && c.p.depth == 1 {
 		c.p.inClock = true
 		c.p.interrupt()
 		c.p.inClock = false
@@ -194,6 +203,15 @@ func (p *joinPlayer) actions() map[string]func(*rapid.T) {
 	if p.sources != nil {
 		actions["close a source"] = p.closeSource
 	}
+	if p.parks {
+		for name, begin := range p.parkedCalls() {
+			actions[name] = func(rt *rapid.T) {
+				p.rt = rt
+				begin()
+				p.settle(rt, joinCall{keys: []any{}, play: noFault}, nil)
+			}
+		}
+	}
 	return actions
 }
 
@@ -224,7 +242,7 @@ func (p *joinPlayer) calls() map[string]func() (joinCall, bool) {
 
 // play plays a call, and those that run in its middle.
 func (p *joinPlayer) play(rt *rapid.T, call func() (joinCall, bool)) {
-	p.rt, p.inside, p.faulty = rt, nil, nil
+	p.rt, p.inside, p.faulty, p.risky = rt, nil, nil, false
 	p.until = rapid.IntRange(0, 4).Draw(rt, "interrupted at")
 	p.depth = 1
 	outer, is := p.catch(call)
@@ -260,7 +278,7 @@ func (p *joinPlayer) catch(call func() (joinCall, bool)) (c joinCall, is bool) {
 
 // interrupt is called by user code. It may play other calls.
 func (p *joinPlayer) interrupt() {
-	if p.depth != 1 {
+	if p.parks || p.depth != 1 {
 		return
 	}
 	if p.until--; p.until != 0 {
@@ -289,6 +307,9 @@ func (p *joinPlayer) settle(rt *rapid.T, outer joinCall, inside []joinCall) {
 	for _, m := range p.possible {
 		for at := range len(inside) + 1 {
 			n := m.clone()
+			if p.parks {
+				synctest.Wait()
+			}
 			n.overlap(outer, inside)
 			fault := ""
 			for _, call := range slices.Insert(slices.Clone(inside), at, outer) {
@@ -297,7 +318,7 @@ func (p *joinPlayer) settle(rt *rapid.T, outer joinCall, inside []joinCall) {
 				}
 			}
 			n.overlaps, n.holdsBack = false, false
-			if fault == "" {
+			if fault == "" && !p.parks {
 				fault = p.compare(n)
 			}
 			if fault != "" {
@@ -305,6 +326,11 @@ func (p *joinPlayer) settle(rt *rapid.T, outer joinCall, inside []joinCall) {
 			} else if !slices.ContainsFunc(agree, n.equals) {
 				agree = append(agree, n)
 			}
+		}
+	}
+	if len(agree) == 1 && p.parks {
+		if fault := p.settleParked(agree[0]); fault != "" {
+			faults, agree = append(faults, fault), nil
 		}
 	}
 	if len(agree) == 0 {
@@ -410,6 +436,9 @@ func (p *joinPlayer) compare(m *joinModel) (fault string) {
 	if pending := int(v.Put-v.Merged) - p.gone - m.dropped; pending < keys || keys == 0 && pending > 0 {
 		return fmt.Sprintf("put %d and merged %d, and %d have left", v.Put, v.Merged, p.gone)
 	}
+	if s.Held >= 3 && !p.isHigh || s.Held <= 1 && p.isHigh {
+		return fmt.Sprintf("the last call of Watermarks.On says that it is high: %v, with %d keys", p.isHigh, s.Held)
+	}
 	if got != want {
 		return fmt.Sprintf("keys, Len, ready, processing, delayed, weight, capacity and put are %v, not %v", got, want)
 	}
@@ -447,8 +476,8 @@ func (p *joinPlayer) drawKey() any { return rapid.SampledFrom(p.keys).Draw(p.rt,
 func (p *joinPlayer) nextValue(key any) string {
 	letter := letterOf(key)
 	p.put++
-	if rapid.IntRange(0, 15).Draw(p.rt, "bad") == 15 && !p.sane {
-		letter += "!"
+	if rapid.IntRange(0, 15).Draw(p.rt, "bad") == 15 && !p.sane && !p.parks {
+		letter, p.risky = letter+"!", true
 	}
 	return letter + strconv.Itoa(p.put) + "."
 }
@@ -480,11 +509,11 @@ func (p *joinPlayer) putBy(key any, value string, o coalesce.PutOptions, put fun
 		switch {
 		case err == shardq.ErrShutDown && m.closed:
 			return ""
-		case err != nil && (how == 0 || m.fits(key, value) && !m.holdsBack):
+		case err != nil && (how == 0 || m.fits(key, value) && !m.holdsBack && !p.mustQueue(m, key)):
 			return err.Error()
 		case err != nil:
 			return ""
-		case how > 0 && !m.fits(key, value):
+		case how > 0 && (!m.fits(key, value) || p.mustQueue(m, key)):
 			return "it does not fit"
 		}
 		return m.Put(key, value, o)
@@ -501,7 +530,7 @@ func (p *joinPlayer) callPutWith() (joinCall, bool) {
 // callPutBatch plays a batch as a whole: no other call runs in its middle.
 func (p *joinPlayer) callPutBatch() (joinCall, bool) {
 	for _, m := range p.possible {
-		if m.count(func(k *joinKey) bool { return strings.Contains(k.taken+k.pending, "!") }) > 0 {
+		if p.risky || m.count(func(k *joinKey) bool { return strings.Contains(k.taken+k.pending, "!") }) > 0 {
 			return joinCall{}, false // how many are accepted before a panic is not known
 		}
 	}
@@ -510,7 +539,10 @@ func (p *joinPlayer) callPutBatch() (joinCall, bool) {
 	var entries []joinEntry
 	for range rapid.IntRange(0, 5).Draw(p.rt, "entries") {
 		key := p.drawKey()
-		entries = append(entries, joinEntry{Key: key, Value: p.nextValue(key)})
+		has := slices.ContainsFunc(entries, func(e joinEntry) bool { return e.Key == key })
+		if !has || len(p.takes) == 0 { // otherwise a Take may come in between
+			entries = append(entries, joinEntry{Key: key, Value: p.nextValue(key)})
+		}
 	}
 	o := p.drawOptions()
 	n, err := p.PutBatch(entries, o)
@@ -779,7 +811,10 @@ func (p *joinPlayer) callShutDown() (joinCall, bool) {
 	if p.inClock || rapid.IntRange(0, 9).Draw(p.rt, "rarely") < 9 {
 		return joinCall{}, false
 	}
-	p.ShutDown()
+	p.panics = p.parks && len(p.puts)+len(p.takes)+len(p.drainers) == 0 && rapid.Bool().Draw(p.rt, "panics") // in this goroutine
+	caught(p.ShutDown)
+	p.over = true
+	p.panics = false
 	return joinCall{play: func(m *joinModel) string {
 		return m.Close(shutDown, nil)
 	}}, true
@@ -832,7 +867,8 @@ func (p *joinPlayer) finish(rt *rapid.T) {
 	for group := range p.possible[0].pauses {
 		do(func() { p.ResumeGroup(group) }, func(m *joinModel) { delete(m.pauses, group) })
 	}
-	p.ShutDown()
+	caught(p.ShutDown)
+	p.over = true
 	p.settle(rt, joinCall{play: func(m *joinModel) string { return m.Close(shutDown, nil) }}, nil)
 	for over := false; !over; {
 		for key, t := range p.claims {
@@ -848,6 +884,9 @@ func (p *joinPlayer) finish(rt *rapid.T) {
 	}
 	if p.Len() > 0 || p.Stats().Held > 0 {
 		rt.Fatalf("something is left: %+v", p.Stats())
+	}
+	if left, err := p.Drain(context.Background(), shardq.DrainOptions{}); err != nil || left != nil {
+		rt.Fatalf("a Drain at the end returned %v, %v", left, err)
 	}
 }
 

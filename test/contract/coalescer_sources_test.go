@@ -21,6 +21,7 @@ type joinSource struct {
 	events  []joinEvent
 	from    int64
 	putting bool
+	closed  bool
 	dropped bool
 }
 
@@ -128,10 +129,19 @@ func (p *joinPlayer) closeSource(rt *rapid.T) {
 	i := rapid.IntRange(0, len(p.sources)-1).Draw(rt, "source")
 	s := p.sources[i]
 	finishes, finished := rapid.Bool().Draw(rt, "Finish"), false
+	s.closed = true
 	if finishes {
 		finished = s.Finish(nowait.Ended) == nil
-		if err := s.Put(p.keys[0], "", s.next()); !p.ShuttingDown() && err != coalesce.ErrSourceClosed {
-			rt.Fatalf("put into a closed source: %v", err)
+		if !s.putting {
+			if err := s.Put(p.keys[0], "", s.next()); !p.ShuttingDown() && err != coalesce.ErrSourceClosed {
+				rt.Fatalf("put into a closed source: %v", err)
+			}
+		}
+		if !finished { // a Take that waits may get what is ready now
+			p.settle(rt, joinCall{keys: []any{}, play: func(m *joinModel) string {
+				m.Hurry(func(v string) bool { return p.from[v] == s })
+				return ""
+			}}, nil)
 		}
 	}
 	dropped, safe := map[any]string{}, s.Safe()
@@ -146,9 +156,6 @@ func (p *joinPlayer) closeSource(rt *rapid.T) {
 	p.settle(rt, joinCall{keys: []any{}, play: func(m *joinModel) string {
 		if finishes && finished != (m.oldest(s) == len(s.events)) {
 			return "finished too early or too late"
-		}
-		if finishes {
-			m.Hurry(func(v string) bool { return p.from[v] == s })
 		}
 		return m.Drop(func(value string) bool { return !finished && p.isOnlyOf(s, value) }, dropped)
 	}}, nil)

@@ -83,33 +83,6 @@ func slowMerge(through map[string]chan struct{}) func(*coalesce.Options[string, 
 	}
 }
 
-// A key counts once for the capacity while a worker has its first values and
-// its last ones are still being merged.
-func TestC56CapacityOfAKeyThatIsTakenInPart(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		gates := map[string]chan struct{}{"2?": make(chan struct{}), "4?": make(chan struct{})}
-		c := newJoiner(1, capacityOf(5), slowMerge(gates))
-		require.NoError(t, c.Put("a", "1"))
-		go func() { assert.NoError(t, c.Put("a", "2?")) }()
-		synctest.Wait()
-		require.NoError(t, c.Put("a", "3"))
-		go func() { assert.NoError(t, c.Put("a", "4?")) }()
-		synctest.Wait()
-		close(gates["2?"])
-		synctest.Wait()
-		takeValue(t, c, "a", "12?")
-		assert.Equal(t, 1, c.Stats().Values.Weight)
-		c.Done("a")
-		assert.Zero(t, c.Queue().Len())
-		close(gates["4?"])
-		synctest.Wait()
-		assert.Equal(t, 1, c.Stats().Values.Weight)
-		takeValue(t, c, "a", "34?")
-		c.Done("a")
-		requireNothing(t, c)
-	})
-}
-
 // A merged value takes capacity by its own weight.
 func TestC56MergedValueWeighsLess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -127,36 +100,22 @@ func TestC56MergedValueWeighsLess(t *testing.T) {
 	})
 }
 
-func TestC56PutContextWaitsInOrder(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := newJoiner(1, capacityOf(1))
-		require.NoError(t, c.Put("first", "1"))
-		ctx, cancel := context.WithCancel(context.Background())
-		errs := make([]error, 4)
-		for i, key := range []string{"a", "b", "c", "d"} {
-			go func() { errs[i] = c.PutContext(ctx, key, "1", coalesce.PutOptions{}) }()
-			synctest.Wait()
-		}
-		assert.ErrorIs(t, c.TryPut("e", "1", coalesce.PutOptions{}), shardq.ErrFull)
-		for _, key := range []string{"first", "a", "b"} {
-			takeValue(t, c, key, "1")
-			c.Done(key)
-			synctest.Wait()
-		}
-		cancel()
-		synctest.Wait()
-		assert.Equal(t, []error{nil, nil, nil, context.Canceled}, errs)
-		assert.ErrorIs(t, c.PutContext(ctx, "c", "2", coalesce.PutOptions{}), context.Canceled)
-		go func() { errs[0] = c.PutContext(context.Background(), "d", "1", coalesce.PutOptions{}) }()
-		synctest.Wait()
-		c.ShutDown()
-		synctest.Wait()
-		assert.ErrorIs(t, errs[0], shardq.ErrShutDown)
-		takeValue(t, c, "c", "1")
-		c.Done("c")
-		requireNothing(t, c)
-		assert.EqualValues(t, 4, c.Stats().Values.Put)
-	})
+// If Merge panics in a large batch, all its keys are ready again.
+func TestC54PanicInALargeBatch(t *testing.T) {
+	const keys = 200
+	c, claims := newJoiner(2), make([]worker.Claim[text], keys)
+	for key := range keys {
+		require.NoError(t, c.Put(fmt.Sprint(key), "1"))
+	}
+	n, err := c.ClaimBatch(t.Context(), claims)
+	require.NoError(t, err)
+	require.Equal(t, keys, n)
+	for _, claim := range claims {
+		require.NoError(t, c.Put(claim.Item.Key, map[bool]string{true: "!", false: "2"}[claim.Item.Key == "199"]))
+		require.NoError(t, claim.Release())
+	}
+	require.Panics(t, func() { _, _ = c.ClaimBatch(t.Context(), claims) })
+	require.Equal(t, [2]int{keys, 0}, [2]int{c.Stats().Ready, c.Stats().Processing})
 }
 
 // A slow Merge of a value that has waited for capacity blocks neither later

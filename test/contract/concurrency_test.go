@@ -2,10 +2,7 @@ package contract
 
 import (
 	"context"
-	"math/rand/v2"
 	"runtime"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,94 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/internal/testscale"
 	"github.com/shardq/shardq/stats"
 )
-
-// Of concurrent adds, exactly one is accepted in each window.
-func TestC80OneOfConcurrentAdds(t *testing.T) {
-	forEachShardCount(t, func(t *testing.T, shards int) {
-		fake := newFake()
-		q := shardq.MustNew(shardq.Options[int]{Shards: shards, Clock: fake})
-		for range 20 {
-			var accepted [5]atomic.Int32
-			var group sync.WaitGroup
-			for n := range 8 {
-				group.Go(func() {
-					o := shardq.AddOptions{NotAgainWithin: time.Second, After: time.Duration(n%2) * time.Millisecond}
-					for item := range accepted {
-						if q.TryAdd(item, o) == nil {
-							accepted[item].Add(1)
-						}
-					}
-				})
-			}
-			group.Wait()
-			for item := range accepted {
-				require.EqualValues(t, 1, accepted[item].Load())
-			}
-			fake.Step(time.Second)
-		}
-		q.ShutDown()
-	})
-}
-
-// No two workers have one key, while others add a few keys in all ways, misuse the
-// queue, and shut it down.
-func TestC1ExclusionUnderLoad(t *testing.T) {
-	forEachShardCount(t, func(t *testing.T, shards int) {
-		for range scaled(100, 10) {
-			const keys = 24 // few, so that most adds find their key ready or in processing
-			q := newQueue[int](shards)
-			var busy [keys]atomic.Bool
-			var served, clashes atomic.Int64
-			workers := returned(func() {
-				together(6, func(int) {
-					for key, shutdown := q.Get(); !shutdown; key, shutdown = q.Get() {
-						if served.Add(1); busy[key].Swap(true) {
-							clashes.Add(1)
-						}
-						runtime.Gosched()
-						busy[key].Store(false)
-						q.Done(key)
-					}
-				})
-			})
-			together(5, func(seed int) {
-				random := rand.New(rand.NewPCG(uint64(seed), 1))
-				for late := 0; late < 50; {
-					switch down := q.ShuttingDown(); {
-					case down:
-						late++
-					case served.Load() > 1000 && seed == 0:
-						q.ShutDownWithDrain()
-					case served.Load() > 1000 && seed == 1:
-						q.ShutDown()
-					}
-					switch key := random.IntN(keys); random.IntN(8) {
-					case 0:
-						q.AddAfter(key, time.Duration(random.IntN(2000))*time.Microsecond)
-					case 1:
-						q.AddRateLimited(key)
-						q.Forget(key)
-					case 2:
-						q.AddAfter(keys+key, time.Hour)
-						q.Done(keys + key)
-					case 3:
-						q.Done(-key - 1)
-						runtime.Gosched()
-					default:
-						q.Add(key)
-					}
-				}
-			})
-			for q.ShutDown(); !workers(); {
-				runtime.Gosched()
-			}
-			require.Zero(t, clashes.Load(), "two workers at one key")
-			requireCounts(t, q, 0, 0, 0)
-		}
-	})
-}
 
 // An inspection beside busy workers lists the items that are in processing
 // throughout, none that is not there, and none twice.
@@ -193,5 +105,24 @@ func TestC70RefreshOvertakesAnAdd(t *testing.T) {
 				require.Zero(t, q.Stats().Throttled)
 			})
 		}
+	}
+}
+
+// An item is added before the Done of the one before: there is no moment at which
+// nothing is held.
+func TestC59HopsBesideWaitIdle(t *testing.T) {
+	q := newQueue[int](2)
+	q.Add(0)
+	q.Get()
+	ctx, cancel := context.WithCancel(t.Context())
+	idle := returned(func() { together(2, func(int) { require.Error(t, q.WaitIdle(ctx)) }) })
+	for item := range testscale.N(4_000_000) {
+		q.Add(item + 1)
+		q.Done(item)
+		q.Get()
+	}
+	cancel()
+	for !idle() {
+		runtime.Gosched()
 	}
 }

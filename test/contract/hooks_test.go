@@ -39,14 +39,14 @@ type hookedTimer struct {
 func (t hookedTimer) Reset(d time.Duration) bool { t.call("Reset"); return t.Timer.Reset(d) }
 func (t hookedTimer) Stop() bool                 { t.call("Stop"); return t.Timer.Stop() }
 
-type hookedLimiter struct {
-	limiter.Limiter[int]
+type hookedLimiter[T comparable] struct {
+	limiter.Limiter[T]
 	call userCode
 }
 
-func (l hookedLimiter) When(item int) time.Duration { l.call("When"); return l.Limiter.When(item) }
-func (l hookedLimiter) Forget(item int)             { l.call("Forget"); l.Limiter.Forget(item) }
-func (l hookedLimiter) NumRequeues(item int) (n int) {
+func (l hookedLimiter[T]) When(item T) time.Duration { l.call("When"); return l.Limiter.When(item) }
+func (l hookedLimiter[T]) Forget(item T)             { l.call("Forget"); l.Limiter.Forget(item) }
+func (l hookedLimiter[T]) NumRequeues(item T) (n int) {
 	l.call("NumRequeues")
 	return l.Limiter.NumRequeues(item)
 }
@@ -71,7 +71,7 @@ var userFunctions = []string{
 func hookedOptions(call userCode, groups bool, fake *clock.Fake) shardq.Options[int] {
 	o := shardq.Options[int]{
 		Shards: 4, Clock: hookedClock{fake, call}, Metrics: true, LowPriorityInterval: 3, Capacity: 12,
-		RateLimiter: hookedLimiter{limiter.NewExponential[int](10*time.Millisecond, 20*time.Millisecond), call},
+		RateLimiter: hookedLimiter[int]{limiter.NewExponential[int](10*time.Millisecond, 20*time.Millisecond), call},
 		Watermarks:  shardq.Watermarks{High: 3, Low: 1, On: func(shardq.Watermark) { call("OnWatermark") }},
 		OnMisuse:    func(shardq.Misuse[int]) { call("OnMisuse") },
 		Logger:      slog.New(hookedHandler{slog.NewTextHandler(io.Discard, nil), call}),

@@ -19,7 +19,7 @@ type wait struct {
 func lanes() int { return 1 << bits.Len(uint(min(max(runtime.GOMAXPROCS(0), 4), 16)-1)) }
 
 // passBy counts a Get for the items that it does not return.
-func (m *model) passBy() {
+func (m *model) passBy(taken *entry) {
 	weights, levels := 0, map[int]bool{}
 	for _, l := range m.lines {
 		if l.state == selectable {
@@ -33,12 +33,12 @@ func (m *model) passBy() {
 	}
 	for _, e := range m.items {
 		switch {
-		case e.phase != ready:
+		case e.phase != ready, e == taken:
 		case m.lineOf(e).state == throttled:
 			e.wait = wait{}
 		case !e.wait.begun:
 			e.wait = wait{begun: true, before: len(m.in(m.lineOf(e), func(o *entry) bool {
-				return o != e && o.phase == ready && o.place <= e.place && (o.priority == e.priority || m.interval() == 0)
+				return o != e && o != taken && o.phase == ready && o.place <= e.place && (o.priority == e.priority || m.interval() == 0)
 			}))}
 		default:
 			e.wait.gets++
@@ -60,7 +60,7 @@ func (m *model) overlap() {
 // starving returns an item that has waited for too long, or nil.
 func (m *model) starving() *entry {
 	for _, e := range m.items {
-		if e.phase == ready && e.wait.gets > m.bound(e) {
+		if e.phase == ready && e.wait.gets > max(0, m.bound(e)) {
 			return e
 		}
 	}
@@ -68,17 +68,23 @@ func (m *model) starving() *entry {
 }
 
 // bound returns how many Gets there may be before that of a ready item.
-func (m *model) bound(e *entry) int {
+func (m *model) bound(e *entry) int { // C5, C46, C47
 	l, w, shards := m.lineOf(e), e.wait, m.counts.Shards
 	switch {
 	case m.keepsPlaces(), m.grouped() && l.hasPriorities, m.prioritized && m.interval() == 0:
 		return math.MaxInt
+	case m.prioritiesFirst() && m.prioritized: // C66: others of its shard may go first
+		return math.MaxInt
 	case m.grouped():
-		return 8 * (w.before/max(1, l.weight) + 1) * w.most
+		gets := w.before*w.most/max(1, l.weight) + w.most
+		if shards > 1 {
+			gets *= 8
+		}
+		return gets - 1
 	case !m.prioritized:
 		return w.before + 8*(shards-1)*(lanes()+(w.before+7)/8)
 	case shards == 1:
-		return (w.before + 1) * w.most * m.interval()
+		return (w.before+1)*w.most*m.interval() - 1
 	}
-	return (w.before + 1) * w.most * m.interval() * lanes() * shards
+	return (w.before+1)*w.most*m.interval()*lanes()*shards - 1
 }

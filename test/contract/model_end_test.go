@@ -14,7 +14,10 @@ type pending struct {
 	cancel canceler
 	item   string            // of an AddContext
 	add    shardq.AddOptions // of an AddContext
-	drain  shardq.DrainOptions
+	// panicked says that user code has panicked in an AddContext after its wait,
+	// and accepted that the item is in.
+	panicked, accepted bool
+	drain              shardq.DrainOptions
 	// deadline is that of a Drain's context, or 0.
 	deadline time.Duration
 
@@ -61,12 +64,12 @@ type bounds struct {
 }
 
 // hasRoom reports whether TryAdd finds room for another item.
-func (m *model) hasRoom() bool {
+func (m *model) hasRoom() bool { // C40
 	return m.counts.Capacity == 0 || m.held() < m.counts.Capacity && len(m.bounds.waiters) == 0
 }
 
 // addContext begins a call of AddContext.
-func (m *model) addContext(w *pending) {
+func (m *model) addContext(w *pending) { // C40, C79
 	if w.add.RateLimited {
 		w.add.After = max(w.add.After, m.backoff(w.item))
 	}
@@ -83,15 +86,22 @@ func (m *model) addContext(w *pending) {
 }
 
 // admit admits as many waiters as have room, at once.
-func (m *model) admit() (admitted int) {
+func (m *model) admit() (admitted int) { // C40
 	m.moment++
 	for len(m.bounds.waiters) > 0 && m.held() < m.counts.Capacity {
 		w := m.bounds.waiters[0]
 		m.bounds.waiters = m.bounds.waiters[1:]
+		if w.panicked && !w.accepted {
+			w.end(errInjected)
+			continue
+		}
 		err := m.refusal(w.item, w.add, false)
 		if err == nil {
 			m.accept(w.item, w.add, true)
 			admitted++
+		}
+		if w.panicked {
+			err = errInjected
 		}
 		w.end(err)
 	}
@@ -99,7 +109,7 @@ func (m *model) admit() (admitted int) {
 }
 
 // crossMarks reports the watermark that the number of items has reached.
-func (m *model) crossMarks(low, high int) {
+func (m *model) crossMarks(low, high int) { // C41
 	b, held := &m.bounds, m.held()
 	if high > 0 && (b.isHigh && held <= low || !b.isHigh && held >= high) {
 		b.isHigh = !b.isHigh
@@ -134,7 +144,7 @@ const (
 
 // idle is called when the queue holds nothing, for a moment at least. If an
 // item comes in at once, a WaitIdle may miss the moment.
-func (e *ends) idle() {
+func (e *ends) idle() { // C59
 	for _, w := range e.idlers {
 		w.mayEnd = true
 	}
@@ -145,7 +155,7 @@ func (m *model) takesBack(e *entry) bool { return m.ends.retries && e.inFlight()
 
 // refuse drops adds from now on, except retries if the first end accepts them,
 // and ends the waits for capacity.
-func (m *model) refuse(retries bool) {
+func (m *model) refuse(retries bool) { // C10
 	if m.ends.phase == queueOpen {
 		m.ends.phase = queueDraining
 		m.measured.freeze(m.now)
@@ -157,7 +167,7 @@ func (m *model) refuse(retries bool) {
 }
 
 // close ends the queue, and returns the items that it dropped.
-func (m *model) close() (dropped []string) {
+func (m *model) close() (dropped []string) { // C13
 	m.refuse(false)
 	if m.ends.phase != queueClosed {
 		m.ends.stopped = !m.grouped() && !m.gate.limits()
@@ -166,7 +176,7 @@ func (m *model) close() (dropped []string) {
 	return m.dropDelayed()
 }
 
-func (m *model) dropDelayed() (dropped []string) {
+func (m *model) dropDelayed() (dropped []string) { // C13, C28
 	for _, e := range m.items {
 		switch {
 		case e.serves:
@@ -194,7 +204,7 @@ func (m *model) delayed() (items []string) {
 
 // abandon ends the drains that await items which are about to be dropped. One
 // of them returns the items.
-func (m *model) abandon() {
+func (m *model) abandon() { // C42
 	items := slices.DeleteFunc(m.delayed(), func(item string) bool { return m.entry(item).serves })
 	if len(items) == 0 {
 		return
@@ -207,7 +217,7 @@ func (m *model) abandon() {
 	endAll(&m.ends.drains, shardq.ErrShutDown)
 }
 
-func (m *model) shutDown() {
+func (m *model) shutDown() { // C11, C63
 	m.moment++
 	m.abandon()
 	m.ends.leaving = true
@@ -229,14 +239,14 @@ func (m *model) shutDown() {
 	}
 }
 
-func (m *model) shutDownWithDrain(w *pending) {
+func (m *model) shutDownWithDrain(w *pending) { // C12
 	m.moment++
 	m.abandon()
 	m.close()
 	m.ends.plain = append(m.ends.plain, w)
 }
 
-func (m *model) startDrain(w *pending) {
+func (m *model) startDrain(w *pending) { // C42
 	m.moment++
 	m.refuse(w.acceptsRetries())
 	if w.acceptsRetries() && !m.ends.retries {
@@ -255,7 +265,7 @@ func (m *model) startDrain(w *pending) {
 	}
 }
 
-func (m *model) waitIdle(w *pending) {
+func (m *model) waitIdle(w *pending) { // C59
 	if m.held() == 0 {
 		w.end(nil)
 	} else {
@@ -264,7 +274,7 @@ func (m *model) waitIdle(w *pending) {
 }
 
 // settleEnds ends the calls that have nothing left to wait for.
-func (m *model) settleEnds() {
+func (m *model) settleEnds() { // C12, C42
 	if m.held() == 0 {
 		endAll(&m.ends.idlers, nil)
 	}
@@ -283,7 +293,7 @@ func (m *model) settleEnds() {
 }
 
 // endStill ends the drains before whose deadlines nothing can be handed out.
-func (m *model) endStill() {
+func (m *model) endStill() { // C42
 	m.ends.drains = slices.DeleteFunc(m.ends.drains, func(w *pending) bool {
 		ends := w.deadline > 0 && (w.deadline <= m.now || m.still(w.deadline))
 		if ends {
@@ -295,7 +305,7 @@ func (m *model) endStill() {
 
 // still reports whether nothing is in processing, and nothing can be handed out
 // until a moment without a call.
-func (m *model) still(until time.Duration) bool {
+func (m *model) still(until time.Duration) bool { // C42
 	switch {
 	case m.inPhase(processing, dirty) > 0:
 		return false
@@ -312,7 +322,7 @@ func (m *model) still(until time.Duration) bool {
 
 // mayLeave reports whether a Get that finds nothing to hand out returns the
 // shutdown. It waits for what is throttled, except for pauses after ShutDown.
-func (m *model) mayLeave() bool {
+func (m *model) mayLeave() bool { // C10, C68
 	if m.ends.phase != queueClosed {
 		return false
 	}

@@ -32,20 +32,20 @@ func (m *model) stamp(e *entry) {
 // age returns the time from one moment to another.
 func age(from, to time.Duration) time.Duration { return max(0, to-from) }
 
-func (m *model) measureBegin(e *entry) {
+func (m *model) measureBegin(e *entry) { // C33
 	m.measured.queued = append(m.measured.queued, age(m.measured.asked[e.item], m.now))
 	delete(m.measured.asked, e.item)
 	m.measured.begun[e.item] = m.now
 }
 
-func (m *model) measureEnd(e *entry) {
+func (m *model) measureEnd(e *entry) { // C33
 	m.measured.worked = append(m.measured.worked, age(m.measured.begun[e.item], m.now))
 	delete(m.measured.begun, e.item)
 }
 
 // unfinishedAt returns how long the items in processing have been there:
 // together, and the longest.
-func (m *measured) unfinishedAt(now time.Duration) (together, longest time.Duration) {
+func (m *measured) unfinishedAt(now time.Duration) (together, longest time.Duration) { // C33
 	if m.frozen {
 		return m.unfinished, m.longest
 	}
@@ -56,7 +56,7 @@ func (m *measured) unfinishedAt(now time.Duration) (together, longest time.Durat
 	return together, longest
 }
 
-func (m *measured) freeze(now time.Duration) {
+func (m *measured) freeze(now time.Duration) { // C33
 	m.unfinished, m.longest = m.unfinishedAt(now)
 	m.frozen = true
 }

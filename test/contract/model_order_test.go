@@ -43,11 +43,12 @@ func (m *model) grouped() bool { return m.setup.is("routing", "group") }
 
 // groupOf returns the group of an item: a, d and g are of group x. The items
 // from j on have groups of their own.
-func groupOf(item string) string {
-	if item[0] >= 'j' {
-		return item[:1]
+func groupOf[T any](item T) string { // C47
+	name := nameOf(item)
+	if name[0] >= 'j' {
+		return name[:1]
 	}
-	return string("xyz"[(item[0]-'a')%3])
+	return string("xyz"[(name[0]-'a')%3])
 }
 
 func (m *model) lineOf(e *entry) *line {
@@ -87,7 +88,7 @@ func (m *model) readyIn(l *line) []*entry {
 
 // noteRequest notes that an add asks for a priority. A line whose items all
 // have the priority 0 does not count its takes.
-func (m *model) noteRequest(e *entry, priority int, always bool) {
+func (m *model) noteRequest(e *entry, priority int, always bool) { // C46
 	l := m.lineOf(e)
 	m.prioritized = m.prioritized || priority != 0
 	l.hasPriorities = l.hasPriorities || always || priority != 0
@@ -131,7 +132,7 @@ func (m *model) levels(l *line) (priorities []int) {
 }
 
 // join puts a line behind all others.
-func (m *model) join(l *line) {
+func (m *model) join(l *line) { // C47
 	l.state = empty
 	l.turn, l.served, l.circle = m.moment, 0, m.circleFor(l)
 	if len(m.circle(l.shard, l.circle)) == 0 {
@@ -145,7 +146,7 @@ func (m *model) prioritiesFirst() bool {
 }
 
 // circleFor returns the circle in which a line belongs.
-func (m *model) circleFor(l *line) int {
+func (m *model) circleFor(l *line) int { // C66
 	if levels := m.levels(l); m.prioritiesFirst() && len(levels) > 0 {
 		return levels[0]
 	}
@@ -163,7 +164,7 @@ func (m *model) circle(shard, priority int) (lines []*line) {
 }
 
 // served returns the circle that a shard serves next.
-func (m *model) servedCircle(shard int) (circle int) {
+func (m *model) servedCircle(shard int) (circle int) { // C66
 	var circles []int
 	for _, l := range m.lines {
 		if l.state == selectable && l.shard == shard {
@@ -183,7 +184,7 @@ func (m *model) servedCircle(shard int) (circle int) {
 func (m *model) interval() int { return m.setup.number("low priority interval") }
 
 // mayTake reports whether a Get may return a ready item now.
-func (m *model) mayTake(e *entry) bool {
+func (m *model) mayTake(e *entry) bool { // C5, C45, C47, C48
 	l := m.lineOf(e)
 	switch {
 	case l.state != selectable || !m.gate.allows(m.now) || m.lacksToken(l):
@@ -202,7 +203,7 @@ func (m *model) mayTake(e *entry) bool {
 }
 
 // serves reports whether a line may hand out an item of a priority next.
-func (m *model) serves(l *line, priority int) bool {
+func (m *model) serves(l *line, priority int) bool { // C45, C46
 	interval, highest := m.interval(), m.levels(l)[0]
 	passedOver := l.ranks[priority] == slices.Min(slices.Collect(maps.Values(l.ranks)))
 	switch {
@@ -222,7 +223,7 @@ func (m *model) serves(l *line, priority int) bool {
 }
 
 // takeFrom takes an item out of its line, which may end the line's turn.
-func (m *model) takeFrom(l *line, e *entry) {
+func (m *model) takeFrom(l *line, e *entry) { // C47
 	if l.hasPriorities {
 		l.takes++
 	}

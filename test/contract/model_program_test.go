@@ -53,6 +53,8 @@ var settings = []setting{
 	{'P', "keep places", []string{"no", "yes"}},
 	{'d', "discard on shutdown", []string{"no", "yes"}},
 	{'o', "on add", []string{"no", "yes"}},
+	{'x', "faults", []string{"no", "yes"}},
+	{'i', "items", []string{"strings", "interfaces", "pointers"}},
 }
 
 // A setup has the number of the value of each setting.
@@ -117,6 +119,7 @@ var callKinds = []callKind{
 	{'f', 2, "DoneClaims", "nb"},
 	{'x', 1, "each end of an ended claim", "n"},
 	{'+', 2, "the next two or three calls at once", "n"},
+	{'!', 1, "a function of the user panics during the next call", "nn"},
 	{'B', 2, "take an item, add it again, and end it, many times", "n"},
 
 	{'S', 4, "Step", "d"},
@@ -133,7 +136,7 @@ var callKinds = []callKind{
 	{'X', 1, "ShutDown", ""},
 	{'Y', 1, "ShutDownWithDrain", ""},
 	{'Z', 3, "Drain", "nd"},
-	{'u', 1, "cancel Drain", "n"},
+	{'u', 1, "cancel Drain or WaitIdle", "n"},
 	{'v', 1, "cancel AddContext", "n"},
 	{'w', 1, "WaitIdle", ""},
 }
@@ -178,7 +181,7 @@ func (c call) duration(nth int, tick time.Duration) time.Duration {
 
 // priority is 0 more often than not.
 func (c call) priority() int {
-	priorities := []int{0, 1, 2, -1, 0, 0, 0, 1, 5, 20, -2, -30}
+	priorities := []int{0, 1, 2, -1, 0, 0, 0, 1, 5, 20, -2, -30, 3, 4, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}
 	return priorities[modulo(c.argument('p', 0), len(priorities))]
 }
 
@@ -262,6 +265,7 @@ func kinds(letters string) (drawn []callKind) {
 // A drawing says which calls are drawn: of some kinds, or of all, with items,
 // priorities and sizes of batches up to some, if these are not 0.
 type drawing struct {
+	delays                          bool // no duration is 0
 	kinds                           string
 	lastItem, lastPriority, largest rune
 }
@@ -279,7 +283,9 @@ func (d drawing) draw(t *rapid.T, kinds []callKind) call {
 		case 'i':
 			first, last = 'a', rapid.SampledFrom([]rune{'d', max('i', d.lastItem)}).Draw(t, "last")
 		case 'd':
-			last = rapid.SampledFrom([]rune{'0', '5', '0' + 12}).Draw(t, "last")
+			if last = rapid.SampledFrom([]rune{'0', '5', '0' + 12}).Draw(t, "last"); d.delays {
+				first, last = '1', max(last, '5')
+			}
 		case 'o':
 			last = '7'
 		case 'p':

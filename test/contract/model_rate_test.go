@@ -34,7 +34,7 @@ func filling(r shardq.Rate, n int) time.Duration { return interval(r) * time.Dur
 func burst(r shardq.Rate) int { return max(1, r.Burst) }
 
 // opens returns from when on there is a token.
-func (b *bucket) opens() time.Duration {
+func (b *bucket) opens() time.Duration { // C67
 	if !b.limits() {
 		return longAgo
 	}
@@ -43,7 +43,7 @@ func (b *bucket) opens() time.Duration {
 
 // spend takes a token. A consumer that comes up to two ticks late loses
 // nothing, unless it has rested.
-func (b *bucket) spend(now, tick time.Duration) {
+func (b *bucket) spend(now, tick time.Duration) { // C67
 	if !b.limits() {
 		return
 	}
@@ -57,7 +57,7 @@ func (b *bucket) spend(now, tick time.Duration) {
 }
 
 // change sets another rate. The tokens that are there stay, up to the burst.
-func (b *bucket) change(to shardq.Rate, now time.Duration) {
+func (b *bucket) change(to shardq.Rate, now time.Duration) { // C67, C69
 	from := b.rate
 	b.rate = to
 	switch {
@@ -97,7 +97,7 @@ func newThrottle() throttle {
 	return throttle{bucket: bucket{full: longAgo}, until: longAgo, review: endOfTime}
 }
 
-func (t *throttle) blocked(inFlight int) bool {
+func (t *throttle) blocked(inFlight int) bool { // C48, C67, C68
 	return t.noToken || t.paused || t.limit > 0 && inFlight >= t.limit
 }
 
@@ -116,14 +116,17 @@ func (m *model) reason(l *line) stats.Throttling {
 	return stats.ThrottledByLimit
 }
 
-func (m *model) throttleIfBlocked(l *line) {
+func (m *model) throttleIfBlocked(l *line) { // C48
 	if l.state == selectable && l.blocked(m.inFlightOf(l)) {
 		l.state, l.served = throttled, 0
+		for _, e := range m.readyIn(l) { // its bound holds while it is not throttled (C47)
+			e.wait = wait{}
+		}
 	}
 }
 
 // free lets a throttled line join the others if nothing blocks it any more.
-func (m *model) free(l *line) {
+func (m *model) free(l *line) { // C48
 	if l.state == throttled && !l.blocked(m.inFlightOf(l)) {
 		m.join(l)
 	}
@@ -132,14 +135,15 @@ func (m *model) free(l *line) {
 // configure takes what the user says of the group of an item that is added. A
 // greater limit counts from the next Done on, and a rate from the next item on
 // that is handed out.
-func (m *model) configure(e *entry) {
+func (m *model) configure(e *entry) { // C70
 	l := m.lineOf(e)
 	if !m.grouped() {
 		l.weight = 1
 		return
 	}
 	of := groupPolicies[m.policy[l.name]]
-	if l.weight, l.limit = max(1, of.Weight), of.Limit; l.limit > 0 && m.inFlightOf(l) >= l.limit {
+	m.weigh(l, of.Weight)
+	if l.limit = of.Limit; l.limit > 0 && m.inFlightOf(l) >= l.limit {
 		m.throttleIfBlocked(l)
 	}
 	if l.hasBucket || of.Rate.PerSecond > 0 {
@@ -147,9 +151,17 @@ func (m *model) configure(e *entry) {
 	}
 }
 
+// weigh begins the waits anew, which the weights bound.
+func (m *model) weigh(l *line, weight int) {
+	if weight = max(1, weight); l.weight != weight {
+		l.weight = weight
+		m.overlap()
+	}
+}
+
 // adopt lets the latest rate of a line count. A bucket that was not used yet
 // was perhaps forgotten at a reading that is still to come.
-func (m *model) adopt(l *line) bucket {
+func (m *model) adopt(l *line) bucket { // C67
 	b := l.bucket
 	b.change(l.wanted, m.now)
 	if b.full == longAgo && m.forgotten[l.shard] > m.now {
@@ -169,7 +181,7 @@ func (m *model) lacksToken(l *line) bool {
 }
 
 // spendIn takes a token of a line.
-func (m *model) spendIn(l *line) {
+func (m *model) spendIn(l *line) { // C67
 	if l.hasBucket {
 		m.noteReading(l)
 		l.bucket = m.adopt(l)
@@ -198,7 +210,7 @@ func (m *model) awaitToken(l *line) {
 func (m *model) noteReading(l *line) { m.latest[l.shard] = m.now }
 
 // lookAgain decides again what blocks a group.
-func (m *model) lookAgain(l *line) {
+func (m *model) lookAgain(l *line) { // C68
 	m.noteReading(l)
 	if l.hasBucket {
 		l.bucket.change(l.wanted, m.now)
@@ -230,7 +242,7 @@ func (m *model) nextReview(l *line, now time.Duration) time.Duration {
 }
 
 // leftGroup is called when an item has left the queue.
-func (m *model) leftGroup(l *line) {
+func (m *model) leftGroup(l *line) { // C67
 	if !m.grouped() || m.heldIn(l) > 0 {
 		return
 	}
@@ -243,7 +255,7 @@ func (m *model) leftGroup(l *line) {
 
 // forgetLine forgets a group without items, unless its bucket is not full, or
 // it is paused.
-func (m *model) forgetLine(l *line) {
+func (m *model) forgetLine(l *line) { // C67, C68
 	if m.heldIn(l) == 0 && !l.noToken && !l.paused && l.bucket.full <= m.latest[l.shard] {
 		if l.hasBucket {
 			m.forgotten[l.shard] = max(m.forgotten[l.shard], l.bucket.full)
@@ -253,7 +265,7 @@ func (m *model) forgetLine(l *line) {
 }
 
 // pauseGroup pauses a group until a moment. One that has passed resumes it.
-func (m *model) pauseGroup(name string, until time.Duration) {
+func (m *model) pauseGroup(name string, until time.Duration) { // C68
 	m.moment++
 	if until > m.now {
 		l := m.needLine(name)
@@ -268,21 +280,22 @@ func (m *model) pauseGroup(name string, until time.Duration) {
 }
 
 // refreshGroup lets count at once what the user says of a group.
-func (m *model) refreshGroup(name string) {
+func (m *model) refreshGroup(name string) { // C70
 	m.moment++
 	l := m.lines[name]
 	if l == nil {
 		return
 	}
 	of := groupPolicies[m.policy[name]]
-	l.weight, l.limit = max(1, of.Weight), of.Limit
+	m.weigh(l, of.Weight)
+	l.limit = of.Limit
 	if l.hasBucket || of.Rate.PerSecond > 0 {
 		l.hasBucket, l.wanted = true, of.Rate
 	}
 	m.lookAgain(l)
 }
 
-func (m *model) setRate(r shardq.Rate) {
+func (m *model) setRate(r shardq.Rate) { // C69
 	m.gate.change(r, m.now)
 	if m.ends.stopped {
 		m.gate.rate = shardq.Rate{} // nothing would end a wait

@@ -133,7 +133,7 @@ func (m *model) entry(item string) *entry {
 
 // add is Add with the options of any add, except for those that [model.accept]
 // and [model.file] handle. It cancels the delay of the item if asked to.
-func (m *model) add(e *entry, priority int, cancelDelay, expired bool) {
+func (m *model) add(e *entry, priority int, cancelDelay, expired bool) { // C2, C3, C23
 	if e.backsOff && e.phase != ready {
 		m.joinBackoff(e, priority)
 		return
@@ -169,7 +169,7 @@ func (m *model) add(e *entry, priority int, cancelDelay, expired bool) {
 func (m *model) keepsPlaces() bool { return m.setup.is("keep places", "yes") }
 
 // raise gives a higher priority to the run to come.
-func (m *model) raise(e *entry, priority int) {
+func (m *model) raise(e *entry, priority int) { // C45
 	if priority <= e.priority {
 		return
 	}
@@ -178,7 +178,7 @@ func (m *model) raise(e *entry, priority int) {
 	e.wait = wait{}
 }
 
-func (m *model) becomeReady(e *entry) {
+func (m *model) becomeReady(e *entry) { // C5
 	if e.phase = ready; !m.keepsPlaces() {
 		e.place = m.moment
 	}
@@ -186,14 +186,14 @@ func (m *model) becomeReady(e *entry) {
 	m.stamp(e)
 }
 
-func (m *model) tell(a stats.Add[string]) {
+func (m *model) tell(a stats.Add[string]) { // C64
 	if m.setup.is("on add", "yes") {
 		m.reported = append(m.reported, a)
 	}
 }
 
 // done is Done.
-func (m *model) done(item string) {
+func (m *model) done(item string) { // C3, C15, C63
 	m.moment++
 	e := m.entry(item)
 	if !e.inFlight() {
@@ -222,7 +222,7 @@ func (m *model) done(item string) {
 }
 
 // cancel is Cancel.
-func (m *model) cancel(item string) (was shardq.Canceled) {
+func (m *model) cancel(item string) (was shardq.Canceled) { // C39
 	m.moment++
 	delete(m.windows, item)
 	delete(m.limiter, item)
@@ -239,7 +239,7 @@ func (m *model) cancel(item string) (was shardq.Canceled) {
 }
 
 // withdraw takes an item out of the line.
-func (m *model) withdraw(e *entry) {
+func (m *model) withdraw(e *entry) { // C39
 	if e.inLine() {
 		m.leaveLine(e)
 		m.follow(e, func() {
@@ -253,7 +253,7 @@ func (m *model) withdraw(e *entry) {
 	m.forgetIfGone(e)
 }
 
-func (m *model) leaveLine(e *entry) {
+func (m *model) leaveLine(e *entry) { // C64
 	m.tell(stats.Add[string]{Item: e.item, Priority: e.priority, Canceled: true})
 	delete(m.measured.asked, e.item)
 }
@@ -271,15 +271,15 @@ func (m *model) forgetIfGone(e *entry) {
 
 // take takes an item that a Get has returned with a priority, or no priority if
 // it is unknown. It reports whether it may have.
-func (m *model) take(item string, priority *int) bool {
+func (m *model) take(item string, priority *int) bool { // C1
 	e := m.entry(item)
 	if e.phase != ready || priority != nil && *priority != e.priority || !m.mayTake(e) {
 		return false
 	}
 	m.moment++
 	m.gate.spend(m.now, m.tick)
+	m.passBy(e)
 	m.takeFrom(m.lineOf(e), e)
-	m.passBy()
 	m.measureBegin(e)
 	e.turns++
 	e.canceled = false
@@ -309,7 +309,7 @@ func (m *model) inPhase(phases ...phase) int {
 }
 
 // stats returns what Stats has to say, as far as the model knows.
-func (m *model) stats() shardq.Stats {
+func (m *model) stats() shardq.Stats { // C6
 	s := m.counts
 	s.Ready, s.Processing = m.inPhase(ready), m.inPhase(processing, dirty)
 	s.Delayed, s.Held = m.count(func(e *entry) bool { return e.delayed }), m.held()

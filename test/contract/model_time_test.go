@@ -10,7 +10,7 @@ import (
 
 // tickAt returns the first tick at or after a moment, and tickOf the beginning
 // of the tick of a moment.
-func (m *model) tickAt(at time.Duration) time.Duration {
+func (m *model) tickAt(at time.Duration) time.Duration { // C19
 	if beyond := at - m.tickOf(at); beyond > 0 {
 		return plus(at, m.tick-beyond)
 	}
@@ -22,7 +22,7 @@ func (m *model) tickOf(at time.Duration) time.Duration {
 }
 
 // plus returns a + b, at most endOfTime. b must not be negative.
-func plus(a, b time.Duration) time.Duration {
+func plus(a, b time.Duration) time.Duration { // C22
 	if a > endOfTime-b {
 		return endOfTime
 	}
@@ -31,7 +31,7 @@ func plus(a, b time.Duration) time.Duration {
 
 // addWith adds an item with the options of an add. If limited is true, the add
 // honors the capacity. Otherwise it always succeeds, except for windows.
-func (m *model) addWith(item string, o shardq.AddOptions, limited bool) error {
+func (m *model) addWith(item string, o shardq.AddOptions, limited bool) error { // C79
 	m.moment++
 	if o.RateLimited {
 		o.After = max(o.After, m.backoff(item))
@@ -44,7 +44,7 @@ func (m *model) addWith(item string, o shardq.AddOptions, limited bool) error {
 }
 
 // refusal returns why an add is refused, or nil. It counts a refusal.
-func (m *model) refusal(item string, o shardq.AddOptions, limited bool) error {
+func (m *model) refusal(item string, o shardq.AddOptions, limited bool) error { // C10, C40, C80
 	e := m.entry(item)
 	switch {
 	case m.ends.phase != queueOpen && (limited || !m.takesBack(e)):
@@ -59,13 +59,13 @@ func (m *model) refusal(item string, o shardq.AddOptions, limited bool) error {
 	return nil
 }
 
-func (m *model) inWindow(item string) bool {
+func (m *model) inWindow(item string) bool { // C80
 	ends, any := m.windows[item]
 	return any && ends > m.now
 }
 
 // accept does what an add does that was not refused.
-func (m *model) accept(item string, o shardq.AddOptions, limited bool) {
+func (m *model) accept(item string, o shardq.AddOptions, limited bool) { // C20, C23, C38
 	e := m.entry(item)
 	asked := o.After
 	if !o.At.IsZero() {
@@ -98,7 +98,7 @@ func (m *model) accept(item string, o shardq.AddOptions, limited bool) {
 
 // joinBackoff is an add, perhaps with a delay, of an item that waits for its
 // backoff, which serves it.
-func (m *model) joinBackoff(e *entry, priority int) {
+func (m *model) joinBackoff(e *entry, priority int) { // C28
 	e.serves = true
 	m.counts.Deduplicated++
 	m.raiseDelayed(e, priority)
@@ -106,7 +106,7 @@ func (m *model) joinBackoff(e *entry, priority int) {
 
 // delay begins a delay of an item, or changes it. A backoff that adds do not end
 // serves what was added during the processing, and the delay before.
-func (m *model) delay(e *entry, o shardq.AddOptions, backoff bool) {
+func (m *model) delay(e *entry, o shardq.AddOptions, backoff bool) { // C19, C21, C28, C61
 	m.measured.delays = append(m.measured.delays, o.After)
 	deadline := m.tickAt(plus(m.now, o.After))
 	backoff = backoff && m.setup.is("keep backoff", "yes")
@@ -154,7 +154,7 @@ func (m *model) delay(e *entry, o shardq.AddOptions, backoff bool) {
 
 // putOff sets the deadline of a delayed item, within the earliest of its
 // limits.
-func (m *model) putOff(e *entry, deadline time.Duration, o shardq.AddOptions) {
+func (m *model) putOff(e *entry, deadline time.Duration, o shardq.AddOptions) { // C38
 	if o.MaxWait > 0 {
 		e.limit = min(e.limit, m.tickAt(plus(m.now, o.MaxWait)))
 	}
@@ -165,7 +165,7 @@ func (m *model) putOff(e *entry, deadline time.Duration, o shardq.AddOptions) {
 	m.raiseDelayed(e, o.Priority)
 }
 
-func (m *model) raiseDelayed(e *entry, priority int) {
+func (m *model) raiseDelayed(e *entry, priority int) { // C45
 	m.noteRequest(e, priority, false)
 	if priority > e.delayPriority {
 		if e.delayPriority = priority; !e.inLine() {
@@ -179,7 +179,7 @@ func (m *model) stopDelay(e *entry) {
 }
 
 // backoff asks the limiter of [newQueue], which doubles the delay.
-func (m *model) backoff(item string) time.Duration {
+func (m *model) backoff(item string) time.Duration { // C28, C29
 	if m.ends.phase == queueOpen {
 		m.measured.backoffs++
 	}
@@ -188,7 +188,7 @@ func (m *model) backoff(item string) time.Duration {
 }
 
 // forget also ends a backoff: as its time would if it serves adds.
-func (m *model) forget(item string) {
+func (m *model) forget(item string) { // C28
 	delete(m.limiter, item)
 	e := m.entry(item)
 	if e.serves {
@@ -202,7 +202,7 @@ const leastBackoff, mostBackoff = 3 * time.Millisecond, 100 * time.Millisecond
 
 // pass lets time pass, backward if to is before now. What is due by then
 // happens: waits of groups end, and then delays, in the order of their ticks.
-func (m *model) pass(to time.Duration) {
+func (m *model) pass(to time.Duration) { // C24
 	m.now = to
 	m.endReviews()
 	if m.ends.phase != queueClosed {
@@ -215,7 +215,7 @@ func (m *model) pass(to time.Duration) {
 	}
 }
 
-func (m *model) endReviews() {
+func (m *model) endReviews() { // C67, C68
 	var due []*line
 	for _, l := range m.lines {
 		if l.review <= m.now {
@@ -234,7 +234,7 @@ func (m *model) endReviews() {
 }
 
 // expire lets delays expire, tick by tick.
-func (m *model) expire(which func(e *entry) bool) {
+func (m *model) expire(which func(e *entry) bool) { // C24
 	var due []*entry
 	for _, e := range m.items {
 		if e.delayed && which(e) {
@@ -268,7 +268,7 @@ func (m *model) mayOvertake(e *entry, due []*entry) bool {
 	})
 }
 
-func (m *model) endDelay(e *entry) {
+func (m *model) endDelay(e *entry) { // C21
 	m.counts.Expired++
 	priority := e.delayPriority
 	m.stopDelay(e)
@@ -276,7 +276,7 @@ func (m *model) endDelay(e *entry) {
 }
 
 // retryNow ends the delay of an item at once. It reports whether there was one.
-func (m *model) retryNow(item string) bool {
+func (m *model) retryNow(item string) bool { // C82
 	m.moment++
 	e := m.entry(item)
 	was := e.delayed
@@ -287,7 +287,7 @@ func (m *model) retryNow(item string) bool {
 }
 
 // nextEvent returns when something happens next without a call.
-func (m *model) nextEvent() (at time.Duration, any bool) {
+func (m *model) nextEvent() (at time.Duration, any bool) { // C25
 	at = endOfTime
 	consider := func(t time.Duration) {
 		if t > m.now {

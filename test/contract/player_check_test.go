@@ -12,7 +12,7 @@ import (
 )
 
 // check compares all that can be seen of the queue.
-func (p *player) check() {
+func (p *player[T]) check() {
 	q, m := p.queue, p.model
 	got, want := q.Stats(), m.stats()
 	if len(p.lines) > p.noted || p.taking {
@@ -30,17 +30,17 @@ func (p *player) check() {
 	}
 	p.checkHooks()
 	for _, k := range p.claims {
-		if live := p.model.isLive(k); k.Valid() != live || k.Canceled() != (live && m.entry(k.Item).canceled) {
-			p.fatalf("of the claim to %s in turn %d Valid is %v, Canceled %v", k.Item, k.turn, k.Valid(), k.Canceled())
+		if live := p.model.isLive(k.ofTurn); k.Valid() != live || k.Canceled() != (live && m.entry(k.item).canceled) {
+			p.fatalf("of the claim to %s in turn %d Valid is %v, Canceled %v", k.item, k.turn, k.Valid(), k.Canceled())
 		}
 	}
 	for item, e := range m.items {
-		if row, held := q.Lookup(item); held != e.held() {
+		if row, held := p.lookup(item); held != e.held() {
 			p.fatalf("Lookup of %s says %v, %+v", item, held, row)
 		} else if held {
 			p.checkRow(row)
 		}
-		if got := q.NumRequeues(item); got != m.limiter[item] {
+		if got := q.NumRequeues(itemOf[T](item)); got != m.limiter[item] {
 			p.fatalf("NumRequeues(%s) is %d, not %d", item, got, m.limiter[item])
 		}
 	}
@@ -68,7 +68,7 @@ func counted(s shardq.Stats) shardq.Stats {
 
 // checkParts compares the other fields of Stats: the parts of the shards, the
 // priorities, and the moments at which something happens.
-func (p *player) checkParts(st shardq.Stats) {
+func (p *player[T]) checkParts(st shardq.Stats) {
 	sum, added, m := stats.Shard{}, uint64(0), p.model
 	for _, part := range st.PerShard {
 		sum.Ready += part.Ready
@@ -126,13 +126,13 @@ type stuckReport struct {
 }
 
 // checkHooks compares the calls of the hooks.
-func (p *player) checkHooks() {
+func (p *player[T]) checkHooks() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	m := p.model
 	var misused []string
 	for _, misuse := range p.misused {
-		if misused = append(misused, misuse.Item); misuse.Queue != queueName || misuse.Kind != shardq.DoneWithoutGet {
+		if misused = append(misused, nameOf(misuse.Item)); misuse.Queue != queueName || misuse.Kind != shardq.DoneWithoutGet {
 			p.fatalf("OnMisuse was called with %+v", misuse)
 		}
 	}
@@ -149,7 +149,7 @@ func (p *player) checkHooks() {
 
 // checkStuck checks that OnStuck was called once for each item that has been in
 // processing for so long, no sooner, and at the next tick at the latest.
-func (p *player) checkStuck(reports []stuckReport) {
+func (p *player[T]) checkStuck(reports []stuckReport) {
 	after := time.Duration(p.setup.number("stuck after")) * p.tick
 	if after == 0 || p.setBack {
 		return
@@ -158,11 +158,12 @@ func (p *player) checkStuck(reports []stuckReport) {
 	due := func(e *entry) time.Duration { return plus(plus(m.tickOf(e.since), after), p.tick) }
 	for _, r := range reports {
 		e := m.entry(r.info.Item)
-		if p.stuck[e.item] || r.at < due(e) || r.info.State != stats.Processing {
+		if p.stuck[e.item] || p.closed || r.at < due(e) || r.info.State != stats.Processing {
 			p.fatalf("OnStuck was called for %+v at %v", r.info, r.at)
 		}
 		p.stuck[e.item] = true
 	}
+	p.closed = m.ends.phase == queueClosed
 	for item, e := range m.items {
 		if e.inFlight() && m.ends.phase != queueClosed && !p.stuck[item] && m.now > due(e) {
 			p.fatalf("OnStuck was not called for %s, in processing since %v, and now is %v", item, e.since, m.now)
@@ -170,7 +171,7 @@ func (p *player) checkStuck(reports []stuckReport) {
 	}
 }
 
-func (p *player) checkRow(row stats.Item[string]) {
+func (p *player[T]) checkRow(row stats.Item[string]) {
 	m, e := p.model, p.model.entry(row.Item)
 	want := stats.Item[string]{Item: e.item, State: stats.Delayed, Shard: e.shard, Attempts: m.limiter[e.item]}
 	if m.grouped() {
@@ -186,7 +187,7 @@ func (p *player) checkRow(row stats.Item[string]) {
 	}
 }
 
-func (p *player) showsDeadline(row stats.Item[string], e *entry) bool {
+func (p *player[T]) showsDeadline(row stats.Item[string], e *entry) bool {
 	if e.delayed && e.deadline < 200*years {
 		return row.Deadline.Equal(p.began.Add(e.deadline))
 	}
@@ -194,13 +195,13 @@ func (p *player) showsDeadline(row stats.Item[string], e *entry) bool {
 }
 
 // checkAll compares what All and Snapshot show.
-func (p *player) checkAll() {
+func (p *player[T]) checkAll() {
 	limit := len(p.played) % 4
 	s := p.queue.Snapshot(limit)
 	if !s.Time.Equal(p.clock.Now()) || !reflect.DeepEqual(counted(s.Stats), p.model.stats()) {
 		p.fatalf("a snapshot at %v is of %v, with %+v", p.clock.Now(), s.Time, s.Stats)
 	}
-	first := map[stats.State][]stats.Item[string]{stats.Ready: s.Ready, stats.Processing: s.Processing, stats.Delayed: s.Delayed}
+	first := map[stats.State][]stats.Item[T]{stats.Ready: s.Ready, stats.Processing: s.Processing, stats.Delayed: s.Delayed}
 	for state, some := range first {
 		rows := slices.Collect(p.queue.All(state))
 		n := p.model.count(func(e *entry) bool { return e.held() && stateOf(e) == state })
@@ -208,14 +209,21 @@ func (p *player) checkAll() {
 			p.fatalf("All and Snapshot show %d and %d items of %v, not %d", len(rows), len(some), state, n)
 		}
 		for _, row := range slices.Concat(rows, some) {
-			p.checkRow(row)
+			p.checkRow(rowOf(row))
 		}
 		p.checkOrder(state, rows)
+		if state == stats.Processing && !p.setup.is("ages", "none") && !p.setBack && !p.shared {
+			bySince := func(a, b stats.Item[T]) int { return a.Since.Compare(b.Since) }
+			slices.SortStableFunc(rows, bySince)
+			if !slices.EqualFunc(some, rows[:len(some)], func(a, b stats.Item[T]) bool { return bySince(a, b) == 0 }) {
+				p.fatalf("Snapshot begins with %+v, not with the longest in processing, %+v", some, rows)
+			}
+		}
 	}
 }
 
 // shownPriority is that of the run to come.
-func (p *player) shownPriority(e *entry) int {
+func (p *player[T]) shownPriority(e *entry) int {
 	switch e.phase {
 	case ready, dirty:
 		return e.priority
@@ -237,14 +245,14 @@ func stateOf(e *entry) stats.State {
 
 // checkOrder checks the order of the items of a state: ready items within a
 // line, others within a shard.
-func (p *player) checkOrder(state stats.State, rows []stats.Item[string]) {
+func (p *player[T]) checkOrder(state stats.State, rows []stats.Item[T]) {
 	last, seen := map[string]*entry{}, map[string]bool{}
 	for _, row := range rows {
-		e := p.model.entry(row.Item)
-		if seen[row.Item] {
-			p.fatalf("of the state %v, %s comes twice", state, row.Item)
+		e := p.model.entry(nameOf(row.Item))
+		if seen[e.item] {
+			p.fatalf("of the state %v, %s comes twice", state, e.item)
 		}
-		seen[row.Item] = true
+		seen[e.item] = true
 		l := p.model.lineOf(e)
 		before := last[l.name]
 		last[l.name] = e
@@ -269,7 +277,7 @@ func (p *player) checkOrder(state stats.State, rows []stats.Item[string]) {
 // checkLeft compares what a Drain that ended early shows, unless chance decides
 // whether it looked before consumers took items. A Drain whose delayed items
 // ShutDown drops may also look before ShutDown drops what is ready.
-func (p *player) checkLeft(w *pending, left *shardq.DrainError[string]) {
+func (p *player[T]) checkLeft(w *pending, left *shardq.DrainError[T]) {
 	if p.taking || w.shared != nil && p.model.ends.discarding {
 		return
 	}
@@ -279,18 +287,21 @@ func (p *player) checkLeft(w *pending, left *shardq.DrainError[string]) {
 		p.fatalf("a Drain left %+v, not %+v", left, want)
 	}
 	items := left.Left()
-	if len(items) != want.Held || !slices.IsSortedFunc(items, func(a, b stats.Item[string]) int {
+	if len(items) != want.Held || !slices.IsSortedFunc(items, func(a, b stats.Item[T]) int {
+		if a.State == stats.Processing && b.State == a.State {
+			return a.Since.Compare(b.Since)
+		}
 		return slices.Index(rank, a.State) - slices.Index(rank, b.State)
 	}) {
 		p.fatalf("a Drain has %+v as left", items)
 	}
 	for _, row := range items {
-		p.checkRow(row)
+		p.checkRow(rowOf(row))
 	}
 }
 
 // checkGroups compares what Groups shows.
-func (p *player) checkGroups() {
+func (p *player[T]) checkGroups() {
 	m, seen := p.model, 0
 	for row := range p.queue.Groups() {
 		l := m.lines[row.Group]
@@ -324,7 +335,7 @@ func (p *player) checkGroups() {
 }
 
 // checkMetrics compares all metrics.
-func (p *player) checkMetrics(got *stats.Metrics) {
+func (p *player[T]) checkMetrics(got *stats.Metrics) {
 	m := p.model
 	s := m.measured
 	dirty := m.inPhase(dirty)
@@ -341,7 +352,7 @@ func (p *player) checkMetrics(got *stats.Metrics) {
 	}
 }
 
-func (p *player) checkHistogram(name string, h stats.Histogram, want []time.Duration) {
+func (p *player[T]) checkHistogram(name string, h stats.Histogram, want []time.Duration) {
 	sum := time.Duration(0)
 	for _, d := range want {
 		sum += min(d, endOfTime-sum)
@@ -353,7 +364,7 @@ func (p *player) checkHistogram(name string, h stats.Histogram, want []time.Dura
 
 // checkTimer checks that there is one timer if items are delayed, set for no
 // later than the first deadline, and none without a reason.
-func (p *player) checkTimer(fake *clock.Fake) {
+func (p *player[T]) checkTimer(fake *clock.Fake) {
 	m, timers := p.model, fake.Timers()
 	if lingers := m.grouped() || !m.ends.stopped; timers > 1 || m.ends.phase == queueClosed && timers > 0 && !lingers {
 		p.fatalf("%d timers are set", timers)

@@ -14,7 +14,7 @@ import (
 )
 
 // A consumer is a call that waits for items, with its outcome.
-type consumer struct {
+type consumer[T comparable] struct {
 	cancel   canceler
 	forever  bool // it has no context
 	canceled bool
@@ -24,7 +24,7 @@ type consumer struct {
 
 	items      []string
 	priorities []int // nil if they are unknown
-	claims     []worker.Claim[string]
+	claims     []worker.Claim[T]
 	name       string // of the claims in Go
 	named      int
 	err        error
@@ -37,22 +37,27 @@ type consumer struct {
 const maxParked = 5
 
 // A keptClaim is live while its item is in processing in that turn.
-type keptClaim struct {
-	worker.Claim[string]
-	turn int
+type keptClaim[T comparable] struct {
+	worker.Claim[T]
+	ofTurn
 	name string // in Go
+}
+
+type ofTurn struct {
+	item string
+	turn int
 }
 
 // maxKept limits the claims that are kept when none of them is live.
 const maxKept = 20
 
-func (m *model) isLive(k keptClaim) bool {
-	e := m.entry(k.Item)
+func (m *model) isLive(k ofTurn) bool {
+	e := m.entry(k.item)
 	return e.inFlight() && e.turns == k.turn
 }
 
 // doConsume makes a call that hands out items, unless many are parked already.
-func (p *player) doConsume(c call) {
+func (p *player[T]) doConsume(c call) {
 	q := p.queue
 	if len(p.parked) == maxParked && strings.ContainsRune("gGCIkl", rune(c.letter)) {
 		return
@@ -60,51 +65,62 @@ func (p *player) doConsume(c call) {
 	switch c.letter {
 	case 'g', 'G':
 		p.hurried = c.letter == 'g' && !p.model.mayTakeAny() && !p.model.mayLeave()
-		p.consume(&consumer{size: 1, forever: true}, "q.Get()", func(_ context.Context, s *consumer) {
+		p.consume(&consumer[T]{size: 1, forever: true}, "q.Get()", func(_ context.Context, s *consumer[T]) {
 			item, shutdown := q.Get()
-			if s.items = []string{item}; shutdown {
+			if s.items = []string{nameOf(item)}; shutdown {
 				s.err = shardq.ErrShutDown
 			}
 		})
 	case 'C':
-		p.consume(&consumer{size: 1}, "q.GetContext(ctx)", func(ctx context.Context, s *consumer) {
-			var item string
-			item, s.err = q.GetContext(ctx)
-			s.items = []string{item}
+		p.consume(&consumer[T]{size: 1}, "q.GetContext(ctx)", func(ctx context.Context, s *consumer[T]) {
+			item, err := q.GetContext(ctx)
+			s.items, s.err = []string{nameOf(item)}, err
 		})
 	case 'E':
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
-		if item, err := q.GetContext(ctx); item != "" || !errors.Is(err, context.Canceled) {
-			p.fatalf("GetContext with a context that has ended returned %#v, %v", item, err)
+		item, first := q.GetContext(ctx)
+		_, second := q.Claim(ctx)
+		n, third := q.ClaimBatch(ctx, make([]worker.Claim[T], 5))
+		for range q.Items(ctx) {
+			n++
+		}
+		added, waited := q.AddContext(ctx, itemOf[T](c.item(0)), shardq.AddOptions{RateLimited: true}), q.WaitIdle(ctx)
+		if p.model.held() == 0 && waited == nil {
+			waited = context.Canceled
+		}
+		for _, err := range []error{first, second, third, added, waited} {
+			if item != *new(T) || n > 0 || err != context.Canceled {
+				p.fatalf("with a context that has ended, calls returned %#v, %d items, %v", item, n, err)
+			}
 		}
 	case 'I':
-		p.consume(&consumer{size: 1, next: make(chan struct{})}, "", p.loopOnce)
+		p.consume(&consumer[T]{size: 1, next: make(chan struct{})}, "", p.loopOnce)
 	case 'k':
-		s := &consumer{size: 1, name: p.newClaims(1)}
-		p.consume(s, s.name+"[0], _ = q.Claim(ctx)", func(ctx context.Context, s *consumer) {
-			var claim worker.Claim[string]
+		s := &consumer[T]{size: 1, name: p.newClaims(1)}
+		p.consume(s, s.name+"[0], _ = q.Claim(ctx)", func(ctx context.Context, s *consumer[T]) {
+			var claim worker.Claim[T]
 			claim, s.err = q.Claim(ctx)
-			s.claimed([]worker.Claim[string]{claim})
+			s.claimed([]worker.Claim[T]{claim})
 		})
 	case 'l':
-		s := &consumer{size: c.size(), name: p.newClaims(c.size())}
-		p.consume(s, code("q.ClaimBatch(ctx, %s)", s.name), func(ctx context.Context, s *consumer) {
-			dst := make([]worker.Claim[string], s.size)
+		s := &consumer[T]{size: c.size(), name: p.newClaims(c.size())}
+		p.consume(s, code("q.ClaimBatch(ctx, %s)", s.name), func(ctx context.Context, s *consumer[T]) {
+			dst := make([]worker.Claim[T], s.size)
 			n, err := q.ClaimBatch(ctx, dst)
 			s.err = err
 			s.claimed(dst[:n])
 		})
 	case 't':
 		may := p.model.mayTakeAny()
-		s := &consumer{size: 1, name: p.newClaims(1)}
+		s := &consumer[T]{size: 1, name: p.newClaims(1)}
 		p.write("%s[0], _ = q.TryClaim()", s.name)
 		claim, ok := q.TryClaim()
 		if ok != may {
 			p.fatalf("TryClaim returned %v, %v, but may: %v", claim, ok, may)
 		}
 		if ok {
-			s.claimed([]worker.Claim[string]{claim})
+			s.claimed([]worker.Claim[T]{claim})
 			p.locked(func() { p.outcomes = append(p.outcomes, s) })
 		}
 	case 'c', 'b':
@@ -112,20 +128,20 @@ func (p *player) doConsume(c call) {
 	}
 }
 
-func (s *consumer) claimed(claims []worker.Claim[string]) {
+func (s *consumer[T]) claimed(claims []worker.Claim[T]) {
 	s.priorities = []int{}
 	for _, claim := range claims {
-		s.items, s.priorities = append(s.items, claim.Item), append(s.priorities, claim.Priority)
+		s.items, s.priorities = append(s.items, nameOf(claim.Item)), append(s.priorities, claim.Priority)
 	}
 	s.claims = claims
 }
 
 // loopOnce is a loop over Items that ends after its first turn. The turn ends
 // when the player has seen its item.
-func (p *player) loopOnce(ctx context.Context, s *consumer) {
+func (p *player[T]) loopOnce(ctx context.Context, s *consumer[T]) {
 	s.err = shardq.ErrShutDown
 	for item := range p.queue.Items(ctx) {
-		s.items, s.err = []string{item}, nil
+		s.items, s.err = []string{nameOf(item)}, nil
 		p.locked(func() { p.outcomes = append(p.outcomes, s) })
 		select {
 		case <-s.next:
@@ -139,7 +155,7 @@ func (p *player) loopOnce(ctx context.Context, s *consumer) {
 }
 
 // consume makes a call in a goroutine.
-func (p *player) consume(s *consumer, text string, call func(ctx context.Context, s *consumer)) {
+func (p *player[T]) consume(s *consumer[T], text string, call func(ctx context.Context, s *consumer[T])) {
 	ctx := context.Background()
 	if s.fresh = len(p.parked) == 0; !s.forever {
 		ctx, s.cancel = p.newContext(0, "ctx")
@@ -153,7 +169,9 @@ func (p *player) consume(s *consumer, text string, call func(ctx context.Context
 	}
 	p.parked = append(p.parked, s)
 	go func() {
-		call(ctx, s)
+		if caught(func() { call(ctx, s) }) {
+			s.err = errInjected
+		}
 		p.locked(func() {
 			if s.next == nil || s.err != nil {
 				p.outcomes = append(p.outcomes, s)
@@ -163,27 +181,28 @@ func (p *player) consume(s *consumer, text string, call func(ctx context.Context
 }
 
 // cancelOneParked ends the context of one of the parked calls that have one.
-func (p *player) cancelOneParked(c call) {
-	could := slices.DeleteFunc(slices.Clone(p.parked), func(s *consumer) bool { return s.forever })
+func (p *player[T]) cancelOneParked(c call) {
+	could := slices.DeleteFunc(slices.Clone(p.parked), func(s *consumer[T]) bool { return s.forever })
 	if len(could) > 0 {
 		s := could[modulo(c.number(), len(could))]
 		s.canceled = true
 		p.cancelCall(s.cancel)
 	}
 	if c.letter == 'b' {
-		p.write("q.Add(%q)", c.item(0))
-		p.queue.Add(c.item(0))
+		p.write("q.Add(%s)", p.literal(itemOf[T](c.item(0))))
+		p.queue.Add(itemOf[T](c.item(0)))
 		_ = p.model.addWith(c.item(0), shardq.AddOptions{}, false)
 	}
 }
 
 // settle waits until all goroutines are blocked, and checks which calls have
 // returned.
-func (p *player) settle() {
+func (p *player[T]) settle() {
 	if len(p.parked)+len(p.model.pending)+len(p.results) > 0 {
 		p.wait()
 	}
 	synctest.Wait()
+	p.disarm()
 	p.taking, p.takers = false, nil
 	p.noteTurnedAway()
 	p.explain()
@@ -195,7 +214,7 @@ func (p *player) settle() {
 		m.disordered = m.disordered || len(p.parked) > 0
 		p.match()
 	}
-	if (p.ambiguous || p.spread) && slices.ContainsFunc(p.copyOutcomes(), func(s *consumer) bool { return len(s.items) > 0 && s.err == nil }) {
+	if (p.ambiguous || p.spread) && slices.ContainsFunc(p.copyOutcomes(), func(s *consumer[T]) bool { return len(s.items) > 0 && s.err == nil }) {
 		p.model.disordered = true
 		p.match()
 	}
@@ -213,7 +232,7 @@ func (p *player) settle() {
 // noteTurnedAway lets the queue tell which lines a Get has passed over for want
 // of a token, since that depends on its path. Lines that it may have visited are
 // served in no known order.
-func (p *player) noteTurnedAway() {
+func (p *player[T]) noteTurnedAway() {
 	m := p.model
 	for _, l := range m.lines {
 		if l.state != selectable || !m.lacksToken(l) {
@@ -229,7 +248,7 @@ func (p *player) noteTurnedAway() {
 }
 
 // match takes from the model what consumers got.
-func (p *player) match() {
+func (p *player[T]) match() {
 	for matched := true; matched; {
 		matched = false
 		for _, s := range p.copyOutcomes() {
@@ -243,7 +262,7 @@ func (p *player) match() {
 
 // endTurn ends the turn of a loop over Items, once no other consumer can have
 // got what was there before.
-func (p *player) endTurn() bool {
+func (p *player[T]) endTurn() bool {
 	for _, s := range p.copyOutcomes() {
 		if s.next == nil || s.err != nil || len(s.items) > 0 || s.took == "" {
 			continue
@@ -260,7 +279,7 @@ func (p *player) endTurn() bool {
 	return false
 }
 
-func (p *player) copyOutcomes() (outcomes []*consumer) {
+func (p *player[T]) copyOutcomes() (outcomes []*consumer[T]) {
 	p.locked(func() { outcomes = slices.Clone(p.outcomes) })
 	return outcomes
 }
@@ -268,7 +287,7 @@ func (p *player) copyOutcomes() (outcomes []*consumer) {
 // take takes the first item of a consumer from the model, if it may have got
 // it. Of items that were handed out at the same time, successive Gets must have
 // been able to return them, and those of each call in their order.
-func (p *player) take(s *consumer) bool {
+func (p *player[T]) take(s *consumer[T]) bool {
 	priority := (*int)(nil)
 	if len(s.priorities) > 0 {
 		priority = &s.priorities[0]
@@ -281,7 +300,7 @@ func (p *player) take(s *consumer) bool {
 }
 
 // took notes that a consumer has taken its next item.
-func (p *player) took(s *consumer) {
+func (p *player[T]) took(s *consumer[T]) {
 	item := s.items[0]
 	if len(s.priorities) > 0 {
 		s.priorities = s.priorities[1:]
@@ -306,15 +325,15 @@ func (p *player) took(s *consumer) {
 }
 
 // returned checks the outcome of a consumer.
-func (p *player) returned(s *consumer) {
+func (p *player[T]) returned(s *consumer[T]) { // C10, C35, C37
 	p.locked(func() {
-		p.outcomes = slices.DeleteFunc(p.outcomes, func(o *consumer) bool { return o == s })
+		p.outcomes = slices.DeleteFunc(p.outcomes, func(o *consumer[T]) bool { return o == s })
 	})
-	p.parked = slices.DeleteFunc(p.parked, func(o *consumer) bool { return o == s })
-	nothing := func(items []string) bool { return len(items) == 0 || len(items) == 1 && items[0] == "" }
+	p.parked = slices.DeleteFunc(p.parked, func(o *consumer[T]) bool { return o == s })
+	nothing := func(items []string) bool { return len(items) == 0 || len(items) == 1 && items[0] == nameOf(*new(T)) }
 	switch {
 	case s.err == nil:
-		if s.fresh && s.size > 0 && !p.spread && !p.expires && p.model.mayTakeAny() {
+		if s.fresh && s.size > 0 && !p.spread && p.model.mayTakeAny() {
 			p.fatalf("a batch returned, though it had room for %d items more", s.size)
 		}
 	case !nothing(s.items):
@@ -324,13 +343,15 @@ func (p *player) returned(s *consumer) {
 		if !p.model.mayLeave() && !s.canceled && !p.model.disordered {
 			p.fatalf("a consumer got the shutdown, and something is ready")
 		}
+	case errors.Is(s.err, errInjected):
+		p.note("got the panic")
 	case !s.canceled || !errors.Is(s.err, context.Canceled):
 		p.fatalf("a consumer got the error %v", s.err)
 	}
 }
 
 // checkParked checks that the parked consumers must not return.
-func (p *player) checkParked() {
+func (p *player[T]) checkParked() {
 	if outcomes := p.copyOutcomes(); len(outcomes) > 0 {
 		p.fatalf("consumers got %q, which is not the order", outcomes[0].items)
 	}
@@ -351,43 +372,55 @@ func (m *model) mayTakeAny() bool {
 
 // mustTake reports whether a parked consumer must have been woken. The queue
 // looks at its rate again at ticks.
-func (m *model) mustTake() bool {
+func (m *model) mustTake() bool { // C4
 	return m.mayTakeAny() && (!m.gate.limits() || m.now >= m.tickAt(m.gate.opens()))
 }
 
 // keep keeps a claim.
-func (p *player) keep(claim worker.Claim[string], name string) {
-	if last := p.fences[claim.Item]; claim.Fence() <= last {
-		p.fatalf("the claim to %s has the fence %d, after %d", claim.Item, claim.Fence(), last)
+func (p *player[T]) keep(claim worker.Claim[T], name string) {
+	item := nameOf(claim.Item)
+	if last := p.fences[item]; claim.Fence() <= last {
+		p.fatalf("the claim to %s has the fence %d, after %d", item, claim.Fence(), last)
 	}
-	p.fences[claim.Item] = claim.Fence()
-	p.claims = append(p.claims, keptClaim{claim, p.model.entry(claim.Item).turns, name})
-	if at := slices.IndexFunc(p.claims, func(k keptClaim) bool { return !p.model.isLive(k) }); at >= 0 && len(p.claims) > maxKept {
+	p.fences[item] = claim.Fence()
+	p.claims = append(p.claims, keptClaim[T]{claim, ofTurn{item, p.model.entry(item).turns}, name})
+	if at := slices.IndexFunc(p.claims, func(k keptClaim[T]) bool { return !p.model.isLive(k.ofTurn) }); at >= 0 && len(p.claims) > maxKept {
 		p.claims = slices.Delete(p.claims, at, at+1)
 	}
 }
 
 // actOnClaim ends a claim, and then a copy.
-func (p *player) actOnClaim(c call, d time.Duration) (a action, ok bool) {
+func (p *player[T]) actOnClaim(c call, d time.Duration) (a action, ok bool) {
 	n := len(p.claims)
 	if n == 0 {
 		return a, false
 	}
 	k := p.claims[modulo(n-1-c.number(), n)]
+	readyAgain := func(first func(m *model)) func(m *model) any {
+		return func(m *model) any {
+			if m.isLive(k.ofTurn) {
+				first(m)
+				_ = m.end('a', k.item, k.Priority, 0)
+			}
+			return nil
+		}
+	}
 	return action{
-		code("%s.%s", k.name, map[byte]string{'e': "Done()", 'r': "Retry()", 'q': code("RequeueAfter(%s)", p.literal(d)), 'a': "Release()"}[c.letter]),
-		func() any { return [2]error{end(c.letter, k.Claim, d), end(c.letter, k.Claim, d)} },
-		func(m *model) any {
-			if !m.isLive(k) {
+		code: code("%s.%s", k.name, map[byte]string{'e': "Done()", 'r': "Retry()", 'q': code("RequeueAfter(%s)", p.literal(d)), 'a': "Release()"}[c.letter]),
+		on:   func() any { return [2]error{end(c.letter, k.Claim, d), end(c.letter, k.Claim, d)} },
+		in: func(m *model) any {
+			if !m.isLive(k.ofTurn) {
 				return [2]error{worker.ErrClaimEnded, worker.ErrClaimEnded}
 			}
-			return [2]error{m.end(c.letter, k.Claim, d), worker.ErrClaimEnded}
+			return [2]error{m.end(c.letter, k.item, k.Priority, d), worker.ErrClaimEnded}
 		},
+		ends:  true,
+		parts: []func(m *model) any{readyAgain(func(*model) {}), readyAgain(func(m *model) { m.forget(k.item) })},
 	}, true
 }
 
 // end ends a claim as a call says.
-func end(letter byte, claim worker.Claim[string], d time.Duration) error {
+func end[T any](letter byte, claim worker.Claim[T], d time.Duration) error {
 	switch letter {
 	case 'r':
 		return claim.Retry()
@@ -400,8 +433,7 @@ func end(letter byte, claim worker.Claim[string], d time.Duration) error {
 }
 
 // end ends the processing of an item.
-func (m *model) end(letter byte, claim worker.Claim[string], d time.Duration) (err error) {
-	item := claim.Item
+func (m *model) end(letter byte, item string, priority int, d time.Duration) (err error) { // C60
 	e := m.entry(item)
 	again := func(delay func() time.Duration) error {
 		m.moment++
@@ -416,9 +448,9 @@ func (m *model) end(letter byte, claim worker.Claim[string], d time.Duration) (e
 			m.measured.retries++
 		}
 		if d := delay(); d > 0 {
-			m.delay(e, shardq.AddOptions{After: d, Priority: claim.Priority}, letter == 'r')
+			m.delay(e, shardq.AddOptions{After: d, Priority: priority}, letter == 'r')
 		} else {
-			m.add(e, claim.Priority, m.setup.is("cancel delay on add", "yes"), false)
+			m.add(e, priority, m.setup.is("cancel delay on add", "yes"), false)
 		}
 		return nil
 	}
@@ -432,7 +464,7 @@ func (m *model) end(letter byte, claim worker.Claim[string], d time.Duration) (e
 		})
 	case 'a':
 		if m.moment++; !e.canceled {
-			m.add(e, claim.Priority, false, false)
+			m.add(e, priority, false, false)
 		}
 	default:
 		m.forget(item)
@@ -444,7 +476,7 @@ func (m *model) end(letter byte, claim worker.Claim[string], d time.Duration) (e
 // actOnClaims ends some claims, live or not, and for odd numbers one of them
 // twice. If callers wait for room, it ends one, because they would be admitted
 // in any order.
-func (p *player) actOnClaims(c call) (a action, ok bool) {
+func (p *player[T]) actOnClaims(c call) (a action, ok bool) { // C37
 	if len(p.claims) == 0 {
 		return a, false
 	}
@@ -456,19 +488,20 @@ func (p *player) actOnClaims(c call) (a action, ok bool) {
 	if c.number()%2 != 0 {
 		kept = append(kept, kept[0])
 	}
-	var claims []worker.Claim[string]
+	var claims []worker.Claim[T]
 	var names []string
 	for _, k := range kept {
 		claims, names = append(claims, k.Claim), append(names, k.name)
 	}
 	return action{
-		code("q.DoneClaims([]worker.Claim[string]{%s})", strings.Join(names, ", ")),
-		func() any { return p.queue.DoneClaims(claims) },
-		func(m *model) any {
+		code: code("q.DoneClaims([]worker.Claim[%s]{%s})", typeOf[T](), strings.Join(names, ", ")),
+		ends: true,
+		on:   func() any { return p.queue.DoneClaims(claims) },
+		in: func(m *model) any {
 			want := error(nil)
 			for _, k := range kept {
-				if m.isLive(k) {
-					_ = m.end('e', k.Claim, 0)
+				if m.isLive(k.ofTurn) {
+					_ = m.end('e', k.item, 0, 0)
 				} else {
 					want = worker.ErrClaimEnded
 				}
@@ -479,24 +512,24 @@ func (p *player) actOnClaims(c call) (a action, ok bool) {
 }
 
 // endEnded ends a claim that has ended, in every way, which changes nothing.
-func (p *player) endEnded(c call) {
-	ended := slices.DeleteFunc(slices.Clone(p.claims), p.model.isLive)
+func (p *player[T]) endEnded(c call) { // C60
+	ended := slices.DeleteFunc(slices.Clone(p.claims), func(k keptClaim[T]) bool { return p.model.isLive(k.ofTurn) })
 	if len(ended) == 0 {
 		return
 	}
 	claim := ended[modulo(c.number(), len(ended))].Claim
-	errs := []error{p.queue.DoneClaims([]worker.Claim[string]{claim, claim})}
+	errs := []error{p.queue.DoneClaims([]worker.Claim[T]{claim, claim})}
 	for _, letter := range []byte("erqa") {
 		errs = append(errs, end(letter, claim, time.Second))
 	}
 	if slices.ContainsFunc(errs, func(err error) bool { return err != worker.ErrClaimEnded }) {
-		p.fatalf("the ends of a claim to %s that has ended returned %v", claim.Item, errs)
+		p.fatalf("the ends of a claim to %v that has ended returned %v", claim.Item, errs)
 	}
 }
 
 // settlePending checks which calls beside Gets have returned, and their
 // results.
-func (p *player) settlePending() {
+func (p *player[T]) settlePending() {
 	for _, w := range p.model.pending {
 		returned := false
 		p.locked(func() { returned = w.returned })
@@ -521,7 +554,7 @@ func (p *player) settlePending() {
 				p.fatalf("drains returned %q as dropped, not %q", all.got, all.want)
 			}
 		}
-		if left := (*shardq.DrainError[string])(nil); errors.As(w.err, &left) {
+		if left := (*shardq.DrainError[T])(nil); errors.As(w.err, &left) {
 			p.checkLeft(w, left)
 		}
 	}

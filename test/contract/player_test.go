@@ -40,11 +40,16 @@ func TestQueueBehavesAsItsModel(t *testing.T) {
 		{"any", 1500, func(setup) {}, drawing{}},
 		{"groups", 1500, grouped, drawing{}},
 		{"waits", 1000, grouped, drawing{kinds: "QQQQoohyyAAAAVMkkkttdddrqaKGGnnnnSPpz", lastItem: 'p'}},
-		{"parked", 1200, few, drawing{kinds: "AAAVVMMMGGCIkkllltdddeefffaarRKNPpBnnn"}},
+		{"parked", 1200, few, drawing{kinds: "AAAVVMMMGGCIkkllltdddeefffaarRKNPpBnnn!!"}},
 		{"at once", 1500, few, drawing{kinds: "+++++AAWRTKNDddderrqaPpQoMfGGCkUnn", largest: '2'}},
 		{"low priorities", 200, few, drawing{kinds: "VVVVVMMKKTtttkCBBdddernnGp"}},
+		{"pauses", 3000, func(s setup) { s['s'], s['r'], s['x'] = 0, 1, 0 }, drawing{kinds: "QQQQQQQQQQoAn", lastItem: 'y', delays: true}},
+		{"ranks", 400, func(s setup) { s['s'], s['r'], s['q'] = 0, 0, 0 }, drawing{kinds: "VVVVVVVVVKKttddn", lastPriority: '0' + 23}},
+		{"room", 1000, func(s setup) { s['x'], s['C'] = 1, 1+s['C']%2 }, drawing{kinds: "UUUUUUAATyy!!!!!!!!dddeeekkkzvMKnnc"}},
+		{"drains", 1500, func(s setup) { s['c'], s['t'], s['x'] = 1+s['c']%2, 2*(s['t']%2), 0 }, drawing{kinds: "AAAAWVZZZZzzzPpQohkdnXuww"}},
+		{"sweeps", 300, more, drawing{kinds: "MMMMVZZZlfnn", largest: '8', delays: true}},
 		{"levels", 400, func(s setup) { s['s'], s['r'] = s['p']%2, 0 }, drawing{kinds: "VVVVVVVVVMKKKTttttkBdddernn", lastItem: 'p', lastPriority: ';'}},
-		{"blocks", 250, more, drawing{kinds: "AVMMMMMGkkllllldefffffKnnPp", largest: '8'}},
+		{"blocks", 250, more, drawing{kinds: "AVMMMMMMMGkkllllldefffffKnnPpZ", largest: '8'}},
 	} {
 		t.Run(v.name, func(t *testing.T) {
 			testscale.Rapid(v.checks)
@@ -92,7 +97,7 @@ func FuzzQueue(f *testing.F) {
 // first difference the test fails, and prints the program up to there. It must
 // be used in a synctest bubble. After each call it waits until all goroutines
 // are blocked. So any number of consumers can be parked in Get.
-type player struct {
+type player[T comparable] struct {
 	failer
 	setup  setup
 	played []call
@@ -116,33 +121,60 @@ type player struct {
 	shared bool
 	inTick int
 
-	queue *shardq.Queue[string]
+	queue *shardq.Queue[T]
 	model *model
 	clock clock.Clock
 	began time.Time
 	tick  time.Duration
 
+	faults   faults
+	armed    bool // a function panics during the next call
+	function string
+	closed   bool // the last check found the queue closed
+	// panicked says that it did, and that the results are what the call may have done.
+	panicked bool
+	whole    func(m *model) any
+
 	held   []string // in the order of their Gets
 	taking bool     // a consumer has got an item since the last call
-	takers []*consumer
+	takers []*consumer[T]
 	// ambiguous says that several consumers got items of groups at once. There
 	// may have been more than one order, with other turns afterwards.
 	ambiguous bool
 	// spread says that consumers may have got items while the call went on.
 	spread bool
-	// expires says that delays end shard after shard: a batch may return between two.
-	expires bool
-	claims  []keptClaim
-	fences  map[string]uint64
-	parked  []*consumer
-	stuck   map[string]bool // those that OnStuck was called for
+	claims []keptClaim[T]
+	fences map[string]uint64
+	parked []*consumer[T]
+	stuck  map[string]bool // those that OnStuck was called for
 
 	mu       sync.Mutex // guards what hooks and other goroutines write
-	outcomes []*consumer
-	misused  []shardq.Misuse[string]
+	outcomes []*consumer[T]
+	misused  []shardq.Misuse[T]
 	marks    []bool
 	reports  []stuckReport
 	adds     []stats.Add[string]
+}
+
+// A playing is a player of items of a type.
+type playing interface {
+	play(c call)
+	finish()
+	release()
+	story() string
+}
+
+func newPlayer(t failer, s setup) playing {
+	if s.is("faults", "yes") {
+		s['a'] %= 2 // a call that panics may count in the metrics
+	}
+	switch stable := s.is("routing", "stable"); {
+	case s.is("items", "interfaces") && !stable:
+		return playerOf[any](t, s)
+	case s.is("items", "pointers") && !stable:
+		return playerOf[*string](t, s)
+	}
+	return playerOf[string](t, s)
 }
 
 // failer is the part of testing.T and rapid.T that a player needs.
@@ -152,8 +184,8 @@ type failer interface {
 
 const queueName = "the queue"
 
-func newPlayer(t failer, s setup) *player {
-	p := &player{failer: t, setup: s, clock: clock.Real(), fences: map[string]uint64{}, stuck: map[string]bool{}}
+func playerOf[T comparable](t failer, s setup) *player[T] {
+	p := &player[T]{failer: t, setup: s, clock: clock.Real(), fences: map[string]uint64{}, stuck: map[string]bool{}}
 	switch s.value("clock") {
 	case "fake":
 		p.clock = newFake()
@@ -165,6 +197,7 @@ func newPlayer(t failer, s setup) *player {
 	p.model = newModel(s, p.tick, p.shardOf, p.shardOfGroup)
 	p.model.began = p.began
 	p.queue = engine.Follow(shardq.MustNew(p.options()), p.setup.rules())
+	p.faults.look = func() { p.queue.Stats() }
 	return p
 }
 
@@ -181,76 +214,92 @@ func (s setup) rules() shard.Rules {
 
 // options translates the other settings. All that is not everyday is here, so that a
 // change of the options has one place.
-func (p *player) options() shardq.Options[string] {
-	s := p.setup
-	o := shardq.Options[string]{
+func (p *player[T]) options() shardq.Options[T] {
+	s, user := p.setup, p.user
+	o := shardq.Options[T]{
 		Name: queueName, Shards: s.number("shards"), Tick: p.tick, Clock: p.clock,
-		RateLimiter:         limiter.NewExponential[string](leastBackoff, mostBackoff),
+		RateLimiter:         limiter.NewExponential[T](leastBackoff, mostBackoff),
 		Rate:                rates[s.number("rate")],
 		LowPriorityInterval: s.number("low priority interval"),
 		Capacity:            s.number("capacity"),
 		KeepBackoff:         s.is("keep backoff", "yes"),
 		Ages:                s.is("ages", "ages"), Metrics: s.is("ages", "metrics"),
 		StableRouting: s.is("routing", "stable"),
-		OnMisuse:      func(m shardq.Misuse[string]) { p.locked(func() { p.misused = append(p.misused, m) }) },
+		OnMisuse: func(m shardq.Misuse[T]) {
+			p.locked(func() { p.misused = append(p.misused, m) })
+			user("OnMisuse")
+		},
+	}
+	if p.hasFaults() {
+		o.RateLimiter = hookedLimiter[T]{o.RateLimiter, user}
+		if fake, is := o.Clock.(*clock.Fake); is {
+			o.Clock = hookedClock{fake, user}
+		}
 	}
 	switch s.value("routing") {
 	case "hash":
-		o.Hash = hashOf
+		o.Hash = func(item T) uint64 { user("Hash"); return hashOf(item) }
 	case "group":
 		for i, group := range groups {
 			p.model.policy[group] = p.firstPolicy(i)
 		}
-		o.Group = groupOf
-		o.GroupPolicy = func(group string) shardq.GroupPolicy { return groupPolicies[p.model.policy[group]] }
+		o.Group = func(item T) string { user("Group"); return groupOf(item) }
+		o.GroupPolicy = func(group string) shardq.GroupPolicy {
+			user("GroupPolicy")
+			return groupPolicies[p.model.policy[group]]
+		}
 	}
 	if low, high := p.watermarks(); high > 0 {
 		o.Watermarks = shardq.Watermarks{Low: low, High: high, On: func(mark shardq.Watermark) {
 			p.locked(func() { p.marks = append(p.marks, mark.High) })
+			user("OnWatermark")
 		}}
 	}
 	if after := s.number("stuck after"); after > 0 {
 		o.StuckAfter = time.Duration(after) * p.tick
-		o.OnStuck = func(info stats.Item[string]) {
-			p.locked(func() { p.reports = append(p.reports, stuckReport{info, p.clock.Now().Sub(p.began)}) })
+		o.OnStuck = func(info stats.Item[T]) {
+			p.locked(func() { p.reports = append(p.reports, stuckReport{rowOf(info), p.clock.Now().Sub(p.began)}) })
 		}
 	}
 	if s.is("on add", "yes") {
-		o.OnAdd = func(a stats.Add[string]) { p.locked(func() { p.adds = append(p.adds, a) }) }
+		o.OnAdd = func(a stats.Add[T]) {
+			p.locked(func() { p.adds = append(p.adds, addOf(a)) })
+			user("OnAdd")
+		}
 	}
 	return o
 }
 
 // hashOf spreads items over a few shards.
-func hashOf(item string) uint64 { return uint64(item[0] % 5) }
+func hashOf[T any](item T) uint64 { return uint64(nameOf(item)[0] % 5) }
 
 var groups = []string{"x", "y", "z"}
 
 // firstPolicy returns the number of the policy that a group has at first.
-func (p *player) firstPolicy(group int) int {
+func (p *player[T]) firstPolicy(group int) int {
 	if n := p.setup.number("policies"); n > 0 {
 		return (group + n) % len(groupPolicies)
 	}
 	return 0
 }
 
-func (p *player) locked(f func()) {
+func (p *player[T]) locked(f func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	f()
 }
 
-func (p *player) watermarks() (low, high int) {
+func (p *player[T]) watermarks() (low, high int) {
 	_, _ = fmt.Sscan(p.setup.value("watermarks"), &low, &high)
 	return low, high
 }
 
-func (p *player) hasAges() bool {
+func (p *player[T]) hasAges() bool {
 	return !p.setup.is("ages", "none") || p.setup.number("stuck after") > 0
 }
 
-func (p *player) shardOf(item string) int {
-	row, held := p.queue.Lookup(item)
+func (p *player[T]) shardOf(item string) int {
+	row, held := p.lookup(item)
 	if !held && len(p.results) > 0 {
 		return -1 // it came and went
 	}
@@ -260,7 +309,7 @@ func (p *player) shardOf(item string) int {
 	return row.Shard
 }
 
-func (p *player) shardOfGroup(group string) int {
+func (p *player[T]) shardOfGroup(group string) int {
 	for row := range p.queue.Groups() {
 		if row.Group == group {
 			return row.Shard
@@ -270,9 +319,12 @@ func (p *player) shardOfGroup(group string) int {
 	return 0
 }
 
-func (p *player) play(c call) {
+func (p *player[T]) play(c call) {
 	defer p.failAtPanic()
 	p.played = append(p.played, c)
+	if c.letter == '+' || c.letter == 'B' {
+		p.disarm()
+	}
 	switch {
 	case p.join(c):
 		if p.joining > 0 {
@@ -284,9 +336,14 @@ func (p *player) play(c call) {
 		synctest.Wait()
 		p.hurried = false
 		p.settle()
-		if long := slices.ContainsFunc(p.parked, func(s *consumer) bool { return s.next != nil || s.size > 3 }); !long && len(p.model.bounds.waiters) == 0 && !p.model.keepsPlaces() {
+		if long := slices.ContainsFunc(p.parked, func(s *consumer[T]) bool { return s.next != nil || s.size > 3 }); !long && len(p.model.bounds.waiters) == 0 && !p.model.keepsPlaces() {
 			p.joining = 2 + modulo(c.number(), 2)
 		}
+	case c.letter == '!':
+		p.playJoined()
+		synctest.Wait()
+		p.armFor(c)
+		return
 	case c.letter == 'B':
 		p.playJoined()
 		p.cycle(8 * modulo(c.number(), 10))
@@ -299,7 +356,7 @@ func (p *player) play(c call) {
 	}
 }
 
-func (p *player) perform(c call) {
+func (p *player[T]) perform(c call) {
 	if p.hurried && (c.letter == 'S' || c.letter == 'n') {
 		synctest.Wait() // or the age of the item would be that of either moment
 	}
@@ -307,7 +364,6 @@ func (p *player) perform(c call) {
 	p.inTick += 4 + c.size() + len(p.parked)
 	p.shared = p.shared || p.inTick > 200
 	p.spread = p.spreads(string(c.letter))
-	p.expires = (c.letter == 'S' || c.letter == 'n') && p.model.counts.Shards > 1
 	if p.do(c); !p.hurried {
 		p.settle()
 	}
@@ -315,13 +371,13 @@ func (p *player) perform(c call) {
 
 // spreads reports whether parked consumers may get items while one of some calls
 // goes on from shard to shard.
-func (p *player) spreads(letters string) bool {
+func (p *player[T]) spreads(letters string) bool {
 	return strings.ContainsAny(letters, "MfZX") && len(p.parked) > 0 && p.model.counts.Shards > 1
 }
 
 // cycle takes one item after the other, adds it again as it was, and ends its
 // processing, so that others wait.
-func (p *player) cycle(times int) {
+func (p *player[T]) cycle(times int) {
 	for range times {
 		before := len(p.held)
 		if !p.model.mayTakeAny() || p.hurried || p.model.ends.phase != queueOpen {
@@ -332,15 +388,16 @@ func (p *player) cycle(times int) {
 		}
 		item := p.held[len(p.held)-1]
 		o := shardq.AddOptions{Priority: p.model.entry(item).priority}
-		again, _ := p.plain("AddWith(%q, %s)", func() { p.queue.AddWith(item, o) }, func(m *model) { _ = m.addWith(item, o, false) }, item, p.literal(o))
+		it := itemOf[T](item)
+		again, _ := p.plain("AddWith(%s, %s)", func() { p.queue.AddWith(it, o) }, func(m *model) { _ = m.addWith(item, o, false) }, p.literal(it), p.literal(o))
 		p.carryOut(again)
-		done, _ := p.plain("Done(%q)", func() { p.queue.Done(item) }, func(m *model) { m.done(item) }, item)
+		done, _ := p.plain("Done(%s)", func() { p.queue.Done(it) }, func(m *model) { m.done(item) }, p.literal(it))
 		p.carryOut(done)
 		p.settle()
 	}
 }
 
-func (p *player) failAtPanic() {
+func (p *player[T]) failAtPanic() {
 	if r := recover(); r != nil && !p.failed {
 		p.fatalf("panic: %v\n%s", r, debug.Stack())
 	} else if r != nil {
@@ -349,7 +406,7 @@ func (p *player) failAtPanic() {
 }
 
 // fatalf ends the test.
-func (p *player) fatalf(format string, arguments ...any) {
+func (p *player[T]) fatalf(format string, arguments ...any) {
 	p.failed = true
 	p.Fatalf("%s\n%s", fmt.Sprintf(format, arguments...), p.story())
 }
@@ -357,33 +414,40 @@ func (p *player) fatalf(format string, arguments ...any) {
 // An action is a call that does not block, on the queue and on the model, which
 // return the same. What it returns can be compared.
 type action struct {
-	code string // as Go
-	on   func() any
-	in   func(m *model) any
+	code  string // as Go
+	on    func() any
+	in    func(m *model) any
+	parts []func(m *model) any // of in, after a panic
+	ends  bool                 // a claim ends even if user code panics
+	whole bool                 // how much was done does not show after a panic
 }
 
 // act returns a call as an action, or false if it is none.
-func (p *player) act(c call) (a action, ok bool) {
+func (p *player[T]) act(c call) (a action, ok bool) {
 	q, item, d := p.queue, c.item(0), c.duration(0, p.tick)
 	if !strings.Contains(c.arguments, "i") {
 		item = ""
 	}
+	it := itemOf[T](item)
 	switch c.letter {
 	case 'F':
-		return p.plain("Forget(%q)", func() { q.Forget(item) }, func(m *model) { m.forget(item) }, item)
+		a, ok = p.plain("Forget(%s)", func() { q.Forget(it) }, func(m *model) { m.forget(item) }, p.literal(it))
+		a.ends = p.function != "Hash" && p.function != "Group"
+		return a, ok
 	case 'K':
-		return action{code("q.Cancel(%q)", item), func() any { return q.Cancel(item) }, func(m *model) any { return m.cancel(item) }}, true
+		return action{code: code("q.Cancel(%s)", p.literal(it)), on: func() any { return q.Cancel(it) }, in: func(m *model) any { return m.cancel(item) }}, true
 	case 'N':
-		return action{code("q.Inspect().Operator().RetryNow(%q)", item),
-			func() any { return q.Inspect().Operator().RetryNow(item) }, func(m *model) any { return m.retryNow(item) }}, true
+		return action{code: code("q.Inspect().Operator().RetryNow(%s)", p.literal(it)),
+			on: func() any { return q.Inspect().Operator().RetryNow(it) }, in: func(m *model) any { return m.retryNow(item) }}, true
 	case 'd':
 		if len(p.held) == 0 {
 			return a, false
 		}
 		item = p.held[modulo(c.number(), len(p.held))]
+		it = itemOf[T](item)
 		fallthrough
 	case 'D':
-		return p.plain("Done(%q)", func() { q.Done(item) }, func(m *model) { m.done(item) }, item)
+		return p.plain("Done(%s)", func() { q.Done(it) }, func(m *model) { m.done(item) }, p.literal(it))
 	case 'P':
 		return p.plain("Pause()", q.Pause, func(m *model) { m.gate.paused = true })
 	case 'p':
@@ -406,14 +470,14 @@ func (p *player) act(c call) (a action, ok bool) {
 }
 
 // plain is an action that returns nothing.
-func (p *player) plain(format string, on func(), in func(m *model), arguments ...any) (action, bool) {
+func (p *player[T]) plain(format string, on func(), in func(m *model), arguments ...any) (action, bool) {
 	return action{
-		"q." + code(format, arguments...),
-		func() any { on(); return nil }, func(m *model) any { in(m); return nil },
+		code: "q." + code(format, arguments...),
+		on:   func() any { on(); return nil }, in: func(m *model) any { in(m); return nil },
 	}, true
 }
 
-func (p *player) actOnGroup(c call, group string, d time.Duration) (action, bool) {
+func (p *player[T]) actOnGroup(c call, group string, d time.Duration) (action, bool) {
 	q := p.queue
 	switch {
 	case c.letter == 'o':
@@ -432,11 +496,12 @@ func (p *player) actOnGroup(c call, group string, d time.Duration) (action, bool
 }
 
 // do makes a call on the queue and on the model.
-func (p *player) do(c call) {
+func (p *player[T]) do(c call) {
 	if a, ok := p.act(c); ok {
 		p.carryOut(a)
 		return
 	}
+	p.disarm()
 	switch c.letter {
 	case 'S':
 		p.step(c.duration(0, p.tick))
@@ -459,13 +524,29 @@ func (p *player) do(c call) {
 }
 
 // forgetDone forgets the items that are not in processing any more.
-func (p *player) forgetDone() {
+func (p *player[T]) forgetDone() {
 	p.held = slices.DeleteFunc(p.held, func(held string) bool { return !p.model.entry(held).inFlight() })
 }
 
-func (p *player) carryOut(a action) {
-	p.write("%s", a.code)
-	if got, want := a.on(), a.in(p.model); got != want {
+func (p *player[T]) carryOut(a action) {
+	var got any
+	if a.whole {
+		p.disarm()
+	}
+	if p.armed {
+		p.write("caught(func() { %s })", a.code)
+		panicked := caught(func() { got = a.on() })
+		synctest.Wait()
+		p.faults.arm("", 0) // not for what the player asks
+		if panicked {
+			p.survive(a)
+			return
+		}
+	} else {
+		p.write("%s", a.code)
+		got = a.on()
+	}
+	if want := a.in(p.model); got != want {
 		p.fatalf("it returned %+v, not %+v", got, want)
 	}
 	p.forgetDone()
@@ -474,7 +555,7 @@ func (p *player) carryOut(a action) {
 const years = 365 * 24 * time.Hour
 
 // doEnd makes a call that may block, or cancels one.
-func (p *player) doEnd(c call) {
+func (p *player[T]) doEnd(c call) {
 	q, m := p.queue, p.model
 	switch c.letter {
 	case 'Y':
@@ -494,7 +575,8 @@ func (p *player) doEnd(c call) {
 		}
 		wait := max(0, w.deadline-m.now)
 		p.begin(w, wait, code("q.Drain(ctx, %s)", p.literal(options)), func(ctx context.Context) {
-			w.dropped, w.err = q.Drain(ctx, options)
+			dropped, err := q.Drain(ctx, options)
+			w.dropped, w.err = namesOf(dropped), err
 		})
 		m.startDrain(w)
 	case 'w':
@@ -502,7 +584,11 @@ func (p *player) doEnd(c call) {
 		p.begin(w, 0, "q.WaitIdle(ctx)", func(ctx context.Context) { w.err = q.WaitIdle(ctx) })
 		m.waitIdle(w)
 	case 'u':
-		p.cancelOne(&m.ends.drains, c.number())
+		if c.number()%2 == 0 || len(m.ends.idlers) == 0 {
+			p.cancelOne(&m.ends.drains, c.number())
+		} else {
+			p.cancelOne(&m.ends.idlers, c.number())
+		}
 	case 'v':
 		p.cancelOne(&m.bounds.waiters, c.number())
 	case 'U':
@@ -510,27 +596,29 @@ func (p *player) doEnd(c call) {
 		same := func(w *pending) bool { return w.item == item }
 		if len(m.bounds.waiters) < 4 && !slices.ContainsFunc(m.bounds.waiters, same) {
 			w := &pending{deed: &deed{}, item: item, add: o}
-			p.begin(w, 0, code("q.AddContext(ctx, %q, %s)", item, p.literal(o)), func(ctx context.Context) { w.err = q.AddContext(ctx, item, o) })
+			p.begin(w, 0, code("q.AddContext(ctx, %s, %s)", p.literal(itemOf[T](item)), p.literal(o)), func(ctx context.Context) { w.err = q.AddContext(ctx, itemOf[T](item), o) })
 			m.addContext(w)
 		}
 	}
 }
 
 // begin makes a call that may block, with a limited wait unless that is 0.
-func (p *player) begin(w *pending, limit time.Duration, text string, call func(ctx context.Context)) {
+func (p *player[T]) begin(w *pending, limit time.Duration, text string, call func(ctx context.Context)) {
 	var ctx context.Context
 	ctx, w.cancel = p.newContext(limit, text)
 	p.writeGo(text)
 	p.model.pending = append(p.model.pending, w)
 	go func() {
-		call(ctx)
+		if caught(func() { call(ctx) }) {
+			w.err = errInjected
+		}
 		p.locked(func() { w.returned = true })
 	}()
 	synctest.Wait()
 }
 
 // cancelOne ends the context of one of the blocked calls.
-func (p *player) cancelOne(calls *[]*pending, number int) {
+func (p *player[T]) cancelOne(calls *[]*pending, number int) {
 	if n := len(*calls); n > 0 {
 		at := modulo(number, n)
 		p.cancelCall((*calls)[at].cancel)
@@ -540,41 +628,52 @@ func (p *player) cancelOne(calls *[]*pending, number int) {
 }
 
 // actAdd returns a call that adds.
-func (p *player) actAdd(c call, item string) (a action, ok bool) {
-	q, o := p.queue, p.addOptions(c)
+func (p *player[T]) actAdd(c call, item string) (a action, ok bool) {
+	q, o, it := p.queue, p.addOptions(c), itemOf[T](item)
 	add := func(o shardq.AddOptions) func(m *model) {
 		return func(m *model) { _ = m.addWith(item, o, false) }
 	}
 	switch c.letter {
 	case 'A':
-		return p.plain("Add(%q)", func() { q.Add(item) }, add(shardq.AddOptions{}), item)
+		return p.plain("Add(%s)", func() { q.Add(it) }, add(shardq.AddOptions{}), p.literal(it))
 	case 'W':
-		return p.plain("AddAfter(%q, %s)", func() { q.AddAfter(item, o.After) }, func(m *model) {
+		return p.plain("AddAfter(%s, %s)", func() { q.AddAfter(it, o.After) }, func(m *model) {
 			if add(o)(m); o.After == 0 && m.ends.phase == queueOpen {
 				m.measured.retries++ // each AddAfter counts, also this one
 			}
-		}, item, p.literal(o.After))
+		}, p.literal(it), p.literal(o.After))
 	case 'R':
-		return p.plain("AddRateLimited(%q)", func() { q.AddRateLimited(item) }, add(shardq.AddOptions{RateLimited: true}), item)
+		return p.plain("AddRateLimited(%s)", func() { q.AddRateLimited(it) }, add(shardq.AddOptions{RateLimited: true}), p.literal(it))
 	case 'V':
-		return p.plain("AddWith(%q, %s)", func() { q.AddWith(item, o) }, add(o), item, p.literal(o))
+		return p.plain("AddWith(%s, %s)", func() { q.AddWith(it, o) }, add(o), p.literal(it), p.literal(o))
 	case 'T':
-		return action{code("q.TryAdd(%q, %s)", item, p.literal(o)),
-			func() any { return q.TryAdd(item, o) }, func(m *model) any { return m.addWith(item, o, true) }}, true
+		return action{code: code("q.TryAdd(%s, %s)", p.literal(it), p.literal(o)),
+			on: func() any { return q.TryAdd(it, o) }, in: func(m *model) any { return m.addWith(item, o, true) }}, true
 	case 'M':
 		items := p.batch(c)
-		return p.plain("AddBatch(%s, %s)", func() { q.AddBatch(items, o) }, func(m *model) {
+		batch := itemsOf[T](items)
+		a, _ = p.plain("AddBatch(%s, %s)", func() { q.AddBatch(batch, o) }, func(m *model) {
 			for _, item := range items {
 				_ = m.addWith(item, o, false)
 			}
-		}, p.literal(items), p.literal(o))
+		}, p.literal(batch), p.literal(o))
+		a.whole = o != (shardq.AddOptions{Priority: o.Priority}) // they may be added one by one
+		for n := 64; n < len(items); n += 64 {
+			a.parts = append(a.parts, func(m *model) any {
+				for _, item := range items[:n] {
+					_ = m.addWith(item, o, false)
+				}
+				return nil
+			})
+		}
+		return a, true
 	}
 	return a, false
 }
 
 // batch returns several items. While a consumer is parked, none is there twice,
 // because the consumer may get it in between.
-func (p *player) batch(c call) (items []string) {
+func (p *player[T]) batch(c call) (items []string) {
 	for i := range c.size() {
 		items = append(items, c.item(i))
 	}
@@ -584,7 +683,7 @@ func (p *player) batch(c call) (items []string) {
 	return items
 }
 
-func (p *player) addOptions(c call) shardq.AddOptions {
+func (p *player[T]) addOptions(c call) shardq.AddOptions {
 	policies := []shardq.DelayPolicy{shardq.KeepEarliest, shardq.KeepLatest, shardq.KeepNew, shardq.KeepOld}
 	policy := modulo(c.argument('o', 0), 2*len(policies))
 	at := time.Time{}
@@ -605,7 +704,7 @@ func (p *player) addOptions(c call) shardq.AddOptions {
 // step lets time pass, as far as the clock can go. If consumers are parked, or
 // the clock is the real one, it stops at each event, so that it is known what
 // is there when they wake.
-func (p *player) step(d time.Duration) {
+func (p *player[T]) step(d time.Duration) {
 	m := p.model
 	to := m.now + min(max(d, -years), 100*years)
 	if to > 90*years || to < -90*years {
@@ -630,7 +729,7 @@ func (p *player) step(d time.Duration) {
 
 // stepTo does not let time pass, and returns false, if parked consumers would
 // wake while delays expire: chance decides which comes first.
-func (p *player) stepTo(fake *clock.Fake, to time.Duration) bool {
+func (p *player[T]) stepTo(fake *clock.Fake, to time.Duration) bool {
 	m := p.model
 	if len(p.parked) > 0 && m.racy(to) {
 		return false
@@ -653,7 +752,7 @@ func (p *player) stepTo(fake *clock.Fake, to time.Duration) bool {
 }
 
 // release ends all blocked calls.
-func (p *player) release() {
+func (p *player[T]) release() {
 	if len(p.parked)+len(p.model.pending) == 0 {
 		return // nothing is blocked, and a queue that has failed might fail again
 	}
@@ -676,17 +775,17 @@ func (p *player) release() {
 		}
 	}
 	for item := range p.model.items {
-		p.queue.Done(item)
+		p.queue.Done(itemOf[T](item))
 	}
 }
 
 // finish processes all items, and checks that nothing is left.
-func (p *player) finish() {
+func (p *player[T]) finish() {
 	kind := func(letter rune, given string) call { return call{callKindOf(letter), given} }
 	p.playJoined()
 	p.play(kind('p', ""))
 	p.play(kind('z', ""))
-	for group := 'a'; group <= 'r' && p.model.grouped(); group++ {
+	for group := 'a'; group <= 'y' && p.model.grouped(); group++ {
 		if name := groupOf(string(group)); p.model.policy[name] != 0 || p.model.lines[name] != nil {
 			p.play(kind('y', string(group)))
 			p.play(kind('o', string(group)))
@@ -703,7 +802,7 @@ func (p *player) finish() {
 }
 
 // processAll takes and ends all that can be within an hour.
-func (p *player) processAll(kind func(letter rune, given string) call) {
+func (p *player[T]) processAll(kind func(letter rune, given string) call) {
 	for m, busy := p.model, true; busy; {
 		at, more := m.nextEvent()
 		switch {

@@ -23,7 +23,7 @@ type result struct {
 }
 
 // join keeps a call to be made at once with others, and reports whether it did.
-func (p *player) join(c call) (joined bool) {
+func (p *player[T]) join(c call) (joined bool) {
 	has := func(letters, some string) bool { return strings.ContainsAny(letters, some) }
 	meet := func(some, others string) bool {
 		return has(string(c.letter), some) && has(p.joinedLetters, others) || has(string(c.letter), others) && has(p.joinedLetters, some)
@@ -31,8 +31,11 @@ func (p *player) join(c call) (joined bool) {
 	if p.joining == 0 || !strings.ContainsRune("AWRTKNDderqaPpofMX", rune(c.letter)) {
 		return false
 	}
-	if (c.letter == 'T' || c.letter == 'M') && len(c.given) > 6 {
-		c.given = c.given[:1] + "00000" + c.given[6:7] // with options, the order would be felt later
+	switch { // with other options, the order would be felt later
+	case c.letter == 'T' && len(c.given) > 5:
+		c.given = c.given[:1] + "0000" + c.given[5:6] // what it returns says which add has opened the window
+	case c.letter == 'M' && len(c.given) > 6:
+		c.given = c.given[:1] + "00000" + c.given[6:7]
 	}
 	a, ok := p.act(c)
 	// A part of a batch may come before the end. Metrics and a Drain tell what was
@@ -50,10 +53,9 @@ func (p *player) join(c call) (joined bool) {
 }
 
 // playJoined makes the calls that were kept.
-func (p *player) playJoined() {
+func (p *player[T]) playJoined() {
 	actions := p.joined
 	p.spread = len(p.parked) > 0 && len(actions) > 1 || p.spreads(p.joinedLetters)
-	p.expires = false
 	p.joined, p.joinedLetters, p.joining = nil, "", 0
 	switch len(actions) {
 	case 0:
@@ -77,11 +79,15 @@ func (p *player) playJoined() {
 }
 
 // explain finds an order in which the calls and the hand-outs may have happened.
-func (p *player) explain() {
+func (p *player[T]) explain() {
 	if len(p.results) == 0 {
 		return
 	}
-	outcomes := slices.DeleteFunc(p.copyOutcomes(), func(s *consumer) bool { return s.err != nil || len(s.items) == 0 })
+	if p.panicked {
+		p.explainPanic()
+		return
+	}
+	outcomes := slices.DeleteFunc(p.copyOutcomes(), func(s *consumer[T]) bool { return s.err != nil || len(s.items) == 0 })
 	before := p.model.moment
 	begin := p.model.clone()
 	begin.disordered = true
@@ -105,7 +111,7 @@ func (p *player) explain() {
 }
 
 // followMarks takes over how the watermarks were crossed in between.
-func (p *player) followMarks(m *model) {
+func (p *player[T]) followMarks(m *model) {
 	p.locked(func() {
 		for _, high := range p.marks {
 			if high == m.bounds.isHigh {
@@ -118,8 +124,8 @@ func (p *player) followMarks(m *model) {
 }
 
 // search tries the next step: a call or a hand-out.
-func (p *player) search(m *model, left []result, outcomes, takers []*consumer) (*model, []*consumer) {
-	taken := func(s *consumer) (n int) {
+func (p *player[T]) search(m *model, left []result, outcomes, takers []*consumer[T]) (*model, []*consumer[T]) {
+	taken := func(s *consumer[T]) (n int) {
 		for _, taker := range takers {
 			if taker == s {
 				n++
@@ -161,13 +167,13 @@ func (p *player) search(m *model, left []result, outcomes, takers []*consumer) (
 }
 
 // agrees compares what can be seen without side effects.
-func (p *player) agrees(m *model) bool {
+func (p *player[T]) agrees(m *model) bool {
 	if !reflect.DeepEqual(counted(p.queue.Stats()), m.stats()) {
 		return false
 	}
 	for item, e := range m.items {
-		row, held := p.queue.Lookup(item)
-		if held != e.held() || p.queue.NumRequeues(item) != m.limiter[item] {
+		row, held := p.lookup(item)
+		if held != e.held() || p.queue.NumRequeues(itemOf[T](item)) != m.limiter[item] {
 			return false
 		}
 		if held && (row.State != stateOf(e) || row.Dirty != (e.phase == dirty) || !p.showsDeadline(row, e) || row.Priority != p.shownPriority(e)) {
@@ -175,13 +181,13 @@ func (p *player) agrees(m *model) bool {
 		}
 	}
 	for _, k := range p.claims {
-		if k.Canceled() != (m.isLive(k) && m.entry(k.Item).canceled) {
+		if k.Canceled() != (m.isLive(k.ofTurn) && m.entry(k.item).canceled) {
 			return false
 		}
 	}
 	for _, s := range p.copyOutcomes() {
 		for _, k := range s.claims[:min(len(s.claims), len(s.items))] {
-			if k.Canceled() != (k.Valid() && m.entry(k.Item).canceled) {
+			if k.Canceled() != (k.Valid() && m.entry(nameOf(k.Item)).canceled) {
 				return false
 			}
 		}

@@ -13,12 +13,12 @@ import (
 // this package. Comments say what happened.
 
 // write adds a line of Go.
-func (p *player) write(format string, arguments ...any) {
+func (p *player[T]) write(format string, arguments ...any) {
 	p.lines = append(p.lines, code(format, arguments...))
 }
 
 // wait adds the end of a step with other goroutines.
-func (p *player) wait() {
+func (p *player[T]) wait() {
 	const wait = "; synctest.Wait()"
 	if n := len(p.lines); n > p.noted && !strings.HasSuffix(p.lines[n-1], wait) {
 		p.lines[n-1] += wait
@@ -26,7 +26,7 @@ func (p *player) wait() {
 }
 
 // note adds a result to the latest line.
-func (p *player) note(format string, arguments ...any) {
+func (p *player[T]) note(format string, arguments ...any) {
 	if n := len(p.lines); n > p.noted {
 		p.lines[n-1] += " //"
 		p.noted = n
@@ -37,7 +37,7 @@ func (p *player) note(format string, arguments ...any) {
 }
 
 // story returns the program, as a text and in Go.
-func (p *player) story() string {
+func (p *player[T]) story() string {
 	text := p.prologue() + strings.Join(p.lines, "\n") + "\n})\n}"
 	if formatted, err := format.Source([]byte(text)); err == nil {
 		text = string(formatted)
@@ -45,7 +45,7 @@ func (p *player) story() string {
 	return fmt.Sprintf("program: %q\n%s", program{p.setup, p.played}.text(), text)
 }
 
-func (p *player) prologue() string {
+func (p *player[T]) prologue() string {
 	s, o := p.setup, p.options()
 	var b strings.Builder
 	write := func(format string, arguments ...any) { b.WriteString(code(format, arguments...) + "\n") }
@@ -61,7 +61,14 @@ func (p *player) prologue() string {
 		}
 		write("}")
 	}
-	write("q := engine.Follow(shardq.MustNew(shardq.Options[string]{\nClock: c,")
+	on := "c"
+	if p.hasFaults() {
+		write("var f faults")
+	}
+	if _, hooked := o.Clock.(hookedClock); hooked {
+		on = "hookedClock{c, f.call}"
+	}
+	write("q := engine.Follow(shardq.MustNew(shardq.Options[%s]{\nClock: %s,", typeOf[T](), on)
 	for _, field := range []struct {
 		name  string
 		value any
@@ -74,15 +81,25 @@ func (p *player) prologue() string {
 			write("%s: %s,", field.name, p.literal(field.value))
 		}
 	}
+	of, user := typeOf[T](), func(name string) string {
+		if p.hasFaults() {
+			return code("; f.call(%q)", name)
+		}
+		return ""
+	}
 	for _, field := range []struct {
 		there bool
 		text  string
 	}{
-		{o.Hash != nil, "Hash: hashOf,"},
-		{o.Group != nil, "Group: groupOf,\nGroupPolicy: func(group string) shardq.GroupPolicy { return policies[group] },"},
-		{o.Watermarks.High > 0, code("Watermarks: shardq.Watermarks{Low: %d, High: %d, On: func(w shardq.Watermark) { t.Log(w) }},", o.Watermarks.Low, o.Watermarks.High)},
-		{o.OnStuck != nil, "OnStuck: func(i stats.Item[string]) { t.Log(i) },"},
-		{o.OnAdd != nil, "OnAdd: func(a stats.Add[string]) { t.Log(a) },"},
+		{o.Hash != nil, code("Hash: func(i %s) uint64 { _ = i%s; return hashOf(i) },", of, user("Hash"))},
+		{o.Group != nil, code("Group: func(i %s) string { _ = i%s; return groupOf(i) },", of, user("Group"))},
+		{o.Group != nil, code("GroupPolicy: func(group string) shardq.GroupPolicy { _ = group%s; return policies[group] },", user("GroupPolicy"))},
+		{o.Watermarks.High > 0, code("Watermarks: shardq.Watermarks{Low: %d, High: %d, On: func(w shardq.Watermark) { t.Log(w)%s }},", o.Watermarks.Low, o.Watermarks.High, user("OnWatermark"))},
+		{o.OnStuck != nil, code("OnStuck: func(i stats.Item[%s]) { t.Log(i) },", of)},
+		{o.OnAdd != nil, code("OnAdd: func(a stats.Add[%s]) { t.Log(a)%s },", of, user("OnAdd"))},
+		{p.hasFaults(), code("OnMisuse: func(m shardq.Misuse[%s]) { t.Log(m)%s },", of, user("OnMisuse"))},
+		{p.hasFaults(), code("RateLimiter: hookedLimiter[%s]{limiter.NewExponential[%[1]s](leastBackoff, mostBackoff), f.call},", of)},
+		{!p.hasFaults(), code("RateLimiter: limiter.NewExponential[%s](leastBackoff, mostBackoff),", of)},
 	} {
 		if field.there {
 			write("%s", field.text)
@@ -99,7 +116,7 @@ type canceler struct {
 }
 
 // newContext returns the context of a call, which Go names if the call takes it.
-func (p *player) newContext(limit time.Duration, text string) (ctx context.Context, cancel canceler) {
+func (p *player[T]) newContext(limit time.Duration, text string) (ctx context.Context, cancel canceler) {
 	p.names++
 	name := "_"
 	if cancel.name = code("cancel%d", p.names); strings.Contains(text, "ctx") {
@@ -116,13 +133,13 @@ func (p *player) newContext(limit time.Duration, text string) (ctx context.Conte
 	return ctx, cancel
 }
 
-func (p *player) cancelCall(cancel canceler) {
+func (p *player[T]) cancelCall(cancel canceler) {
 	p.write("%s()", cancel.name)
 	cancel.CancelFunc()
 }
 
 // writeGo writes a call in a goroutine.
-func (p *player) writeGo(text string) {
+func (p *player[T]) writeGo(text string) {
 	text = strings.Replace(text, "ctx", code("ctx%d", p.names), 1)
 	if strings.Contains(text, "WithDrain()") || strings.Contains(text, "= q.") {
 		p.write("go func() { %s }()", text)
@@ -132,10 +149,10 @@ func (p *player) writeGo(text string) {
 }
 
 // newClaims returns the name of a slice for claims.
-func (p *player) newClaims(n int) (name string) {
+func (p *player[T]) newClaims(n int) (name string) {
 	p.names++
 	name = code("claims%d", p.names)
-	p.write("%s := make([]worker.Claim[string], %d)", name, n)
+	p.write("%s := make([]worker.Claim[%s], %d)", name, typeOf[T](), n)
 	return name
 }
 
@@ -143,8 +160,18 @@ func (p *player) newClaims(n int) (name string) {
 func code(format string, arguments ...any) string { return fmt.Sprintf(format, arguments...) }
 
 // literal writes a value, without the fields that are zero.
-func (p *player) literal(v any) string {
+func (p *player[T]) literal(v any) string {
 	switch v := v.(type) {
+	case nil:
+		return "nil"
+	case *string:
+		return code("pointerTo(%q)", nameOf(v))
+	case []T:
+		var items []string
+		for _, item := range v {
+			items = append(items, p.literal(item))
+		}
+		return code("[]%s{%s}", typeOf[T](), strings.Join(items, ", "))
 	case time.Duration:
 		for _, unit := range []struct {
 			of   time.Duration

@@ -1,13 +1,10 @@
 package contract
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -80,27 +77,4 @@ func handedOut[T comparable](q *shardq.Queue[T]) (items []T) {
 		q.Done(item)
 	}
 	return items
-}
-
-// What a drain leaves in processing comes from all shards, the longest first.
-func TestC12LongestProcessingFirst(t *testing.T) {
-	fake := newFake()
-	q := shardq.MustNew(shardq.Options[string]{Shards: 16, Ages: true, Clock: fake})
-	var want, got []string
-	for i := range 20 {
-		want = append(want, fmt.Sprint(i))
-		q.Add(want[i])
-		takeItem(t, q, want[i])
-		fake.Step(time.Second)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	_, err := q.Drain(ctx, shardq.DrainOptions{})
-	left, _ := errors.AsType[*shardq.DrainError[string]](err)
-	require.NotNil(t, left)
-	require.Same(t, &left.Left()[0], &left.Left()[0], "no copies")
-	for _, item := range left.Left() {
-		got = append(got, item.Item)
-	}
-	require.Equal(t, want, got)
 }

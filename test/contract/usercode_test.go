@@ -16,45 +16,6 @@ import (
 	"github.com/shardq/shardq/worker"
 )
 
-// A hook that panics leaves no consumer parked: the queue calls it last.
-func TestC41C17PanickingHookLeavesNobodyParked(t *testing.T) {
-	forEachShardCountInBubble(t, func(t *testing.T, shards int) {
-		panics := true
-		q := shardq.MustNew(shardq.Options[int]{Shards: shards, Capacity: 2, Watermarks: shardq.Watermarks{High: 1, On: func(shardq.Watermark) {
-			if panics {
-				panic("hook")
-			}
-		}}})
-		for name, add := range map[string]func(item int){
-			"Add":      q.Add,
-			"AddBatch": func(item int) { q.AddBatch([]int{item}, shardq.AddOptions{}) },
-			"TryAdd":   func(item int) { _ = q.TryAdd(item, shardq.AddOptions{}) },
-			"AddWith":  func(item int) { q.AddWith(item, shardq.AddOptions{Policy: shardq.KeepNew}) },
-		} {
-			sleeper := returned(func() { item, _ := q.Get(); require.Equal(t, 1, item) })
-			requireStillFalse(t, sleeper, "nothing is ready")
-			require.PanicsWithValue(t, "hook", func() { add(1) }, name)
-			requireBecomesTrue(t, sleeper)
-			require.PanicsWithValue(t, "hook", func() { q.Done(1) }, name)
-		}
-
-		panics = false
-		q.Add(1)
-		takeItem(t, q, 1)
-		q.Add(2)
-		guest := returned(func() { require.NoError(t, q.AddContext(t.Context(), 3, shardq.AddOptions{})) })
-		requireStillFalse(t, guest, "there is no capacity")
-		q.Cancel(2)
-		requireBecomesTrue(t, guest)
-		q.Cancel(3)
-		panics = true
-		drained := returned(q.ShutDownWithDrain)
-		requireStillFalse(t, drained, "one is in processing")
-		require.PanicsWithValue(t, "hook", func() { q.Done(1) })
-		requireBecomesTrue(t, drained)
-	})
-}
-
 // A GroupPolicy that is slow, or waits for capacity itself, blocks neither
 // other waiters nor a TryAdd.
 func TestC40SlowGroupPolicyBlocksNobody(t *testing.T) {
@@ -273,7 +234,7 @@ func TestC39CancelInTheLimiter(t *testing.T) {
 	for _, end := range []func(worker.Claim[int]) error{worker.Claim[int].Retry, func(c worker.Claim[int]) error { return c.RequeueAfter(1) }} {
 		var q *shardq.Queue[int]
 		inside := false
-		q = shardq.MustNew(shardq.Options[int]{RateLimiter: hookedLimiter{limiter.NewExponential[int](time.Hour, time.Hour), func(string) {
+		q = shardq.MustNew(shardq.Options[int]{RateLimiter: hookedLimiter[int]{limiter.NewExponential[int](time.Hour, time.Hour), func(string) {
 			if !inside {
 				inside = true
 				q.Cancel(1)

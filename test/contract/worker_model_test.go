@@ -121,7 +121,7 @@ func (it *poolItem) end(cause string) {
 }
 
 // Cancel cancels the adds of an item, and its run.
-func (m *poolModel) Cancel(item int) {
+func (m *poolModel) Cancel(item int) { // C39
 	it := m.items[item]
 	it.ready, it.due, it.failures = false, time.Time{}, 0
 	if it.taken {
@@ -133,7 +133,7 @@ func (m *poolModel) Cancel(item int) {
 }
 
 // Take takes an item that a worker has.
-func (m *poolModel) Take(item int) (fault string) {
+func (m *poolModel) Take(item int) (fault string) { // C49
 	it := m.items[item]
 	if !it.ready || it.taken || m.paused || m.stopped && !m.stopping {
 		return fmt.Sprintf("a worker has %d: %+v", item, *it)
@@ -143,7 +143,7 @@ func (m *poolModel) Take(item int) (fault string) {
 }
 
 // Begin calls the handler for an item.
-func (m *poolModel) Begin(item int) {
+func (m *poolModel) Begin(item int) { // C72
 	it := m.items[item]
 	it.began, it.cause = m.now, ""
 	if m.stopped {
@@ -155,7 +155,7 @@ func (m *poolModel) Begin(item int) {
 }
 
 // Release gives up an item that was taken and not handled.
-func (m *poolModel) Release(item int) {
+func (m *poolModel) Release(item int) { // C84
 	it := m.items[item]
 	it.taken, it.ready = false, it.ready || !it.canceled
 }
@@ -197,7 +197,7 @@ func (m *poolModel) Next() (next time.Time) {
 }
 
 // Stop ends the handlers' contexts. A drain reports what it has dropped.
-func (m *poolModel) Stop() {
+func (m *poolModel) Stop() { // C49
 	if m.stopped {
 		return
 	}
@@ -215,7 +215,7 @@ func (m *poolModel) Stop() {
 }
 
 // End ends the context of Run.
-func (m *poolModel) End(timeout time.Duration) {
+func (m *poolModel) End(timeout time.Duration) { // C49
 	if m.stopped { // Run waits for the handlers alone
 		return
 	}
@@ -246,7 +246,7 @@ func (m *poolModel) End(timeout time.Duration) {
 }
 
 // ShutDown shuts the queue down.
-func (m *poolModel) ShutDown() {
+func (m *poolModel) ShutDown() { // C49
 	for item, it := range m.items {
 		if m.drains && !it.due.IsZero() {
 			m.dropped = append(m.dropped, item) // the drain returns them
@@ -268,7 +268,7 @@ func (m *poolModel) ShutDown() {
 type answer = rune
 
 // Finish ends the attempt of an item.
-func (m *poolModel) Finish(item int, what answer) {
+func (m *poolModel) Finish(item int, what answer) { // C50, C72, C74
 	it := m.items[item]
 	result, kind, least := stats.Failed, string(what), time.Duration(0)
 	switch {
@@ -320,7 +320,7 @@ func (m *poolModel) giveUp(it *poolItem, done bool) {
 
 const leastDelay = 3 * time.Second
 
-func (m *poolModel) fail(item int, result stats.Result, kind string, least time.Duration, permanent bool) {
+func (m *poolModel) fail(item int, result stats.Result, kind string, least time.Duration, permanent bool) { // C50
 	it := m.items[item]
 	reason := "none"
 	if it.failures == 0 {
@@ -346,7 +346,7 @@ func (m *poolModel) fail(item int, result stats.Result, kind string, least time.
 
 // returns ends the claim of an item that runs again, or is left over by a
 // shutdown.
-func (m *poolModel) returns(item int, delay time.Duration, kind string, requeue bool) {
+func (m *poolModel) returns(item int, delay time.Duration, kind string, requeue bool) { // C50, C73
 	it := m.items[item]
 	if it.canceled {
 		m.giveUp(it, true)
@@ -424,7 +424,7 @@ func (m *poolModel) waitingItems() []int {
 }
 
 // isOver reports whether Run must have returned.
-func (m *poolModel) isOver() bool {
+func (m *poolModel) isOver() bool { // C49
 	busy := m.count(func(it *poolItem) bool { return it.taken })
 	delayed := m.count(func(it *poolItem) bool { return !it.due.IsZero() })
 	switch {
@@ -439,7 +439,7 @@ func (m *poolModel) isOver() bool {
 }
 
 // isStill reports whether a drain has nothing to wait for before its timeout.
-func (m *poolModel) isStill() bool {
+func (m *poolModel) isStill() bool { // C42
 	return !m.timeout.IsZero() && m.count(func(it *poolItem) bool {
 		return it.taken || it.ready || !it.due.IsZero() && !it.due.After(m.timeout)
 	}) == 0

@@ -290,7 +290,11 @@ func (p *poolPlayer) step(rt *rapid.T) {
 	case "finish":
 		p.finishOne(rt, "")
 	case "pass":
-		p.pass(time.Duration(rapid.IntRange(1, 10).Draw(rt, "seconds")) * time.Second)
+		d := time.Duration(rapid.IntRange(1, 10).Draw(rt, "seconds")) * time.Second
+		if next := m.Next(); !next.IsZero() && rapid.Bool().Draw(rt, "just before") {
+			d = max(0, next.Sub(m.now)-1)
+		}
+		p.pass(d)
 	case "resize":
 		p.resize(rapid.IntRange(1, 4).Draw(rt, "to"), rapid.Bool().Draw(rt, "by"))
 	case "pause":

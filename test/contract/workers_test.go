@@ -278,38 +278,6 @@ func TestC74DeadlineOfTheCaller(t *testing.T) {
 	}
 }
 
-// An attempt that the end of Run has interrupted is no failure, and no timeout
-// of its own: the item stays queued, though it was canceled meanwhile. After a
-// Timeout it is one.
-func TestC49InterruptedByTheEnd(t *testing.T) {
-	for _, timeout := range []time.Duration{time.Hour, time.Millisecond} {
-		handle := func(ctx context.Context, _ string) error {
-			<-ctx.Done()
-			time.Sleep(time.Second)
-			return ctx.Err()
-		}
-		forEachForm(t, handle, func(t *testing.T, o worker.Options[string]) {
-			q := newQueue[string](1)
-			o.Timeout, o.MaxAttempts = timeout, 1
-			s := startPool(t, q, o)
-			q.Add("a")
-			synctest.Wait()
-			if timeout == time.Millisecond {
-				time.Sleep(timeout)
-				synctest.Wait()
-			}
-			s.stop()
-			time.Sleep(time.Hour)
-			s.requireEnds(t)
-			failed := len(s.failed)
-			require.Equal(t, timeout == time.Millisecond, failed == 1)
-			require.Len(t, s.discarded, failed)
-			requireCounts(t, q, 1-failed, 0, 0)
-			require.Zero(t, q.NumRequeues("a"))
-		})
-	}
-}
-
 // Interrupted and the log say of an attempt what the pool makes of it.
 func TestC49InterruptedAsThePoolSays(t *testing.T) {
 	late := func(error) error { return context.DeadlineExceeded }
@@ -595,30 +563,6 @@ func TestC58MaxElapsed(t *testing.T) {
 		require.Len(t, discarded, 2)
 		require.Equal(t, 5, discarded[0].Attempt, "without hooks")
 	})
-}
-
-// What a shutdown left over has the duration of its attempt, and when it failed
-// if it did, also if no other hook is set.
-func TestC73Leftovers(t *testing.T) {
-	for _, answer := range []error{errOnPurpose, worker.RequeueAfter(time.Hour)} {
-		synctest.Test(t, func(t *testing.T) {
-			q, left := newQueue[string](1), worker.Failure[string]{}
-			pool, err := worker.New(q, worker.Options[string]{
-				Workers: 1, OnLeftover: func(_ context.Context, f worker.Failure[string]) { left = f },
-				Handle: func(context.Context, string) error {
-					q.ShutDown()
-					time.Sleep(time.Second)
-					return answer
-				},
-			})
-			require.NoError(t, err)
-			q.Add("a")
-			require.NoError(t, pool.Run(t.Context()))
-			require.Equal(t, time.Second, left.Duration)
-			require.Equal(t, answer == errOnPurpose, left.FirstFailure.Equal(time.Now()))
-			require.Equal(t, answer != errOnPurpose, left.FirstFailure.IsZero())
-		})
-	}
 }
 
 // startPool runs workers with these options, and those that all tests share.

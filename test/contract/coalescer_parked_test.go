@@ -1,0 +1,271 @@
+package contract
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing/synctest"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/coalesce"
+	"github.com/shardq/shardq/worker"
+)
+
+// joinParking are the calls to a coalescer that wait, each in a goroutine of its
+// own. While calls wait, no other call runs in the middle of one. After each step,
+// those have returned that the contract lets return, and no others.
+type joinParking struct {
+	parks                 bool
+	over                  bool // ShutDown was called, or a drain has ended in time
+	mu                    sync.Mutex
+	puts, takes, drainers []*joinParked // in the order of the calls
+}
+
+type joinParked struct {
+	key      any // of a PutContext
+	value    string
+	options  coalesce.PutOptions
+	cancel   context.CancelFunc
+	canceled bool
+	known    bool // it needs no room, because its key has a value
+	from     *joinSource
+	offset   int64
+	at       time.Time
+	seen     int // the values that the model has taken
+
+	returned bool
+	err      error
+	entries  []joinEntry
+	claims   []worker.Claim[joinEntry] // nil for Take
+}
+
+func (p *joinPlayer) onAdd() {
+	p.interrupt()
+	if p.panics {
+		p.panics = false
+		panic(errInjected)
+	}
+}
+
+// mustQueue reports whether a put that needs room comes behind others.
+func (p *joinPlayer) mustQueue(m *joinModel, key any) bool {
+	return len(p.puts) > 0 && (m.weighed || m.keys[key].pending == "")
+}
+
+// park makes a call in a goroutine.
+func (p *joinPlayer) park(list *[]*joinParked, w *joinParked, call func(ctx context.Context) error) {
+	if len(*list) == 3 {
+		p.rt.Skip("enough")
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	w.cancel = cancel
+	*list = append(*list, w)
+	go func() {
+		err := call(ctx)
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		w.returned, w.err = true, err
+	}()
+	synctest.Wait()
+}
+
+func (p *joinPlayer) parkedCalls() map[string]func() {
+	return map[string]func(){
+		"PutContext parks": func() {
+			w := &joinParked{key: p.drawKey(), from: p.drawSource(), at: p.clock.Now()}
+			w.value, w.options = p.nextValue(w.key), p.drawOptions()
+			w.known = p.possible[0].keys[w.key].pending != "" && !p.possible[0].weighed
+			put := func(ctx context.Context) error { return p.PutContext(ctx, w.key, w.value, w.options) }
+			if w.from != nil {
+				w.offset = w.from.next() + rapid.Int64Range(0, 2).Draw(p.rt, "gap")
+				put = func(ctx context.Context) error { return w.from.PutContext(ctx, w.key, w.value, w.offset, w.options) }
+			}
+			if p.park(&p.puts, w, put); w.from != nil {
+				w.from.putting = true
+			}
+		},
+		"Take parks": func() {
+			w := &joinParked{}
+			p.park(&p.takes, w, func(ctx context.Context) error {
+				key, value, err := p.Take(ctx)
+				w.entries = []joinEntry{{Key: key, Value: value}}
+				return err
+			})
+		},
+		"ClaimBatch parks": func() {
+			w := &joinParked{}
+			claims := make([]worker.Claim[joinEntry], rapid.IntRange(1, 3).Draw(p.rt, "size"))
+			p.park(&p.takes, w, func(ctx context.Context) error {
+				n, err := p.ClaimBatch(ctx, claims)
+				w.claims = claims[:n]
+				for _, claim := range w.claims {
+					w.entries = append(w.entries, claim.Item)
+				}
+				return err
+			})
+		},
+		"Drain parks": func() {
+			if rapid.IntRange(0, 9).Draw(p.rt, "rarely") < 9 {
+				p.rt.Skip("later")
+			}
+			o := shardq.DrainOptions{
+				Delayed: rapid.SampledFrom([]shardq.DelayedPolicy{shardq.RunDelayed, shardq.AwaitDelayed}).Draw(p.rt, "delayed"),
+				Retries: rapid.SampledFrom([]shardq.RetryPolicy{shardq.RefuseRetries, shardq.AcceptRetries}).Draw(p.rt, "retries"),
+			}
+			w := &joinParked{}
+			p.park(&p.drainers, w, func(ctx context.Context) (err error) {
+				w.entries, err = p.Drain(ctx, o)
+				return err
+			})
+			_ = p.possible[0].Close(o, nil)
+		},
+		"end a context": func() {
+			all := slices.Concat(p.puts, p.takes, p.drainers)
+			if len(all) == 0 {
+				p.rt.Skip("none")
+			}
+			w := rapid.SampledFrom(all).Draw(p.rt, "call")
+			w.canceled = true
+			w.cancel()
+		},
+	}
+}
+
+// settleParked tells the model what parked calls have done since the last step,
+// and says what is wrong with that.
+func (p *joinPlayer) settleParked(m *joinModel) (fault string) {
+	synctest.Wait()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for p.takeOne(m) || p.admitOne(m) {
+	}
+	if slices.ContainsFunc(p.drainers, func(w *joinParked) bool { return w.returned && w.err == nil }) {
+		p.over, m.retries = true, shardq.RefuseRetries
+	}
+	for _, list := range []*[]*joinParked{&p.puts, &p.takes, &p.drainers} {
+		for _, w := range *list {
+			if fault = p.checkParked(m, w); fault != "" {
+				return fault
+			}
+		}
+		*list = slices.DeleteFunc(*list, func(w *joinParked) bool {
+			if w.returned && w.from != nil {
+				w.from.putting = false
+			}
+			return w.returned
+		})
+	}
+	return p.compare(m)
+}
+
+// admitOne lets the first PutContext put its value if there is room (C56).
+func (p *joinPlayer) admitOne(m *joinModel) bool {
+	first := true
+	for i, w := range p.puts {
+		if w.returned && w.err != nil {
+			continue
+		}
+		isFirst := first
+		first = false
+		if w.returned && (w.known || isFirst && m.hasRoomFor(w)) && m.Put(w.key, w.value, w.options) == "" {
+			p.puts = slices.Delete(p.puts, i, i+1)
+			if w.from != nil {
+				w.from.putting = false
+				w.from.read(w.offset, w.value, w.at)
+				p.from[w.value] = w.from
+			}
+			return true
+		}
+	}
+	return false
+}
+
+func (m *joinModel) hasRoomFor(w *joinParked) bool {
+	weight := m.weight()
+	return m.capacity == 0 || weight == 0 || weight+m.weightOf(w.value) <= m.capacity
+}
+
+func (m *joinModel) weightOf(value string) int {
+	if m.weighed {
+		return len(value)
+	}
+	return 1
+}
+
+// takeOne lets a call take its next value, if the model can.
+func (p *joinPlayer) takeOne(m *joinModel) bool {
+	for _, w := range p.takes {
+		if !w.returned || w.err != nil || w.seen == len(w.entries) {
+			continue
+		}
+		e := w.entries[w.seen]
+		if k := m.keys[e.Key]; k.pending != e.Value || k.isBusy() || m.Take(e.Key, e.Value) != "" {
+			continue
+		}
+		p.left(true, 1)
+		p.claims[e.Key] = joinTaken{value: e.Value}
+		if w.claims != nil {
+			p.claims[e.Key] = joinTaken{e.Value, &w.claims[w.seen]}
+		}
+		w.seen++
+		return true
+	}
+	return false
+}
+
+func (m *joinModel) isEmpty() bool {
+	return m.count(func(k *joinKey) bool { return k.pending != "" || k.isBusy() }) == 0
+}
+
+// checkParked checks that a call has returned if it must, and as it must.
+func (p *joinPlayer) checkParked(m *joinModel, w *joinParked) (fault string) {
+	wrong := func() string {
+		return fmt.Sprintf("a parked call: %+v, closed %v, with %+v", *w, m.closed, m.describe())
+	}
+	isTake, isPut := slices.Contains(p.takes, w), slices.Contains(p.puts, w)
+	ready := false
+	for key, k := range m.keys {
+		ready = ready || k.isReady() && m.lets(key) && !k.vague && !k.ghost
+	}
+	switch {
+	case w.returned && w.err == nil && isTake && w.seen < len(w.entries), w.returned && w.err == nil && isPut:
+		return wrong()
+	case w.returned && w.err == nil && !isTake && !m.isEmpty():
+		return wrong()
+	case w.returned && w.err == coalesce.ErrSourceClosed && isPut && w.from.closed: // C86
+		return ""
+	case w.returned && w.err != nil && !(w.canceled && errors.Is(w.err, context.Canceled)) && !(m.closed && errors.Is(w.err, shardq.ErrShutDown) && !(isTake && ready)):
+		return wrong()
+	case w.returned:
+		return ""
+	case w.canceled, isTake && (ready || p.over && m.isEmpty()), isPut && m.closed, !isTake && !isPut && m.isEmpty():
+		return wrong()
+	case isPut && w == p.puts[0] && m.hasRoomFor(w):
+		return wrong()
+	}
+	return ""
+}
+
+func (m *joinModel) describe() string {
+	var all []string
+	for key, k := range m.keys {
+		all = append(all, fmt.Sprintf("%v: %+v", key, *k))
+	}
+	slices.Sort(all)
+	return strings.Join(all, "\n")
+}
+
+// release ends all calls, also after a step that has failed.
+func (p *joinPlayer) release() {
+	for _, w := range slices.Concat(p.puts, p.takes, p.drainers) {
+		w.cancel()
+	}
+	caught(p.ShutDown)
+	synctest.Wait()
+}

@@ -1,0 +1,163 @@
+package contract
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing/synctest"
+
+	"github.com/shardq/shardq"
+)
+
+// faults let a function of the user panic at one of its calls (C17). Each call
+// also looks at the queue, which hangs if a lock is held.
+type faults struct {
+	look    func()
+	looking atomic.Bool
+	mu      sync.Mutex
+	name    string // of the function that panics at the call number left, or ""
+	left    int
+}
+
+var errInjected = errors.New("injected")
+
+func (f *faults) arm(name string, left int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.name, f.left = name, left
+}
+
+func (f *faults) call(name string) {
+	if f.look != nil {
+		if !f.looking.CompareAndSwap(false, true) {
+			return // it is look that calls
+		}
+		f.look()
+		f.looking.Store(false)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.name != name {
+		return
+	}
+	if f.left--; f.left == 0 {
+		f.name = ""
+		panic(errInjected)
+	}
+}
+
+// caught runs do, and reports whether the injected panic occurred.
+func caught(do func()) (panicked bool) {
+	defer func() {
+		if r := recover(); r != nil {
+			if panicked = r == any(errInjected); !panicked {
+				panic(r)
+			}
+		}
+	}()
+	do()
+	return false
+}
+
+func (p *player[T]) hasFaults() bool { return p.setup.is("faults", "yes") }
+
+// user is called by the functions of the user.
+func (p *player[T]) user(name string) {
+	if p.hasFaults() {
+		p.faults.call(name)
+	}
+}
+
+// armFor lets a function panic during the next call.
+func (p *player[T]) armFor(c call) {
+	if p.hasFaults() {
+		p.armed = true
+		var left int
+		functions := strings.Fields("Hash Group GroupPolicy Now Now Now AfterFunc Reset Stop When Forget NumRequeues OnWatermark OnMisuse")
+		p.function, left = functions[modulo(c.number()+10*c.argument('n', 1), len(functions))], 1+modulo(c.argument('n', 1), 3)
+		p.write("f.arm(%q, %d)", p.function, left)
+		p.faults.arm(p.function, left)
+	}
+}
+
+// disarm is called when all goroutines are blocked.
+func (p *player[T]) disarm() {
+	if p.armed {
+		p.armed = false
+		p.write("f.arm(\"\", 0)")
+		p.faults.arm("", 0)
+		p.queue.AddBatch(nil, shardq.AddOptions{}) // C64: it calls the hooks that the panic kept from being called
+		synctest.Wait()
+		p.noteFaults()
+	}
+}
+
+// noteFaults finds out whether an AddContext that panicked after its wait has
+// accepted its item.
+func (p *player[T]) noteFaults() {
+	for _, w := range p.model.bounds.waiters {
+		p.locked(func() { w.panicked = w.returned && w.err == errInjected })
+		if w.panicked {
+			_, w.accepted = p.queue.Lookup(itemOf[T](w.item))
+		}
+	}
+}
+
+// survive finds out what a call has done that panicked: nothing, everything, or
+// a part that the contract allows. No item is lost, handed out twice, or left in
+// processing without an owner (C17). What does not show is what is usual.
+func (p *player[T]) survive(a action) {
+	p.panicked, p.whole = true, a.in
+	all := []func(m *model) any{func(*model) any { return nil }, a.in}
+	switch {
+	case a.ends:
+		all = all[1:]
+	case slices.Contains([]string{"AfterFunc", "Reset", "Stop", "OnWatermark", "OnMisuse", "OnAdd"}, p.function):
+		slices.Reverse(all)
+	}
+	for _, does := range slices.Concat(all, a.parts) {
+		p.results = append(p.results, result{action{code: a.code, in: does}, nil})
+	}
+}
+
+// explainPanic is explain for the one call that panicked.
+func (p *player[T]) explainPanic() {
+	outcomes := p.copyOutcomes()
+	outcomes = slices.DeleteFunc(outcomes, func(s *consumer[T]) bool { return s.err != nil || len(s.items) == 0 })
+	all := p.model.clone()
+	_ = p.whole(all)
+	for _, r := range p.results {
+		c := p.model.clone()
+		c.disordered = c.disordered || len(p.parked)+len(c.bounds.waiters) > 0
+		r.in(c)
+		p.keepHistories(c, all)
+		for c.admit() > 0 { // several were admitted at once
+		}
+		c.settleEnds()
+		if m, takers := p.search(c, nil, outcomes, nil); m != nil {
+			p.model, p.results, p.panicked, p.taking = m, nil, false, len(takers) > 0
+			for _, s := range takers {
+				p.took(s)
+			}
+			p.forgetDone()
+			return
+		}
+	}
+	p.fatalf("nothing that the contract allows explains %+v after a panic", counted(p.queue.Stats()))
+}
+
+// keepHistories takes over what the limiter has counted or forgotten: all that
+// the call asks of it, or nothing. It is asked after the functions that choose
+// the shard, and before the clock.
+func (p *player[T]) keepHistories(c, all *model) {
+	if slices.Contains([]string{"Hash", "Group", "GroupPolicy"}, p.function) {
+		return
+	}
+	for item := range all.items {
+		if n := p.queue.NumRequeues(itemOf[T](item)); n == p.model.limiter[item] || n == all.limiter[item] {
+			c.limiter[item] = n
+		}
+	}
+}
