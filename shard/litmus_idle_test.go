@@ -28,39 +28,6 @@ func TestLitmusWaitIdle(t *testing.T) {
 	}.run(t)
 }
 
-// TestLitmusHopBesideWaitIdle: an item is added before the Done of another one.
-// There is no moment at which nothing is held, and WaitIdle does not return
-// (C59).
-func TestLitmusHopBesideWaitIdle(t *testing.T) {
-	litmus[*desk]{
-		rounds: 20_000,
-		world: desks(t, Config[int]{}, func(d *desk) {
-			d.Add(0)
-			d.Get()
-		}),
-		actors: []func(d *desk){
-			func(d *desk) {
-				for item := range 8 {
-					d.Add(item + 1)
-					d.Done(item)
-					d.Get()
-				}
-			},
-			func(d *desk) {
-				ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-				defer cancel()
-				d.returned = d.Core.WaitIdle(ctx, nil) == nil
-			},
-		},
-		outcome: func(d *desk, _ int) string {
-			time.Sleep(time.Hour)
-			synctest.Wait()
-			return fmt.Sprintf("returned %v", d.returned)
-		},
-		outcomes: verdicts{"returned false": certain},
-	}.run(t)
-}
-
 // TestLitmusRetryAgainstDrain: a worker retries its item and ends its
 // processing while a Drain begins that accepts retries. The item runs again, or
 // was refused to the worker, and the drain returns (C42).
