@@ -8,13 +8,9 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/shardq/shardq/coalesce"
-	"github.com/shardq/shardq/limiter"
 	"github.com/shardq/shardq/worker"
 )
 
@@ -94,30 +90,6 @@ func TestC84BisectStops(t *testing.T) {
 		}
 		cancel()
 		require.Equal(t, []error{nil, nil, nil, nil, last, last, last, last}, errs)
-	}
-}
-
-// A 429 counts as a failure, and waits as long as it says, paused group or not.
-func TestC50RetryAfter(t *testing.T) {
-	for pause, want := range map[time.Duration]string{0: "[0s 3s 6s 10s]", 10 * time.Second: "[0s 10s 20s 30s]"} {
-		synctest.Test(t, func(t *testing.T) {
-			began, attempts := time.Now(), []time.Duration(nil)
-			c := newJoiner(1, func(o *coalesce.Options[string, string]) {
-				o.Queue.Group = tenant
-				o.Queue.RateLimiter = limiter.NewExponential[string](time.Second, time.Minute)
-			})
-			s := startPool(t, c, worker.Options[text]{MaxAttempts: 4, Handle: func(context.Context, text) error {
-				attempts = append(attempts, time.Since(began))
-				c.PauseGroup("a", time.Now().Add(pause))
-				return worker.RetryAfter(3*time.Second, errOnPurpose)
-			}})
-			require.NoError(t, c.Put("a/1", "1"))
-			time.Sleep(time.Hour)
-			s.stopPool(t)
-			require.Equal(t, want, fmt.Sprint(attempts))
-			require.Len(t, s.failed, 4)
-			require.Len(t, s.discarded, 1)
-		})
 	}
 }
 

@@ -16,22 +16,6 @@ import (
 	"github.com/shardq/shardq/stats"
 )
 
-func TestC25IdleMeansIdle(t *testing.T) {
-	forEachShardCount(t, func(t *testing.T, shards int) {
-		fake := newFake()
-		q := shardq.MustNew(shardq.Options[int]{Shards: shards, Clock: fake})
-		for range 3 {
-			for item := range 200 {
-				q.AddAfter(item, time.Duration(item)*time.Millisecond)
-			}
-			require.Equal(t, 1, fake.Timers())
-			fake.Step(time.Second)
-			require.Zero(t, fake.Timers(), "nothing is delayed")
-			finishAll(t, q)
-		}
-	})
-}
-
 // H15: ten minutes pass at once with a million delays due, all in one shard.
 // Other calls succeed while the driver catches up, because it never holds a
 // lock for long.

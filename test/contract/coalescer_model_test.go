@@ -97,7 +97,7 @@ func (k *joinKey) blur(until time.Time) {
 }
 
 // remove removes the pending value, or the first ones of a split key.
-func (k *joinKey) remove(value string) (fault string) {
+func (k *joinKey) remove(value string) (fault string) { // C54
 	rest, is := strings.CutPrefix(k.pending, value)
 	if !is || value == "" || rest != "" && !k.split {
 		return fmt.Sprintf("%q of %+v", value, *k)
@@ -325,7 +325,7 @@ func (m *joinModel) GiveBack(key any, priority int, delay time.Duration) { // C5
 }
 
 // Step lets time pass, and ends waits and pauses.
-func (m *joinModel) Step(d time.Duration) {
+func (m *joinModel) Step(d time.Duration) { // C19
 	m.now = m.now.Add(d)
 	for _, k := range m.keys {
 		if k.isDelayed() && !k.deadline.After(m.now) {

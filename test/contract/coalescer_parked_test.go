@@ -79,6 +79,9 @@ func (p *joinPlayer) parkedCalls() map[string]func() {
 	return map[string]func(){
 		"PutContext parks": func() {
 			w := &joinParked{key: p.drawKey(), from: p.drawSource(), at: p.clock.Now()}
+			if len(p.puts) > 0 && rapid.Bool().Draw(p.rt, "key of the first") {
+				w.key = p.puts[0].key
+			}
 			w.value, w.options = p.nextValue(w.key), p.drawOptions()
 			w.known = p.possible[0].keys[w.key].pending != "" && !p.possible[0].weighed
 			put := func(ctx context.Context) error { return p.PutContext(ctx, w.key, w.value, w.options) }
@@ -165,7 +168,7 @@ func (p *joinPlayer) settleParked(m *joinModel) (fault string) {
 }
 
 // admitOne lets the first PutContext put its value if there is room (C56).
-func (p *joinPlayer) admitOne(m *joinModel) bool {
+func (p *joinPlayer) admitOne(m *joinModel) bool { // C40, C56
 	first := true
 	for i, w := range p.puts {
 		if w.returned && w.err != nil {
@@ -186,7 +189,7 @@ func (p *joinPlayer) admitOne(m *joinModel) bool {
 	return false
 }
 
-func (m *joinModel) hasRoomFor(w *joinParked) bool {
+func (m *joinModel) hasRoomFor(w *joinParked) bool { // C56
 	weight := m.weight()
 	return m.capacity == 0 || weight == 0 || weight+m.weightOf(w.value) <= m.capacity
 }
@@ -199,7 +202,7 @@ func (m *joinModel) weightOf(value string) int {
 }
 
 // takeOne lets a call take its next value, if the model can.
-func (p *joinPlayer) takeOne(m *joinModel) bool {
+func (p *joinPlayer) takeOne(m *joinModel) bool { // C54
 	for _, w := range p.takes {
 		if !w.returned || w.err != nil || w.seen == len(w.entries) {
 			continue
@@ -224,7 +227,7 @@ func (m *joinModel) isEmpty() bool {
 }
 
 // checkParked checks that a call has returned if it must, and as it must.
-func (p *joinPlayer) checkParked(m *joinModel, w *joinParked) (fault string) {
+func (p *joinPlayer) checkParked(m *joinModel, w *joinParked) (fault string) { // C4, C40, C42, C86
 	wrong := func() string {
 		return fmt.Sprintf("a parked call: %+v, closed %v, with %+v", *w, m.closed, m.describe())
 	}

@@ -167,7 +167,7 @@ type closedSource struct {
 }
 
 // Hurry ends the delays of the keys with events of a source.
-func (m *joinModel) Hurry(isOf func(value string) bool) {
+func (m *joinModel) Hurry(isOf func(value string) bool) { // C86
 	for _, k := range m.keys {
 		if k.isDelayed() && slices.ContainsFunc(valuesOf(k.pending), isOf) {
 			k.makeReady()
@@ -176,7 +176,7 @@ func (m *joinModel) Hurry(isOf func(value string) bool) {
 }
 
 // Drop drops the pending values that are of one source alone.
-func (m *joinModel) Drop(isOnly func(value string) bool, dropped map[any]string) (fault string) {
+func (m *joinModel) Drop(isOnly func(value string) bool, dropped map[any]string) (fault string) { // C86
 	for key, k := range m.keys {
 		if (dropped[key] != "") != isOnly(k.pending) {
 			return fmt.Sprintf("dropped %q of %+v", dropped[key], *k)
@@ -199,7 +199,7 @@ func (m *joinModel) finish(value string) {
 }
 
 // oldest returns the index of the first event that is not done.
-func (m *joinModel) oldest(s *joinSource) int {
+func (m *joinModel) oldest(s *joinSource) int { // C85
 	i := slices.IndexFunc(s.events, func(e joinEvent) bool { return e.value != "" && !m.done[e.value] })
 	if i < 0 {
 		i = len(s.events)
@@ -208,7 +208,7 @@ func (m *joinModel) oldest(s *joinSource) int {
 }
 
 // compareSources compares positions and offsets with the lists of all events.
-func (p *joinPlayer) compareSources(m *joinModel, got []stats.Source) (fault string) {
+func (p *joinPlayer) compareSources(m *joinModel, got []stats.Source) (fault string) { // C85
 	var want []stats.Source
 	for _, s := range p.sources {
 		i := m.oldest(s)
@@ -248,7 +248,7 @@ func (p *joinPlayer) offsets(key any) (all []string) {
 }
 
 // highest returns what Offsets should: one offset for each name (C85).
-func (p *joinPlayer) highest(k *joinKey) (all []string) {
+func (p *joinPlayer) highest(k *joinKey) (all []string) { // C85
 	highest := map[string]int64{}
 	for _, v := range valuesOf(k.taken) {
 		if s := p.from[v]; s != nil && !k.left {

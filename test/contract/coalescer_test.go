@@ -189,37 +189,6 @@ func TestC56PanicOfAMergeAfterAWait(t *testing.T) {
 	}
 }
 
-// Puts of one key that have waited give back the room that they do not need,
-// also if Merge panics for the second.
-func TestC56PutsOfOneKeyThatHaveWaited(t *testing.T) {
-	for _, value := range []string{"3", "!3"} {
-		synctest.Test(t, func(t *testing.T) {
-			c := newJoiner(1, capacityOf(2))
-			require.NoError(t, c.Put("a", "1"))
-			require.NoError(t, c.Put("b", "2"))
-			for range 2 {
-				go func() {
-					defer func() { _ = recover() }()
-					_ = c.PutContext(context.Background(), "c", value, coalesce.PutOptions{})
-				}()
-			}
-			synctest.Wait()
-			for _, put := range []text{{Key: "a", Value: "1"}, {Key: "b", Value: "2"}} {
-				takeValue(t, c, put.Key, put.Value)
-				c.Done(put.Key)
-			}
-			synctest.Wait()
-			require.Equal(t, 1, c.Stats().Values.Weight)
-			for c.Len() > 0 {
-				key, _, err := c.Take(context.Background())
-				require.NoError(t, err)
-				c.Done(key)
-			}
-			requireNothing(t, c)
-		})
-	}
-}
-
 // slowToStop is a real clock whose timers take a second to stop.
 type slowToStop struct{ clock.Clock }
 

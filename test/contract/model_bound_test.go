@@ -58,7 +58,7 @@ func (m *model) overlap() {
 }
 
 // starving returns an item that has waited for too long, or nil.
-func (m *model) starving() *entry {
+func (m *model) starving() *entry { // C5, C46, C47
 	for _, e := range m.items {
 		if e.phase == ready && e.wait.gets > max(0, m.bound(e)) {
 			return e

@@ -102,7 +102,7 @@ func (m *model) follow(e *entry, change func()) {
 }
 
 // update does to a line what follows from a change of its ready items.
-func (m *model) update(l *line) {
+func (m *model) update(l *line) { // C46, C47
 	levels := m.levels(l)
 	maps.DeleteFunc(l.ranks, func(priority, _ int) bool { return !slices.Contains(levels, priority) })
 	for _, priority := range levels {
@@ -122,7 +122,7 @@ func (m *model) update(l *line) {
 
 // levels returns the priorities of the ready items of a line, the highest
 // first.
-func (m *model) levels(l *line) (priorities []int) {
+func (m *model) levels(l *line) (priorities []int) { // C45
 	for _, e := range m.readyIn(l) {
 		priorities = append(priorities, e.priority)
 	}

@@ -104,7 +104,7 @@ func (t *throttle) blocked(inFlight int) bool { // C48, C67, C68
 func (m *model) inFlightOf(l *line) int { return len(m.in(l, (*entry).inFlight)) }
 
 // reason returns why a line is throttled.
-func (m *model) reason(l *line) stats.Throttling {
+func (m *model) reason(l *line) stats.Throttling { // C43
 	switch {
 	case l.state != throttled:
 		return stats.NotThrottled
@@ -192,7 +192,7 @@ func (m *model) spendIn(l *line) { // C67
 }
 
 // turnAway does what a Get does that finds no token in a line.
-func (m *model) turnAway(l *line) {
+func (m *model) turnAway(l *line) { // C67
 	m.noteReading(l)
 	l.bucket = m.adopt(l)
 	m.awaitToken(l)
@@ -224,7 +224,7 @@ func (m *model) lookAgain(l *line) { // C68
 
 // nextReview returns the tick at which nothing blocks a group any more, or at
 // which a group without items can be forgotten.
-func (m *model) nextReview(l *line, now time.Duration) time.Duration {
+func (m *model) nextReview(l *line, now time.Duration) time.Duration { // C67, C68
 	at := time.Duration(longAgo)
 	if l.noToken {
 		at = l.bucket.opens()

@@ -261,7 +261,7 @@ func (m *model) expire(which func(e *entry) bool) { // C24
 // mayOvertake reports whether a delay ends at the tick of another of its line in
 // no known order: one of them was moved, perhaps within its slot of the wheel, or
 // their callers were admitted together.
-func (m *model) mayOvertake(e *entry, due []*entry) bool {
+func (m *model) mayOvertake(e *entry, due []*entry) bool { // C24
 	return slices.ContainsFunc(due, func(o *entry) bool {
 		together := o != e && o.deadline == e.deadline && m.lineOf(o) == m.lineOf(e)
 		return together && (o.moved || e.moved || o.filed == e.filed)
@@ -328,7 +328,7 @@ func (m *model) racy(until time.Duration) bool {
 
 // readiesApart reports whether items become ready by a moment in several shards,
 // one after the other. Consumers that wake in between see the first (C26).
-func (m *model) readiesApart(until time.Duration) bool {
+func (m *model) readiesApart(until time.Duration) bool { // C26
 	shards := map[int]bool{}
 	for _, e := range m.items {
 		if e.delayed && e.deadline <= until {

@@ -68,7 +68,7 @@ func counted(s shardq.Stats) shardq.Stats {
 
 // checkParts compares the other fields of Stats: the parts of the shards, the
 // priorities, and the moments at which something happens.
-func (p *player[T]) checkParts(st shardq.Stats) {
+func (p *player[T]) checkParts(st shardq.Stats) { // C6, C43, C69
 	sum, added, m := stats.Shard{}, uint64(0), p.model
 	for _, part := range st.PerShard {
 		sum.Ready += part.Ready
@@ -126,7 +126,7 @@ type stuckReport struct {
 }
 
 // checkHooks compares the calls of the hooks.
-func (p *player[T]) checkHooks() {
+func (p *player[T]) checkHooks() { // C15, C41, C64
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	m := p.model
@@ -149,7 +149,7 @@ func (p *player[T]) checkHooks() {
 
 // checkStuck checks that OnStuck was called once for each item that has been in
 // processing for so long, no sooner, and at the next tick at the latest.
-func (p *player[T]) checkStuck(reports []stuckReport) {
+func (p *player[T]) checkStuck(reports []stuckReport) { // C44
 	after := time.Duration(p.setup.number("stuck after")) * p.tick
 	if after == 0 || p.setBack {
 		return
@@ -171,7 +171,7 @@ func (p *player[T]) checkStuck(reports []stuckReport) {
 	}
 }
 
-func (p *player[T]) checkRow(row stats.Item[string]) {
+func (p *player[T]) checkRow(row stats.Item[string]) { // C65
 	m, e := p.model, p.model.entry(row.Item)
 	want := stats.Item[string]{Item: e.item, State: stats.Delayed, Shard: e.shard, Attempts: m.limiter[e.item]}
 	if m.grouped() {
@@ -195,7 +195,7 @@ func (p *player[T]) showsDeadline(row stats.Item[string], e *entry) bool {
 }
 
 // checkAll compares what All and Snapshot show.
-func (p *player[T]) checkAll() {
+func (p *player[T]) checkAll() { // C43
 	limit := len(p.played) % 4
 	s := p.queue.Snapshot(limit)
 	if !s.Time.Equal(p.clock.Now()) || !reflect.DeepEqual(counted(s.Stats), p.model.stats()) {
@@ -245,7 +245,7 @@ func stateOf(e *entry) stats.State {
 
 // checkOrder checks the order of the items of a state: ready items within a
 // line, others within a shard.
-func (p *player[T]) checkOrder(state stats.State, rows []stats.Item[T]) {
+func (p *player[T]) checkOrder(state stats.State, rows []stats.Item[T]) { // C5, C24, C43
 	last, seen := map[string]*entry{}, map[string]bool{}
 	for _, row := range rows {
 		e := p.model.entry(nameOf(row.Item))
@@ -277,7 +277,7 @@ func (p *player[T]) checkOrder(state stats.State, rows []stats.Item[T]) {
 // checkLeft compares what a Drain that ended early shows, unless chance decides
 // whether it looked before consumers took items. A Drain whose delayed items
 // ShutDown drops may also look before ShutDown drops what is ready.
-func (p *player[T]) checkLeft(w *pending, left *shardq.DrainError[T]) {
+func (p *player[T]) checkLeft(w *pending, left *shardq.DrainError[T]) { // C42
 	if p.taking || w.shared != nil && p.model.ends.discarding {
 		return
 	}
@@ -301,7 +301,7 @@ func (p *player[T]) checkLeft(w *pending, left *shardq.DrainError[T]) {
 }
 
 // checkGroups compares what Groups shows.
-func (p *player[T]) checkGroups() {
+func (p *player[T]) checkGroups() { // C43, C47
 	m, seen := p.model, 0
 	for row := range p.queue.Groups() {
 		l := m.lines[row.Group]
@@ -335,7 +335,7 @@ func (p *player[T]) checkGroups() {
 }
 
 // checkMetrics compares all metrics.
-func (p *player[T]) checkMetrics(got *stats.Metrics) {
+func (p *player[T]) checkMetrics(got *stats.Metrics) { // C33
 	m := p.model
 	s := m.measured
 	dirty := m.inPhase(dirty)
@@ -364,7 +364,7 @@ func (p *player[T]) checkHistogram(name string, h stats.Histogram, want []time.D
 
 // checkTimer checks that there is one timer if items are delayed, set for no
 // later than the first deadline, and none without a reason.
-func (p *player[T]) checkTimer(fake *clock.Fake) {
+func (p *player[T]) checkTimer(fake *clock.Fake) { // C25
 	m, timers := p.model, fake.Timers()
 	if lingers := m.grouped() || !m.ends.stopped; timers > 1 || m.ends.phase == queueClosed && timers > 0 && !lingers {
 		p.fatalf("%d timers are set", timers)

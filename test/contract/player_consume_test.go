@@ -138,7 +138,7 @@ func (s *consumer[T]) claimed(claims []worker.Claim[T]) {
 
 // loopOnce is a loop over Items that ends after its first turn. The turn ends
 // when the player has seen its item.
-func (p *player[T]) loopOnce(ctx context.Context, s *consumer[T]) {
+func (p *player[T]) loopOnce(ctx context.Context, s *consumer[T]) { // C36
 	s.err = shardq.ErrShutDown
 	for item := range p.queue.Items(ctx) {
 		s.items, s.err = []string{nameOf(item)}, nil
@@ -287,7 +287,7 @@ func (p *player[T]) copyOutcomes() (outcomes []*consumer[T]) {
 // take takes the first item of a consumer from the model, if it may have got
 // it. Of items that were handed out at the same time, successive Gets must have
 // been able to return them, and those of each call in their order.
-func (p *player[T]) take(s *consumer[T]) bool {
+func (p *player[T]) take(s *consumer[T]) bool { // C1, C5
 	priority := (*int)(nil)
 	if len(s.priorities) > 0 {
 		priority = &s.priorities[0]
@@ -351,7 +351,7 @@ func (p *player[T]) returned(s *consumer[T]) { // C10, C35, C37
 }
 
 // checkParked checks that the parked consumers must not return.
-func (p *player[T]) checkParked() {
+func (p *player[T]) checkParked() { // C4, C10
 	if outcomes := p.copyOutcomes(); len(outcomes) > 0 {
 		p.fatalf("consumers got %q, which is not the order", outcomes[0].items)
 	}
@@ -377,7 +377,7 @@ func (m *model) mustTake() bool { // C4
 }
 
 // keep keeps a claim.
-func (p *player[T]) keep(claim worker.Claim[T], name string) {
+func (p *player[T]) keep(claim worker.Claim[T], name string) { // C60
 	item := nameOf(claim.Item)
 	if last := p.fences[item]; claim.Fence() <= last {
 		p.fatalf("the claim to %s has the fence %d, after %d", item, claim.Fence(), last)
@@ -390,7 +390,7 @@ func (p *player[T]) keep(claim worker.Claim[T], name string) {
 }
 
 // actOnClaim ends a claim, and then a copy.
-func (p *player[T]) actOnClaim(c call, d time.Duration) (a action, ok bool) {
+func (p *player[T]) actOnClaim(c call, d time.Duration) (a action, ok bool) { // C60
 	n := len(p.claims)
 	if n == 0 {
 		return a, false
@@ -529,7 +529,7 @@ func (p *player[T]) endEnded(c call) { // C60
 
 // settlePending checks which calls beside Gets have returned, and their
 // results.
-func (p *player[T]) settlePending() {
+func (p *player[T]) settlePending() { // C11, C12, C40, C42, C59
 	for _, w := range p.model.pending {
 		returned := false
 		p.locked(func() { returned = w.returned })

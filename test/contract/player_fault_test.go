@@ -96,7 +96,7 @@ func (p *player[T]) disarm() {
 
 // noteFaults finds out whether an AddContext that panicked after its wait has
 // accepted its item.
-func (p *player[T]) noteFaults() {
+func (p *player[T]) noteFaults() { // C17
 	for _, w := range p.model.bounds.waiters {
 		p.locked(func() { w.panicked = w.returned && w.err == errInjected })
 		if w.panicked {
@@ -108,7 +108,7 @@ func (p *player[T]) noteFaults() {
 // survive finds out what a call has done that panicked: nothing, everything, or
 // a part that the contract allows. No item is lost, handed out twice, or left in
 // processing without an owner (C17). What does not show is what is usual.
-func (p *player[T]) survive(a action) {
+func (p *player[T]) survive(a action) { // C17
 	p.panicked, p.whole = true, a.in
 	all := []func(m *model) any{func(*model) any { return nil }, a.in}
 	switch {
@@ -151,7 +151,7 @@ func (p *player[T]) explainPanic() {
 // keepHistories takes over what the limiter has counted or forgotten: all that
 // the call asks of it, or nothing. It is asked after the functions that choose
 // the shard, and before the clock.
-func (p *player[T]) keepHistories(c, all *model) {
+func (p *player[T]) keepHistories(c, all *model) { // C17, C28
 	if slices.Contains([]string{"Hash", "Group", "GroupPolicy"}, p.function) {
 		return
 	}

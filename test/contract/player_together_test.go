@@ -79,7 +79,7 @@ func (p *player[T]) playJoined() {
 }
 
 // explain finds an order in which the calls and the hand-outs may have happened.
-func (p *player[T]) explain() {
+func (p *player[T]) explain() { // C2, C37
 	if len(p.results) == 0 {
 		return
 	}
@@ -111,7 +111,7 @@ func (p *player[T]) explain() {
 }
 
 // followMarks takes over how the watermarks were crossed in between.
-func (p *player[T]) followMarks(m *model) {
+func (p *player[T]) followMarks(m *model) { // C41
 	p.locked(func() {
 		for _, high := range p.marks {
 			if high == m.bounds.isHigh {

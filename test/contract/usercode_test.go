@@ -3,7 +3,6 @@ package contract
 import (
 	"context"
 	"fmt"
-	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -192,39 +191,6 @@ func TestC44ShutDownBesideACall(t *testing.T) {
 			q.Done(item)
 		}
 		requireCounts(t, q, 0, 0, 0)
-	})
-}
-
-// However a turn ends, its item is Done.
-func TestC36ItemsAreDoneHoweverTheTurnEnds(t *testing.T) {
-	ends := map[string]func(){
-		"panic":  func() { panic("on purpose") },
-		"Goexit": runtime.Goexit,
-	}
-	for name, end := range ends {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				q := newQueue[int](2)
-				q.Add(1)
-				go func() {
-					defer func() { _ = recover() }()
-					for range q.Items(t.Context()) {
-						end()
-					}
-				}()
-				synctest.Wait()
-				requireCounts(t, q, 0, 0, 0)
-			})
-		})
-	}
-	t.Run("break", func(t *testing.T) {
-		q := newQueue[int](2)
-		q.Add(1)
-		q.Add(2)
-		for range q.Items(t.Context()) {
-			break
-		}
-		requireCounts(t, q, 1, 0, 0)
 	})
 }
 

@@ -92,7 +92,7 @@ func backoffOf(failures int) time.Duration { return time.Second << min(failures-
 func (m *poolModel) isClosed() bool { return m.ends == isDrained || m.ends == isShut }
 
 // Add adds an item after a delay, or at once.
-func (m *poolModel) Add(item int, delay time.Duration) {
+func (m *poolModel) Add(item int, delay time.Duration) { // C42
 	it := m.items[item]
 	if m.isClosed() && !(it.taken && m.retries) {
 		return
@@ -161,7 +161,7 @@ func (m *poolModel) Release(item int) { // C84
 }
 
 // Step lets time pass. It must not pass the next event.
-func (m *poolModel) Step(d time.Duration) {
+func (m *poolModel) Step(d time.Duration) { // C19, C74
 	m.now = m.now.Add(d)
 	for _, it := range m.items {
 		if it.taken && !it.began.IsZero() && m.limit > 0 && !m.now.Before(it.began.Add(m.limit)) {

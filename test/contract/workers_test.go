@@ -163,25 +163,6 @@ func TestC51HookThatPanicsForEachDroppedItem(t *testing.T) {
 	}
 }
 
-// A Drain that panics is called again for the dropped items.
-func TestC51PanicOfADrain(t *testing.T) {
-	q, panics := newQueue[string](1), true
-	q.AddAfter("later", time.Hour)
-	drain := q.DrainWith(shardq.DrainOptions{})
-	w, err := worker.New(q, worker.Options[string]{Workers: 1, Handle: succeed[string], Drain: func(ctx context.Context) ([]string, error) {
-		if panics {
-			panics = false
-			panic(errOnPurpose)
-		}
-		return drain(ctx)
-	}})
-	require.NoError(t, err)
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	left, _ := errors.AsType[*worker.LeftoverError[string]](panicOf(func() { _ = w.Run(ctx) }).Run)
-	require.Len(t, left.Left(), 1)
-}
-
 // A batch that lingers does not wait for more once any caller drains, whatever
 // the drain accepts.
 func TestC76LingerEndsWithTheDrainOfAnother(t *testing.T) {
@@ -509,31 +490,6 @@ func TestC80DiscardClosesTheWindow(t *testing.T) {
 		synctest.Wait()
 		require.Equal(t, 4, runs)
 		s.stopPool(t)
-	})
-}
-
-// The run of a canceled item is not discarded, and the window of the item that was
-// added again stays open.
-func TestC39CanceledRunIsNotDiscarded(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		q, hour := newQueue[string](1), shardq.AddOptions{NotAgainWithin: time.Hour}
-		runs := 0
-		s := startPool(t, q, worker.Options[string]{Handle: func(context.Context, string) error {
-			if runs++; runs > 1 {
-				return nil
-			}
-			q.Cancel("a")
-			require.NoError(t, q.TryAdd("a", hour))
-			return worker.Permanent(errOnPurpose)
-		}})
-		require.NoError(t, q.TryAdd("a", hour))
-		time.Sleep(time.Minute)
-		synctest.Wait()
-		require.Equal(t, 2, runs)
-		require.Equal(t, shardq.ErrNotAgain, q.TryAdd("a", hour))
-		require.Zero(t, q.Stats().Discarded)
-		s.stopPool(t)
-		require.Empty(t, s.discarded)
 	})
 }
 
