@@ -540,7 +540,7 @@ func (p *joinPlayer) callPutBatch() (joinCall, bool) {
 	for range rapid.IntRange(0, 5).Draw(p.rt, "entries") {
 		key := p.drawKey()
 		has := slices.ContainsFunc(entries, func(e joinEntry) bool { return e.Key == key })
-		if !has || len(p.takes) == 0 { // otherwise a Take may come in between
+		if entries == nil || len(p.takes) == 0 || !has && len(p.puts) == 0 { // otherwise these may come in between
 			entries = append(entries, joinEntry{Key: key, Value: p.nextValue(key)})
 		}
 	}
