@@ -13,7 +13,7 @@ func (s *Core) Released() <-chan struct{} { return s.drains.drained.released() }
 
 // DrainUntil refuses adds, blocks until nothing is delayed, ready or in
 // processing, and shuts down. It returns an error if ctx ends or released is
-// closed before. It appends to dropped the items that it drops, and those that
+// closed first. It appends to dropped the items that it drops, and those that
 // a ShutDown drops meanwhile, even if a hook panics.
 func (s *Set[T]) DrainUntil(ctx context.Context, d Draining, released <-chan struct{}, dropped *[]T) error {
 	drops := &droppedItems[T]{to: func(items []T) { *dropped = append(*dropped, items...) }}

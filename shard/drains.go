@@ -107,7 +107,7 @@ type closing struct {
 	untold   atomic.Uint64 // dropped adds that OnDropped was not told of
 }
 
-// Retries decides whether retries are accepted after a call that ends the queue
+// Retries decides whether retries are accepted once a call that ends the queue
 // has begun.
 type Retries struct{ state atomic.Uint32 }
 
@@ -127,7 +127,7 @@ func (r *Retries) Decide(take bool) {
 	}
 }
 
-// Taken reports whether retries are accepted by a call that ends the queue.
+// Taken reports whether a call that ends the queue has begun, and retries are accepted.
 func (r *Retries) Taken() bool { return r.state.Load() == takingRetries }
 
 // TakesBack reports whether an add of an item in processing is accepted.

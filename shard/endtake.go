@@ -6,7 +6,7 @@ import (
 
 // EndTake is [Set.DoneAt] of the processing that h names, and then
 // [Set.TryTake] in the same hold of the shard's lock. It takes an item only if
-// a Get would take it, too, because it is the turn of this shard. Otherwise the
+// it is the turn of this shard, from which a Get would take, too. Otherwise the
 // caller takes as usual. So a worker takes the lock once for each item, and
 // contends half as often for a single shard.
 func (s *Set[T]) EndTake(h Handle) (item T, priority int, next Handle, ended, ok bool) {

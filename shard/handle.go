@@ -23,7 +23,7 @@ func (h Handle) Mark() uint8 { return markOf(uint32(h.fence)) }
 
 func markOf(fence uint32) uint8 { return uint8(fence>>1)&127 + 1 }
 
-// Place is different for each of the processings that go on. Place and Fence
+// Place differs between all processings that are under way at one time. Place and Fence
 // name one processing: see [HandleAt].
 func (h Handle) Place() uint64 { return uint64(h.shard)<<32 | uint64(h.id) }
 
@@ -77,7 +77,7 @@ func (s *Core) Valid(h Handle) bool {
 
 // Seal invalidates h, and returns the only Handle that names the processing
 // from now on. So only the caller can end the processing, and may call user
-// code before. It returns false if the processing had ended.
+// code before it does. It returns false if the processing had ended.
 func (s *Core) Seal(h Handle) (only Handle, ok bool) {
 	sh, e := s.lockClaimed(h)
 	defer sh.unlock()

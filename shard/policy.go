@@ -15,17 +15,17 @@ type Delay struct {
 	Priority int           // the least priority when the item becomes ready
 	Retry    bool          // count the add as a retry
 	Limited  bool          // ask Config.Backoff for a duration; the longer counts
-	// Window, if positive, makes the set refuse the add if the item was added
-	// within its window, and otherwise opens one.
+	// Window, if positive, makes the set refuse the add while a window of the
+	// item is open, and otherwise opens one.
 	Window      time.Duration
-	Backoff     bool // with Config.KeepBackoff: adds until its end are served by the run then
-	UnlessReady bool // drops the delay if the item is ready or dirty, for the run to come
+	Backoff     bool // with Config.KeepBackoff: the run at the end of the delay serves all adds until then
+	UnlessReady bool // drops the delay if the item is ready or dirty, because that run serves it
 }
 
 func (d *Delay) files() bool { return d.Duration > 0 || d.Until != 0 || d.Policy != KeepEarliest }
 
-// Moment returns a value for Delay.Until, never 0. It goes by the clock's
-// present reading: the wall clock may have been set since the set was made.
+// Moment returns a value for Delay.Until, never 0. It uses the clock's
+// present reading, because the wall clock may have been changed since New.
 func (s *Core) Moment(at time.Time) uint64 {
 	now := s.time.Clock.Now()
 	left, moment := at.Sub(now), s.time.MomentOf(now)

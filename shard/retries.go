@@ -168,8 +168,8 @@ func (s *Core) retryAt(h Handle, d Deadline, priority int) (came Comeback) {
 }
 
 // Postpone delays an item in processing, whose next run also serves adds made
-// during the processing. The delay must be positive. No user code is called
-// before it is filed.
+// during the processing. The delay must be positive. It files the delay
+// before it calls user code.
 func (s *Core) Postpone(h Handle, d Deadline, policy DelayPolicy) (inProcessing bool) {
 	addsGoFirst := policy == KeepEarliest
 	sh, e := s.lockSwept(h)

@@ -41,7 +41,7 @@ func (sh *shard) info(id uint32, e *items.Entry) stats.Item[any] {
 	return i
 }
 
-// Lookup returns the row of an item, without the item. held is the item as the
+// Lookup returns the row of an item, whose field Item is empty. held is the item as the
 // set holds it, which may be 0 if item is -0.
 func (s *Set[T]) Lookup(item T) (held T, row stats.Item[any], ok bool) {
 	sh, hash := s.locate(item)

@@ -53,11 +53,11 @@ type Settings struct {
 type Rules struct {
 	CancelDelayOnAdd bool // an Add of a delayed item cancels the delay
 	DropDelayIfReady bool // the run to come of a ready or dirty item serves a delayed add
-	KeepPlaces       bool // items keep the place of the add that asked for the run: see places
+	KeepPlaces       bool // an item keeps the place in line of the first add that its next run serves
 	// DiscardOnShutDown makes ShutDown drop what is ready or dirty.
 	DiscardOnShutDown     bool
 	PrioritiesBeforeTurns bool // groups take turns within the highest ready priority
-	DrainProcessingOnly   bool // ShutDownWithDrain does not wait for what is ready, as client-go's
+	DrainProcessingOnly   bool // ShutDownWithDrain, like client-go's, does not wait for ready items
 }
 
 // A Set is a work queue made of shards, safe for concurrent use.

@@ -160,9 +160,9 @@ func (s *Core) Depth() (n int) {
 	return n
 }
 
-// CountDirty adds the numbers of dirty items by priority. With ages, it visits
-// the items in processing, which are about as many as consumers, in one hold of
-// each shard's lock.
+// CountDirty adds the numbers of dirty items by priority. With ages, it holds
+// each shard's lock while it visits the items of the shard in processing, about one
+// for each consumer.
 func (s *Core) CountDirty(by map[int]int) {
 	for sh := range s.shards.made() {
 		count := func(id uint32, e *items.Entry) {

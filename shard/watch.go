@@ -114,7 +114,7 @@ func (sh *shard) wasCanceled(id uint32, e *items.Entry) bool {
 	return sh.table.WasCanceled(id, sh.table.FenceOf(id, e)|sealed)
 }
 
-// CancelRun marks the processing of an item as canceled, also if its claim is about
+// CancelRun marks the processing of an item as canceled, even if its claim is about
 // to end. See [Core.ReportChanges].
 func (s *Set[T]) CancelRun(item T, a *Address) {
 	sh := s.Core.shard(int(a.shard))

@@ -12,12 +12,12 @@ import (
 type Inspector interface {
 	Name() string
 	Stats() Stats
-	Groups() iter.Seq[Group] // that have items
+	Groups() iter.Seq[Group] // that have items, or are paused
 	Inspect() Inspection
 }
 
 // An Inspection tells more of a queue, whatever the type of its items. Methods
-// that a queue has, too, are documented there.
+// that shardq.Queue has as well are documented there.
 type Inspection interface {
 	Configuration() Configuration
 	Snapshot(limit int) Snapshot[any]

@@ -51,17 +51,16 @@ type Stats struct {
 	Workers      int // workers of pools
 	ShuttingDown bool
 	// NextDue is when the next delay expires, to the tick, or zero if no delay
-	// is running. The delay may also expire later than that.
+	// is running. It may expire later, never earlier.
 	NextDue time.Time
-	Closed  bool // no item is handed out now: the queue is paused or at its rate
-	// NextToken is the earliest moment at which a token of a rate comes, or a
-	// pause ends. The token may come, or the pause end, later than that.
+	Closed  bool // nothing is handed out now: the queue is paused, or its rate allows no item yet
+	// NextToken is when the next token of a rate comes, or a pause ends. Either
+	// may come later, never earlier.
 	NextToken time.Time
 	PerShard  []Shard // by the number of the shard
 	// Priorities counts the ready items of each priority that has some, the
 	// highest first. It may be nil if all of them have the priority 0. It is
-	// nil if a shard has more than 256 priorities, or its groups have more
-	// together.
+	// nil if a shard, or all groups of a shard together, have more than 256.
 	Priorities []Priority
 	Metrics    *Metrics // nil without Options.Metrics
 	Values     *Values  // of a coalescer, or else nil
@@ -187,10 +186,10 @@ type Values struct {
 // Source says how far a source of a coalescer has come: see coalesce.Source.
 type Source struct {
 	Name string
-	Read int64 // the last offset, or the one before the first
+	Read int64 // the last offset that was put or skipped; before that, the one before the first
 	Safe int64 // from where to read again after a crash
 	// Events is the number read since the oldest that is not done, and Oldest is
-	// its age. That may count from the last look at the source before it was read.
+	// its age. The age may begin at the last look at the source before that event was read.
 	Events uint64
 	Oldest time.Duration
 }

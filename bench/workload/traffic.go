@@ -16,7 +16,7 @@ type Load struct {
 }
 
 // Traffic is the result of a Load, without the warm-up. Consumers count in
-// batches, so a few more items than it asks for may be Completed. Deduplicated
+// batches, so Completed may exceed the number of the Load by a few. Deduplicated
 // adds found their key in the queue already.
 type Traffic struct {
 	Elapsed                 time.Duration

@@ -29,8 +29,8 @@ type Options[T comparable] struct {
 	// an item has at most one run to come, and ShutDown discards ready items.
 	// If Queue.Shards is zero, the queue has one shard.
 	Priority bool
-	// Instruments get the figures of the queue, unless they are nil. The Ticker
-	// brings them up to date, too, until the shutdown.
+	// Instruments get the figures of the queue, unless they are nil. They are
+	// brought up to date by operations and by each tick of the Ticker, until the shutdown.
 	Instruments *Instruments
 	Ticker      clock.Ticker // or nil
 	// Scraped says that the instruments are read only now and then, so they may
