@@ -44,7 +44,7 @@ func (c *Coalescer[K, V]) DoneClaims(claims []worker.Claim[Entry[K, V]]) (err er
 	for i := range claims {
 		claim := &claims[i]
 		if o, is := claim.Owner().(*owner[K, V]); is && o == c.owner {
-			c.landAt(claim.Item.Key, c.engine.Tokens.Handle(claim.Token()))
+			c.hideAt(claim.Item.Key, c.engine.Tokens.Handle(claim.Token()))
 			keys[i] = worker.NewClaim(claim.Item.Key, 0, keyOwner, claim.Token())
 		}
 	}
@@ -90,7 +90,7 @@ func (c *Coalescer[K, V]) make(claim *worker.Claim[Entry[K, V]], t *taken[K, V])
 
 func (o *owner[K, V]) DoneClaim(taken Entry[K, V], token worker.Token) (err error) {
 	h := o.c.engine.Tokens.Handle(token)
-	o.c.landAt(taken.Key, h)
+	o.c.hideAt(taken.Key, h)
 	defer o.c.finishIf(&err, taken.Key, h) // also if the limiter panics
 	return o.c.engine.Owner.DoneClaim(taken.Key, token)
 }
@@ -107,7 +107,7 @@ func (c *Coalescer[K, V]) doneAndNext(claim *worker.Claim[Entry[K, V]]) (more bo
 		return false, claim.Done()
 	}
 	h, t := c.engine.Tokens.Handle(claim.Token()), taken[K, V]{}
-	c.landAt(claim.Item.Key, h)
+	c.hideAt(claim.Item.Key, h)
 	func() {
 		defer c.finishIf(&err, claim.Item.Key, h) // also if the limiter panics
 		t.key, t.priority, t.at, more, err = c.engine.Owner.DoneAndTake(claim.Item.Key, h)
@@ -190,7 +190,7 @@ func (r *claimReturn[K, V]) carryOut() (err error) {
 // refuse discards the value if the Return says so, before the claim ends.
 func (r *claimReturn[K, V]) refuse() error {
 	defer r.c.shards.Core.End(r.at)
-	r.c.landAt(r.key, r.at)
+	r.c.hideAt(r.key, r.at)
 	r.c.leaveUndone(r.key, r.at)
 	if r.how.Refused != nil {
 		defer r.c.queue.Forget(r.key)

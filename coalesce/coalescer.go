@@ -160,7 +160,7 @@ func (c *Coalescer[K, V]) Retry(key K, value V) error {
 		return shardq.ErrRejected
 	}
 	if !c.acceptsReturns(c.stripeOf(key)) {
-		return c.refuseReturn(key) // before the limiter counts a failure
+		return c.refuseReturn(key, c.shards.HandleOf(key)) // before the limiter counts a failure
 	}
 	delay := c.engine.ReturnDelay(shard.Handle{}, key, worker.Return{Reason: worker.ReturnRetry}) // may panic
 	return c.putBack(key, value, delay)

@@ -1,7 +1,5 @@
 package coalesce
 
-import "github.com/shardq/shardq/shard"
-
 // A mark says which events of sources a value contains. It is where the value is:
 // in a segment, or among the stripe's flights while a worker has the value. If a
 // value leaves undone, its mark is forgotten, and its node stays in the ledger.
@@ -100,46 +98,4 @@ func (m *mark) finish() {
 			m.of.parts[i].finish()
 		}
 	}
-}
-
-// heldAt returns the processing of the value that a worker has.
-func (c *Coalescer[K, V]) heldAt(key K) shard.Handle {
-	s := c.stripeOf(key)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	f, _ := s.extras.lookup(key)
-	return f.at
-}
-
-// finishAt follows the end of a processing whose value is done.
-func (c *Coalescer[K, V]) finishAt(key K, at shard.Handle) {
-	if c.sources.used.Load() {
-		s := c.stripeOf(key)
-		s.mu.Lock()
-		m := s.letGoLocked(key, at)
-		s.mu.Unlock()
-		m.finish()
-	}
-}
-
-func (c *Coalescer[K, V]) finishIf(err *error, key K, at shard.Handle) {
-	if *err == nil {
-		c.finishAt(key, at)
-	}
-}
-
-// leaveUndone forgets the mark of a processing that ends, whose value is not done.
-func (c *Coalescer[K, V]) leaveUndone(key K, at shard.Handle) {
-	if c.sources.used.Load() {
-		c.changeFlight(key, at, func(f *flight[V]) { f.mark = mark{} })
-	}
-}
-
-// isCanceled reports whether a value in processing must not go back.
-func (c *Coalescer[K, V]) isCanceled(key K, at shard.Handle) bool {
-	_, canceled := c.shards.Core.Changed(at)
-	if !canceled && c.sources.used.Load() {
-		c.changeFlight(key, at, func(f *flight[V]) { canceled = f.mark.isDropped() })
-	}
-	return canceled
 }

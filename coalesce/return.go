@@ -42,7 +42,7 @@ func (c *Coalescer[K, V]) putBack(key K, value V, delay time.Duration) error {
 	}
 	r.setDelay(delay)
 	if !r.insert() {
-		return c.refuseReturn(key)
+		return c.refuseReturn(key, r.at)
 	}
 	r.finish()
 	return nil
@@ -80,7 +80,7 @@ func (r *valueReturn[K, V]) insert() bool {
 	if r.admitted = !s.closed; r.admitted {
 		s.admitted++
 	}
-	r.lingered, r.canceled = l.key == lingering, s.extras.isCanceling(r.key)
+	r.lingered, r.canceled = l.key == lingering, s.extras != nil && s.extras.canceling[r.key] > 0
 	if r.delay > 0 {
 		s.setStateLocked(l, delayed)
 	} else {
@@ -176,11 +176,9 @@ func (r *valueReturn[K, V]) withdrawLocked() {
 }
 
 // refuseReturn: the caller has the value of key, and will call Done all the same.
-func (c *Coalescer[K, V]) refuseReturn(key K) error {
-	if c.sources.used.Load() {
-		if at := c.heldAt(key); !c.isCanceled(key, at) {
-			c.leaveUndone(key, at)
-		}
+func (c *Coalescer[K, V]) refuseReturn(key K, at shard.Handle) error {
+	if !c.isCanceled(key, at) {
+		c.leaveUndone(key, at)
 	}
 	return shardq.ErrShutDown
 }

@@ -199,7 +199,7 @@ func (c *Coalescer[K, V]) partsOf(key K) []mark {
 	s := c.stripeOf(key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	f, _ := s.extras.lookup(key)
+	f, _ := s.flightLocked(key)
 	return byName(f.mark.parts())
 }
 

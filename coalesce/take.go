@@ -85,7 +85,7 @@ func (s *stripe[K, V]) deferTakeLocked(l *line[V]) bool {
 // ready again at its Done, with the priority that the key had.
 func (c *Coalescer[K, V]) takeFirstAndUnlock(s *stripe[K, V], t *taken[K, V], l *line[V]) (value V) {
 	value, weight, m := l.removeFirst()
-	if c.options.Readable || c.sources.used.Load() {
+	if c.keepsFlights() {
 		f := flight[V]{mark: m, at: t.at}
 		if f.shown = c.options.Readable; f.shown {
 			f.value = value

@@ -190,6 +190,22 @@ func (s *stripe[K, V]) emptiedLocked(key K, l *line[V]) {
 	}
 }
 
+// extras has what few stripes have. It is nil at first.
+type extras[K comparable, V any] struct {
+	flights  flights[K, V]
+	deferred map[K][]deferred[K, V] // what calls have left to the last teller of a key
+	// canceling has the keys whose processing Cancels are about to cancel.
+	canceling map[K]int
+	cancels   uint64 // the number of those that have done so
+}
+
+func (s *stripe[K, V]) needExtras() *extras[K, V] {
+	if s.extras == nil {
+		s.extras = &extras[K, V]{deferred: map[K][]deferred[K, V]{}, canceling: map[K]int{}}
+	}
+	return s.extras
+}
+
 func (s *stripe[K, V]) deferLocked(key K, d deferred[K, V]) {
 	e := s.needExtras()
 	e.deferred[key] = append(e.deferred[key], d)
