@@ -174,6 +174,45 @@ func TestLedger(t *testing.T) {
 	require.EqualValues(t, 3*4999+1, l.safe())
 }
 
+// A Cancel finds a value that a ClaimBatch is about to take, and then Merge panics for
+// another key: no value leaves. A canceled value that a worker has is done when it
+// would go back, even if no handler has begun with it.
+func TestC85CancelBesideAClaimBatch(t *testing.T) {
+	var c *Coalescer[int, int]
+	panics := true
+	c = MustNew(Options[int, int]{Queue: shardq.Options[int]{Shards: 1}, Merge: func(pending, next int) int {
+		_, ok := c.Cancel(1)
+		require.False(t, ok)
+		if panics {
+			panic("on purpose")
+		}
+		return pending + next
+	}})
+	s, err := c.NewSource("log", 0)
+	require.NoError(t, err)
+	require.NoError(t, s.Put(2, 1, 0))
+	first, err := c.Claim(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, s.Put(1, 1, 1))
+	require.NoError(t, s.Put(2, 1, 2))
+	require.NoError(t, first.Release())
+	claims := make([]worker.Claim[Entry[int, int]], 2)
+	require.Panics(t, func() { _, _ = c.ClaimBatch(t.Context(), claims) })
+	require.Equal(t, 2, c.Len())
+	for range 3 { // the two values of key 2 do not merge any more
+		claim, err := c.Claim(t.Context())
+		require.NoError(t, err)
+		require.False(t, claim.Canceled())
+		if claim.Item.Key == 1 {
+			_, _ = c.Cancel(1)
+			require.NoError(t, claim.Release())
+		} else {
+			require.NoError(t, claim.Done())
+		}
+	}
+	require.EqualValues(t, 3, s.Safe())
+}
+
 // Finish waits for values that are under way.
 func TestC86Finish(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

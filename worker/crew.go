@@ -208,6 +208,9 @@ func (c *crew) drain() (err error) {
 		defer context.AfterFunc(limited, c.stop)() // Drain may take long to list what is left
 		ctx = limited
 	}
+	ctx, release := context.WithCancel(ctx)
+	defer release()
+	go c.releaseDrain(ctx, release)
 	dropped := 0
 	defer func() {
 		c.stop() // what a worker still has, it has beyond the drain
@@ -222,6 +225,19 @@ func (c *crew) drain() (err error) {
 		c.inGoroutine(func() { dropped, err = c.pool.drain(nowait.Ended) })
 	}
 	return err
+}
+
+// releaseDrain ends a drain that would wait for items which no worker takes any more.
+// After another caller's ShutDown, workers leave when nothing is ready, and then
+// another consumer may give an item back. A drain alone lets none leave before.
+func (c *crew) releaseDrain(ctx context.Context, release func()) {
+	select {
+	case <-c.left:
+		if !c.isSourceEmpty() {
+			release()
+		}
+	case <-ctx.Done():
+	}
 }
 
 // inGoroutine runs do, which calls hooks, so that a panic or a Goexit ends neither

@@ -854,6 +854,33 @@ func TestC49HandlersEndBeforeDrainReturns(t *testing.T) {
 	}
 }
 
+// After another caller's ShutDown, workers leave when nothing is ready. A drain does not
+// wait for them then, when another consumer gives an item back.
+func TestC49DrainWithoutWorkers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q, handled := shardq.MustNew(shardq.Options[string]{}), make(chan struct{})
+		q.Add("theirs")
+		theirs, err := q.Claim(t.Context())
+		require.NoError(t, err)
+		q.Add("ours")
+		s := startPool(t, q, worker.Options[string]{
+			Workers: 2, Handle: func(context.Context, string) error { <-handled; return nil },
+			Drain: q.DrainWith(shardq.DrainOptions{}),
+		})
+		synctest.Wait()
+		q.ShutDown()
+		synctest.Wait()
+		s.stop()
+		synctest.Wait()
+		require.False(t, s.ended(), "a worker is left")
+		close(handled)
+		requireBecomesTrue(t, s.ended)
+		require.NoError(t, theirs.Release())
+		early, _ := errors.AsType[*shardq.DrainError[string]](s.err)
+		require.Equal(t, "theirs", early.Left()[0].Item)
+	})
+}
+
 // A pool's own drain ends a linger, whatever the source is. The error of a claim
 // and that of the drain are both returned.
 func TestC76LingerEndsWithTheOwnDrain(t *testing.T) {
