@@ -10,25 +10,29 @@ import (
 
 // Claim is [Coalescer.Take] as a [worker.Claim], which ends once.
 func (c *Coalescer[K, V]) Claim(ctx context.Context) (claim worker.Claim[Entry[K, V]], err error) {
-	var t taken[K, V]
-	if err = c.take(ctx, &t); err == nil {
-		c.make(&claim, &t)
-	}
+	err = c.claim(ctx, &claim)
 	return claim, err
+}
+
+func (c *Coalescer[K, V]) claim(ctx context.Context, claim *worker.Claim[Entry[K, V]]) error {
+	var t taken[K, V]
+	if err := c.take(ctx, &t); err != nil {
+		return err
+	}
+	c.make(claim, &t)
+	return nil
 }
 
 // ClaimBatch is [Coalescer.Claim] for up to len(dst) keys. It blocks until a
 // key is ready, and makes a Coalescer a [worker.Source].
 func (c *Coalescer[K, V]) ClaimBatch(ctx context.Context, dst []worker.Claim[Entry[K, V]]) (n int, err error) {
-	if len(dst) == 1 {
-		var t taken[K, V]
-		if err := c.take(ctx, &t); err != nil {
-			return 0, err
-		}
-		c.make(&dst[0], &t)
-		return 1, nil
+	if len(dst) != 1 {
+		return c.claimBatch(ctx, dst)
 	}
-	return c.claimBatch(ctx, dst)
+	if err = c.claim(ctx, &dst[0]); err == nil {
+		n = 1
+	}
+	return n, err
 }
 
 // DoneClaims ends each of the claims by Done. It returns [worker.ErrClaimEnded]
@@ -44,26 +48,20 @@ func (c *Coalescer[K, V]) DoneClaims(claims []worker.Claim[Entry[K, V]]) (err er
 	for i := range claims {
 		claim := &claims[i]
 		if o, is := claim.Owner().(*owner[K, V]); is && o == c.owner {
-			c.hideAt(claim.Item.Key, c.engine.Tokens.Handle(claim.Token()))
 			keys[i] = worker.NewClaim(claim.Item.Key, 0, keyOwner, claim.Token())
 		}
 	}
-	if c.sources.used.Load() {
-		err = worker.ErrClaimEnded // if the limiter panics
-		defer func() { c.finishClaims(claims, err) }()
-	}
+	err = worker.ErrClaimEnded // if the limiter panics
+	defer func() { c.finishClaims(keys, err) }()
 	return c.queue.DoneClaims(keys)
 }
 
-// finishClaims is called after the claims. With an error, one of them may have been
-// in the hands of a call that returns its value.
-func (c *Coalescer[K, V]) finishClaims(claims []worker.Claim[Entry[K, V]], err error) {
-	for i := range claims {
-		if claims[i].Owner() != worker.Owner[Entry[K, V]](c.owner) {
-			continue
-		}
-		if h := c.engine.Tokens.Handle(claims[i].Token()); err == nil || !c.shards.Core.Valid(h.Sealed()) {
-			c.finishAt(claims[i].Item.Key, h)
+// finishClaims is finishIf of each. With an error, one of them may have been in the
+// hands of a call that returns its value.
+func (c *Coalescer[K, V]) finishClaims(keys []worker.Claim[K], err error) {
+	for i := range keys {
+		if h := c.engine.Tokens.Handle(keys[i].Token()); err == nil || !c.shards.Core.Valid(h.Sealed()) {
+			c.finishAt(keys[i].Item, h)
 		}
 	}
 }
@@ -90,14 +88,13 @@ func (c *Coalescer[K, V]) make(claim *worker.Claim[Entry[K, V]], t *taken[K, V])
 
 func (o *owner[K, V]) DoneClaim(taken Entry[K, V], token worker.Token) (err error) {
 	h := o.c.engine.Tokens.Handle(token)
-	o.c.hideAt(taken.Key, h)
 	defer o.c.finishIf(&err, taken.Key, h) // also if the limiter panics
 	return o.c.engine.Owner.DoneClaim(taken.Key, token)
 }
 
 // LeaveClaim is DoneClaim of a value that is not done: see worker.leaver.
 func (o *owner[K, V]) LeaveClaim(taken Entry[K, V], token worker.Token) error {
-	o.c.leaveUndone(taken.Key, o.c.engine.Tokens.Handle(token))
+	o.c.letGo(taken.Key, o.c.engine.Tokens.Handle(token))
 	return o.DoneClaim(taken, token)
 }
 
@@ -107,7 +104,6 @@ func (c *Coalescer[K, V]) doneAndNext(claim *worker.Claim[Entry[K, V]]) (more bo
 		return false, claim.Done()
 	}
 	h, t := c.engine.Tokens.Handle(claim.Token()), taken[K, V]{}
-	c.hideAt(claim.Item.Key, h)
 	func() {
 		defer c.finishIf(&err, claim.Item.Key, h) // also if the limiter panics
 		t.key, t.priority, t.at, more, err = c.engine.Owner.DoneAndTake(claim.Item.Key, h)
@@ -190,8 +186,7 @@ func (r *claimReturn[K, V]) carryOut() (err error) {
 // refuse discards the value if the Return says so, before the claim ends.
 func (r *claimReturn[K, V]) refuse() error {
 	defer r.c.shards.Core.End(r.at)
-	r.c.hideAt(r.key, r.at)
-	r.c.leaveUndone(r.key, r.at)
+	r.c.letGo(r.key, r.at)
 	if r.how.Refused != nil {
 		defer r.c.queue.Forget(r.key)
 		r.how.Refused()

@@ -135,8 +135,13 @@ func (c *Coalescer[K, V]) Take(ctx context.Context) (key K, value V, err error) 
 // Done ends the processing of key, and the limiter forgets its failures. If the
 // key has a pending value, it becomes ready again.
 func (c *Coalescer[K, V]) Done(key K) {
-	m := c.land(key)
-	defer m.finish()
+	if c.keepsFlights() {
+		s := c.stripeOf(key)
+		s.mu.Lock()
+		m := s.landLocked(key)
+		s.mu.Unlock()
+		defer m.finish()
+	}
 	defer c.queue.Done(key) // also if the limiter panics
 	c.queue.Forget(key)
 }

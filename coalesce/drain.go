@@ -24,7 +24,7 @@ func (c *Coalescer[K, V]) Drain(ctx context.Context, options shardq.DrainOptions
 	before := c.ending.shutDownCalls()
 	c.ending.retries.Decide(options.Retries == shardq.AcceptRetries)
 	c.close()
-	if cause := c.ending.await(ctx); cause != nil {
+	if cause := await(ctx, c.ending.queueClosed); cause != nil {
 		return nil, c.endedEarly(ctx, cause)
 	}
 	released := c.shards.Core.Released() // before the count is read, so that no ShutDown is missed
@@ -199,13 +199,13 @@ func (e *ending) finish() {
 	}
 }
 
-// await returns the error of ctx if that ends before the queue is closed.
-func (e *ending) await(ctx context.Context) error {
+// await returns the error of ctx if that ends first.
+func await(ctx context.Context, ended <-chan struct{}) error {
 	select {
-	case <-e.queueClosed:
+	case <-ended:
 	case <-ctx.Done():
 		select {
-		case <-e.queueClosed:
+		case <-ended:
 		default:
 			return ctx.Err()
 		}

@@ -1,7 +1,9 @@
 package coalesce
 
 import (
+	"cmp"
 	"math"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -14,26 +16,23 @@ import (
 type ledger struct {
 	pure, mixed origin // the latter of values with others, which came from no source
 	name        string
-	// cells has one for each stripe, whose lock guards it. So counting events costs
-	// a Put no atomic operation.
-	cells   []cell
-	closing atomic.Bool   // no Put is accepted
-	dropped atomic.Bool   // nothing changes any more
-	looked  atomic.Bool   // the source reads the clock before the next event
-	ended   chan struct{} // closed once the source is closing and nothing is in the list
-	once    sync.Once
+	closing     atomic.Bool   // no Put is accepted
+	dropped     atomic.Bool   // final is safe
+	looked      atomic.Bool   // the source reads the clock before the next event
+	ended       chan struct{} // closed once the source is closing and nothing is in the list
 
-	mu         sync.Mutex // guards the fields below; a leaf, also under a stripe's lock
+	// Of the events that were read: the highest offset, and the number. An event
+	// changes them under the lock of its key's stripe. So others need all these locks,
+	// and counting costs a Put no atomic operation.
+	read   int64
+	events uint32
+
+	mu         sync.Mutex // guards the fields below; a leaf, also under stripes' locks
 	nodes      []node     // those before head are done, and perhaps others
 	head, live int
 	done       int64 // the highest offset of the values that are done, and of those skipped
-	skips      cell
-}
-
-// A cell counts events.
-type cell struct {
-	events  uint64
-	highest int64
+	final      int64
+	over       bool // ended is closed
 }
 
 type node struct {
@@ -45,39 +44,34 @@ type node struct {
 const (
 	isDone  = 1
 	ageUnit = 5 * time.Millisecond
-	// ageSample is how many nodes share a reading of the clock, if nobody looks
-	// meanwhile. Each would cost a quarter of a Put.
-	ageSample = 16
 )
 
 // newLedger returns a ledger that has read all offsets below from.
-func newLedger(name string, from int64, stripes int) *ledger {
-	l := &ledger{
-		name: name, cells: make([]cell, stripes), ended: make(chan struct{}), done: from - 1, skips: cell{highest: from - 1},
-	}
+func newLedger(name string, from int64) *ledger {
+	l := &ledger{name: name, ended: make(chan struct{}), read: from - 1, done: from - 1}
 	l.pure.ledger, l.mixed.ledger = l, l
-	l.looked.Store(true)
 	return l
 }
 
-// insert appends a node. Its offset is higher than those before.
-func (l *ledger) insert(lowest int64, number, read uint32) {
+// countLocked is called with the lock of a stripe.
+func (l *ledger) countLocked(offset int64) {
+	l.read = offset
+	l.events++
+}
+
+// insertLocked is called with the lock of a stripe. The offset is higher than those
+// before. It returns the mark of its value.
+func (l *ledger) insertLocked(offset int64, now uint32) mark {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.dropped.Load() {
-		return
-	}
 	if len(l.nodes) == cap(l.nodes) {
 		l.compactLocked()
 	}
-	l.nodes = append(l.nodes, node{lowest: lowest, number: number, read: read &^ isDone})
+	l.nodes = append(l.nodes, node{lowest: offset, number: l.events, read: now &^ isDone})
 	l.live++
-	if len(l.nodes)%ageSample == 0 {
-		l.look()
-	}
+	return mark{of: &l.pure, lowest: offset, highest: offset}
 }
 
-// move.
 func (l *ledger) compactLocked() {
 	kept := l.nodes[:0]
 	if free := cap(kept) - l.live; free < l.live/4+1 || free > l.live+1024 {
@@ -95,13 +89,13 @@ func (l *ledger) compactLocked() {
 func (l *ledger) finish(lowest, highest int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.dropped.Load() {
-		return
-	}
 	l.done = max(l.done, highest)
 	l.findLocked(lowest).read |= isDone
 	for l.live--; l.head < len(l.nodes) && l.nodes[l.head].read&isDone != 0; {
 		l.head++
+	}
+	for n := len(l.nodes); n > l.head && l.nodes[n-1].read&isDone != 0; n-- {
+		l.nodes = l.nodes[:n-1] // the next offset may be lower if the last was not put after all
 	}
 	if cap(l.nodes) > 2*l.live+1024 {
 		l.compactLocked()
@@ -109,45 +103,25 @@ func (l *ledger) finish(lowest, highest int64) {
 	l.endLocked()
 }
 
-// undo removes the last node, whose value is not put after all. The next offset may
-// be lower.
-func (l *ledger) undo() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if !l.dropped.Load() {
-		l.nodes = l.nodes[:len(l.nodes)-1]
-		l.live--
-		l.endLocked()
-	}
-}
-
 // remove removes a node without a value that is done.
 func (l *ledger) remove(lowest int64) { l.finish(lowest, math.MinInt64) }
 
-// findLocked gallops, because values finish about in the order of their first
-// events.
+// findLocked looks near the head first, because values finish about in the order of
+// their first events.
 func (l *ledger) findLocked(lowest int64) *node {
-	from, step := l.head, 1
-	for from+step < len(l.nodes) && l.nodes[from+step].lowest <= lowest {
-		from += step
-		step *= 2
+	near, n := l.nodes[l.head:], 1
+	for n < len(near) && near[n].lowest <= lowest {
+		n *= 2
 	}
-	for step > 1 {
-		step /= 2
-		if from+step < len(l.nodes) && l.nodes[from+step].lowest <= lowest {
-			from += step
-		}
-	}
-	return &l.nodes[from]
+	near = near[:min(n, len(near))]
+	i, _ := slices.BinarySearchFunc(near, lowest, func(n node, lowest int64) int { return cmp.Compare(n.lowest, lowest) })
+	return &near[i]
 }
 
 func (l *ledger) skip(offset int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !l.dropped.Load() {
-		l.done, l.skips.highest = offset, offset
-		l.skips.events++
-	}
+	l.done = offset
 }
 
 func (l *ledger) safe() int64 {
@@ -158,7 +132,10 @@ func (l *ledger) safe() int64 {
 }
 
 func (l *ledger) safeLocked() int64 {
-	if l.live > 0 {
+	switch {
+	case l.dropped.Load():
+		return l.final
+	case l.live > 0:
 		return l.nodes[l.head].lowest
 	}
 	return l.done + 1
@@ -175,25 +152,29 @@ func (l *ledger) close(drop bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if drop {
+		l.final = l.safeLocked()
 		l.dropped.Store(true)
 	}
 	l.endLocked()
 }
 
 func (l *ledger) endLocked() {
-	if l.closing.Load() && (l.live == 0 || l.dropped.Load()) {
-		l.once.Do(func() { close(l.ended) })
+	if !l.over && l.closing.Load() && (l.live == 0 || l.dropped.Load()) {
+		l.over = true
+		close(l.ended)
 	}
 }
 
-// stats leaves out what the cells have. The oldest node is nil if all is done.
-func (l *ledger) stats() (s stats.Source, oldest *node) {
+// statsLocked is called with the locks of all stripes.
+func (l *ledger) statsLocked(now uint32) stats.Source {
 	l.look()
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	s := stats.Source{Name: l.name, Read: l.read, Safe: l.safeLocked()}
 	if l.live > 0 {
-		first := l.nodes[l.head]
-		oldest = &first
+		oldest := l.nodes[l.head]
+		s.Events = uint64(l.events - oldest.number)
+		s.Oldest = time.Duration(max(0, int32(now&^isDone-oldest.read))) * ageUnit
 	}
-	return stats.Source{Name: l.name, Read: l.skips.highest, Safe: l.safeLocked(), Events: l.skips.events}, oldest
+	return s
 }

@@ -108,16 +108,18 @@ func (l *line[V]) mergeablePair() *segment[V] {
 	return nil
 }
 
+// all reports whether all segments are so.
+func (l *line[V]) all(are func(*segment[V]) bool) bool {
+	s := l.first
+	for s != nil && are(s) {
+		s = s.next
+	}
+	return s == nil
+}
+
 // has is also called for a segment that is in another line by now.
 func (l *line[V]) has(s *segment[V]) bool {
-	if l == nil {
-		return false
-	}
-	other := l.first
-	for other != nil && other != s {
-		other = other.next
-	}
-	return other != nil
+	return l != nil && !l.all(func(other *segment[V]) bool { return other != s })
 }
 
 func (l *line[V]) previous(s *segment[V]) (previous *segment[V]) {
@@ -167,42 +169,18 @@ func (l *line[V]) length() (n int) {
 // isAtRest reports whether the line has values, and no call is about to merge,
 // take or return one.
 func (l *line[V]) isAtRest() bool {
-	if l.isEmpty() || l.first.taking || l.first.returning {
-		return false
-	}
-	for s := l.first; s != nil; s = s.next {
-		if s.merging {
-			return false
-		}
-	}
-	return true
+	return !l.isEmpty() && !l.first.taking && !l.first.returning && l.all(func(s *segment[V]) bool { return !s.merging })
 }
 
 // isOnlyOf reports whether the values could be taken out, and have nothing but
 // events of one source.
 func (l *line[V]) isOnlyOf(only *ledger) bool {
-	if !l.isAtRest() {
-		return false
-	}
-	for s := l.first; s != nil; s = s.next {
-		if !s.mark.isOnlyOf(only) {
-			return false
-		}
-	}
-	return true
+	return l.isAtRest() && l.all(func(s *segment[V]) bool { return s.mark.isOnlyOf(only) })
 }
 
 // isDelayedOf reports whether values have events of a source, and wait perhaps.
 func (l *line[V]) isDelayedOf(one *ledger) bool {
-	if l.key < delayed {
-		return false
-	}
-	for s := l.first; s != nil; s = s.next {
-		if s.mark.part(one) != nil {
-			return true
-		}
-	}
-	return false
+	return l.key >= delayed && !l.all(func(s *segment[V]) bool { return s.mark.part(one) == nil })
 }
 
 // The methods that end in Locked are called with the lock of the stripe, and

@@ -23,27 +23,24 @@ func (m *mark) isDropped() bool {
 	return m.of != nil && m.of.ledger != nil && m.isOnlyOf(m.of.ledger) && m.of.ledger.dropped.Load()
 }
 
-func (m *mark) parts() []mark {
-	switch {
-	case m.of == nil:
-		return nil
-	case m.of.ledger == nil:
-		return m.of.parts
+// parts are the marks of the single sources.
+func (m *mark) parts(yield func(*mark) bool) {
+	if m.of == nil || m.of.ledger != nil {
+		_ = m.of == nil || yield(m)
+		return
 	}
-	return []mark{*m}
+	for i := range m.of.parts {
+		if !yield(&m.of.parts[i]) {
+			return
+		}
+	}
 }
 
 // part returns the mark of one source, or nil.
 func (m *mark) part(l *ledger) *mark {
-	switch {
-	case m.of == nil:
-		return nil
-	case m.of.ledger == l:
-		return m
-	}
-	for i := range m.of.parts {
-		if m.of.parts[i].of.ledger == l {
-			return &m.of.parts[i]
+	for part := range m.parts {
+		if part.of.ledger == l {
+			return part
 		}
 	}
 	return nil
@@ -61,8 +58,8 @@ func (m *mark) join(next *mark) {
 	if next.of == nil {
 		m.mix()
 	}
-	for _, part := range next.parts() {
-		m.add(part)
+	for part := range next.parts {
+		m.add(*part)
 	}
 }
 
@@ -89,13 +86,7 @@ func (m *mark) add(next mark) {
 
 // finish tells the ledgers that the value is done.
 func (m *mark) finish() {
-	switch {
-	case m.of == nil:
-	case m.of.ledger != nil: // without the slice of parts
-		m.of.ledger.finish(m.lowest, m.highest)
-	default:
-		for i := range m.of.parts {
-			m.of.parts[i].finish()
-		}
+	for part := range m.parts {
+		part.of.ledger.finish(part.lowest, part.highest)
 	}
 }

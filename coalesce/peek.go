@@ -46,7 +46,7 @@ func (c *Coalescer[K, V]) mustBeReadable(method string) {
 // partsLocked returns the oldest value first. A segment that is merging still
 // has its value: Merge does not modify it.
 func (s *stripe[K, V]) partsLocked(key K, parts []V) []V {
-	if f, _ := s.flightLocked(key); f.shown {
+	if f := s.flightLocked(key); f.shown {
 		parts = append(parts, f.value)
 	}
 	if l := s.lines[key]; l != nil {
@@ -66,7 +66,7 @@ func (s *stripe[K, V]) keysWithValues() (keys []K) {
 	if s.extras == nil {
 		return keys
 	}
-	for key := range s.extras.flights.keys() {
+	for key := range s.extras.flights.keys {
 		if s.lines[key] == nil {
 			keys = append(keys, key)
 		}

@@ -69,18 +69,14 @@ type putter[K comparable, V any] struct {
 
 // init calls user code, except Merge, before anything is changed.
 func (p *putter[K, V]) init() {
-	n := p.c.stripes.numberOf(maphash.Comparable(p.c.seed, p.key))
-	p.stripe, p.weight = &p.c.stripes.all[n], p.c.weightOf(p.value)
-	if p.from != nil {
-		p.from.cell = &p.from.ledger.cells[n]
-	}
+	p.stripe, p.weight = p.c.stripeOf(p.key), p.c.weightOf(p.value)
 	if p.c.routed {
 		p.c.shards.SetAddress(&p.address, p.key)
 	}
 }
 
 func (c *Coalescer[K, V]) stripeOf(key K) *stripe[K, V] {
-	return &c.stripes.all[c.stripes.numberOf(maphash.Comparable(c.seed, key))]
+	return c.stripes.of(maphash.Comparable(c.seed, key))
 }
 
 func (c *Coalescer[K, V]) weightOf(value V) int64 {
@@ -123,7 +119,7 @@ func (p *putter[K, V]) put(how acquisition) error {
 	}
 	s.put++
 	if p.from != nil {
-		p.from.acceptLocked()
+		p.from.ledger.countLocked(p.from.offset)
 	}
 	p.finishAndUnlock(l)
 	return nil
@@ -132,7 +128,7 @@ func (p *putter[K, V]) put(how acquisition) error {
 func (p *putter[K, V]) appendLocked(l *line[V], needed int64) (own *segment[V]) {
 	own = l.append(p.value, needed)
 	if p.from != nil {
-		own.mark = p.from.insert()
+		own.mark = p.from.insertLocked()
 	}
 	return own
 }
@@ -186,7 +182,7 @@ func (p *putter[K, V]) joinLocked(l *line[V], needed int64) {
 	} else if own := last.mark.part(p.from.ledger); own != nil {
 		own.highest = p.from.offset
 	} else {
-		last.mark.add(p.from.insert())
+		last.mark.add(p.from.insertLocked())
 	}
 }
 
@@ -215,7 +211,7 @@ func (p *putter[K, V]) joinAcquiredLocked(l *line[V], needed int64) {
 // only segment, because Merge has panicked with another one.
 func (p *putter[K, V]) removeAndUnlock(l *line[V], own *segment[V]) {
 	if p.from != nil {
-		p.from.ledger.undo()
+		p.from.ledger.remove(p.from.offset)
 	}
 	weight := l.remove(own)
 	if p.c.options.Weight == nil {

@@ -177,8 +177,12 @@ func (r *valueReturn[K, V]) withdrawLocked() {
 
 // refuseReturn: the caller has the value of key, and will call Done all the same.
 func (c *Coalescer[K, V]) refuseReturn(key K, at shard.Handle) error {
-	if !c.isCanceled(key, at) {
-		c.leaveUndone(key, at)
+	s, canceled := c.stripeOf(key), c.isCanceled(key, at)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if f := s.flightLocked(key); f.isOf(at) && !canceled {
+		f.mark = mark{} // it leaves undone
+		s.takeOffLocked(key, f)
 	}
 	return shardq.ErrShutDown
 }

@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"math"
 	"slices"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/shardq/shardq/clock"
 	"github.com/shardq/shardq/stats"
@@ -31,23 +31,19 @@ var (
 type Source[K comparable, V any] struct {
 	c       *Coalescer[K, V]
 	ledger  *ledger
-	next    int64  // the lowest offset that is possible
-	events  uint32 // read so far
-	now     uint32 // in ageUnits
+	now     uint32 // of the last reading of the clock, in ageUnits
 	offset  int64  // of the Put that goes on
-	cell    *cell  // for its key
 	putting bool
 }
 
 // NewSource returns a source that is about to read the offset from, or an error if
 // a source with this name is open.
 func (c *Coalescer[K, V]) NewSource(name string, from int64) (*Source[K, V], error) {
-	from = max(from, math.MinInt64+1) // so that there is one before
-	l := newLedger(name, from, len(c.stripes.all))
+	l := newLedger(name, max(from, math.MinInt64+1)) // so that there is one before
 	if !c.sources.add(l) {
 		return nil, fmt.Errorf("coalesce: source %q is open already: want Finish or Drop before", name)
 	}
-	return &Source[K, V]{c: c, ledger: l, next: from}, nil
+	return &Source[K, V]{c: c, ledger: l}, nil
 }
 
 // Name returns the name of the source.
@@ -62,7 +58,7 @@ func (s *Source[K, V]) Put(key K, value V, offset int64) error {
 	if err := s.begin(offset); err != nil {
 		return err
 	}
-	defer func() { s.putting = false }() // also if user code panics
+	defer s.end() // also if user code panics
 	return p.begin(forceAcquire)
 }
 
@@ -74,7 +70,7 @@ func (s *Source[K, V]) PutContext(ctx context.Context, key K, value V, offset in
 	if err := s.begin(offset); err != nil {
 		return err
 	}
-	defer func() { s.putting = false }() // also if user code panics
+	defer s.end()
 	return p.await(ctx, options)
 }
 
@@ -84,50 +80,40 @@ func (s *Source[K, V]) Skip(offset int64) error {
 	if err := s.begin(offset); err != nil {
 		return err
 	}
-	s.putting = false
+	defer s.end()
 	if s.ledger.closing.Load() {
 		return ErrSourceClosed
 	}
 	s.ledger.skip(offset)
-	s.next = offset + 1
-	s.events++
+	any := &s.c.stripes.all[0]
+	any.mu.Lock()
+	defer any.mu.Unlock()
+	s.ledger.countLocked(offset)
 	return nil
 }
 
 func (s *Source[K, V]) begin(offset int64) error {
-	switch {
-	case s.putting:
+	l := s.ledger
+	// The clock would cost a quarter of a Put. So it is read only now and then, and if
+	// somebody has looked since.
+	if l.looked.Load() || l.events%64 == 0 {
+		s.now = s.c.sources.now() // may panic
+		l.looked.Store(false)
+	}
+	if s.putting {
 		panic("coalesce: Source was called during its Put, by Merge or another goroutine")
-	case offset < s.next || offset == math.MaxInt64:
+	}
+	if offset <= l.read || offset == math.MaxInt64 {
 		return fmt.Errorf("coalesce: offset of source %q is %d: want %d or more, and less than the greatest: %w",
-			s.ledger.name, offset, s.next, ErrOffset)
-	case s.ledger.looked.Load():
-		s.readClock()
-		s.ledger.looked.Store(false)
+			l.name, offset, l.read+1, ErrOffset)
 	}
 	s.offset, s.putting = offset, true
 	return nil
 }
 
-func (s *Source[K, V]) readClock() {
-	s.putting = true // the clock is user code
-	defer func() { s.putting = false }()
-	s.now = s.c.sources.now()
-}
+func (s *Source[K, V]) end() { s.putting = false }
 
-// insert returns the mark of the event as a value.
-func (s *Source[K, V]) insert() mark {
-	s.ledger.insert(s.offset, s.events, s.now)
-	return mark{of: &s.ledger.pure, lowest: s.offset, highest: s.offset}
-}
-
-// acceptLocked is called with the lock of the stripe.
-func (s *Source[K, V]) acceptLocked() {
-	s.next = s.offset + 1
-	s.events++
-	s.cell.events++
-	s.cell.highest = s.offset
-}
+func (s *Source[K, V]) insertLocked() mark { return s.ledger.insertLocked(s.offset, s.now) }
 
 // Safe returns the offset from which reading must begin again after a crash: the
 // lowest that is not done, or the one after the last. It takes constant time.
@@ -145,14 +131,8 @@ func (s *Source[K, V]) Finish(ctx context.Context) error {
 	for _, key := range s.keysOf((*line[V]).isDelayedOf) {
 		s.c.shards.EndDelay(key) // as an operator's RetryNow
 	}
-	select {
-	case <-s.ledger.ended:
-	case <-ctx.Done():
-		select {
-		case <-s.ledger.ended:
-		default:
-			return ctx.Err()
-		}
+	if err := await(ctx, s.ledger.ended); err != nil {
+		return err
 	}
 	if s.ledger.dropped.Load() {
 		return ErrSourceClosed
@@ -186,35 +166,23 @@ func (s *Source[K, V]) keysOf(is func(*line[V], *ledger) bool) (keys []K) {
 // value, so that it knows after a crash which events the store has. Other values of
 // the key do not count.
 func (c *Coalescer[K, V]) Offsets(key K) iter.Seq2[string, int64] {
-	return func(yield func(string, int64) bool) {
-		for _, part := range c.partsOf(key) {
-			if !yield(part.of.ledger.name, part.highest) {
-				return
-			}
-		}
-	}
+	return func(yield func(string, int64) bool) { maps.All(c.offsetsOf(key))(yield) }
 }
 
-func (c *Coalescer[K, V]) partsOf(key K) []mark {
-	s := c.stripeOf(key)
+// offsetsOf joins a source that was dropped with one that was opened by its name
+// since: whoever keeps offsets by name needs the highest.
+func (c *Coalescer[K, V]) offsetsOf(key K) map[string]int64 {
+	s, highest := c.stripeOf(key), map[string]int64{}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	f, _ := s.flightLocked(key)
-	return byName(f.mark.parts())
-}
-
-// byName joins the marks of a source that was dropped with those of one that was
-// opened by its name since: whoever keeps offsets by name needs the highest.
-func byName(parts []mark) (joined []mark) {
-	for _, part := range parts {
-		same := func(other mark) bool { return other.of.ledger.name == part.of.ledger.name }
-		if i := slices.IndexFunc(joined, same); i >= 0 {
-			joined[i].highest = max(joined[i].highest, part.highest)
-		} else {
-			joined = append(joined, part)
+	f := s.flightLocked(key)
+	for part := range f.mark.parts {
+		name := part.of.ledger.name
+		if other, is := highest[name]; !is || other < part.highest {
+			highest[name] = part.highest
 		}
 	}
-	return joined
+	return highest
 }
 
 // sources are the open ones, in the order in which they were made.
@@ -244,43 +212,21 @@ func (s *sources) remove(l *ledger) {
 	s.open = slices.DeleteFunc(s.open, func(other *ledger) bool { return other == l })
 }
 
-func (s *sources) list() []*ledger {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.Clone(s.open)
-}
-
-func (c *Coalescer[K, V]) sourceStats() []stats.Source {
-	open := c.sources.list()
-	if len(open) == 0 {
+func (c *Coalescer[K, V]) sourceStats() (all []stats.Source) {
+	if !c.sources.used.Load() {
 		return nil
 	}
-	now := c.sources.now()
-	all, oldest := make([]stats.Source, len(open)), make([]*node, len(open))
-	for i, l := range open { // before the cells, so that these have no fewer events
-		all[i], oldest[i] = l.stats()
+	now := c.sources.now() // user code
+	c.sources.mu.Lock()
+	defer c.sources.mu.Unlock()
+	for i := range c.stripes.all {
+		c.stripes.all[i].mu.Lock()
+	}
+	for _, l := range c.sources.open {
+		all = append(all, l.statsLocked(now))
 	}
 	for i := range c.stripes.all {
-		c.stripes.all[i].addCells(i, open, all)
-	}
-	for i, n := range oldest {
-		if n == nil {
-			all[i].Events = 0
-			continue
-		}
-		all[i].Events = uint64(uint32(all[i].Events) - n.number)
-		all[i].Oldest = time.Duration(max(0, int32(now&^isDone-n.read))) * ageUnit
+		c.stripes.all[i].mu.Unlock()
 	}
 	return all
-}
-
-func (s *stripe[K, V]) addCells(stripe int, open []*ledger, all []stats.Source) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for i, l := range open {
-		if c := l.cells[stripe]; c.events > 0 {
-			all[i].Events += c.events
-			all[i].Read = max(all[i].Read, c.highest)
-		}
-	}
 }

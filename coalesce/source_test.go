@@ -139,7 +139,7 @@ func TestC85MemoryOfSources(t *testing.T) {
 	const burst = 20_000
 	for range 3 {
 		for i := range burst {
-			require.NoError(t, s.Put(i, 1, s.next))
+			require.NoError(t, s.Put(i, 1, s.ledger.read+1))
 		}
 		require.LessOrEqual(t, cap(s.ledger.nodes), burst*3/2+16)
 		for range burst {
@@ -147,11 +147,11 @@ func TestC85MemoryOfSources(t *testing.T) {
 			c.Done(key)
 		}
 		require.LessOrEqual(t, cap(s.ledger.nodes), 1024)
-		require.Equal(t, s.next, s.Safe())
+		require.Equal(t, s.ledger.read+1, s.Safe())
 	}
 	require.Zero(t, testing.AllocsPerRun(1000, func() {
-		_ = s.Put(1, 1, s.next)
-		_ = s.Put(1, 1, s.next)
+		_ = s.Put(1, 1, s.ledger.read+1)
+		_ = s.Put(1, 1, s.ledger.read+1)
 		_ = s.Safe()
 		key, _, _ := c.Take(context.Background())
 		c.Done(key)
@@ -160,9 +160,9 @@ func TestC85MemoryOfSources(t *testing.T) {
 
 // Values that finish in any order are found, and their memory is freed.
 func TestLedger(t *testing.T) {
-	l := newLedger("log", 0, 0)
+	l := newLedger("log", 0)
 	for i := range int64(5000) {
-		l.insert(3*i, 0, 0)
+		l.insertLocked(3*i, 0)
 	}
 	for i := int64(4999); i > 0; i-- {
 		l.finish(3*(i*7%5000), 3*4999)

@@ -21,7 +21,7 @@ func (s *stripes[K, V]) init() {
 	s.shift, s.all = 64-uint(log), make([]stripe[K, V], 1<<log)
 }
 
-func (s *stripes[K, V]) numberOf(hash uint64) int { return int(hash >> (s.shift & 63)) }
+func (s *stripes[K, V]) of(hash uint64) *stripe[K, V] { return &s.all[hash>>(s.shift&63)] }
 
 func (s *stripes[K, V]) count() (v stats.Values) {
 	for i := range s.all {

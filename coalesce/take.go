@@ -86,11 +86,7 @@ func (s *stripe[K, V]) deferTakeLocked(l *line[V]) bool {
 func (c *Coalescer[K, V]) takeFirstAndUnlock(s *stripe[K, V], t *taken[K, V], l *line[V]) (value V) {
 	value, weight, m := l.removeFirst()
 	if c.keepsFlights() {
-		f := flight[V]{mark: m, at: t.at}
-		if f.shown = c.options.Readable; f.shown {
-			f.value = value
-		}
-		m = s.takeOffLocked(t.key, f) // of an earlier processing
+		m = s.takeOffLocked(t.key, flight[V]{value, c.options.Readable, m, t.at}) // of an earlier processing
 	}
 	switch rest := l.first; {
 	case rest == nil:
