@@ -71,7 +71,7 @@ func (p *putter[K, V]) fileAndUnlock(l *line[V]) {
 		p.c.leaveAndUnlock(p.stripe)
 		return
 	}
-	p.tellDelayAndUnlock(l, &w.Delay)
+	p.tellAndUnlock(l, &deferred[K, V]{files: true, delay: w.Delay})
 }
 
 func (w filing) changesNoLinger() bool {

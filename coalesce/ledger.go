@@ -1,9 +1,7 @@
 package coalesce
 
 import (
-	"cmp"
 	"math"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -106,16 +104,16 @@ func (l *ledger) finish(lowest, highest int64) {
 // remove removes a node without a value that is done.
 func (l *ledger) remove(lowest int64) { l.finish(lowest, math.MinInt64) }
 
-// findLocked looks near the head first, because values finish about in the order of
-// their first events.
 func (l *ledger) findLocked(lowest int64) *node {
-	near, n := l.nodes[l.head:], 1
-	for n < len(near) && near[n].lowest <= lowest {
-		n *= 2
+	low, high := l.head, len(l.nodes)
+	for high-low > 1 {
+		if middle := (low + high) / 2; l.nodes[middle].lowest <= lowest {
+			low = middle
+		} else {
+			high = middle
+		}
 	}
-	near = near[:min(n, len(near))]
-	i, _ := slices.BinarySearchFunc(near, lowest, func(n node, lowest int64) int { return cmp.Compare(n.lowest, lowest) })
-	return &near[i]
+	return &l.nodes[low]
 }
 
 func (l *ledger) skip(offset int64) {

@@ -63,12 +63,11 @@ func (s *stripe[K, V]) keysWithValues() (keys []K) {
 	for key := range s.lines {
 		keys = append(keys, key)
 	}
-	if s.extras == nil {
-		return keys
-	}
-	for key := range s.extras.flights.keys {
-		if s.lines[key] == nil {
-			keys = append(keys, key)
+	if s.extras != nil {
+		for key := range s.extras.flights {
+			if s.lines[key] == nil {
+				keys = append(keys, key)
+			}
 		}
 	}
 	return keys

@@ -51,11 +51,15 @@ func (p *putter[K, V]) await(ctx context.Context, options PutOptions) error {
 	}
 }
 
+// begin calls user code, except Merge, before anything is changed.
 func (p *putter[K, V]) begin(how acquisition) error {
 	if p.c.shards.Reject(p.key) {
 		return shardq.ErrRejected
 	}
-	p.init()
+	p.stripe, p.weight = p.c.stripeOf(p.key), p.c.weightOf(p.value)
+	if p.c.routed {
+		p.c.shards.SetAddress(&p.address, p.key)
+	}
 	return p.put(how)
 }
 
@@ -65,14 +69,6 @@ type putter[K comparable, V any] struct {
 	weight int64
 	with   *PutOptions   // nil for zero ones
 	from   *Source[K, V] // or nil
-}
-
-// init calls user code, except Merge, before anything is changed.
-func (p *putter[K, V]) init() {
-	p.stripe, p.weight = p.c.stripeOf(p.key), p.c.weightOf(p.value)
-	if p.c.routed {
-		p.c.shards.SetAddress(&p.address, p.key)
-	}
 }
 
 func (c *Coalescer[K, V]) stripeOf(key K) *stripe[K, V] {
@@ -247,7 +243,7 @@ func (p *putter[K, V]) finishAndUnlock(l *line[V]) {
 func (p *putter[K, V]) addAndUnlock(l *line[V]) {
 	keepDelay := !p.c.options.PutEndsBackoff && l.key != waiting // by now the key may be in a backoff
 	l.key, l.low = queued, false                                 // and was not lingering: see finishAndUnlock
-	p.tellReadyAndUnlock(l, keepDelay)
+	p.tellAndUnlock(l, &deferred[K, V]{keepDelay: keepDelay})
 }
 
 func (c *Coalescer[K, V]) leaveAndUnlock(s *stripe[K, V]) {

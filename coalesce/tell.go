@@ -48,28 +48,24 @@ func (t *trace) add(mark uint8) {
 	}
 }
 
-// tellReadyAndUnlock adds the key, and tellDelayAndUnlock files a delay. The stripe has
-// admitted the call, which leaves.
-func (t *teller[K, V]) tellReadyAndUnlock(l *line[V], keepDelay bool) {
+// tellAndUnlock adds the key, or files a delay. The stripe has admitted the call,
+// which leaves.
+func (t *teller[K, V]) tellAndUnlock(l *line[V], d *deferred[K, V]) {
 	if !l.mayTell() {
-		t.deferAndUnlock(deferred[K, V]{keepDelay: keepDelay})
+		t.deferAndUnlock(*d)
 		return
 	}
 	l.tells++
 	t.stripe.mu.Unlock()
 	defer t.told(l)
-	t.c.shards.AddTo(t.key, t.route(), keepDelay)
-}
-
-func (t *teller[K, V]) tellDelayAndUnlock(l *line[V], d *shard.Delay) {
-	if !l.mayTell() {
-		t.deferAndUnlock(deferred[K, V]{files: true, delay: *d})
-		return
+	switch {
+	case d.back != nil:
+		d.back.finish()
+	case d.files:
+		t.c.shards.FileTo(t.key, t.route(), d.delay)
+	default:
+		t.c.shards.AddTo(t.key, t.route(), d.keepDelay)
 	}
-	l.tells++
-	t.stripe.mu.Unlock()
-	defer t.told(l)
-	t.c.shards.FileTo(t.key, t.route(), *d)
 }
 
 func (l *line[V]) mayTell() bool { return l.trace != stale && l.tells < math.MaxUint8 }
@@ -120,7 +116,7 @@ func (t *teller[K, V]) nextAndUnlock(l *line[V]) {
 	l.tells--
 	if l.trace != stale {
 		if d, is := s.nextDeferredLocked(t.key); is {
-			t.tellDeferredAndUnlock(l, &d)
+			t.tellAndUnlock(l, &d)
 			return
 		}
 		if l.tells == 0 && l.first == nil {
@@ -129,20 +125,6 @@ func (t *teller[K, V]) nextAndUnlock(l *line[V]) {
 		}
 	}
 	t.leaveAndUnlock()
-}
-
-func (t *teller[K, V]) tellDeferredAndUnlock(l *line[V], d *deferred[K, V]) {
-	switch {
-	case d.back != nil:
-		l.tells++
-		t.stripe.mu.Unlock()
-		defer t.told(l)
-		d.back.finish()
-	case d.files:
-		t.tellDelayAndUnlock(l, &d.delay)
-	default:
-		t.tellReadyAndUnlock(l, d.keepDelay)
-	}
 }
 
 func (t *teller[K, V]) leaveAndUnlock() {
@@ -173,7 +155,7 @@ func (t *teller[K, V]) readdAndUnlock() {
 	if l.key == absent {
 		t.stripe.setStateLocked(l, queued)
 	}
-	t.tellReadyAndUnlock(l, true)
+	t.tellAndUnlock(l, &deferred[K, V]{keepDelay: true})
 }
 
 // emptiedLocked follows the removal of the last value of a line.
@@ -192,7 +174,8 @@ func (s *stripe[K, V]) emptiedLocked(key K, l *line[V]) {
 
 // extras has what few stripes have. It is nil at first.
 type extras[K comparable, V any] struct {
-	flights  flights[K, V]
+	flights  map[K]flight[V]
+	peak     int32                  // of flights, as in a stripe
 	deferred map[K][]deferred[K, V] // what calls have left to the last teller of a key
 	// canceling has the keys whose processing Cancels are about to cancel.
 	canceling map[K]int
@@ -201,7 +184,7 @@ type extras[K comparable, V any] struct {
 
 func (s *stripe[K, V]) needExtras() *extras[K, V] {
 	if s.extras == nil {
-		s.extras = &extras[K, V]{deferred: map[K][]deferred[K, V]{}, canceling: map[K]int{}}
+		s.extras = &extras[K, V]{flights: map[K]flight[V]{}, peak: smallMap, deferred: map[K][]deferred[K, V]{}, canceling: map[K]int{}}
 	}
 	return s.extras
 }
