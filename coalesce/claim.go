@@ -10,17 +10,11 @@ import (
 
 // Claim is [Coalescer.Take] as a [worker.Claim], which ends once.
 func (c *Coalescer[K, V]) Claim(ctx context.Context) (claim worker.Claim[Entry[K, V]], err error) {
-	err = c.claim(ctx, &claim)
-	return claim, err
-}
-
-func (c *Coalescer[K, V]) claim(ctx context.Context, claim *worker.Claim[Entry[K, V]]) error {
 	var t taken[K, V]
-	if err := c.take(ctx, &t); err != nil {
-		return err
+	if err = c.take(ctx, &t); err == nil {
+		c.make(&claim, &t)
 	}
-	c.make(claim, &t)
-	return nil
+	return claim, err
 }
 
 // ClaimBatch is [Coalescer.Claim] for up to len(dst) keys. It blocks until a
@@ -29,10 +23,12 @@ func (c *Coalescer[K, V]) ClaimBatch(ctx context.Context, dst []worker.Claim[Ent
 	if len(dst) != 1 {
 		return c.claimBatch(ctx, dst)
 	}
-	if err = c.claim(ctx, &dst[0]); err == nil {
-		n = 1
+	var t taken[K, V]
+	if err = c.take(ctx, &t); err != nil {
+		return 0, err
 	}
-	return n, err
+	c.make(&dst[0], &t)
+	return 1, nil
 }
 
 // DoneClaims ends each of the claims by Done. It returns [worker.ErrClaimEnded]

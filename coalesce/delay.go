@@ -110,20 +110,21 @@ func (c *Coalescer[K, V]) endLingers() {
 	if c.options.Linger == 0 {
 		return
 	}
-	for i := range c.stripes.all {
-		for _, key := range c.stripes.all[i].keysOf(func(l *line[V]) bool { return l.key == lingering }) {
-			c.shards.EndDelay(key)
-		}
+	for _, key := range c.keysOf(func(l *line[V]) bool { return l.key == lingering }) {
+		c.shards.EndDelay(key)
 	}
 }
 
-func (s *stripe[K, V]) keysOf(is func(l *line[V]) bool) (keys []K) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for key, l := range s.lines {
-		if is(l) {
-			keys = append(keys, key)
+func (c *Coalescer[K, V]) keysOf(is func(l *line[V]) bool) (keys []K) {
+	for i := range c.stripes.all {
+		s := &c.stripes.all[i]
+		s.mu.Lock()
+		for key, l := range s.lines {
+			if is(l) {
+				keys = append(keys, key)
+			}
 		}
+		s.mu.Unlock()
 	}
 	return keys
 }

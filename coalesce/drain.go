@@ -185,18 +185,11 @@ func (e *ending) nextShutDown() bool {
 		e.carriedOut = e.shutDowns
 		return true
 	}
-	e.over = true
-	close(e.queueClosed)
-	return false
-}
-
-func (e *ending) finish() {
-	e.mu.Lock()
-	defer e.mu.Unlock()
 	if !e.over {
 		e.over = true
 		close(e.queueClosed)
 	}
+	return false
 }
 
 // await returns the error of ctx if that ends first.
@@ -235,8 +228,11 @@ func (c *Coalescer[K, V]) stripeEnded() {
 	if c.ending.open.Add(-1) > 0 {
 		return
 	}
-	defer c.ending.finish() // also if stop panics
-	defer func() {          // also if the clock or a hook panics
+	defer func() { // also if stop panics
+		for c.ending.nextShutDown() {
+		}
+	}()
+	defer func() { // also if the clock or a hook panics
 		for c.ending.nextShutDown() {
 			c.stop()
 		}

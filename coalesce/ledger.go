@@ -123,7 +123,7 @@ func (l *ledger) skip(offset int64) {
 }
 
 func (l *ledger) safe() int64 {
-	l.look()
+	l.looked.Store(true)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.safeLocked()
@@ -137,12 +137,6 @@ func (l *ledger) safeLocked() int64 {
 		return l.nodes[l.head].lowest
 	}
 	return l.done + 1
-}
-
-func (l *ledger) look() {
-	if !l.looked.Load() {
-		l.looked.Store(true)
-	}
 }
 
 func (l *ledger) close(drop bool) {
@@ -165,7 +159,7 @@ func (l *ledger) endLocked() {
 
 // statsLocked is called with the locks of all stripes.
 func (l *ledger) statsLocked(now uint32) stats.Source {
-	l.look()
+	l.looked.Store(true)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s := stats.Source{Name: l.name, Read: l.read, Safe: l.safeLocked()}

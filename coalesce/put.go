@@ -100,10 +100,8 @@ func (p *putter[K, V]) put(how acquisition) error {
 		return err
 	}
 	s.admitted++
-	if l == nil { // as lineLocked, but inlined
-		l = s.insertLocked(p.key)
-	} else if !known {
-		s.hollow--
+	if !known {
+		l = s.lineLocked(p.key, l)
 	}
 	switch {
 	case how == acquired:

@@ -128,7 +128,7 @@ func (s *Source[K, V]) Safe() int64 { return s.ledger.safe() }
 // returns ctx.Err() if ctx ends first. Then call it again, or [Source.Drop].
 func (s *Source[K, V]) Finish(ctx context.Context) error {
 	s.ledger.close(false)
-	for _, key := range s.keysOf((*line[V]).isDelayedOf) {
+	for _, key := range s.c.keysOf(func(l *line[V]) bool { return l.isDelayedOf(s.ledger) }) {
 		s.c.shards.EndDelay(key) // as an operator's RetryNow
 	}
 	if err := await(ctx, s.ledger.ended); err != nil {
@@ -148,17 +148,10 @@ func (s *Source[K, V]) Finish(ctx context.Context) error {
 func (s *Source[K, V]) Drop() (dropped []Entry[K, V]) {
 	s.ledger.close(true)
 	s.c.sources.remove(s.ledger)
-	for _, key := range s.keysOf((*line[V]).isOnlyOf) {
+	for _, key := range s.c.keysOf(func(l *line[V]) bool { return l.isOnlyOf(s.ledger) }) {
 		dropped = s.c.dropOnly(dropped, key, s.ledger)
 	}
 	return dropped
-}
-
-func (s *Source[K, V]) keysOf(is func(*line[V], *ledger) bool) (keys []K) {
-	for i := range s.c.stripes.all {
-		keys = append(keys, s.c.stripes.all[i].keysOf(func(l *line[V]) bool { return is(l, s.ledger) })...)
-	}
-	return keys
 }
 
 // Offsets returns an iterator over the sources whose events the value in processing

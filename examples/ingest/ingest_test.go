@@ -125,6 +125,7 @@ func TestRefusesBeforeWorkStarts(t *testing.T) {
 		"-input no/such/file":           "no such file",
 		"-input .":                      "choose with -format",
 		"-input - -listen 127.0.0.1:-1": "-listen: ",
+		"-input - -db no/such/file.db":  "-db no/such/file.db: stat no/such: no such file or directory",
 		"-input - -db " + lines:         "ingest did not make this file, and does not write to it\nfile is not a database",
 		"-input - -db " + foreign:       "ingest did not make this file, and does not write to it\n",
 		"-input - -db " + empty:         "ingest did not make this file, and does not write to it\n",
@@ -317,6 +318,7 @@ func TestTwoAtOnce(t *testing.T) {
 	code, output = end(t, command, lines)
 	require.Equal(t, exitFailed, code, output)
 	require.Contains(t, output, "another ingest goes on with this run")
+	require.NotContains(t, output, "goes on from here")
 	require.Equal(t, map[string]int{"a": 2, "b": 1, "c": 1}, totals(t, database))
 }
 

@@ -73,7 +73,11 @@ func openSink(config config, input input, abort context.CancelCauseFunc) (*sink,
 		}
 		s.path, s.temporary = filepath.Join(directory, "ingest.db"), true
 	}
-	if err := s.begin(config, input); err != nil {
+	_, err := os.Stat(filepath.Dir(s.path)) // SQLite does not say what is missing
+	if err == nil {
+		err = s.begin(config, input)
+	}
+	if err != nil {
 		s.discard()
 		return nil, fmt.Errorf("-db %s: %w", s.path, err)
 	}
@@ -267,7 +271,9 @@ func (s *sink) finish(complete bool) (err error) {
 }
 
 func (s *sink) discard() {
-	_ = s.database.Close()
+	if s.database != nil {
+		_ = s.database.Close()
+	}
 	if s.temporary {
 		_ = os.RemoveAll(filepath.Dir(s.path))
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/shardq/shardq/coalesce"
 )
 
-var small = options{topic: "events", group: "test", records: 6000, session: 4 * time.Second, bound: time.Second}
+var small = options{topic: "events", group: "test", records: 6000, session: 4 * time.Second, bound: time.Second, timeout: time.Minute}
 
 func init() { // the test binary acts as a member
 	if len(os.Args) > 1 && os.Args[1] == "-child" {
@@ -20,6 +20,12 @@ func init() { // the test binary acts as a member
 }
 
 func TestDemonstration(t *testing.T) { require.NoError(t, run(t.Context(), small)) }
+
+func TestDemonstrationIsBounded(t *testing.T) {
+	hasty := small
+	hasty.timeout = time.Millisecond
+	require.EqualError(t, run(t.Context(), hasty), "it did not end within -timeout 1ms")
+}
 
 // TestRevocationIsBounded: a key that cannot be written does not keep its partition.
 func TestRevocationIsBounded(t *testing.T) {

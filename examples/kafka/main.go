@@ -28,7 +28,7 @@ import (
 type options struct {
 	brokers, topic, group, database, child string
 	records                                int
-	session, bound                         time.Duration
+	session, bound, timeout                time.Duration
 }
 
 func main() {
@@ -40,6 +40,7 @@ func main() {
 	flag.IntVar(&o.records, "records", 200_000, "how many records the demonstration produces")
 	flag.DurationVar(&o.session, "session", 6*time.Second, "how long the group waits for a member that is silent")
 	flag.DurationVar(&o.bound, "bound", 2*time.Second, "how long a member finishes partitions that another gets")
+	flag.DurationVar(&o.timeout, "timeout", 3*time.Minute, "how long the demonstration may take")
 	flag.StringVar(&o.child, "child", "", "used by the demonstration: the name of a member that leaves when its input ends")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -109,6 +110,8 @@ func demonstrate(ctx context.Context, o options) error {
 		return err
 	}
 	defer os.RemoveAll(directory)
+	ctx, cancel := context.WithTimeoutCause(ctx, o.timeout, fmt.Errorf("it did not end within -timeout %v", o.timeout))
+	defer cancel()
 	d := newDemo(ctx, o, directory)
 	leaveA, _ := d.start("A", 1)
 	_, killB := d.start("B", 2)
