@@ -48,18 +48,14 @@ func (c *Coalescer[K, V]) DoneClaims(claims []worker.Claim[Entry[K, V]]) (err er
 		}
 	}
 	err = worker.ErrClaimEnded // if the limiter panics
-	defer func() { c.finishClaims(keys, err) }()
-	return c.queue.DoneClaims(keys)
-}
-
-// finishClaims is finishIf of each. With an error, one of them may have been in the
-// hands of a call that returns its value.
-func (c *Coalescer[K, V]) finishClaims(keys []worker.Claim[K], err error) {
-	for i := range keys {
-		if h := c.engine.Tokens.Handle(keys[i].Token()); err == nil || !c.shards.Core.Valid(h.Sealed()) {
-			c.finishAt(keys[i].Item, h)
+	defer func() {
+		for i := range keys { // with an error, one may be in the hands of a call that returns its value
+			if h := c.engine.Tokens.Handle(keys[i].Token()); err == nil || !c.shards.Core.Valid(h.Sealed()) {
+				c.finishAt(keys[i].Item, h)
+			}
 		}
-	}
+	}()
+	return c.queue.DoneClaims(keys)
 }
 
 // A keyOwner is the owner of the queue's claims to keys. Its methods that need

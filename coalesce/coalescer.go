@@ -59,7 +59,8 @@ func New[K comparable, V any](options Options[K, V]) (*Coalescer[K, V], error) {
 	c.options.LingerValues = min(options.LingerValues, math.MaxInt32) // a line counts in 32 bits
 	c.owner = &owner[K, V]{below.Owner.(keyOwner), c}
 	c.stripes.init()
-	c.ending.init(len(c.stripes.all))
+	c.ending.open.Store(int32(len(c.stripes.all)))
+	c.ending.queueClosed = make(chan struct{})
 	c.sources.clock = cmp.Or(options.Queue.Clock, clock.Real())
 	c.engine.OnStats(c.values)
 	return c, nil
@@ -74,12 +75,11 @@ func MustNew[K comparable, V any](options Options[K, V]) *Coalescer[K, V] {
 	return c
 }
 
-// Put merges value into the pending value of key, or makes it the pending
-// value. It does not block, and ignores [Options].Capacity. It returns
-// [shardq.ErrShutDown] after a shutdown has begun, [shardq.ErrRejected] for a
-// key that is not equal to itself, and an error that wraps [shardq.ErrFull] if
-// the key's shard can hold no more keys. With an error, the value was not
-// accepted.
+// Put merges value into the pending value of key, or makes it the pending value. It does
+// not block, and ignores [Options].Capacity. It returns [shardq.ErrShutDown] after a
+// shutdown has begun, [shardq.ErrRejected] for a key that is not equal to itself, and an
+// error that wraps [shardq.ErrFull] if the key's shard can hold no more keys. With an
+// error, the value was not accepted.
 func (c *Coalescer[K, V]) Put(key K, value V) error {
 	p := putter[K, V]{teller: teller[K, V]{c: c, key: key}, value: value}
 	return p.begin(forceAcquire) // without options to copy
@@ -123,9 +123,8 @@ func (c *Coalescer[K, V]) PutBatch(entries []Entry[K, V], options PutOptions) (a
 	return accepted, err
 }
 
-// Take returns the next ready key with its value, and takes the key into
-// processing. The caller must call [Coalescer.Done], [Coalescer.Retry] or
-// [Coalescer.PutBack] for the key.
+// Take returns the next ready key with its value, and takes the key into processing. The
+// caller must call [Coalescer.Done], [Coalescer.Retry] or [Coalescer.PutBack] for the key.
 func (c *Coalescer[K, V]) Take(ctx context.Context) (key K, value V, err error) {
 	var t taken[K, V]
 	err = c.take(ctx, &t)
@@ -146,11 +145,10 @@ func (c *Coalescer[K, V]) Done(key K) {
 	c.queue.Forget(key)
 }
 
-// PutBack ends the processing of key and gives its value back. The value comes
-// before the values that were put since. The key is ready again at once. After
-// a shutdown has begun, PutBack does nothing and returns [shardq.ErrShutDown],
-// unless a Drain accepts retries. The caller still has the value then, and must
-// call Done.
+// PutBack ends the processing of key and gives its value back. The value comes before the
+// values that were put since. The key is ready again at once. After a shutdown has begun,
+// PutBack does nothing and returns [shardq.ErrShutDown], unless a Drain accepts retries.
+// The caller still has the value then, and must call Done.
 func (c *Coalescer[K, V]) PutBack(key K, value V) error {
 	if c.shards.Reject(key) {
 		return shardq.ErrRejected
@@ -171,11 +169,10 @@ func (c *Coalescer[K, V]) Retry(key K, value V) error {
 	return c.putBack(key, value, delay)
 }
 
-// Run processes the values in that many workers. It is the short form of
-// [worker.New] and [worker.Pool.Run], with only Workers, Handle and Use. The
-// error of handle says what happens to the value, as for
-// [worker.Options].Handle: a value that failed goes back. Values that a
-// shutdown left over are in the error of Run, a [worker.LeftoverError].
+// Run processes the values in that many workers. It is the short form of [worker.New] and
+// [worker.Pool.Run], with only Workers, Handle and Use. The error of handle says what
+// happens to the value, as for [worker.Options].Handle: a value that failed goes back.
+// Values that a shutdown left over are in the error of Run, a [worker.LeftoverError].
 func (c *Coalescer[K, V]) Run(ctx context.Context, workers int, handle func(ctx context.Context, key K, value V) error,
 	use ...worker.Middleware[Entry[K, V]]) error {
 	options := worker.Options[Entry[K, V]]{Workers: workers, Use: use}

@@ -1,7 +1,6 @@
-// Package coalesce implements a work queue of keys with values. A [Coalescer]
-// merges the values that are put for one key, and a worker takes the key with
-// one value for all of them. So a million events of a thousand keys become a
-// thousand values.
+// Package coalesce implements a work queue of keys with values. A [Coalescer] merges the
+// values that are put for one key, and a worker takes the key with one value for all of
+// them. So a million events of a thousand keys become a thousand values.
 //
 //	views := coalesce.MustNew(coalesce.Options[string, int]{
 //		Merge: func(pending, next int) int { return pending + next },

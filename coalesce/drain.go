@@ -147,10 +147,9 @@ func (c *Coalescer[K, V]) takeLeft() (all []Entry[K, V]) {
 	return all
 }
 
-// An ending ends a coalescer in two steps. First the stripes are closed, and
-// accept no more values. Then the last call that was admitted before closes the
-// queue of keys. So the queue drops no key whose value was accepted, and
-// ShutDown does not wait for these calls.
+// An ending ends a coalescer in two steps. First the stripes are closed, and accept no more
+// values. Then the last call that was admitted before closes the queue of keys. So the
+// queue drops no key whose value was accepted, and ShutDown does not wait for these calls.
 type ending struct {
 	open atomic.Int32 // stripes that are not closed or have admitted calls in progress
 	// queueClosed is closed when the queue is, and the last call has no
@@ -163,21 +162,15 @@ type ending struct {
 	over                  bool       // queueClosed is closed
 }
 
-func (e *ending) init(stripes int) {
-	e.open.Store(int32(stripes))
-	e.queueClosed = make(chan struct{})
-}
-
 func (e *ending) shutDownCalls() int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.shutDowns
 }
 
-// nextShutDown reports whether the last admitted call has a ShutDown to carry
-// out. If not, it ends the wait for queueClosed in the same hold of the lock:
-// a Drain that began after a ShutDown must not go on before that is carried out,
-// and then be ended by it.
+// nextShutDown reports whether the last admitted call has a ShutDown to carry out. If not,
+// it ends the wait for queueClosed in the same hold of the lock: a Drain that began after a
+// ShutDown must not go on before that is carried out, and then be ended by it.
 func (e *ending) nextShutDown() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -221,9 +214,8 @@ func (c *Coalescer[K, V]) close() {
 	}
 }
 
-// stripeEnded is called once for each stripe, when it is closed and has no
-// admitted call in progress. The last call takes the second step. Drain or stop
-// decides about delayed keys.
+// stripeEnded is called once for each stripe, when it is closed and has no admitted call in
+// progress. The last call takes the second step. Drain or stop decides about delayed keys.
 func (c *Coalescer[K, V]) stripeEnded() {
 	if c.ending.open.Add(-1) > 0 {
 		return

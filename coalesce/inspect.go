@@ -121,9 +121,8 @@ func (c *Coalescer[K, V]) whereabouts(key K) (where shardq.Canceled) {
 	return where
 }
 
-// Keys are a read-only view of a Coalescer's queue of keys: see
-// [Coalescer.Queue]. The methods are those of [shardq.Queue], but Inspect
-// offers no Operator.
+// Keys are a read-only view of a Coalescer's queue of keys: see [Coalescer.Queue]. The
+// methods are those of [shardq.Queue], but Inspect offers no Operator.
 type Keys[K comparable] struct{ queue *shardq.Queue[K] }
 
 // Queue returns a read-only view of the queue of keys. Its Len counts the keys

@@ -116,10 +116,11 @@ func (l *ledger) findLocked(lowest int64) *node {
 	return &l.nodes[low]
 }
 
-func (l *ledger) skip(offset int64) {
+func (l *ledger) skipLocked(offset int64) {
+	l.countLocked(offset)
 	l.mu.Lock()
-	defer l.mu.Unlock()
 	l.done = offset
+	l.mu.Unlock()
 }
 
 func (l *ledger) safe() int64 {

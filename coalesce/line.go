@@ -27,10 +27,9 @@ func (l *line[V]) request(priority int, isNew bool) {
 	l.low = priority < 0 && (l.low || isNew)
 }
 
-// A keyState says whether the queue has the key of a line. A call that sets the
-// state makes it true before it returns. The end of a delay changes no state,
-// whether it expires or an operator ends it. So a key that is delayed, waiting
-// or lingering may be ready since.
+// A keyState says whether the queue has the key of a line. A call that sets the state makes
+// it true before it returns. The end of a delay changes no state, whether it expires or an
+// operator ends it. So a key that is delayed, waiting or lingering may be ready since.
 type keyState uint8
 
 const (
@@ -191,8 +190,7 @@ func (l *line[V]) isDelayedOf(one *ledger) bool {
 // that other calls are merging. If user code panics, the segments are as
 // before, and it calls failed with no lock held.
 func (c *Coalescer[K, V]) mergeAllLocked(s *stripe[K, V], l *line[V], failed func()) {
-	// The caller has the key, so a Drain that drops its delay leaves the line
-	// alone.
+	// The caller has the key, so a Drain that drops its delay leaves the line alone.
 	s.setStateLocked(l, queued)
 	c.mergeRestLocked(s, l, func() {
 		s.mu.Unlock()

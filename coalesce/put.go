@@ -122,7 +122,7 @@ func (p *putter[K, V]) put(how acquisition) error {
 func (p *putter[K, V]) appendLocked(l *line[V], needed int64) (own *segment[V]) {
 	own = l.append(p.value, needed)
 	if p.from != nil {
-		own.mark = p.from.insertLocked()
+		own.mark = p.from.ledger.insertLocked(p.from.offset, p.from.now)
 	}
 	return own
 }
@@ -176,7 +176,7 @@ func (p *putter[K, V]) joinLocked(l *line[V], needed int64) {
 	} else if own := last.mark.part(p.from.ledger); own != nil {
 		own.highest = p.from.offset
 	} else {
-		last.mark.add(p.from.insertLocked())
+		last.mark.add(p.from.ledger.insertLocked(p.from.offset, p.from.now))
 	}
 }
 

@@ -55,8 +55,7 @@ func (r *valueReturn[K, V]) setDelay(delay time.Duration) {
 	}
 }
 
-// finish requeues the key and ends the processing, unless the key's last teller
-// does.
+// finish requeues the key and ends the processing, unless the key's last teller does.
 func (r *valueReturn[K, V]) finish() {
 	if !r.stale {
 		defer r.c.shards.DoneAt(r.key, r.at) // also if the clock panics

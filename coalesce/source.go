@@ -84,11 +84,10 @@ func (s *Source[K, V]) Skip(offset int64) error {
 	if s.ledger.closing.Load() {
 		return ErrSourceClosed
 	}
-	s.ledger.skip(offset)
-	any := &s.c.stripes.all[0]
-	any.mu.Lock()
-	defer any.mu.Unlock()
-	s.ledger.countLocked(offset)
+	some := &s.c.stripes.all[0]
+	some.mu.Lock()
+	defer some.mu.Unlock()
+	s.ledger.skipLocked(offset)
 	return nil
 }
 
@@ -112,8 +111,6 @@ func (s *Source[K, V]) begin(offset int64) error {
 }
 
 func (s *Source[K, V]) end() { s.putting = false }
-
-func (s *Source[K, V]) insertLocked() mark { return s.ledger.insertLocked(s.offset, s.now) }
 
 // Safe returns the offset from which reading must begin again after a crash: the
 // lowest that is not done, or the one after the last. It takes constant time.

@@ -55,9 +55,8 @@ type stripe[K comparable, V any] struct {
 	put, merged uint64 // values that were put, and merges of two
 }
 
-// A Go map never shrinks. A map that had more than smallMap entries is replaced
-// when less than an eighth of its peak is left. By then many more were removed
-// than are copied.
+// A Go map never shrinks. A map that had more than smallMap entries is replaced when less
+// than an eighth of its peak is left. By then many more were removed than are copied.
 const (
 	smallMap  = 16
 	maxSpares = 16

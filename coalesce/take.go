@@ -28,15 +28,14 @@ type taken[K comparable, V any] struct {
 
 // takeValue takes the value of a key in processing, or ends the processing.
 //
-// When user code panics, every value must be in a line whose key the queue has.
-// So Merge and Weight run while the values are in the line. The end of a
-// processing may call hooks, and then nothing was taken. After a value was
-// taken, no user code runs.
+// When user code panics, every value must be in a line whose key the queue has. So Merge
+// and Weight run while the values are in the line. The end of a processing may call hooks,
+// and then nothing was taken. After a value was taken, no user code runs.
 func (c *Coalescer[K, V]) takeValue(t *taken[K, V]) (value V, ok bool) {
 	s := c.stripeOf(t.key)
 	s.mu.Lock()
 	for l := c.beginRunLocked(s, t.key, t.at); !s.deferTakeLocked(l); l = c.beginRunLocked(s, t.key, t.at) {
-		if c.mergeAllLocked(s, l, func() { c.makeReady(t) }); l.trace == unseen || !l.trace.is(t.at) {
+		if c.mergeAllLocked(s, l, func() { c.makeBatchReady([]K{t.key}, []shard.Handle{t.at}, []int{t.priority}) }); l.trace == unseen || !l.trace.is(t.at) {
 			return c.takeFirstAndUnlock(s, t, l), true
 		} // a teller came during Merge
 	}
@@ -47,15 +46,7 @@ func (c *Coalescer[K, V]) takeValue(t *taken[K, V]) (value V, ok bool) {
 
 // lineToTakeLocked returns the line of a key in processing, from which the
 // caller takes all that is not merging: see trace.
-func (c *Coalescer[K, V]) lineToTakeLocked(s *stripe[K, V], key K, at shard.Handle) *line[V] {
-	l := s.lines[key]
-	if l == nil || l.trace == unseen { // nearly always
-		return l
-	}
-	return c.endTraceLocked(s, key, at)
-}
-
-func (c *Coalescer[K, V]) endTraceLocked(s *stripe[K, V], key K, at shard.Handle) (l *line[V]) {
+func (c *Coalescer[K, V]) lineToTakeLocked(s *stripe[K, V], key K, at shard.Handle) (l *line[V]) {
 	for l = s.lines[key]; l != nil && l.trace.is(at); l = s.lines[key] {
 		l.trace = unseen
 		s.mu.Unlock()
@@ -117,11 +108,6 @@ func (c *Coalescer[K, V]) releaseTakenLocked(rest *segment[V], weight int64) {
 	} else {
 		c.limit.Release(weight)
 	}
-}
-
-func (c *Coalescer[K, V]) makeReady(t *taken[K, V]) {
-	c.tellAgain(t.key, t.at, t.priority)
-	c.shards.DoneAt(t.key, t.at)
 }
 
 // tellAgain makes a key in processing ready at its Done, unless a Cancel has taken

@@ -7,13 +7,12 @@ import (
 	"github.com/shardq/shardq/shard"
 )
 
-// A teller tells the queue about a key, after it has released the lock of the
-// stripe. By the time the queue hears it, a Take or a Cancel may have come for
-// the values. Then the queue would have a key that no value needs, and its delay
-// would count for the next value. So a line stays in its stripe while it has
-// tellers, also without values. If it has lost them meanwhile, it is stale: the
-// last teller cancels the key. Until then, later calls leave to that one what
-// they have to tell, and no Take takes their values.
+// A teller tells the queue about a key, after it has released the lock of the stripe. By
+// the time the queue hears it, a Take or a Cancel may have come for the values. Then the
+// queue would have a key that no value needs, and its delay would count for the next value.
+// So a line stays in its stripe while it has tellers, also without values. If it has lost
+// them meanwhile, it is stale: the last teller cancels the key. Until then, later calls
+// leave to that one what they have to tell, and no Take takes their values.
 type teller[K comparable, V any] struct {
 	c         *Coalescer[K, V]
 	stripe    *stripe[K, V]
@@ -75,8 +74,6 @@ type deferred[K comparable, V any] struct {
 	delay            shard.Delay
 	back             *valueReturn[K, V] // whose processing has not ended, or nil
 }
-
-func (d deferred[K, V]) isPut() bool { return d.back == nil }
 
 func (t *teller[K, V]) deferAndUnlock(d deferred[K, V]) {
 	t.stripe.deferLocked(t.key, d)
@@ -168,7 +165,7 @@ func (s *stripe[K, V]) emptiedLocked(key K, l *line[V]) {
 	l.low, l.values, l.trace = false, 0, stale
 	s.hollow++
 	if s.extras != nil { // the last teller removes an empty list
-		s.extras.deferred[key] = slices.DeleteFunc(s.extras.deferred[key], deferred[K, V].isPut)
+		s.extras.deferred[key] = slices.DeleteFunc(s.extras.deferred[key], func(d deferred[K, V]) bool { return d.back == nil })
 	}
 }
 

@@ -83,7 +83,7 @@ func (j *job) conclude(stdout io.Writer) int {
 		faults = append(faults, fmt.Errorf("%s not read to the end", plural(r.read.Broken, "file")))
 	}
 	code := exitProven
-	if j.ended != nil && j.sink.broken == nil { // otherwise the verdict says why
+	if j.ended != nil && !errors.Is(errors.Join(j.failure, j.sink.broken), errFenced) {
 		code = exitEnded
 		next := map[bool]string{true: "with -db, the same command could go on", false: "the same command goes on from here"}
 		j.log.Printf("%v: the rest of the input was not read; %s", j.ended, next[j.sink.temporary])
