@@ -2,7 +2,7 @@
 # checks, which need a machine of their own and a night.
 
 .DEFAULT_GOAL := help
-.PHONY: help check clauses gate soak stress fuzz mutants models trial
+.PHONY: help check clauses gate soak stress fuzz mutants models
 
 help: ## list what make can do
 	@echo 'make TARGET, where TARGET is one of:'
@@ -46,6 +46,3 @@ mutants: ## plant each mistake, and see that its test finds it
 models: ## the protocols in larger bounds, which needs Spin, and long model runs
 	SHARDQ_SOAK=1 SHARDQ_REQUIRE_SPIN=1 go test -count=1 -timeout 60m ./test/proof/...
 	SHARDQ_SCALE=100 go test -count=1 -timeout 120m -run 'Model|Litmus' ./...
-
-trial: ## controllers over a real API server, on three queues, with faults: half an hour
-	go run -C test/interop -tags trial ./trial -tasks 100000 -workers 100
