@@ -49,8 +49,8 @@ func TestNamedTestsExist(t *testing.T) {
 	}
 }
 
-// TestCommandsExist: the packages, flags, targets of make, and functions that
-// the commands in documents name exist.
+// TestCommandsExist: the packages, targets of make, and functions that the commands in
+// documents name exist.
 func TestCommandsExist(t *testing.T) {
 	checked, tests := 0, functions(t)
 	for _, d := range documents(t) {
@@ -63,14 +63,12 @@ func TestCommandsExist(t *testing.T) {
 			case words[0] == "bash":
 				assert.FileExists(t, filepath.Join(root, words[1]), where)
 			case words[1] == "run" || words[1] == "test":
-				c := parse(words[1:], "")
+				c := parse(words[2:], "")
 				if !c.hasPackages(t) { // then it is for the directory of the document
-					c = parse(words[1:], path.Dir(d.path))
+					c = parse(words[2:], path.Dir(d.path))
 				}
 				assert.True(t, c.hasPackages(t), "a package is not there: %s", where)
-				if checked++; words[1] == "run" {
-					c.checkFlags(t, where)
-				} else {
+				if checked++; words[1] == "test" {
 					c.checkFunctions(t, where, tests)
 				}
 			}
@@ -125,106 +123,56 @@ func split(command string) (words []string) {
 	return words
 }
 
-// A command is a go run or a go test: its packages, from the root, and the
-// flags with their values, in their order.
-type command struct {
-	packages []string
-	flags    [][2]string
-}
-
-// withValue are flags of the go command whose value is the next word. For those
-// of programs it does not matter: a word that is no package is skipped.
-var withValue = []string{"-C", "-run", "-bench", "-fuzz", "-benchtime", "-fuzztime", "-count", "-timeout", "-cpuprofile", "-o", "-exec", "-cpu", "-tags"}
-
-func parse(words []string, base string) (c command) {
-	within, isRun := "", words[0] == "run"
-	for i := 1; i < len(words); i++ {
-		word := words[i]
-		switch ofProgram := isRun && len(c.packages) > 0; {
-		case strings.HasPrefix(word, "-"):
-			name, value, has := strings.Cut(word, "=")
-			if !has && i+1 < len(words) && (ofProgram || slices.Contains(withValue, word)) {
-				value = words[i+1]
-				if !ofProgram {
-					i++
-				}
-			}
-			if word == "-C" {
-				within = value
-			} else if ofProgram == isRun {
-				c.flags = append(c.flags, [2]string{strings.TrimLeft(name, "-"), value})
-			}
-		case !ofProgram && (word == "." || strings.HasPrefix(word, "./")):
-			c.packages = append(c.packages, path.Join(base, within, word))
-		}
-	}
-	if len(c.packages) == 0 && !isRun {
-		c.packages = []string{path.Join(base, within, "...")}
-	}
-	return c
-}
-
 // in reports whether a directory is one of a pattern such as shard/...
 func in(directory, pattern string) bool {
 	parent, below := strings.CutSuffix(pattern, "...")
 	return directory == path.Clean(pattern) || below && strings.HasPrefix(directory+"/", parent)
 }
 
-// sources returns the Go files of a pattern.
-func sources(t *testing.T, pattern string) map[string]string {
-	return read(t, func(file string) bool { return strings.HasSuffix(file, ".go") && in(path.Dir(file), pattern) })
+// A command is a go run or a go test: its packages, from the root, and the patterns
+// of functions, by flag.
+type command struct {
+	packages []string
+	patterns map[string]string
+}
+
+func parse(words []string, base string) command {
+	c, within := command{patterns: map[string]string{}}, ""
+	for i, word := range words {
+		switch name := strings.TrimLeft(word, "-"); {
+		case i+1 < len(words) && word == "-C":
+			within = words[i+1]
+		case i+1 < len(words) && selects[name] != "":
+			c.patterns[name] = words[i+1]
+		case word == "." || strings.HasPrefix(word, "./"):
+			c.packages = append(c.packages, path.Join(base, within, word))
+		}
+	}
+	if len(c.packages) == 0 {
+		c.packages = []string{path.Join(base, within, "...")}
+	}
+	return c
 }
 
 func (c command) hasPackages(t *testing.T) bool {
-	return !slices.ContainsFunc(c.packages, func(pattern string) bool { return len(sources(t, pattern)) == 0 })
-}
-
-// checkFlags checks that a program declares its flags.
-func (c command) checkFlags(t *testing.T, where string) {
-	for _, flag := range c.flags {
-		if flag[0] == "h" {
-			continue
-		}
-		declares := regexp.MustCompile(`\.(\w*Var|Bool|Duration|Float64|Int|Int64|String|Uint|Uint64|Func)\([^"]*"` + regexp.QuoteMeta(flag[0]) + `"`)
-		has := false
-		for _, text := range sources(t, path.Join(c.packages[0], "...")) {
-			has = has || declares.MatchString(text)
-		}
-		assert.True(t, has, "no flag -%s: %s", flag[0], where)
-	}
+	return !slices.ContainsFunc(c.packages, func(pattern string) bool {
+		return len(read(t, func(file string) bool { return strings.HasSuffix(file, ".go") && in(path.Dir(file), pattern) })) == 0
+	})
 }
 
 // checkFunctions checks that each alternative of a pattern of functions selects
 // some.
 func (c command) checkFunctions(t *testing.T, where string, tests map[string][]string) {
-	for _, flag := range c.flags {
-		begins, is := selects[flag[0]]
-		pattern, _, _ := strings.Cut(strings.ReplaceAll(flag[1], `\|`, "|"), "/")
-		if !is || pattern == "^$" {
-			continue
-		}
+	for flag, pattern := range c.patterns {
+		pattern, _, _ = strings.Cut(strings.ReplaceAll(pattern, `\|`, "|"), "/")
 		for one := range strings.SplitSeq(pattern, "|") {
-			name, kind := regexp.MustCompile(one), regexp.MustCompile("^("+begins+")")
-			selected := false
+			name, kind := regexp.MustCompile(one), regexp.MustCompile("^("+selects[flag]+")")
+			selected := pattern == "^$"
 			for directory, names := range tests {
 				selected = selected || slices.ContainsFunc(c.packages, func(p string) bool { return in(directory, p) }) &&
 					slices.ContainsFunc(names, func(f string) bool { return kind.MatchString(f) && name.MatchString(f) })
 			}
 			assert.True(t, selected, "no function matches %s: %s", one, where)
 		}
-	}
-}
-
-// TestTheGateRunsTheCommandsOfTheREADME: word by word. The lines that install
-// are those that .ci/install reads.
-func TestTheGateRunsTheCommandsOfTheREADME(t *testing.T) {
-	gate, err := os.ReadFile(filepath.Join(root, ".ci", "run"))
-	require.NoError(t, err)
-	readme := read(t, func(file string) bool { return file == "README.md" })["README.md"]
-	for line := range strings.Lines(strings.Join(document{"README.md", readme}.blocks("sh"), "")) {
-		if strings.HasPrefix(line, "git clone") || strings.HasPrefix(line, "go mod") {
-			line = ".ci/install"
-		}
-		assert.Regexp(t, `(?m)^[^#\n]*`+regexp.QuoteMeta(strings.TrimSpace(line))+`$`, string(gate))
 	}
 }

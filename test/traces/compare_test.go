@@ -69,26 +69,10 @@ func (s *scenario) sortByShard(text string) string {
 	return list(names)
 }
 
-// String shows the expected outcome beside the other, line by line.
+// String shows the expected outcome above the other.
 func (m mismatch) String() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %s\n", m.place, m.command)
-	if inline(m.expected) != inline(m.got) || len(m.expected) <= 1 && len(m.got) <= 1 {
-		fmt.Fprintf(&b, "\texpected%s%s\n\tgot     %s%s\n", arrow, inline(m.expected), arrow, inline(m.got))
-	}
-	for _, line := range below(m.expected) {
-		sign := "  "
-		if !slices.Contains(below(m.got), line) {
-			sign = "- "
-		}
-		fmt.Fprintf(&b, "\t%s%s\n", sign, line)
-	}
-	for _, line := range below(m.got) {
-		if !slices.Contains(below(m.expected), line) {
-			fmt.Fprintf(&b, "\t+ %s\n", line)
-		}
-	}
-	return b.String()
+	return fmt.Sprintf("%s: %s\n\texpected%s%s\n\tgot     %s%s\n", m.place, m.command,
+		arrow, strings.Join(m.expected, "\n\t\t"), arrow, strings.Join(m.got, "\n\t\t"))
 }
 
 // inline returns the text after the arrow.

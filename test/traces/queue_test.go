@@ -89,7 +89,7 @@ func (p *player) open(l layout) (*shardq.Queue[string], error) {
 	options := shardq.Options[string]{
 		Name: s.name, Shards: l.shards, Clock: p.time.clock(), Tick: s.tick,
 		Capacity: s.capacity, LowPriorityInterval: s.lowPriority, Rate: s.rate, KeepBackoff: s.flags["KeepBackoff"],
-		Ages: s.ages, Metrics: s.metrics, StuckAfter: s.stuckAfter,
+		Ages: s.flags["ages"], Metrics: s.flags["metrics"], StuckAfter: s.stuckAfter,
 		OnMisuse: func(m shardq.Misuse[string]) {
 			p.reports = append(p.reports, fmt.Sprintf("misuse%s: %s: %s", inQueue(m.Queue), m.Kind, nameOf(m.Item)))
 		},

@@ -28,8 +28,6 @@ type settings struct {
 	groupWeights  map[string]int
 	hasWatermarks bool
 	low, high     int
-	ages          bool
-	metrics       bool
 	stuckAfter    time.Duration
 	// together has the items of each line with "together". They share a shard.
 	together [][]string
@@ -43,25 +41,6 @@ var usualShards = []int{1, 2, 7, 32}
 func newSettings() settings {
 	return settings{shards: usualShards, flags: map[string]bool{}, groupRates: map[string]shardq.Rate{}}
 }
-
-const withUsage = `want one of
-	with shards NUMBER...
-	with tick DURATION
-	with name NAME
-	with limiter ...
-	with CancelDelayOnAdd|DropDelayIfReady|KeepPlaces|DiscardOnShutDown|PrioritiesBeforeTurns|KeepBackoff
-	with DrainProcessingOnly
-	with capacity NUMBER
-	with low-priority-interval NUMBER
-	with groups
-	with group-limit NUMBER
-	with group-weight GROUP NUMBER
-	with group-rate GROUP NUMBER [burst NUMBER]
-	with rate NUMBER [burst NUMBER]
-	with watermarks LOW HIGH
-	with ages
-	with metrics
-	with stuck-after DURATION`
 
 // with reads what follows the word "with".
 func (s *settings) with(text string) (err error) {
@@ -97,12 +76,6 @@ func (s *settings) with(text string) (err error) {
 	case "watermarks":
 		s.hasWatermarks = true
 		return s.withNumbers(value, &s.low, &s.high)
-	case "ages":
-		s.ages = true
-		return nil
-	case "metrics":
-		s.metrics = true
-		return nil
 	case "stuck-after":
 		return withDuration(value, &s.stuckAfter)
 	case "limiter":
@@ -110,11 +83,11 @@ func (s *settings) with(text string) (err error) {
 		_, err = newLimiter(value, limiter.Options{})
 		return err
 	case "CancelDelayOnAdd", "DropDelayIfReady", "KeepPlaces", "DiscardOnShutDown", "PrioritiesBeforeTurns",
-		"KeepBackoff", "DrainProcessingOnly":
+		"KeepBackoff", "DrainProcessingOnly", "ages", "metrics":
 		s.flags[what] = true
 		return nil
 	}
-	return fmt.Errorf("no setting %q: %s", what, withUsage)
+	return fmt.Errorf("no setting %q", what)
 }
 
 func (s *settings) withGroupWeight(text string) error {
