@@ -23,10 +23,8 @@ require (
 	github.com/prometheus/prometheus v0.315.0
 	github.com/shardq/shardq v0.0.0-00010101000000-000000000000
 	github.com/shardq/shardq/kubernetes v0.0.0-00010101000000-000000000000
-	github.com/shardq/shardq/observe/otel v0.0.0-00010101000000-000000000000
 	github.com/shardq/shardq/observe/prometheus v0.0.0-00010101000000-000000000000
 	github.com/stretchr/testify v1.12.1
-	go.opentelemetry.io/otel/sdk/metric v1.47.0
 	k8s.io/apimachinery v0.37.2
 	k8s.io/client-go v0.37.2
 	k8s.io/component-base v0.37.2
@@ -125,6 +123,7 @@ require (
 	go.opentelemetry.io/otel/log v1.47.0 // indirect
 	go.opentelemetry.io/otel/metric v1.47.0 // indirect
 	go.opentelemetry.io/otel/sdk v1.47.0 // indirect
+	go.opentelemetry.io/otel/sdk/metric v1.47.0 // indirect
 	go.opentelemetry.io/otel/trace v1.47.0 // indirect
 	go.uber.org/atomic v1.11.0 // indirect
 	go.uber.org/goleak v1.3.0 // indirect

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"text/template"
 
 	"github.com/prometheus/prometheus/promql/promqltest"
 	"github.com/stretchr/testify/require"
@@ -87,24 +86,4 @@ func TestOneAlertForAFullQueue(t *testing.T) {
 func inTheOrder(names []string) []string {
 	slices.SortFunc(names, func(a, b string) int { return strings.Compare(b, a) })
 	return names
-}
-
-// TestTextsQuoteNamesAndCountOne expands the texts for a value of one.
-func TestTextsQuoteNamesAndCountOne(t *testing.T) {
-	one := func(any) string { return "1" }
-	functions := template.FuncMap{"humanize": one, "humanizeDuration": one, "humanizePercentage": one}
-	many := regexp.MustCompile(`\b1 (\w+s) |\b1 \w+ were\b`)
-	rules := readRules(t)
-	maps.Copy(rules, readFile(t, "cluster.rules.yaml"))
-	for name, rule := range rules {
-		for _, text := range rule.Annotations {
-			expanded := &strings.Builder{}
-			text = "{{$labels := .}}{{$value := 1.0}}" + text
-			require.NoError(t, template.Must(template.New(name).Funcs(functions).Parse(text)).Execute(expanded, map[string]string{"name": "q", "queue": "q"}), name)
-			require.NotRegexp(t, many, expanded, name)
-			if strings.Contains(text, ".name") || strings.Contains(text, ".queue") {
-				require.Contains(t, expanded.String(), `"q"`, name)
-			}
-		}
-	}
 }

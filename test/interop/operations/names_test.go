@@ -10,12 +10,15 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/promql/parser"
 	"github.com/stretchr/testify/require"
 
+	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/internal/series/seriestest"
+	shardqprom "github.com/shardq/shardq/observe/prometheus"
 )
 
 var docs = filepath.Join("..", "..", "..", "docs")
@@ -38,6 +41,22 @@ func exported(t *testing.T) map[string]dto.MetricType {
 		types[name] = f.GetType()
 	}
 	return types
+}
+
+// scraped returns the scrape of queues, by the names of the series.
+func scraped(t *testing.T, queues ...shardq.Inspector) map[string]*dto.MetricFamily {
+	t.Helper()
+	c, err := shardqprom.NewCollector(shardqprom.Options{Groups: 1}, queues...)
+	require.NoError(t, err)
+	registry := prometheus.NewPedanticRegistry()
+	require.NoError(t, registry.Register(c))
+	families, err := registry.Gather()
+	require.NoError(t, err)
+	byName := map[string]*dto.MetricFamily{}
+	for _, f := range families {
+		byName[f.GetName()] = f
+	}
+	return byName
 }
 
 var row = regexp.MustCompile("(?m)^\\| `(\\w+)` \\| (\\w+) \\|")

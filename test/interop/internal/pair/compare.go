@@ -74,7 +74,7 @@ func requireClose(t testing.TB, want, got float64, name string) {
 }
 
 // requireSameHistogram compares all buckets of their histogram. Kubernetes has
-// two classic buckets less, and no native ones.
+// two classic buckets less. Package observe/prometheus compares the native ones.
 func requireSameHistogram(t testing.TB, name string, want, got *dto.Histogram) {
 	t.Helper()
 	require.Equal(t, want.GetSampleCount(), got.GetSampleCount(), name)
@@ -84,46 +84,4 @@ func requireSameHistogram(t testing.TB, name string, want, got *dto.Histogram) {
 		require.Equal(t, bucket.GetUpperBound(), got.Bucket[i].GetUpperBound(), name)
 		require.Equal(t, bucket.GetCumulativeCount(), got.Bucket[i].GetCumulativeCount(), "%s to %v s", name, bucket.GetUpperBound())
 	}
-	if want.Schema != nil {
-		require.Equal(t, want.GetSchema(), got.GetSchema(), name)
-		require.Equal(t, want.GetZeroThreshold(), got.GetZeroThreshold(), name)
-		require.Equal(t, native(want), native(got), name)
-	}
-}
-
-const (
-	// zero replaces the bucket of durations of zero, which shardq may count as
-	// a nanosecond.
-	zero, nanosecond = math.MinInt, -239
-	// long replaces all buckets beyond twelve days, which shardq does not
-	// distinguish.
-	long, twelveDays = math.MaxInt, 160
-)
-
-// native returns the native buckets by their numbers.
-func native(h *dto.Histogram) map[int]int64 {
-	buckets := map[int]int64{}
-	add := func(at int, n int64) {
-		switch {
-		case n == 0:
-			return
-		case at == nanosecond:
-			at = zero
-		case at > twelveDays:
-			at = long
-		}
-		buckets[at] += n
-	}
-	add(zero, int64(h.GetZeroCount()))
-	at, next, count := 0, 0, int64(0)
-	for _, span := range h.PositiveSpan {
-		at += int(span.GetOffset())
-		for range span.GetLength() {
-			count += h.PositiveDelta[next]
-			add(at, count)
-			at++
-			next++
-		}
-	}
-	return buckets
 }
