@@ -105,12 +105,10 @@ func (l *ledger) finish(lowest, highest int64) {
 func (l *ledger) remove(lowest int64) { l.finish(lowest, math.MinInt64) }
 
 func (l *ledger) findLocked(lowest int64) *node {
-	low, high := l.head, len(l.nodes)
-	for high-low > 1 {
-		if middle := (low + high) / 2; l.nodes[middle].lowest <= lowest {
+	low := l.head
+	for n := len(l.nodes) - low; n > 1; n -= n / 2 { // without branches that depend on nodes
+		if middle := low + n/2; l.nodes[middle].lowest <= lowest {
 			low = middle
-		} else {
-			high = middle
 		}
 	}
 	return &l.nodes[low]
