@@ -1,8 +1,10 @@
 package debugpage
 
 import (
+	"net/url"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"weak"
@@ -34,6 +36,21 @@ func TestNamesStay(t *testing.T) {
 	require.Equal(t, []string{"q #2 #2", "q #3", "q #2", "q"}, idsOf(l, odd, c, a, d), "a name in use is not assigned again")
 }
 
+// A renamed queue returns another name each time.
+type renamed struct {
+	shardq.Inspector
+	name *string
+}
+
+func (r renamed) Name() string { return *r.name }
+
+func TestNamesThatChange(t *testing.T) {
+	l, name := &names{}, "first"
+	require.Equal(t, []string{"first"}, idsOf(l, renamed{nil, &name}))
+	name = "second"
+	require.Equal(t, []string{"second"}, idsOf(l, renamed{nil, &name}))
+}
+
 // TestNamesOfAllKinds checks that queues that are not comparable, listed twice,
 // or nil have names, too.
 func TestNamesOfAllKinds(t *testing.T) {
@@ -49,6 +66,22 @@ func TestNamesOfAllKinds(t *testing.T) {
 type oddQueue struct {
 	shardq.Inspector
 	_ []int
+}
+
+// TestEachQueueCanBeSelected checks queues that share a name or have none.
+func TestEachQueueCanBeSelected(t *testing.T) {
+	var queues []shardq.Inspector
+	for i, name := range []string{"", "", "a", "a", "a #2", "<b>", strings.Repeat("x", 1000)} {
+		queues = append(queues, shardq.MustNew(shardq.Options[string]{Name: name, Shards: i + 1}))
+	}
+	h := Handler(queues...)
+	ids := []string{}
+	for i, q := range getReport(t, h, "").Queues {
+		ids = append(ids, q.ID)
+		require.Nil(t, q.Detail)
+		require.EqualValues(t, i+1, getQueue(t, h, "&queue="+url.QueryEscape(q.ID)).Detail.Configuration["shards"])
+	}
+	require.Equal(t, []string{"unnamed", "unnamed #2", "a", "a #2", "a #2 #2", "<b>"}, ids[:6])
 }
 
 // TestManyOfOneName checks that naming takes a few steps for each queue, not

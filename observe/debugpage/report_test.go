@@ -328,3 +328,18 @@ func TestSourcesOfACoalescer(t *testing.T) {
 	require.Regexp(t, `log +107 +105 +2 `, get(t, Handler(c), "?format=text&queue=invoices"))
 	require.Equal(t, []any{107.0}, column(getQueue(t, Handler(c), "&queue=invoices").Detail.Sources, "read"))
 }
+
+func TestEmptyQueues(t *testing.T) {
+	h := Handler(shardq.MustNew(shardq.Options[string]{Metrics: true, Group: strings.ToUpper}))
+	body := get(t, h, "")
+	for _, want := range []string{"Nothing is in flight.", "Nothing is ready.", "Nothing is delayed.", "Nothing has failed since its last success.", "No group has items.", "unnamed"} {
+		require.Contains(t, body, want)
+	}
+	require.NotContains(t, body, ` data-value="values.`)
+	text := get(t, h, "?format=json")
+	for _, list := range []string{"processing", "ready", "delayed", "retried", "groups", "attempts", "attemptsByGroup", "failures", "discards"} {
+		require.Contains(t, text, `"`+list+`":[]`, "an empty list is a list")
+	}
+	require.Contains(t, get(t, Handler(), ""), "There are no queues.")
+	require.Contains(t, get(t, Handler(), "?format=json"), `"queues":[]`)
+}

@@ -39,17 +39,24 @@ func TestSearchByKey(t *testing.T) {
 		{[]any{orderID("acme/10"), orderID("acme/1")}, "acme/1", []any{"acme/1"}, 1},
 		{[]any{int64(1), int64(-123), int64(-12)}, "-12", []any{"-12"}, 1},
 		{[]any{tenantID(70), tenantID(71), tenantID(7)}, "7", []any{"7"}, 1},
+		{[]any{uint64(1), uint64(1<<64 - 1)}, "18446744073709551615", []any{"18446744073709551615"}, 1},
 		{[]any{"acme/10", "acme/1", "globex/1", "acme/later"}, "acme/", []any{"acme/10", "acme/1", "acme/later"}, 1 + 4},
 		{[]any{address{"acme", "2"}, address{"acme", "1"}}, "{acme 1}", []any{"{acme 1}"}, 1 + 2},
 		{[]any{uint16(123), uint16(45), uint16(7)}, "12", []any{"123"}, 1 + 3},
+		{[]any{uint16(123), uint16(45), uint16(7)}, "07", nil, 1 + 3},
 		{[]any{uint16(123), uint16(45), uint16(7)}, "65543", nil, 1 + 3},
 		{[]any{folded("ACME"), folded("Acme/1"), folded("acme")}, "acme", []any{"acme", "acme"}, all},
+		{[]any{folded("acme/1"), folded("acme")}, "acme", []any{"acme"}, all},
 		{[]any{7, "8", "7"}, "7", []any{"7", "7"}, all},
+		{[]any{"70", 7, "71"}, "7", []any{"7"}, all},
 		{[]any{nil, "<nil", (*int)(nil)}, "<nil>", []any{"<nil>"}, all},
+		{[]any{[1]int{12}, [1]int{1}, [1]int{13}}, "[1]", []any{"[1]"}, all},
+		{[]any{[1]int{12}, [1]int{1}, [1]int{13}}, "[1", []any{"[12]", "[1]", "[13]"}, all},
 		// The whole key finds a key that is shown cut or quoted, and so does
 		// the text that is shown.
 		{[]any{orderID(long), orderID("a b ")}, long, []any{long[:maxKeyBytes]}, all},
 		{[]any{orderID(long), orderID("a b ")}, long[:maxKeyBytes], []any{long[:maxKeyBytes]}, all},
+		{[]any{orderID(long), orderID("a b ")}, "a b ", []any{`"a b "`}, all},
 		{[]any{orderID(long), orderID("a b ")}, `"a b "`, []any{`"a b "`}, all},
 	} {
 		q, visited := newListed(c.items...)
@@ -103,6 +110,7 @@ func TestLargeQueue(t *testing.T) {
 	require.False(t, getQueue(t, h, "&key=flood/7").Found.Complete, "RedactKey may return that text for others")
 	d.press(303, "cancel", "item", id)
 	require.Contains(t, get(t, d.h, "?item="+id), "does not hold this item")
+
 }
 
 // TestShownItemsAreBounded checks that the items that were shown last are
@@ -170,8 +178,10 @@ func TestLastErrorOfAnItem(t *testing.T) {
 	}
 	q := newQueue("q")
 	for want, f := range map[string]failing{
+		"newer failure": {q.Inspect(), []stats.Failure[any]{at(3, "newer failure"), at(1, "old")}, []stats.Failure[any]{at(2, "older discard")}},
 		"newer discard": {q.Inspect(), []stats.Failure[any]{at(3, "older failure")}, []stats.Failure[any]{at(4, "newer discard"), at(2, "old")}},
 		"discard":       {q.Inspect(), []stats.Failure[any]{at(3, "failure")}, []stats.Failure[any]{at(3, "discard")}},
+		"only failure":  {q.Inspect(), []stats.Failure[any]{at(3, "only failure")}, nil},
 	} {
 		require.Equal(t, want, getQueue(t, Handler(inspected{q, f}), "&item="+itemID("acme/1")).Found.Failure["error"])
 	}

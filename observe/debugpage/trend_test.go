@@ -39,16 +39,20 @@ func TestTrend(t *testing.T) {
 		of   func(i int) sample
 		text string
 	}{
+		"ready now and then":     {func(i int) sample { return sample{ready: i % 2, done: up(i)} }, "steady: 1 ready"},
+		"steady":                 {func(i int) sample { return sample{ready: 5000 + i%3, done: up(100 * i), oldest: 2e9} }, "steady: 5,002 ready, oldest 2.0 s"},
 		"no consumers":           {func(i int) sample { return sample{ready: 500, done: 7, oldest: second(2 * float64(i))} }, "nothing is done in 58 s"},
 		"one item, no consumers": {func(i int) sample { return sample{ready: 1} }, "nothing is done in 58 s"},
 		"consumers that stopped": {func(i int) sample { return sample{ready: max(0, i-19), done: up(min(i, 19))} }, "nothing is done in 18 s"},
 		"an item that just came": {func(i int) sample { return sample{ready: i / 29, done: 7} }, "steady: 1 ready"},
+		"more and more":          {func(i int) sample { return sample{ready: 100 * i, done: up(100 * i)} }, "falling behind: +50/s"},
 		"more, and older":        {func(i int) sample { return sample{ready: 764 * i, done: up(120 * i), oldest: second(240 + float64(i))} }, "falling behind: +382/s, oldest 4 m"},
 		"slowly more":            {func(i int) sample { return sample{ready: 9 + i, done: 1 + up(i/9), oldest: -1} }, "falling behind: +30/min"},
 		"older and older":        {func(i int) sample { return sample{ready: 5000, done: up(i), oldest: second(1.5 * float64(i))} }, "falling behind: oldest 43 s and growing"},
 		"a flood that drains":    {func(i int) sample { return sample{ready: 60_000*(i/20) - 100*i*(i/20), done: up(100 * i)} }, "catching up: −50/s, about 19 m left"},
 		"a step at the start":    {func(i int) sample { return sample{ready: min(i, 1)*364 + i/9, done: up(90 * i), oldest: 3e9} }, "up and down: 367 ready, oldest 3.0 s"},
 		"a peak that is over":    {func(i int) sample { return sample{ready: 20 + 60_000*(i/25)*(25/max(i, 1)), done: up(100 * i)} }, "up and down: 20 ready"},
+		"less and less":          {func(i int) sample { return sample{ready: 60_000 - 1000*i, done: up(1000 * i)} }, "catching up: −500/s, about 1 m left"},
 		"less, but not recently": {func(i int) sample {
 			return sample{ready: max(20_000, 60_000-2000*i), added: 60_000 + up(1000*i), done: up(1000 * i)}
 		}, "up and down: 20,000 ready"},
