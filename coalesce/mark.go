@@ -38,6 +38,9 @@ func (m *mark) parts(yield func(*mark) bool) {
 
 // part returns the mark of one source, or nil.
 func (m *mark) part(l *ledger) *mark {
+	if m.of != nil && m.of.ledger == l {
+		return m // as a rule, and an iterator would cost each Put a tenth
+	}
 	for part := range m.parts {
 		if part.of.ledger == l {
 			return part
