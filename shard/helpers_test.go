@@ -64,10 +64,3 @@ func (s *Set[T]) Drain(ctx context.Context, w DelayedPolicy) (dropped []T, err e
 	err = s.DrainUntil(ctx, Draining{Delayed: w}, s.Core.Released(), &dropped)
 	return dropped, err
 }
-
-// panicOf returns what a call panics with, or nil.
-func panicOf(call func()) (value any) {
-	defer func() { value = recover() }()
-	call()
-	return nil
-}

@@ -1,11 +1,9 @@
 package shard
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/shardq/shardq/clock"
@@ -49,11 +47,6 @@ func (d *desk) work() {
 	}
 }
 
-func (d *desk) drain(w DelayedPolicy) {
-	d.dropped, _ = d.Drain(context.Background(), w)
-	d.returned = true
-}
-
 // tellAll lets the watchdog report all that it will ever report.
 func (d *desk) tellAll() (told []int) {
 	d.clock.Step(time.Hour)
@@ -62,69 +55,6 @@ func (d *desk) tellAll() (told []int) {
 	}
 	slices.Sort(told)
 	return told
-}
-
-// TestLitmusAddAfterAgainstDrain: an AddAfter that is not dropped is run,
-// awaited, or returned by the drain, whatever its policy. No goroutine stays
-// blocked (C42).
-func TestLitmusAddAfterAgainstDrain(t *testing.T) {
-	for _, test := range []struct {
-		name     string
-		policy   DelayedPolicy
-		outcomes verdicts
-	}{
-		{"drop", DropDelayed, verdicts{
-			"0 served, 0 returned, 1 dropped, the drain returned true": certain, // refused
-			"0 served, 1 returned, 1 dropped, the drain returned true": certain,
-		}},
-		{"run", RunDelayed, verdicts{
-			"0 served, 0 returned, 1 dropped, the drain returned true": certain,
-			"1 served, 0 returned, 0 dropped, the drain returned true": certain,
-		}},
-		{"await", AwaitDelayed, verdicts{
-			"0 served, 0 returned, 1 dropped, the drain returned true": certain,
-			"1 served, 0 returned, 0 dropped, the drain returned true": certain,
-		}},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			litmus[*desk]{
-				rounds: 20_000,
-				world:  desks(t, Config[int]{}, func(*desk) {}),
-				actors: []func(d *desk){
-					func(d *desk) { d.AddAfter(1, time.Second) },
-					func(d *desk) { d.drain(test.policy) },
-					(*desk).work,
-				},
-				outcome: func(d *desk, _ int) string {
-					d.clock.Step(time.Second) // for the awaited items
-					synctest.Wait()
-					return fmt.Sprintf("%d served, %d returned, %d dropped, the drain returned %v",
-						len(d.served), len(d.dropped), d.Core.Stats().Dropped, d.returned)
-				},
-				outcomes: test.outcomes,
-			}.run(t)
-		})
-	}
-}
-
-// TestLitmusDrainsAgainstEachOther: of concurrent drains each returns, whatever
-// their policies, and each delayed item is handled once.
-func TestLitmusDrainsAgainstEachOther(t *testing.T) {
-	litmus[*desk]{
-		rounds: 20_000,
-		world:  desks(t, Config[int]{}, func(d *desk) { d.AddAfter(1, time.Second) }),
-		actors: []func(d *desk){
-			func(d *desk) { d.drain(DropDelayed) },
-			func(d *desk) { d.served, _ = d.Drain(context.Background(), AwaitDelayed) },
-		},
-		outcome: func(d *desk, asleep int) string {
-			return fmt.Sprintf("%v, %v, %d blocked", d.dropped, d.served, asleep)
-		},
-		after: func(d *desk) { d.Core.ShutDown() },
-		outcomes: verdicts{
-			"[1], [], 0 blocked": certain,
-		},
-	}.run(t)
 }
 
 // TestLitmusWatchdog: an item is handed out while the driver searches for stuck

@@ -190,28 +190,6 @@ func TestLitmusDriverReads(t *testing.T) {
 	}.run(t)
 }
 
-// TestLitmusPanicAgainstAddAfter: the clock panics in a call that owns the
-// timer. A deadline that another call left to it is not forgotten.
-func TestLitmusPanicAgainstAddAfter(t *testing.T) {
-	world := func(int) *hourglass {
-		c := newMeddlingClock()
-		c.at(beforeAfterFunc, 1, func() { loop(); panic("clock") })
-		return &hourglass{Set: newTestSet(t, Config[int]{Settings: Settings{Shards: 2, Clock: c}, Route: parity}), clock: c.Fake}
-	}
-	litmus[*hourglass]{
-		rounds: 50_000,
-		world:  world,
-		actors: []func(h *hourglass){
-			func(h *hourglass) { panicOf(func() { h.AddAfter(1, 2*time.Millisecond) }) },
-			func(h *hourglass) { panicOf(func() { h.AddAfter(2, time.Millisecond) }) },
-		},
-		outcome: (*hourglass).outcome,
-		outcomes: verdicts{
-			"0 ready, 2 delayed": certain,
-		},
-	}.run(t)
-}
-
 // TestLitmusSetBackUnderTheDriver: the clock has gone beyond the other item's
 // deadline, and is set back while the driver expires that. An item that is
 // delayed by what the clock shows now does not become ready by what the driver
