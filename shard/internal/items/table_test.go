@@ -134,17 +134,22 @@ func (c *checkedTable) check() {
 // bursts that come and go, so that segments split and merge.
 func TestTableAgainstModel(t *testing.T) {
 	for _, h := range hashings {
-		t.Run(h.name, func(t *testing.T) {
-			rapid.Check(t, func(t *rapid.T) {
-				c := newCheckedTable(t, h)
-				t.Repeat(tableActions(c))
-				for _, item := range c.items() {
-					c.remove(item)
-				}
-				c.check()
-			})
-		})
+		t.Run(h.name, func(t *testing.T) { rapid.Check(t, h.againstModel) })
 	}
+}
+
+// FuzzTable is the same with inputs of the fuzzer.
+func FuzzTable(f *testing.F) {
+	f.Fuzz(rapid.MakeFuzz(func(t *rapid.T) { rapid.SampledFrom(hashings).Draw(t, "hashing").againstModel(t) }))
+}
+
+func (h hashing) againstModel(t *rapid.T) {
+	c := newCheckedTable(t, h)
+	t.Repeat(tableActions(c))
+	for _, item := range c.items() {
+		c.remove(item)
+	}
+	c.check()
 }
 
 func tableActions(c *checkedTable) map[string]func(*rapid.T) {
