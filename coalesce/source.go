@@ -15,7 +15,7 @@ import (
 	"github.com/shardq/shardq/stats"
 )
 
-// The errors of a [Source], which are returned with details.
+// The errors of a [Source]. ErrOffset is wrapped in an error with details.
 var (
 	ErrOffset       = errors.New("an offset is not higher than those before")
 	ErrSourceClosed = errors.New("coalesce: source is closed")
@@ -36,8 +36,8 @@ type Source[K comparable, V any] struct {
 	putting bool
 }
 
-// NewSource returns a source that is about to read the offset from, or an error if
-// a source with this name is open.
+// NewSource returns a source that has read all offsets below from, or an error if a
+// source with this name is open.
 func (c *Coalescer[K, V]) NewSource(name string, from int64) (*Source[K, V], error) {
 	l := newLedger(name, max(from, math.MinInt64+1)) // so that there is one before
 	if !c.sources.add(l) {
@@ -50,7 +50,7 @@ func (c *Coalescer[K, V]) NewSource(name string, from int64) (*Source[K, V], err
 func (s *Source[K, V]) Name() string { return s.ledger.name }
 
 // Put is [Coalescer.Put] of a value with its offset. It also returns an error that wraps
-// [ErrOffset] if that is not higher than those before, and [ErrSourceClosed].
+// [ErrOffset] if the offset is not higher than all before it, and [ErrSourceClosed].
 // With an error, or if Merge or Weight panics, the offset may be put again.
 func (s *Source[K, V]) Put(key K, value V, offset int64) error {
 	p := putter[K, V]{teller: teller[K, V]{c: s.c, key: key}, value: value}
@@ -62,8 +62,8 @@ func (s *Source[K, V]) Put(key K, value V, offset int64) error {
 	return p.begin(forceAcquire)
 }
 
-// PutContext is [Coalescer.PutContext] of a value with its offset, and otherwise as
-// [Source.Put].
+// PutContext is [Coalescer.PutContext] of a value with its offset. It returns the same
+// further errors as [Source.Put].
 func (s *Source[K, V]) PutContext(ctx context.Context, key K, value V, offset int64, options PutOptions) error {
 	p := putter[K, V]{teller: teller[K, V]{c: s.c, key: key}, value: value}
 	p.from = s
@@ -74,8 +74,8 @@ func (s *Source[K, V]) PutContext(ctx context.Context, key K, value V, offset in
 	return p.await(ctx, options)
 }
 
-// Skip says that the event at offset makes no Put. It returns an [ErrOffset] and
-// [ErrSourceClosed] as [Source.Put] does.
+// Skip says that the event at offset is not put. It returns the same errors about
+// the offset and the source as [Source.Put].
 func (s *Source[K, V]) Skip(offset int64) error {
 	if err := s.begin(offset); err != nil {
 		return err
@@ -113,7 +113,8 @@ func (s *Source[K, V]) begin(offset int64) error {
 func (s *Source[K, V]) end() { s.putting = false }
 
 // Safe returns the offset from which reading must begin again after a crash: the
-// lowest that is not done, or the one after the last. It takes constant time.
+// lowest that is not done, or the one after the last that was read. It takes
+// constant time.
 //
 // An event is done when the handler of its value has succeeded, when OnDiscard has
 // returned for it, or when it was canceled. A value that leaves the Coalescer in
@@ -121,7 +122,7 @@ func (s *Source[K, V]) end() { s.putting = false }
 func (s *Source[K, V]) Safe() int64 { return s.ledger.safe() }
 
 // Finish closes the source to new offsets, and waits until all are done. Lingers,
-// delays and backoffs of its keys end at once, those that begin later do not. Finish
+// delays and backoffs of its keys end at once, but not those that begin later. Finish
 // returns ctx.Err() if ctx ends first. Then call it again, or [Source.Drop].
 func (s *Source[K, V]) Finish(ctx context.Context) error {
 	s.ledger.close(false)
@@ -139,9 +140,9 @@ func (s *Source[K, V]) Finish(ctx context.Context) error {
 }
 
 // Drop closes the source, and takes out and returns the pending values of those keys
-// that have events of this source alone. A worker keeps a value that it has, but if
-// that has only such events, it does not go back when it fails. Values that another
-// call is merging, taking or returning stay. Nothing changes Safe any more.
+// that have events of this source alone. A worker keeps the value that it has. If all
+// events of that value are of this source, it is not given back when it fails. Values
+// that another call is merging, taking or returning stay. Safe no longer changes.
 func (s *Source[K, V]) Drop() (dropped []Entry[K, V]) {
 	s.ledger.close(true)
 	s.c.sources.remove(s.ledger)
@@ -151,10 +152,10 @@ func (s *Source[K, V]) Drop() (dropped []Entry[K, V]) {
 	return dropped
 }
 
-// Offsets returns an iterator over the sources whose events the value in processing
-// of key contains, each with its highest offset. A handler may store them beside the
-// value, so that it knows after a crash which events the store has. Other values of
-// the key do not count.
+// Offsets returns an iterator over the names of the sources whose events are in the
+// value of key that is in processing, each with its highest offset there. A handler
+// may store them beside the value, to know after a crash which events the store has.
+// Pending values of the key do not count.
 func (c *Coalescer[K, V]) Offsets(key K) iter.Seq2[string, int64] {
 	return func(yield func(string, int64) bool) { maps.All(c.offsetsOf(key))(yield) }
 }
