@@ -19,7 +19,7 @@ type Stats struct {
 	// ThrottledByRate and ThrottledByPause are parts of that number.
 	Throttled, ThrottledByRate, ThrottledByPause int
 	Paused                                       bool      // the queue is paused
-	PausedSince                                  time.Time // or zero if it is not
+	PausedSince                                  time.Time // or zero if it is not paused
 	Rate                                         Rate      // of the queue
 	// Added counts the adds that asked for a run: the item was neither ready
 	// nor dirty. A delay counts when it expires.
@@ -33,14 +33,14 @@ type Stats struct {
 	// that the shutdown dropped.
 	Dropped      uint64
 	Canceled     uint64 // calls of Cancel that canceled something
-	OverCapacity uint64 // items that Add and the like took in beyond the capacity
+	OverCapacity uint64 // items accepted beyond the capacity, by Add and others that ignore it
 	Rejected     uint64 // adds of items that are not equal to themselves
 	Misused      uint64 // Dones of items that were not in processing
 	// Discarded counts the items that workers discarded because they had failed
-	// for good. It does not count those that the end of the queue left undone.
+	// for good. It does not count those that a shutdown left undone.
 	Discarded uint64
-	// Outages counts the outages: five failed attempts of workers or more, with
-	// no success between them.
+	// Outages counts the outages: five or more failed attempts of workers with no
+	// success between them. OutageFailures counts those of the present outage.
 	Outages        uint64
 	OutageFailures int
 	Capacity       int // the greatest number of items, or 0 if there is no limit
@@ -54,13 +54,15 @@ type Stats struct {
 	// is running. It may expire later, never earlier.
 	NextDue time.Time
 	Closed  bool // nothing is handed out now: the queue is paused, or its rate allows no item yet
-	// NextToken is when the next token of a rate comes, or a pause ends. Either
-	// may come later, never earlier.
+	// NextToken is when the next token of any rate comes or any pause ends, or
+	// zero if nothing is ready or neither is to come. It may come later, never
+	// earlier.
 	NextToken time.Time
 	PerShard  []Shard // by the number of the shard
 	// Priorities counts the ready items of each priority that has some, the
 	// highest first. It may be nil if all of them have the priority 0. It is
-	// nil if a shard, or all groups of a shard together, have more than 256.
+	// nil if a shard, or all groups of a shard together, have more than 256
+	// priorities.
 	Priorities []Priority
 	Metrics    *Metrics // nil without Options.Metrics
 	Values     *Values  // of a coalescer, or else nil
@@ -165,7 +167,7 @@ type Values struct {
 	// Options.Linger.
 	Lingering int
 	// Weight is the total weight of the pending values. Capacity is the
-	// greatest weight that TryPut and PutContext allow, or 0.
+	// greatest weight that TryPut and PutContext allow, or 0 if there is no limit.
 	Weight, Capacity int
 	// Put counts the values that were accepted, and Merged those that merged into
 	// another before they were taken:
@@ -176,20 +178,21 @@ type Values struct {
 	// one pending value.
 	Put, Merged uint64
 	// OverCapacity counts how often the capacity was exceeded: by a Put, by a
-	// value that was given back, or by a value that weighs more since a merge.
+	// value that was given back, or by a value that a merge made heavier.
 	// One Put may count more than once.
 	OverCapacity uint64
-	// Sources are the open ones. It is nil without sources.
+	// Sources are the open sources, or nil if there are none.
 	Sources []Source
 }
 
 // Source says how far a source of a coalescer has come: see coalesce.Source.
 type Source struct {
 	Name string
-	Read int64 // the last offset that was put or skipped; before that, the one before the first
+	Read int64 // the last offset that was put or skipped; at first, the one before NewSource's
 	Safe int64 // from where to read again after a crash
-	// Events is the number read since the oldest that is not done, and Oldest is
-	// its age. The age may begin at the last look at the source before that event was read.
+	// Events counts the events that were read, from the oldest one that is not done.
+	// Oldest is the age of that one. It may begin too early, but not before the last
+	// look at the source (by Stats or Safe) that came before the event.
 	Events uint64
 	Oldest time.Duration
 }
