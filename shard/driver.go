@@ -114,8 +114,8 @@ type expiry struct {
 	pending atomic.Bool
 }
 
-// OnExpiry calls hook after delays have expired. It must be called before the set is
-// used.
+// OnExpiry sets a hook that is called after delays have expired. It must be called
+// before the set is used.
 func (s *Core) OnExpiry(hook func()) { s.expiry.hook = hook }
 
 func (d *driver) run(n notice) (acquired bool) {

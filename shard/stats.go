@@ -128,7 +128,7 @@ func (sh *shard) oldestReady(now uint64) (oldest time.Duration, asked int) {
 	return oldest, asked
 }
 
-// CountDiscard counts an item whose attempts were exhausted.
+// CountDiscard counts an item that a worker has discarded.
 func (s *Core) CountDiscard() { s.faults.discarded.Add(1) }
 
 // Len returns the number of ready items. It locks only shards that have some.

@@ -141,7 +141,7 @@ func (l *Line) EndWaits(tick, now uint64, most int) (freed bool) {
 	return freed
 }
 
-// FirstWait returns the tick at which the first wait of a group ends, or Never.
+// FirstWait returns the tick at which the earliest wait of any group ends, or Never.
 func (l *Line) FirstWait() uint64 {
 	if l.groups == nil || len(l.groups.waiting) == 0 {
 		return Never
