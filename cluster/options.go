@@ -26,8 +26,8 @@ type Options[K comparable] struct {
 	// Servers are the URLs of NATS servers, with commas between them. NATS has
 	// options of the connection, which override those that the node sets, such
 	// as a nats.PingInterval of 2 s: three unanswered pings end a connection.
-	// With neither Servers nor Connection, Join starts a server with its data
-	// in Dir, which listens to nobody else.
+	// With neither Servers nor Connection, Join starts a server that serves only
+	// this node, with its data in Dir.
 	Servers string
 	NATS    []nats.Option
 

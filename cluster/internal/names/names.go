@@ -45,8 +45,8 @@ func (q Queue) StateStream() string             { return q.stream("state") }
 func (q Queue) DeadStream() string              { return q.stream("dead") }
 func (q Queue) stream(name string) string       { return "shardq-" + string(q) + "-" + name }
 
-// Key returns the subject of a kind for a key, Of a pattern of those of a
-// partition, and All of all.
+// Key returns the subject of one key for messages of a kind. Of returns a pattern
+// for the subjects of all keys of a partition, and All one for all partitions.
 func (q Queue) Key(kind Kind, partition int, token string) string {
 	return q.join(string(kind), strconv.Itoa(partition), token)
 }
