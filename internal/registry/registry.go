@@ -208,8 +208,8 @@ const Others = "other"
 
 const nameBytes = 128 // of a group
 
-// A Part names a number of a group: that of its items in a state, or of its
-// attempts with a result.
+// A Part is the key of a number: that of a group's items in the state Of, or of its
+// attempts with the result Of.
 type Part struct{ Group, Of string }
 
 // Groups returns the items by state of the limit groups that hold the most, and
