@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Series returns the families of a queue that Kubernetes has, each with the one
+// Series returns the families whose names begin with workqueue_, each with its one
 // metric of this queue.
 func Series(t testing.TB, from prometheus.Gatherer, queue string) map[string]*dto.MetricFamily {
 	t.Helper()
