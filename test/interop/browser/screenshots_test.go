@@ -25,7 +25,7 @@ var screenshots = flag.String("screenshots", "", "the directory to write the pic
 // TestScreenshots makes the pictures of the documents, from a minute of a
 // queue:
 //
-//	go test -run TestScreenshots -screenshots ../../../docs/reference/images ./browser
+//	go test ./browser -run TestScreenshots -screenshots ../../../docs/reference/images
 //
 // A palette of 256 colors, as by pngquant, makes them a third as large.
 func TestScreenshots(t *testing.T) {
