@@ -175,10 +175,7 @@ func inOrder(rows []stats.Item[any]) (left []stats.Item[any], counts [stats.Dela
 func (e *DrainError[T]) Left() []stats.Item[T] { return e.left }
 
 // Refresh returns the error with the items that are left now.
-func (e *DrainError[T]) Refresh() error { return e.Refreshed() }
-
-// Refreshed is [DrainError.Refresh] that returns a DrainError.
-func (e *DrainError[T]) Refreshed() *DrainError[T] { return newDrainError[T](e.Queue, e.Cause, e.list) }
+func (e *DrainError[T]) Refresh() error { return newDrainError[T](e.Queue, e.Cause, e.list) }
 
 // Error returns a text with the counts. It names no items, because these may be
 // private, and many.

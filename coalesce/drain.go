@@ -2,6 +2,7 @@ package coalesce
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"sync/atomic"
 
@@ -129,7 +130,8 @@ func (e *DrainError[K, V]) Unwrap() error { return e.DrainError }
 // Refresh returns the error with the items left now. A [worker.Pool] calls it
 // when its last worker has left.
 func (e *DrainError[K, V]) Refresh() error {
-	return &DrainError[K, V]{DrainError: e.DrainError.Refreshed(), coalescer: e.coalescer}
+	keys, _ := errors.AsType[*shardq.DrainError[K]](e.DrainError.Refresh())
+	return &DrainError[K, V]{DrainError: keys, coalescer: e.coalescer}
 }
 
 // takeLeft leaves values that a Take is merging: that Take returns them.
