@@ -20,17 +20,21 @@ type Source interface {
 
 // A Collector is a prometheus.Collector of a node, or also of the whole queue.
 type Collector struct {
-	name   string
-	source Source
-	whole  bool
+	source  Source
+	options Options
 }
 
-// New returns a collector of a node of the named queue. With whole, for one
-// or two nodes, it also exports the state of the queue, or shardq_cluster_up 0
-// if the servers do not answer within five seconds.
-func New(name string, source Source, whole bool) *Collector {
-	return &Collector{name, source, whole}
+// Options configure a [Collector].
+type Options struct {
+	Name string // of the queue
+	// Whole makes the collector also export the state of the whole queue, or
+	// shardq_cluster_up 0 if the servers do not answer within five seconds. One or
+	// two nodes do that.
+	Whole bool
 }
+
+// New returns a collector of a node.
+func New(source Source, options Options) *Collector { return &Collector{source, options} }
 
 type series struct {
 	desc  *prometheus.Desc
@@ -77,7 +81,7 @@ func (c *Collector) Describe(to chan<- *prometheus.Desc) {
 	for _, s := range ofNode {
 		to <- s.desc
 	}
-	if c.whole {
+	if c.options.Whole {
 		for _, d := range []*prometheus.Desc{up, pending, delayed, dead, members, longest, unowned, silent, skew, inEach, taken, oldest, epoch} {
 			to <- d
 		}
@@ -87,13 +91,13 @@ func (c *Collector) Describe(to chan<- *prometheus.Desc) {
 func (c *Collector) Collect(to chan<- prometheus.Metric) {
 	stats, id := c.source.Stats(), c.source.ID()
 	for _, s := range ofNode {
-		to <- prometheus.MustNewConstMetric(s.desc, s.kind, s.value(stats), c.name, id)
+		to <- prometheus.MustNewConstMetric(s.desc, s.kind, s.value(stats), c.options.Name, id)
 	}
-	if !c.whole {
+	if !c.options.Whole {
 		return
 	}
 	set := func(d *prometheus.Desc, value float64, labels ...string) {
-		to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, append([]string{c.name}, labels...)...)
+		to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, append([]string{c.options.Name}, labels...)...)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()

@@ -59,11 +59,11 @@ func gather(t *testing.T, c *metrics.Collector) map[string]float64 {
 func TestSeriesOfANode(t *testing.T) {
 	require.Equal(t, map[string]float64{
 		"added_total": 1, "done_total": 2, "failed_total": 3, "discarded_total": 4, "partitions": 5, "failing_partitions": 12, "held": 6, "in_flight": 7,
-	}, gather(t, metrics.New("q", source{}, false)))
+	}, gather(t, metrics.New(source{}, metrics.Options{Name: "q"})))
 }
 
 func TestSeriesOfTheQueue(t *testing.T) {
-	got := gather(t, metrics.New("q", source{}, true))
+	got := gather(t, metrics.New(source{}, metrics.Options{Name: "q", Whole: true}))
 	require.InDelta(t, 3600, got["longest_in_flight_seconds"], 60)
 	for name, want := range map[string]float64{
 		"up": 1, "pending": 8, "delayed": 9, "dead_letters": 10, "members": 1, "unowned_partitions": 1, "server_clock_skew_seconds": 14, "silent_streams": 2,
@@ -71,7 +71,7 @@ func TestSeriesOfTheQueue(t *testing.T) {
 	} {
 		require.Equal(t, want, got[name], name)
 	}
-	got = gather(t, metrics.New("q", source{errors.New("no servers")}, true))
+	got = gather(t, metrics.New(source{errors.New("no servers")}, metrics.Options{Name: "q", Whole: true}))
 	require.Zero(t, got["up"])
 	require.NotContains(t, got, "pending")
 	require.Equal(t, 1.0, got["added_total"])
