@@ -42,18 +42,18 @@ type AddOptions struct {
 	// running delay, and KeepNew makes it ready and cancels the delay. With
 	// KeepLatest and KeepOld the item stays delayed.
 	Policy DelayPolicy
-	// MaxWait limits how long this delay of the item can be put off, also by
-	// later calls: it expires at most MaxWait from now. Of several limits the
+	// MaxWait limits how long this call and later ones can put the item off:
+	// its delay expires at most MaxWait from now. Of several limits the
 	// earliest counts. If zero or negative, there is no limit.
 	MaxWait time.Duration
 	// Priority is the least priority that the item has when it is ready. Items
 	// of a higher priority are handed out first, those of one priority in
 	// order. A run has the highest priority of all adds that it serves. A ready
 	// item whose priority rises moves behind those of its new priority. Across
-	// shards, that is less exact: see docs/reference/semantics.md.
+	// shards, the order is less exact: see docs/reference/semantics.md.
 	Priority int
-	// NotAgainWithin refuses the add if another add opened a window for the
-	// item that is still open. Otherwise the add opens a window of this length,
+	// NotAgainWithin refuses the add if the item has an open window, which an
+	// earlier add opened. Otherwise the add opens a window of this length,
 	// which begins now. A refused add is counted in Stats.Deduplicated.
 	// [Queue.TryAdd] and [Queue.AddContext] return [ErrNotAgain] for it. Adds
 	// without NotAgainWithin ignore windows. [Queue.Cancel] closes the window,
@@ -79,12 +79,12 @@ func (q *Queue[T]) AddWith(item T, options AddOptions) {
 	q.shards.AddWith(item, delay)
 }
 
-// TryAdd is [Queue.AddWith] that honors [Options].Capacity. If the queue is
-// full, or callers wait in [Queue.AddContext], it does nothing and returns
+// TryAdd is like [Queue.AddWith], but honors [Options].Capacity. If the queue
+// is full, or callers wait in [Queue.AddContext], it does nothing and returns
 // [ErrFull]. An item that the queue holds, in any state, needs no room.
 //
-// TryAdd also returns [ErrNotAgain], [ErrRejected], and [ErrShutDown] after a
-// shutdown has begun. With RateLimited, the limiter counts a requeue even if
+// TryAdd also returns [ErrNotAgain] and [ErrRejected], and after a shutdown has
+// begun [ErrShutDown]. With RateLimited, the limiter counts a requeue even if
 // the item is refused.
 func (q *Queue[T]) TryAdd(item T, options AddOptions) error {
 	if options == (AddOptions{}) { // copying them costs a seventh of the add
@@ -93,9 +93,9 @@ func (q *Queue[T]) TryAdd(item T, options AddOptions) error {
 	return q.set().TryAdd(item, q.made().delay(&options))
 }
 
-// AddContext is [Queue.TryAdd] that blocks until there is room, in the order of
-// the callers. It returns ctx.Err() if ctx ends first, and ErrShutDown if the
-// queue is shut down: then the item was not added.
+// AddContext is like [Queue.TryAdd], but blocks until there is room, in the
+// order of the callers. It returns ctx.Err() if ctx ends first, and ErrShutDown
+// if the queue is shut down. With either error, the item was not added.
 //
 // With the context of a handler of this queue it does not wait, because the
 // handler's own item takes room. It then adds the item even beyond the
@@ -110,10 +110,10 @@ func (q *Queue[T]) AddContext(ctx context.Context, item T, options AddOptions) e
 	return q.set().AddContext(ctx, item, q.made().delay(&options))
 }
 
-// AddBatch is [Queue.AddWith] of each of the items, and costs less for many. It
-// ignores [Options].Capacity. Items that share a shard become ready in their
-// order. If an item's dynamic value cannot be compared, AddBatch panics, and may
-// have added some before it.
+// AddBatch adds each of the items as [Queue.AddWith] does, and costs less for
+// many. It ignores [Options].Capacity. Items that share a shard become ready in
+// their order. If an item's dynamic value cannot be compared, AddBatch panics,
+// and may have added some of the other items.
 func (q *Queue[T]) AddBatch(items []T, options AddOptions) {
 	q.set().AddBatch(items, q.made().delay(&options))
 }
@@ -151,8 +151,8 @@ func (q *Queue[T]) backoff(item T) time.Duration {
 	return delay
 }
 
-// Forget makes the limiter forget the item's failures, so that the next one
-// counts as the first. It ends a running backoff: see [Options].KeepBackoff.
+// Forget makes the limiter forget the item's failures, so that its next failure
+// counts as its first. It ends a running backoff: see [Options].KeepBackoff.
 // Nothing else changes.
 func (q *Queue[T]) Forget(item T) { q.set().Forget(item) }
 

@@ -42,8 +42,8 @@ func (q *Queue[T]) make(claim *worker.Claim[T], item T, priority int, h shard.Ha
 const claimsAtOnce = 64
 
 // ClaimBatch is [Queue.Claim] for up to len(dst) items. It blocks until an item
-// is ready, claims the items that are ready then, and returns their number. It
-// makes a Queue a [worker.Source].
+// is ready, claims the items that are ready then, and returns their number.
+// With this method, a Queue is a [worker.Source].
 func (q *Queue[T]) ClaimBatch(ctx context.Context, dst []worker.Claim[T]) (n int, err error) {
 	if len(dst) == 1 {
 		item, priority, h, err := q.set().Take(ctx)

@@ -31,7 +31,7 @@ const (
 	// DefaultRetries is RefuseRetries in [Queue.Drain] and AcceptRetries in
 	// [Queue.DrainWith].
 	DefaultRetries RetryPolicy = iota
-	RefuseRetries              // drops them, like all other adds
+	RefuseRetries              // drops such adds, like all others
 	AcceptRetries              // until a ShutDown, or a Drain that refuses retries
 
 	retryPolicies
@@ -80,17 +80,19 @@ func (o DrainOptions) mustBeValid() {
 // call Drain. Drain returns the items that it dropped, with an error or
 // without.
 //
-// Drain returns a [*DrainError] that lists the items left if ctx ends first, if
-// ShutDown is called, or if nothing can be handed out before the deadline of ctx.
-// Then call Drain again, or ShutDown: until you do, Gets that find nothing block.
+// Drain returns a [*DrainError], which lists the items left, if ctx ends first,
+// if ShutDown is called, or if nothing can be handed out before the deadline of
+// ctx. After that error, call Drain again, or ShutDown: until you do, Gets that
+// find nothing block.
 func (q *Queue[T]) Drain(ctx context.Context, options DrainOptions) (dropped []T, err error) {
 	options.mustBeValid()
 	_ = ctx.Done() // a nil context panics before anything is changed
 	return q.drainUntil(ctx, options.draining(), q.made().core.Released(), q.drained)
 }
 
-// DrainWith returns [Queue.Drain] with these options, for worker.Options.Drain.
-// Retries defaults to [AcceptRetries]. An unknown policy panics.
+// DrainWith returns a function that calls [Queue.Drain] with these options, for
+// worker.Options.Drain. Retries defaults to [AcceptRetries]. An unknown policy
+// panics.
 func (q *Queue[T]) DrainWith(options DrainOptions) func(context.Context) (dropped []T, err error) {
 	_ = q.made()
 	options.mustBeValid()
@@ -201,9 +203,9 @@ func (q *Queue[T]) ShutDown() {
 	q.base.logShutDown()
 }
 
-// ShutDownWithDrain is ShutDown that blocks until no item is ready and none is
-// in processing. (client-go's waits only for those in processing.) Workers must
-// go on meanwhile, and a worker that owes a Done must not call it.
+// ShutDownWithDrain is like ShutDown, but blocks until no item is ready and
+// none is in processing. (client-go's waits only for those in processing.)
+// Workers must go on meanwhile, and a worker that owes a Done must not call it.
 func (q *Queue[T]) ShutDownWithDrain() {
 	q.made().core.ShutDownWithDrain()
 	q.base.logShutDown()
@@ -225,6 +227,6 @@ func (b *base) logShutDown() {
 }
 
 // WaitIdle blocks until nothing is ready, in processing or delayed. It returns
-// nil once there was such a moment during the call, or ctx.Err() if ctx ends
-// first. Adds may go on meanwhile.
+// nil once there has been such a moment during the call, or ctx.Err() if ctx
+// ends first. Adds may go on meanwhile.
 func (q *Queue[T]) WaitIdle(ctx context.Context) error { return q.made().core.WaitIdle(ctx, nil) }

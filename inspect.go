@@ -25,8 +25,8 @@ type Snapshot[T comparable] = stats.Snapshot[T]
 type Inspector = stats.Inspector
 
 // Stats returns a reading of the queue's state and counters. Every shard's part
-// is consistent in itself, the sum only if the queue is at rest. The cost grows
-// with the number of shards, not with that of items or groups.
+// is consistent in itself. The sum is consistent only if the queue is at rest.
+// The cost grows with the number of shards, not with that of items or groups.
 func (q *Queue[T]) Stats() Stats { return q.made().stats() }
 
 // Snapshot returns a description of the queue with at most limit items of each
@@ -46,8 +46,8 @@ func (q *Queue[T]) Snapshot(limit int) Snapshot[T] {
 // the state meanwhile may be missing. None comes twice.
 //
 // Within a shard, ready items come in the order in which they will be handed
-// out, group by group; with [Options].Ages, items in processing the longest
-// first; delayed items by their deadlines.
+// out, group by group. Delayed items come in the order of their deadlines. With
+// [Options].Ages, the items longest in processing come first.
 func (q *Queue[T]) All(state stats.State) iter.Seq[stats.Item[T]] {
 	rows := q.made().all(state)
 	return func(yield func(stats.Item[T]) bool) {

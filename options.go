@@ -62,10 +62,10 @@ type Options[T comparable] struct {
 
 	// KeepBackoff makes an item that has failed wait until its backoff ends,
 	// even if it is added meanwhile. One run serves these adds when the backoff
-	// ends: by its time, a success, [Queue.Forget], an operator's RetryNow, or a
-	// shutdown. It is for items whose own failure adds them again, for example
-	// by a status update. By default an add makes the item ready at once, as in
-	// client-go. A Coalescer has PutEndsBackoff instead.
+	// ends: after its time, or by a success, [Queue.Forget], an operator's
+	// RetryNow, or a shutdown. It is for items whose own failure adds them
+	// again, for example by a status update. By default an add makes the item
+	// ready at once, as in client-go. A Coalescer has PutEndsBackoff instead.
 	KeepBackoff bool
 
 	// Clock is the queue's source of time. If nil, it is [clock.Real].
@@ -126,8 +126,8 @@ type Options[T comparable] struct {
 	// If zero, there is no limit.
 	Rate Rate
 
-	// LowPriorityInterval makes every n-th Get, of each group, serve the
-	// priority that has waited longest, so that low priorities make progress.
+	// LowPriorityInterval makes every n-th Get of each group serve the priority
+	// that has waited longest, so that low priorities make progress.
 	//
 	// If zero, priorities are strict and low ones may starve.
 	LowPriorityInterval int
@@ -135,9 +135,9 @@ type Options[T comparable] struct {
 	// # Hooks
 
 	// The queue calls OnAdd when an item gets in line for a run, has its
-	// priority raised there, or leaves the line without a Get. OnAdd runs in
-	// the goroutine of a call, or of the clock's timer, where a panic ends the
-	// program.
+	// priority raised in the line, or leaves the line without a Get. OnAdd runs
+	// in the goroutine of a call, or of the clock's timer, where a panic ends
+	// the program.
 	OnAdd func(stats.Add[T])
 
 	// The queue calls OnMisuse for each call that breaks the rules and was
@@ -154,7 +154,7 @@ type Options[T comparable] struct {
 	// Logger gets the events that an operator may want to look into, such as
 	// failures and discards, at most ten of each kind at once, and then one a
 	// second. The lines of discards and of stuck items have at most 200 bytes of the
-	// item, other lines only with LogItems. Errors have at most 512 bytes.
+	// item. Other lines have none without LogItems. Errors have at most 512 bytes.
 	Logger   *slog.Logger
 	LogItems bool
 

@@ -39,7 +39,7 @@ import (
 
 // A Queue is a work queue of distinct items of type T. It must be made by [New]
 // or [MustNew], and must not be copied. All methods are safe for concurrent
-// use. Only those that say so block.
+// use. A method blocks only if its comment says so.
 //
 // Most programs need few of them:
 //
@@ -159,24 +159,24 @@ var (
 )
 
 // Get returns the next ready item and takes it into processing. The caller must
-// call [Queue.Done] for it. Get blocks while nothing is ready that may be
-// handed out. After a shutdown has begun, it returns the items that are ready,
-// and then the zero T and true, to every caller.
+// call [Queue.Done] for it. Get blocks while no ready item may be handed out.
+// After a shutdown has begun, it returns the items that are ready, and then the
+// zero T and true, to every caller.
 func (q *Queue[T]) Get() (item T, shutdown bool) { return q.set().Get() }
 
-// GetContext is [Queue.Get] that ends with ctx. It returns the next ready item,
-// [ErrShutDown] where Get returns true, or ctx.Err() after ctx has ended. With
-// an error, nothing was taken.
+// GetContext is like [Queue.Get], but ends with ctx. It returns the next ready
+// item, [ErrShutDown] when Get would return true, or ctx.Err() after ctx has
+// ended. With an error, nothing was taken.
 func (q *Queue[T]) GetContext(ctx context.Context) (item T, err error) {
 	item, _, _, err = q.set().Take(ctx)
 	return item, err
 }
 
 // Done ends the processing of an item that Get returned, whatever the result of
-// the work. If it was added meanwhile, it becomes ready again, last in its
-// shard. A Done of an item that is not in processing changes nothing, and is
-// counted in Stats.Misused. A late Done may end the processing
-// of another consumer; the Done of a [Queue.Claim] cannot.
+// the work. If the item was added meanwhile, it becomes ready again, last in
+// its shard. A Done of an item that is not in processing changes nothing, and
+// is counted in Stats.Misused. A late Done may end the processing of another
+// consumer; the Done of a [Queue.Claim] cannot.
 func (q *Queue[T]) Done(item T) { q.set().Done(item) }
 
 // Len returns the depth of the queue: the number of ready items, including

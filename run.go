@@ -13,9 +13,10 @@ import (
 	"github.com/shardq/shardq/worker"
 )
 
-// Run processes the queue's items in that many workers. It blocks until ctx
-// ends, or the queue is shut down and nothing is ready, and then until the
-// workers have finished. The error of handle says what happens to its item:
+// Run processes the queue's items in the given number of workers. It blocks
+// until ctx ends, or the queue is shut down and nothing is ready, and then
+// until the workers have finished. The error of handle says what happens to its
+// item:
 //
 //   - nil: it succeeded, and the limiter forgets its failures;
 //   - [worker.RequeueAfter]: it did not fail, and is added again after a delay;
@@ -140,7 +141,7 @@ func (b *base) now() (now time.Time) {
 // RecentFailures returns the last failures of the workers of a [worker.Pool], at
 // most limit of each kind, the newest first. Failed are attempts after which the
 // item runs again. Discarded are the dead letters. The queue keeps 64 of each.
-// The texts of errors are those of the handlers, and may have secrets.
+// The texts of errors are those of the handlers, and may contain secrets.
 func (q *Queue[T]) RecentFailures(limit int) (failed, discarded []stats.Failure[T]) {
 	some, none := q.made().outcomes.recent(limit)
 	all := typedFailures[T](append(some, none...)) // one call, because each is inlined

@@ -25,8 +25,8 @@ func (c *Fake) Now() time.Time {
 	return c.now
 }
 
-// AfterFunc schedules f for the [Fake.Step] that reaches d from now, or for the
-// next one, even of zero, if d is zero or negative.
+// AfterFunc schedules f for the [Fake.Step] that reaches d from now. If d is
+// zero or negative, that is the next Step, even a Step of zero.
 func (c *Fake) AfterFunc(d time.Duration, f func()) Timer {
 	t := &fakeTimer{clock: c, call: f}
 	t.Reset(d)

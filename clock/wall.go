@@ -7,7 +7,7 @@ import (
 
 // Wall returns a clock of wall time, for deadlines that are moments of the
 // calendar, or that go on while the machine is suspended. The monotonic clock
-// stands still then.
+// stands still during a suspension.
 //
 // If a suspension or a step forward passes a deadline, its call comes within 30
 // s, because a timer looks at the clock that often. If the clock is set back,

@@ -32,7 +32,7 @@ func (n *Node[K]) Add(ctx context.Context, key K) error {
 	return n.AddWith(ctx, key, AddOptions{})
 }
 
-// AddAfter adds a key after a delay, by Options.Queue.Clock, as Add does. The
+// AddAfter adds a key as Add does, after a delay by Options.Queue.Clock. The
 // servers look for ends of delays up to four times a second, and a delay ends in
 // the year 2262 at the latest.
 func (n *Node[K]) AddAfter(ctx context.Context, key K, delay time.Duration) error {
@@ -149,8 +149,8 @@ func (n *Node[K]) valueMessage(ctx context.Context, key K, value []byte) (m *nat
 	return m, token, n.fill(ctx, m, value)
 }
 
-// PutAfter adds a value of a key after a delay, as AddAfter does. Its place is
-// that of its arrival.
+// PutAfter adds a value of a key after a delay, as AddAfter does. Its place
+// among the values is that of its arrival, after the delay.
 func (n *Node[K]) PutAfter(ctx context.Context, key K, value []byte, delay time.Duration) error {
 	if delay <= 0 {
 		return n.Put(ctx, key, value)

@@ -22,7 +22,7 @@ type Claim[K comparable] struct {
 }
 
 // A Fence is a fencing token: each owner of a partition has a greater epoch
-// than the owner before. A sink that refuses epochs less than the partition's
+// than the previous owner. A sink that refuses epochs less than the partition's
 // greatest accepts nothing from a node that has lost the partition.
 type Fence struct {
 	Partition int

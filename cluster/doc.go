@@ -19,7 +19,8 @@
 //	})
 //
 // A run may be repeated, after a crash, a lost lease or a lost acknowledgement:
-// see [Claim.Sequence]. A handler whose process was frozen can go on beside that
-// of the next owner: a sink that compares the [Fence] refuses what it writes.
-// docs/cluster.md in the repository has all promises and settings.
+// see [Claim.Sequence]. A handler whose process was frozen can go on beside the
+// handler of the next owner. A sink that compares the [Fence] refuses what the
+// frozen one writes. docs/cluster.md in the repository has all promises and
+// settings.
 package cluster

@@ -20,7 +20,7 @@ import (
 type Entry[K comparable] struct {
 	Key      K
 	Value    []byte
-	Added    time.Time // last, by the clock of a server
+	Added    time.Time // when it was last added, by the clock of a server
 	Due      time.Time // when its delay ends, or zero if it is pending
 	Sequence uint64    // its place in the stream, as [Claim.Sequence] has it, if it is pending
 }

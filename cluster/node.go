@@ -74,8 +74,8 @@ type Node[K comparable] struct {
 
 // Join connects to the servers, and opens the queue, or makes it. The node only
 // adds keys until Run is called. If the queue was made with other options, Join
-// returns an error. ctx limits the time to open the queue, and nats.Timeout to
-// connect.
+// returns an error. ctx limits the time to open the queue, and nats.Timeout the
+// time to connect.
 func Join[K comparable](ctx context.Context, options Options[K]) (*Node[K], error) {
 	o, err := options.complete()
 	if err != nil {

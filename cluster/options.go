@@ -24,8 +24,8 @@ type Options[K comparable] struct {
 	Name string
 
 	// Servers are the URLs of NATS servers, with commas between them. NATS has
-	// options of the connection, which override those that the node sets, such
-	// as a nats.PingInterval of 2 s: three unanswered pings end a connection.
+	// options of the connection. They override those that the node sets, such as
+	// its nats.PingInterval of 2 s: three unanswered pings end a connection.
 	// With neither Servers nor Connection, Join starts a server that serves only
 	// this node, with its data in Dir.
 	Servers string
@@ -49,8 +49,9 @@ type Options[K comparable] struct {
 	// bytes of a string. Other types need one.
 	Codec Codec[K]
 
-	// Partitions cannot be changed for a queue that exists: 1 to 256. Each costs
-	// a stream and a consumer, and serves one node. Defaults to 16.
+	// Partitions is 1 to 256, and cannot be changed for a queue that exists.
+	// Each costs a stream and a consumer, and belongs to one node at a time.
+	// Defaults to 16.
 	Partitions int
 
 	// Replicas is the number of servers that store the queue, 1, 3 or 5, and
@@ -72,10 +73,10 @@ type Options[K comparable] struct {
 	Values bool
 
 	// MaxPending limits the pending keys, or values, of each partition, and
-	// MaxDelayed about all delayed ones, without backoffs. Adds beyond return
-	// [ErrFull]. When there are MaxDead dead letters, a key that would be
-	// discarded runs again each second. If zero, a new queue has no limit. If
-	// -1, Update removes the limit of a queue that exists.
+	// MaxDelayed, approximately, all delayed ones, without backoffs. Adds
+	// beyond a limit return [ErrFull]. When there are MaxDead dead letters, a
+	// key that would be discarded runs again each second. If zero, a new queue
+	// has no limit. If -1, Update removes the limit of a queue that exists.
 	MaxPending, MaxDelayed, MaxDead int64
 
 	// MaxHeld limits the messages that a node has taken and not acknowledged.
@@ -83,7 +84,7 @@ type Options[K comparable] struct {
 	MaxHeld int
 
 	// MaxAckPending limits these messages for each partition. A partition stops
-	// while so many of its keys wait for a short backoff, or with Values for
+	// while that many of its keys wait for a short backoff, or with Values for
 	// any backoff. Defaults to 512.
 	MaxAckPending int
 
@@ -91,7 +92,7 @@ type Options[K comparable] struct {
 	LeaveTimeout time.Duration
 
 	// Queue configures the queue in the node's memory, such as its limiter,
-	// groups and hooks. The node sets Name, and no Capacity.
+	// groups and hooks. The node sets Name, and sets Capacity to 0.
 	Queue shardq.Options[K]
 
 	// Inject writes headers into each add: see [Claim.Headers]. Their names must

@@ -41,9 +41,9 @@ type RunOptions[K comparable] struct {
 	OnError, OnDiscard func(context.Context, worker.Failure[K])
 }
 
-// Run processes the keys of the node's share of the partitions, in that many
-// workers, until ctx ends. Then handlers may finish for LeaveTimeout, before
-// their contexts are canceled. A handler whose lease may be lost has its
+// Run processes the keys of the node's share of the partitions, in the given
+// number of workers, until ctx ends. Then handlers may finish for LeaveTimeout,
+// before their contexts are canceled. A handler whose lease may be lost has its
 // context canceled, with the cause [ErrLeaseLost]. Run returns [Node.Err] if the
 // connection was closed for good. Run can be called once.
 func (n *Node[K]) Run(ctx context.Context, workers int, handle func(ctx context.Context, claim Claim[K]) error) error {

@@ -23,7 +23,7 @@ type Settings struct {
 
 // GroupSettings are those of a queue or of a group. A pause lets handlers finish.
 // Each node has a part of the rate, by its part of the partitions: a group of few
-// keys may get less. Rates come on top of those of the nodes' own options.
+// keys may get less. The rates of the nodes' own options apply as well.
 type GroupSettings struct {
 	Paused bool        `json:",omitempty"`
 	Rate   shardq.Rate // if zero, no limit but that of Options.Queue

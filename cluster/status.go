@@ -26,9 +26,10 @@ type Stats struct {
 	Done      uint64 // runs that succeeded, or whose key was discarded
 	Failed    uint64 // attempts that failed and are followed by another
 	Discarded uint64 // keys that became dead letters
-	// The partitions that the node reads, and those that it cannot read: see
-	// [Failing], also one more if it cannot read keys whose delay has ended. The
-	// keys that it has taken, and its handlers.
+	// Partitions counts the partitions that the node reads, and Failing those
+	// that it cannot read: see the state [Failing]. If it cannot read keys whose
+	// delay has ended, they count as one more. Held counts the keys that it has
+	// taken, and InFlight its handlers.
 	Partitions, Failing, Held, InFlight int
 }
 
@@ -142,7 +143,7 @@ type PartitionStatus struct {
 	Partition      int
 	Owner          string // the id of the node that owns it, as of its last heartbeat
 	Epoch          uint64
-	PartitionState // on its owner, on the node that cannot acquire it, or here
+	PartitionState // as its owner, the node that cannot acquire it, or this node has it
 	// Pending is the number of messages, Waiting of those that the owner has
 	// not taken, and Taken of those that it has not acknowledged.
 	Pending, Waiting uint64

@@ -83,7 +83,8 @@ func (s *stream) Consumer(ctx context.Context, name string) (jetstream.Consumer,
 	return ask(ctx, s, jetstream.Stream.Consumer, name)
 }
 
-// CreateOrUpdateConsumer wants a name: of two attempts, both may make a consumer.
+// CreateOrUpdateConsumer wants a name, because without one, two attempts may make
+// two consumers.
 func (s *stream) CreateOrUpdateConsumer(ctx context.Context, c jetstream.ConsumerConfig) (jetstream.Consumer, error) {
 	return ask(ctx, s, jetstream.Stream.CreateOrUpdateConsumer, c)
 }

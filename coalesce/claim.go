@@ -8,7 +8,8 @@ import (
 	"github.com/shardq/shardq/worker"
 )
 
-// Claim is [Coalescer.Take] as a [worker.Claim], which ends once.
+// Claim is like [Coalescer.Take], but returns a [worker.Claim], which ends
+// once.
 func (c *Coalescer[K, V]) Claim(ctx context.Context) (claim worker.Claim[Entry[K, V]], err error) {
 	var t taken[K, V]
 	if err = c.take(ctx, &t); err == nil {
@@ -18,7 +19,7 @@ func (c *Coalescer[K, V]) Claim(ctx context.Context) (claim worker.Claim[Entry[K
 }
 
 // ClaimBatch is [Coalescer.Claim] for up to len(dst) keys. It blocks until a
-// key is ready, and makes a Coalescer a [worker.Source].
+// key is ready. With this method, a Coalescer is a [worker.Source].
 func (c *Coalescer[K, V]) ClaimBatch(ctx context.Context, dst []worker.Claim[Entry[K, V]]) (n int, err error) {
 	if len(dst) != 1 {
 		return c.claimBatch(ctx, dst)

@@ -66,7 +66,7 @@ func New[K comparable, V any](options Options[K, V]) (*Coalescer[K, V], error) {
 	return c, nil
 }
 
-// MustNew is [New] that panics if the options have a fault.
+// MustNew is like [New] but panics if the options have a fault.
 func MustNew[K comparable, V any](options Options[K, V]) *Coalescer[K, V] {
 	c, err := New(options)
 	if err != nil {
@@ -85,7 +85,8 @@ func (c *Coalescer[K, V]) Put(key K, value V) error {
 	return p.begin(forceAcquire) // without options to copy
 }
 
-// PutWith is [Coalescer.Put] as the options say. An unknown policy panics.
+// PutWith puts value as [Coalescer.Put] does, with these options. An unknown
+// policy panics.
 //
 // A key in a backoff stays delayed. With [Options].PutEndsBackoff, Policy
 // chooses between the backoff and the delay.
@@ -94,25 +95,25 @@ func (c *Coalescer[K, V]) PutWith(key K, value V, options PutOptions) error {
 	return p.start(options, forceAcquire)
 }
 
-// TryPut is [Coalescer.PutWith] that returns [shardq.ErrFull] if
+// TryPut is like [Coalescer.PutWith], but returns [shardq.ErrFull] if
 // [Options].Capacity has no room, or callers wait in [Coalescer.PutContext].
 func (c *Coalescer[K, V]) TryPut(key K, value V, options PutOptions) error {
 	p := putter[K, V]{teller: teller[K, V]{c: c, key: key}, value: value}
 	return p.start(options, tryAcquire)
 }
 
-// PutContext is [Coalescer.TryPut] that blocks until there is room, in the order
-// of the calls. The delay begins when there is room. PutContext returns ctx.Err()
-// if ctx ends first. With the context of a handler of this Coalescer, it
-// puts the value at once, beyond the capacity if necessary.
+// PutContext is like [Coalescer.TryPut], but blocks until there is room, in the
+// order of the calls. The delay begins when there is room. PutContext returns
+// ctx.Err() if ctx ends first. With the context of a handler of this Coalescer,
+// it puts the value at once, beyond the capacity if necessary.
 func (c *Coalescer[K, V]) PutContext(ctx context.Context, key K, value V, options PutOptions) error {
 	p := putter[K, V]{teller: teller[K, V]{c: c, key: key}, value: value}
 	return p.await(ctx, options)
 }
 
-// PutBatch is [Coalescer.PutWith] of each of the entries, in order. It stops at
-// the first value that is refused, for example because a shutdown has begun, and
-// returns how many were accepted before.
+// PutBatch puts each of the entries as [Coalescer.PutWith] does, in order. It
+// stops at the first value that is refused, for example because a shutdown has
+// begun, and returns how many were accepted before that one.
 func (c *Coalescer[K, V]) PutBatch(entries []Entry[K, V], options PutOptions) (accepted int, err error) {
 	for _, e := range entries {
 		if err = c.PutWith(e.Key, e.Value, options); err != nil {
@@ -169,10 +170,11 @@ func (c *Coalescer[K, V]) Retry(key K, value V) error {
 	return c.putBack(key, value, delay)
 }
 
-// Run processes the values in that many workers. It is the short form of [worker.New] and
-// [worker.Pool.Run], with only Workers, Handle and Use. The error of handle says what
-// happens to the value, as for [worker.Options].Handle: a value that failed goes back.
-// Values that a shutdown left over are in the error of Run, a [worker.LeftoverError].
+// Run processes the values in the given number of workers. It is the short form of
+// [worker.New] and [worker.Pool.Run], with only Workers, Handle and Use. The error of
+// handle says what happens to the value, as for [worker.Options].Handle: a value that
+// failed goes back. Values that a shutdown left over are in the error of Run, a
+// [worker.LeftoverError].
 func (c *Coalescer[K, V]) Run(ctx context.Context, workers int, handle func(ctx context.Context, key K, value V) error,
 	use ...worker.Middleware[Entry[K, V]]) error {
 	options := worker.Options[Entry[K, V]]{Workers: workers, Use: use}

@@ -14,9 +14,9 @@
 //	err = views.Run(ctx, 8, write)
 //
 // The keys are the items of a [shardq.Queue]. All methods are safe for concurrent
-// use. No value is lost, and none is processed twice, also through retries,
-// shutdowns, and panics of the user's code. The values of a key merge in the
-// order of the Puts. Merge and Weight run with no lock held.
+// use. No value is lost and none is processed twice, even when there are retries,
+// shutdowns, or panics of the user's code. The values of a key merge in the order
+// of the Puts. Merge and Weight run with no lock held.
 //
 // A [Source] puts events of a log with their offsets, and knows from which offset
 // to read again after a crash.

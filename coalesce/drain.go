@@ -15,9 +15,9 @@ import (
 // until no value is pending and no key is in processing or delayed. Workers must
 // go on meanwhile. A worker that owes a Done must not call Drain.
 //
-// Retry and PutBack refuse values, unless the options say
-// [shardq.AcceptRetries]. Drain returns the values of the delayed keys that it
-// dropped, and a [*DrainError] if ctx ends first or ShutDown is called. Then call
+// Retry and PutBack refuse values, unless the options say [shardq.AcceptRetries].
+// Drain returns the values of the delayed keys that it dropped, and a
+// [*DrainError] if ctx ends first or ShutDown is called. After that error, call
 // Drain again, or ShutDown: until you do, a Take that finds nothing ready blocks.
 func (c *Coalescer[K, V]) Drain(ctx context.Context, options shardq.DrainOptions) (dropped []Entry[K, V], err error) {
 	mustBeValid(options)
@@ -42,9 +42,10 @@ func (c *Coalescer[K, V]) Drain(ctx context.Context, options shardq.DrainOptions
 	return c.takeLeft(), nil
 }
 
-// DrainWith returns [Coalescer.Drain] with these options, for a [worker.Pool].
-// There, Retries defaults to [shardq.AcceptRetries]. Values in a backoff are
-// delayed: to store them, choose RunDelayed or AwaitDelayed.
+// DrainWith returns a function that calls [Coalescer.Drain] with these options,
+// for a [worker.Pool]. In a pool, Retries defaults to [shardq.AcceptRetries].
+// Values in a backoff are delayed: to store them, choose RunDelayed or
+// AwaitDelayed.
 func (c *Coalescer[K, V]) DrainWith(
 	options shardq.DrainOptions,
 ) func(context.Context) (dropped []Entry[K, V], err error) {

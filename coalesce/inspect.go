@@ -41,8 +41,8 @@ func (c *Coalescer[K, V]) RefreshGroup(group string) { c.queue.RefreshGroup(grou
 // Groups is [shardq.Queue.Groups] of the keys.
 func (c *Coalescer[K, V]) Groups() iter.Seq[stats.Group] { return c.queue.Groups() }
 
-// Inspect describes the queue of keys, for pages and exporters.
-// It makes a Coalescer a [shardq.Inspector]. RetryNow of its Operator ends the
+// Inspect describes the queue of keys, for pages and exporters. It makes a
+// Coalescer a [shardq.Inspector]. RetryNow of the result's Operator ends the
 // delay of a key. Cancel drops the pending value by [Coalescer.Cancel], and
 // reports the states that the key had when the call began.
 func (c *Coalescer[K, V]) Inspect() stats.Inspection {

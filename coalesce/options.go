@@ -51,7 +51,8 @@ type Options[K comparable, V any] struct {
 	// [PutOptions].Delay and a backoff replace it.
 	Linger time.Duration
 
-	// LingerValues, if set, makes a lingering key ready once it has so many values.
+	// LingerValues, if set, makes a lingering key ready once it has that many
+	// values.
 	LingerValues int
 }
 

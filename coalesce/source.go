@@ -49,8 +49,8 @@ func (c *Coalescer[K, V]) NewSource(name string, from int64) (*Source[K, V], err
 // Name returns the name of the source.
 func (s *Source[K, V]) Name() string { return s.ledger.name }
 
-// Put is [Coalescer.Put] of a value with its offset. It also returns an error that wraps
-// [ErrOffset] if the offset is not higher than all before it, and [ErrSourceClosed].
+// Put is [Coalescer.Put] of a value with its offset. It also returns [ErrSourceClosed],
+// and an error that wraps [ErrOffset] if the offset is not higher than all before it.
 // With an error, or if Merge or Weight panics, the offset may be put again.
 func (s *Source[K, V]) Put(key K, value V, offset int64) error {
 	p := putter[K, V]{teller: teller[K, V]{c: s.c, key: key}, value: value}
@@ -118,12 +118,13 @@ func (s *Source[K, V]) end() { s.putting = false }
 //
 // An event is done when the handler of its value has succeeded, when OnDiscard has
 // returned for it, or when it was canceled. A value that leaves the Coalescer in
-// another way, as by a shutdown, is never done.
+// another way, such as by a shutdown, is never done.
 func (s *Source[K, V]) Safe() int64 { return s.ledger.safe() }
 
 // Finish closes the source to new offsets, and waits until all are done. Lingers,
 // delays and backoffs of its keys end at once, but not those that begin later. Finish
-// returns ctx.Err() if ctx ends first. Then call it again, or [Source.Drop].
+// returns ctx.Err() if ctx ends first. After that, call Finish again, or
+// [Source.Drop].
 func (s *Source[K, V]) Finish(ctx context.Context) error {
 	s.ledger.close(false)
 	for _, key := range s.c.keysOf(func(l *line[V]) bool { return l.isDelayedOf(s.ledger) }) {
@@ -153,9 +154,9 @@ func (s *Source[K, V]) Drop() (dropped []Entry[K, V]) {
 }
 
 // Offsets returns an iterator over the names of the sources whose events are in the
-// value of key that is in processing, each with its highest offset there. A handler
-// may store them beside the value, to know after a crash which events the store has.
-// Pending values of the key do not count.
+// value of key that is in processing, each with its highest offset in that value. A
+// handler may store them beside the value, to know after a crash which events the
+// store has. Pending values of the key do not count.
 func (c *Coalescer[K, V]) Offsets(key K) iter.Seq2[string, int64] {
 	return func(yield func(string, int64) bool) { maps.All(c.offsetsOf(key))(yield) }
 }

@@ -19,9 +19,9 @@ import (
 // A DepthMetric counts items by priority.
 type DepthMetric = instruments.DepthMetric
 
-// Metrics returns the provider of the workqueue_* metrics on
-// controller-runtime's registry: it writes to controller-runtime's collectors. If that
-// has others by these names, or with other labels, the provider logs that once, and
+// Metrics returns the provider of the workqueue_* metrics on controller-runtime's
+// registry: it writes to controller-runtime's collectors. If the registry has other
+// collectors by these names, or with other labels, the provider logs that once, and
 // writes to metrics named shardq_workqueue_* instead.
 func Metrics() workqueue.MetricsProvider { return onRegistry() }
 

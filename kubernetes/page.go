@@ -58,10 +58,10 @@ func Handler() http.Handler {
 	return page
 }
 
-// GroupMetrics returns a collector of shardq_group_items: the items of the most
-// largest groups of each open queue, and of its other groups together, as the
-// group "other". Of queues with one name only the first has series. Each scrape
-// reads all groups. Register it once:
+// GroupMetrics returns a collector of shardq_group_items: the items of each
+// open queue's largest groups, as many as most says, and of its other groups
+// together, as the group "other". Of queues with one name only the first has
+// series. Each scrape reads all groups. Register it once:
 //
 //	metrics.Registry.MustRegister(kubernetes.GroupMetrics(20))
 func GroupMetrics(most int) prometheus.Collector {

@@ -27,7 +27,7 @@ type Backoff struct {
 }
 
 // Step returns the next delay and advances b to the one after it. It lowers a
-// Steps of 1 to -1, not to 0, which means no limit. As in package wait, jitter is
+// Steps of 1 to -1, because 0 would mean no limit. As in package wait, jitter is
 // added on top of Cap, so that callers that have all reached Cap remain spread.
 func (b *Backoff) Step() time.Duration {
 	if b == nil {

@@ -34,7 +34,8 @@ func (t *tokens[T]) NumRequeues(T) int { return 0 }
 func (t *tokens[T]) counts() bool      { return false }
 
 // NewMaxOf combines limiters: When returns the longest of their delays, and
-// NumRequeues the largest of their counts, as client-go's MaxOfRateLimiter.
+// NumRequeues the largest of their counts, as client-go's MaxOfRateLimiter
+// does.
 func NewMaxOf[T comparable](limiters ...Limiter[T]) Limiter[T] {
 	for i, l := range limiters {
 		if l == nil {
@@ -72,7 +73,7 @@ func (m maxOf[T]) NumRequeues(item T) (largest int) {
 func (m maxOf[T]) counts() bool { return slices.ContainsFunc(m, Counts[T]) }
 
 // NewWithMaxWait returns a limiter that limits the delays of another one to max,
-// as client-go's WithMaxWaitRateLimiter. It panics if limiter is nil.
+// as client-go's WithMaxWaitRateLimiter does. It panics if limiter is nil.
 func NewWithMaxWait[T comparable](limiter Limiter[T], max time.Duration) Limiter[T] {
 	if limiter == nil {
 		panic("limiter: NewWithMaxWait: limiter is nil, want a Limiter")

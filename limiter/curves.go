@@ -22,7 +22,7 @@ func NewExponential[T comparable](base, limit time.Duration, options ...Options)
 
 // NewFastSlow returns a limiter that delays an item by fast for each of its
 // first attempts failures, and by slow for each later one, as client-go's
-// ItemFastSlowRateLimiter. It reads Options as [NewExponential] does.
+// ItemFastSlowRateLimiter does. It reads Options as [NewExponential] does.
 func NewFastSlow[T comparable](fast, slow time.Duration, attempts int, options ...Options) Limiter[T] {
 	fast, slow = max(fast, 0), max(slow, 0)
 	twoSpeeds := func(failures int, _ float64) time.Duration {

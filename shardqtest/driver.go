@@ -86,7 +86,7 @@ func drive[T any, K comparable](
 
 // Step processes the next ready item, and returns what happened. It returns
 // false if no item is ready, or if a pause, a rate or a limit holds back all
-// that are.
+// ready items.
 func (d *Driver[T]) Step() (attempt Attempt[T], ok bool) {
 	d.t.Helper()
 	if attempts := d.run(1); len(attempts) > 0 {

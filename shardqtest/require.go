@@ -25,7 +25,8 @@ func RequireQueued[T comparable](t TB, queue Queue[T], item T) stats.Item[T] {
 }
 
 // RequireDelayed fails the test unless item is delayed, perhaps beside another
-// state, and its delay expires in that time, or less than a tick later.
+// state, and its delay expires after the remaining time, or less than a tick
+// later.
 func RequireDelayed[T comparable](t TB, queue Queue[T], item T, remaining time.Duration) {
 	t.Helper()
 	now := queue.Inspect().Snapshot(0).Time

@@ -3,8 +3,8 @@ package timerwheel
 import "github.com/shardq/shardq/internal/chunked"
 
 // Advance moves the wheel towards tick now, and calls fire for each timer whose
-// deadline it passes, in the order of deadlines. The timer is no longer filed
-// then. fire may call Schedule and Cancel, but not Advance or Rewind.
+// deadline it passes, in the order of deadlines. During fire, the timer is no
+// longer filed. fire may call Schedule and Cancel, but not Advance or Rewind.
 //
 // Advance does at most limit steps of constant cost, and reports whether it
 // arrived at now. If it did not arrive, the caller calls Advance again, and can
@@ -12,8 +12,9 @@ import "github.com/shardq/shardq/internal/chunked"
 // [Wheel.Rewind].
 //
 // Timers of one tick fire in the order in which Schedule set that deadline. The
-// exceptions are timers that were moved there from a nearby tick, timers filed
-// during an unfinished Advance, and all ties after a Rewind during one.
+// exceptions are timers that were moved to the tick from a nearby one, timers
+// filed during an unfinished Advance, and all ties after a Rewind during such
+// an Advance.
 func (w *Wheel) Advance(now uint64, limit int, fire func(id uint32)) (arrived bool) {
 	if now < w.now {
 		return true // leaves timers unfired that a bounded call left due at w.now
@@ -32,7 +33,7 @@ func (w *Wheel) Advance(now uint64, limit int, fire func(id uint32)) (arrived bo
 
 // Rewind moves the wheel back to tick now, for a clock that was set back.
 // Timers keep their deadlines. The cost is constant: later calls of Advance
-// sort the timers again. Until they have, [Wheel.Next] returns now.
+// sort the timers again. Until all are sorted, [Wheel.Next] returns now.
 func (w *Wheel) Rewind(now uint64) {
 	if now >= w.now {
 		return

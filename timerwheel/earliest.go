@@ -26,7 +26,7 @@ func (w *Wheel) Deadlines(chunk int, deadlines []uint64) []uint64 {
 }
 
 // EarliestWithin returns the ids of the n earliest timers that are wanted, in
-// order, or false if it would have to visit more than most timers.
+// order, or false if the number of timers to visit would exceed most.
 func (w *Wheel) EarliestWithin(most, n int, wanted func(id uint32) bool) (ids []uint32, ok bool) {
 	if n <= 0 {
 		return nil, true

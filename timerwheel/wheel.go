@@ -29,7 +29,7 @@ type node struct {
 // New returns an empty wheel whose current tick is now.
 func New(now uint64) *Wheel { return &Wheel{now: now} }
 
-// Now returns the current tick, or the timer's deadline during fire.
+// Now returns the current tick or, during fire, the timer's deadline.
 func (w *Wheel) Now() uint64 { return w.now }
 
 // Len returns the number of filed timers.

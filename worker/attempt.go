@@ -76,7 +76,7 @@ type FailureTimer[T any] interface {
 }
 
 // AttemptOf returns the attempt that a handler's context belongs to, or false if
-// the pool has neither [Options].Attempts nor Use, or items of another type.
+// the pool has neither [Options].Attempts nor Use, or has items of another type.
 func AttemptOf[T any](ctx context.Context) (a Attempt[T], ok bool) {
 	if found, is := ctx.Value(attemptKey[T]{}).(*Attempt[T]); is {
 		return *found, true
@@ -154,9 +154,9 @@ type Watcher interface {
 	ClaimChanges(token Token) (addedAgain, canceled bool)
 
 	// WatchClaim calls tell with [ErrAddedAgain] when the item is added again,
-	// and with [ErrItemCanceled] when it is canceled, or at once if that has
-	// happened since the claim began. It stops when stop is called or the claim
-	// ends. It calls tell with no lock held.
+	// and with [ErrItemCanceled] when it is canceled. If either has happened
+	// since the claim began, it calls tell at once. It stops when stop is
+	// called or the claim ends. It calls tell with no lock held.
 	WatchClaim(token Token, tell func(cause error)) (stop func())
 }
 
@@ -214,7 +214,7 @@ type poolKey struct{}
 
 // Interrupted returns why an attempt that returned err was interrupted: because
 // of its item, with [Options].CancelIfAddedAgain, or because all workers must
-// leave. It returns nil for any other attempt. The context is the handler's.
+// leave. It returns nil for any other attempt. ctx is the handler's context.
 func Interrupted(ctx context.Context, err error) (cause error) {
 	if cause = context.Cause(ctx); (cause == ErrAddedAgain || cause == ErrItemCanceled) && isEndOf(ctx, err) {
 		return cause

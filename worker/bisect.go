@@ -7,9 +7,9 @@ import (
 	"slices"
 )
 
-// Bisect returns a HandleBatch of a function that writes all items or none, such
-// as a transaction. If write fails or panics, it is called for each half, and so
-// on until the bad items stand alone: at most 2n - 1 times for n items.
+// Bisect returns a HandleBatch that calls write, which writes all items or none,
+// as a transaction does. If write fails or panics, it is called for each half,
+// and so on until the bad items stand alone: at most 2n - 1 times for n items.
 //
 // Some errors say nothing about items: a context's, [RequeueAfter], [RetryAfter],
 // and those for which ofAll returns true, such as that of a closed connection.

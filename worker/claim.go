@@ -64,15 +64,15 @@ func (r ReturnReason) check() {
 // A Return says how an item becomes ready again: see [Claim.Return].
 type Return struct {
 	Reason   ReturnReason
-	After    time.Duration // of a ReturnRequeue, and the least of a ReturnRetry
+	After    time.Duration // the delay of a ReturnRequeue, the least of a ReturnRetry
 	Priority int           // of the claim; [Claim.Return] sets it
 	// FirstFailure, if not zero, is the time that a [FailureTimer] keeps with a
 	// ReturnRetry.
 	FirstFailure time.Time
 	// The owner calls Refused, if set, when the item cannot become ready again:
-	// once, with no lock held, and before it ends the claim as DoneClaim does,
-	// which it does even if Refused panics. A ReturnRelease is refused only if
-	// Refused is set. An Owner may ignore Refused and return an error.
+	// once, and with no lock held. It then ends the claim as DoneClaim does,
+	// even if Refused panics. A ReturnRelease is refused only if Refused is
+	// set. An Owner may ignore Refused and return an error.
 	Refused func()
 }
 
@@ -126,8 +126,8 @@ func (c Claim[T]) RequeueAfter(d time.Duration) error {
 // again at once, with the same priority and failures, also in a shutdown.
 func (c Claim[T]) Release() error { return giveBack(&c, &Return{Reason: ReturnRelease}) }
 
-// Return ends the claim as Retry, RequeueAfter or Release does, by its Reason.
-// An unknown Reason panics.
+// Return ends the claim as how.Reason says: as Retry, RequeueAfter or Release
+// does. An unknown Reason panics.
 func (c Claim[T]) Return(how Return) error { return giveBack(&c, &how) }
 
 // giveBack gets pointers, because each method of a Claim is compiled four times.

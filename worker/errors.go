@@ -15,7 +15,7 @@ type Failure[T any] struct {
 	Item  T
 	Err   error // why it failed, never nil
 	// Final reports that the item will not run again, and Reason why. OnError
-	// may see false for an item that a shutdown then keeps from running.
+	// may see false although a shutdown later keeps the item from running.
 	Final bool
 	// Requeued reports that the item did not fail: a shutdown interrupted its
 	// attempt, or had begun before its [RequeueAfter].
@@ -48,10 +48,10 @@ func failureOf[T any](item T, f *failure) Failure[T] {
 
 // RequeueAfter returns an error by which a handler asks for the item again
 // after a delay, although it did not fail. The limiter forgets the item's
-// failures; a failure that names its delay is a [RetryAfter]. RequeueAfter may
-// be wrapped, and overrules all errors joined with it except a [Permanent].
-// [github.com/shardq/shardq/limiter.Jitter] spreads items that would come back
-// together.
+// failures. For a failure that names its delay, return a [RetryAfter].
+// RequeueAfter may be wrapped, and overrules all errors joined with it except a
+// [Permanent]. [github.com/shardq/shardq/limiter.Jitter] spreads items that
+// would come back together.
 func RequeueAfter(d time.Duration) error { return requeue(d) }
 
 type requeue time.Duration
@@ -131,7 +131,7 @@ type LeftoverError[T any] struct {
 
 // Left returns the items that a shutdown left over, if there is no
 // [Options].OnLeftover. It also returns the items whose handlers still run,
-// with ReasonAbandoned and the time since these began.
+// with ReasonAbandoned and the time since the handler began.
 func (e *LeftoverError[T]) Left() []Failure[T] { return e.left }
 
 // Error returns a text with the number of items. It names none, because items
@@ -183,7 +183,7 @@ func (r Reason) String() string {
 }
 
 // FailAll returns the result of a HandleBatch in which each of n items failed
-// with err, or succeeded if that is nil. It panics if n is below 0.
+// with err, or succeeded if err is nil. It panics if n is below 0.
 func FailAll(n int, err error) []error {
 	checkCount("FailAll", n)
 	if err == nil {
@@ -192,8 +192,8 @@ func FailAll(n int, err error) []error {
 	return FailFrom(n, 0, err)
 }
 
-// FailFrom returns the result of a HandleBatch in which the items before the
-// index first succeeded, and the others failed with err.
+// FailFrom returns the result of a HandleBatch in which the items at the index
+// first and above failed with err, and those before succeeded.
 func FailFrom(n, first int, err error) []error {
 	if first < 0 || first > n {
 		panic(fmt.Sprintf("worker: FailFrom was called with first %d: want 0 to n, which is %d", first, n))
@@ -206,7 +206,8 @@ func FailFrom(n, first int, err error) []error {
 }
 
 // FailSome returns the result of a HandleBatch in which those of n items failed
-// whose indexes are in failed, each with its error. Another index panics.
+// whose indexes are in failed, each with its error. An index below 0, or not
+// below n, panics.
 func FailSome(n int, failed map[int]error) []error {
 	checkCount("FailSome", n)
 	if len(failed) == 0 {

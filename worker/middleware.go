@@ -38,8 +38,8 @@ func faultOfUse(i int, what string) error {
 }
 
 // TimeoutOf returns a middleware that ends the context of an attempt after a
-// time that depends on the item, unless timeout returns 0 or less. It must be
-// safe for concurrent use.
+// time that depends on the item, unless timeout returns 0 or less. The function
+// timeout must be safe for concurrent use.
 func TimeoutOf[T any](timeout func(item T) time.Duration) Middleware[T] {
 	if timeout == nil {
 		return nil

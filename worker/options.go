@@ -36,19 +36,19 @@ type Options[T any] struct {
 	Attempts bool
 
 	// HandleBatch processes 1 to BatchSize items: those that are ready. It
-	// returns nil if all succeeded, or else one error for each item, as Handle
-	// does: see [FailAll], [FailFrom] and [FailSome]. If the length differs, or
-	// HandleBatch does not return, each item has failed. The slice is valid
-	// until HandleBatch returns.
+	// returns nil if all succeeded, or else one error for each item, which
+	// means what that of Handle means: see [FailAll], [FailFrom] and
+	// [FailSome]. If the length differs, or HandleBatch does not return, each
+	// item has failed. The slice is valid until HandleBatch returns.
 	HandleBatch func(ctx context.Context, items []T) []error
 
 	// BatchSize limits the items of one HandleBatch: 1 to [MaxBatchSize].
 	BatchSize int
 
-	// BatchWeight, if set, ends a batch before its items weigh more, as Weigh
-	// says. A heavier item comes alone. An item that did not fit stays in
-	// processing, also if other workers are idle, and begins the worker's next
-	// batch.
+	// BatchWeight, if set, is the most that the items of a batch weigh
+	// together, as Weigh says. An item that is heavier comes alone. An item
+	// that did not fit stays in processing, also if other workers are idle, and
+	// begins the worker's next batch.
 	BatchWeight int
 	Weigh       func(item T) int
 
@@ -72,8 +72,8 @@ type Options[T any] struct {
 	CancelIfAddedAgain, CancelIfCanceled bool
 
 	// MaxAttempts, if set, limits the attempts of an item, as the source counts
-	// them. MaxElapsed, if set, discards an item that fails when at least this
-	// time has passed since its first failure, by the clock of the queue,
+	// them. MaxElapsed, if set, discards an item that fails when at least that
+	// much time has passed since its first failure, by the clock of the queue,
 	// pauses included. Both need a limiter that counts failures.
 	MaxAttempts int
 	MaxElapsed  time.Duration

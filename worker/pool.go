@@ -53,20 +53,20 @@ func New[T any](source Source[T], options Options[T]) (*Pool[T], error) {
 //
 // When ctx ends, the handlers' contexts end, workers finish the items that they
 // have and leave, and Run returns nil. With [Options].Drain, the workers go on
-// while Drain runs, and Run passes the items that it dropped to OnLeftover. If
-// Drain ends early, the handlers' contexts end, and Run returns Drain's error,
-// which lists the items left.
+// while Drain runs, and Run passes the items that Drain dropped to OnLeftover.
+// If Drain ends early, the handlers' contexts end, and Run returns Drain's
+// error, which lists the items left.
 //
 // If something else shuts the source down, workers leave when nothing is ready,
-// and Run returns nil, or a [LeftoverError] if items are left over and
-// OnLeftover is nil. If the source has ended before, with nothing left, Run
-// returns [ErrShutDown]. After an error of the source, all leave, and Run returns
-// it. A panic of a hook, or of code that the source calls, is no failure of the
-// item: all workers leave, and Run panics with a [*PanicError].
+// and Run returns nil, or a [LeftoverError] if items are left over and OnLeftover
+// is nil. If the source had ended before the call, with nothing left, Run returns
+// [ErrShutDown]. After an error of the source, all workers leave, and Run returns
+// the error. A panic of a hook, or of code that the source calls, is no failure
+// of the item: all workers leave, and Run panics with a [*PanicError].
 func (p *Pool[T]) Run(ctx context.Context) (err error) { return p.crew.run(ctx) }
 
 // Len returns the number of workers that have started and not left. Those that
-// a Resize has asked to leave count until they have: see [Pool.ResizeBy].
+// a Resize has asked to leave count until they have left: see [Pool.ResizeBy].
 func (p *Pool[T]) Len() int { return p.crew.len() }
 
 // Resize changes the number of workers to n, and does not wait for them. A worker

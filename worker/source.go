@@ -8,8 +8,9 @@ import (
 
 // A Source hands out claims to items. A queue and a coalescer are sources. So is
 // any type with this method, such as a table of a database. Workers call all
-// methods concurrently, with no lock held. A [Pool] uses these, too, if the
-// source has them, as a queue and a struct that embeds one do:
+// methods concurrently, with no lock held. A [Pool] also uses the following
+// methods, if the source has them. A queue has all of them, and so has a struct
+// that embeds one:
 //
 //   - Name() string, for [Failure].Queue and the label "queue";
 //   - DoneClaims([]Claim[T]) error, to end the claims of a batch together;
@@ -64,7 +65,8 @@ type (
 	inspectedSource interface{ Inspect() stats.Inspection }
 	leaver[T any]   = interface {
 		// LeaveClaim ends the claim of an item that Run has abandoned, or whose
-		// OnDiscard has not returned: as DoneClaim, but the item is not done.
+		// OnDiscard has not returned. It does what DoneClaim does, but the item
+		// is not done.
 		LeaveClaim(item T, token Token) error
 	}
 	batchSource[T any]   = interface{ DoneClaims([]Claim[T]) error }

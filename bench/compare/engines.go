@@ -28,8 +28,8 @@ func clientGo(backoff time.Duration) workload.Engine {
 	}}
 }
 
-// SideBySide returns the engines of the benchmarks Scaling, and client-go, whose
-// backoffs do not expire either.
+// SideBySide returns the engines of the benchmarks Scaling, and client-go with
+// backoffs that do not expire.
 func SideBySide() []workload.Engine {
 	return append(engine.SideBySide(), clientGo(10*time.Hour))
 }

@@ -1,7 +1,8 @@
 // Command cores measures how long operations hold the lock of a shard, on one core,
 // and simulates the same on many: goroutines wait for each other, and the cache lines
 // of a shard go from core to core. It omits what cores share beside the shards, and
-// the bandwidth of the memory. In the last column nobody waits, and no line goes.
+// the bandwidth of the memory. In the last column no goroutine waits, and no cache
+// line moves.
 //
 //	go run ./bench/cores
 package main

@@ -167,8 +167,9 @@ func (q *Queue) ShutDown() {
 	}
 }
 
-// AddAfter reads the clock, accesses the key's slot, and sets the timer if that
-// is due later. A delay of a quarter of a second or more never expires.
+// AddAfter reads the clock, accesses the key's slot, and sets the timer if it
+// is due later than the delay ends. A delay of a quarter of a second or more
+// never expires.
 func (q *Queue) AddAfter(key string, delay time.Duration) {
 	due := int64(time.Since(q.start) + delay)
 	sh := q.lock(key, due)

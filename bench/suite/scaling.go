@@ -12,8 +12,8 @@ import (
 // A Pair is the same work by one goroutine, and by one for each processor.
 type Pair struct{ One, All Benchmark }
 
-// Scaling returns the benchmarks that measure how work grows with the processors. It
-// is done in a new queue, beside a million keys that are in no cache.
+// Scaling returns the benchmarks that measure how work grows with the processors.
+// The work is done in a new queue, beside a million keys that are in no cache.
 func Scaling() (pairs []Pair) {
 	many, tenants := 1_000_000, runtime.GOMAXPROCS(0)
 	if testing.Short() {

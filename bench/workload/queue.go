@@ -39,7 +39,7 @@ type Engine struct {
 	Shards  int    // of its queues, or 1 if it has none
 	MaxKeys int    // of a slow engine, or 0 for no limit
 	Works   bool   // its queues are Workers, which is for traffic alone
-	Op      string // the one that the engine is for, side by side, or "" for all
+	Op      string // the only Op that the engine is for, or "" if it is for all
 	New     func() Queue
 }
 
@@ -69,8 +69,8 @@ func AddAll(q Queue, keys []string) {
 	}
 }
 
-// Cycle takes one key after the other through Add, Get and Done. The queue is
-// otherwise as it was.
+// Cycle takes one key after the other through Add, Get and Done. Afterwards the
+// queue holds what it held before.
 func Cycle(q Queue, stream Stream, items int) {
 	take, one := takerOf(q), make([]string, 1)
 	for i := range items {

@@ -52,7 +52,7 @@ func Open(q Queue, stream Stream, load Load) Traffic {
 
 // Closed is traffic whose consumers return keys that are done to the producers,
 // so no add is deduplicated. There must be more than 64 keys for each goroutine,
-// because that many stay there. Closed shuts the queue down.
+// because that many may stay with each. Closed shuts the queue down.
 func Closed(q Queue, keys []string, load Load) Traffic {
 	r := newRun(q, load)
 	AddAll(q, keys)

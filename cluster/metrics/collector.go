@@ -28,8 +28,8 @@ type Collector struct {
 type Options struct {
 	Name string // of the queue
 	// Whole makes the collector also export the state of the whole queue, or
-	// shardq_cluster_up 0 if the servers do not answer within five seconds. One or
-	// two nodes do that.
+	// shardq_cluster_up 0 if the servers do not answer within five seconds. Set
+	// it on one or two nodes.
 	Whole bool
 }
 

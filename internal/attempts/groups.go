@@ -84,8 +84,8 @@ func (s *stripe) lowest() (lowest int) {
 
 func estimate(g *stats.GroupAttempts) uint64 { return g.Total() + g.Missed }
 
-// Groups returns at most limit groups, those with the most counted attempts,
-// the most first.
+// Groups returns at most limit groups, those with the most counted attempts, in
+// descending order.
 func (r *Recorder) Groups(limit int) []stats.GroupAttempts {
 	most := topk.New(limit, byTotal)
 	for i := range r.groups.stripes {

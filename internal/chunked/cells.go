@@ -127,8 +127,8 @@ func (c *Cells) Drop(n int) {
 	}
 }
 
-// GiveBack releases all chunks. All cells must be zero or have no pointers, and the cells must not be
-// used again.
+// GiveBack releases all chunks. All cells must be zero or have no pointers, and must not
+// be used again.
 func (c *Cells) GiveBack() {
 	if c.spare != nil {
 		c.kind.spares.Put(c.spare)

@@ -23,8 +23,8 @@ type Engine[T comparable] struct {
 	Shards *shard.Set[T]
 	Tokens Tokens
 	Owner  Owner[T] // of the queue's claims
-	// ReturnDelay returns the delay with which an item becomes ready again, whose
-	// processing h names. It calls the limiter.
+	// ReturnDelay calls the limiter, and returns the delay after which the item
+	// becomes ready again. h names the item's processing.
 	ReturnDelay func(h shard.Handle, item T, how worker.Return) time.Duration
 	OnStats     func(values func() *stats.Values) // lets values fill in the Values of Stats
 	// Drain is Drain of the queue. A receive from released ends it as well. It

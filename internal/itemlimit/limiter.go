@@ -142,7 +142,7 @@ func (l *Limiter) FinishAcquire() {
 }
 
 // Acquire waits, in the order of calls, until the capacity allows weight, or
-// returns ctx.Err() or ErrClosed. If it does not, FinishAcquire must follow.
+// returns ctx.Err() or ErrClosed. After a nil error, FinishAcquire must follow.
 func (l *Limiter) Acquire(ctx context.Context, weight int64) error {
 	w := &waiter{weight: weight, done: make(chan struct{})}
 	place := l.enqueue(w)

@@ -27,7 +27,7 @@ func (t Text) String() string {
 }
 
 // Of formats an item in at most the given number of bytes, or says that its
-// String method panics. It follows no pointer, because its target may change.
+// String method panics. It follows no pointer, because the target may change.
 func Of(item any, most int) (text Text) {
 	const panicked = "(its String method panicked)"
 	defer func() {

@@ -212,9 +212,10 @@ const nameBytes = 128 // of a group
 // attempts with the result Of.
 type Part struct{ Group, Of string }
 
-// Groups returns the items by state of the limit groups that hold the most, and
-// the sum of the others as [Others]. Groups whose shortened names are equal are
-// added up. If the queue has no groups, or panics, Groups returns nil.
+// Groups returns the items by state of at most limit groups, those that hold
+// the most, and the sum of the others as [Others]. Groups whose shortened names
+// are equal are added up. If the queue has no groups, or panics, Groups returns
+// nil.
 func (r *Reading) Groups(limit int) map[Part]int {
 	if !r.Configuration.Groups {
 		return nil
@@ -266,10 +267,11 @@ func (r *Reading) Sources() []stats.Source {
 	return most.Values()
 }
 
-// GroupAttempts returns the attempts by result, if any, at items of the limit
-// groups with the most. Unlike [Reading.Groups], it does not add up the others:
-// their sum would fall when one of them comes among the first, and a counter
-// must not. If the queue has no groups, or panics, GroupAttempts returns nil.
+// GroupAttempts returns the attempts by result, if any, at items of at most
+// limit groups, those with the most attempts. Unlike [Reading.Groups], it does
+// not add up the others: their sum would fall when one of them comes among the
+// first, and a counter must not. If the queue has no groups, or panics,
+// GroupAttempts returns nil.
 func (r *Reading) GroupAttempts(limit int) map[Part]uint64 {
 	if !r.Configuration.Groups {
 		return nil

@@ -28,8 +28,8 @@ type Buckets struct {
 // histogram.
 const longest = 20*perDoubling + 1
 
-// BucketsOf returns exact buckets, because the bounds of a queue's buckets include all
-// of theirs.
+// BucketsOf returns the buckets of h. They are exact, because all their bounds are
+// also bounds of a queue's buckets.
 func BucketsOf(h stats.Histogram) (b Buckets) {
 	for bound, n := range h.Buckets() {
 		if bound == 0 {

@@ -41,8 +41,8 @@ var rapidIsSet bool
 
 // Rapid sets the number of checks of package rapid to N(n), unless the flag
 // -rapid.checks was given. Without SHARDQ_SCALE the programs are the same in
-// each run, so that the gate fails for a change only. Parallel tests must not
-// call it.
+// each run, so that the gate fails only because of a change. Parallel tests
+// must not call it.
 func Rapid(n int) {
 	flag.Parse()
 	given := false

@@ -141,7 +141,7 @@ type AddOptions struct {
 	// RateLimited asks the limiter for a delay, for each item. With an After
 	// other than zero, the shorter delay counts.
 	RateLimited bool
-	Priority    int  // the least of the run
+	Priority    int  // the least priority of the run
 	backoff     bool // After is the limiter's
 }
 
@@ -221,9 +221,9 @@ func (q *Queue[T]) ShutDown() {
 	q.stopUpdates()
 }
 
-// ShutDownWithDrain is ShutDown that blocks while an item is in processing, and
-// leaves ready items as client-go's, or with Priority as
-// [shardq.Queue.ShutDownWithDrain].
+// ShutDownWithDrain is like ShutDown, but blocks while an item is in
+// processing. It treats ready items as client-go's does, or with Priority as
+// [shardq.Queue.ShutDownWithDrain] does.
 func (q *Queue[T]) ShutDownWithDrain() {
 	q.meter.showEach()
 	q.queue.ShutDownWithDrain()

@@ -126,8 +126,8 @@ func negotiated(r *http.Request) string {
 
 // Local reports whether a request comes from this machine and is addressed to
 // it: its client and its Host are loopback addresses, or the Host is
-// "localhost". It has no header of a proxy, and no browser sent it for the page
-// of another site.
+// "localhost". The request has no header of a proxy, and no browser sent it for
+// the page of another site.
 //
 // The user of a tunnel, such as ssh -L or kubectl port-forward, counts as
 // local. So does every client of a local reverse proxy that sets none of the

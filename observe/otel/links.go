@@ -53,8 +53,8 @@ type Adder[T comparable] struct {
 
 // Adder returns an Adder of the Tracer's queue. It panics if queue is nil, or
 // is not the [shardq.Queue] that the Tracer was made for. For another type of
-// [Keys] it cannot tell whether that is so: links for another queue would stay
-// until they are swept.
+// [Keys] it cannot tell whether the queue is the right one: links for another
+// queue would stay until they are swept.
 func (t *Tracer[T]) Adder(queue *shardq.Queue[T]) Adder[T] {
 	if queue == nil {
 		panic("shardqotel: Tracer.Adder was called with nil: want the queue of the Tracer")
@@ -106,7 +106,7 @@ func (a Adder[T]) AddContext(ctx context.Context, item T, options shardq.AddOpti
 }
 
 // Cancel is [shardq.Queue.Cancel]. It drops the links of the adds that it
-// cancels, except that of an add that runs at the same time.
+// cancels, except the link of an add that runs at the same time.
 func (a Adder[T]) Cancel(item T) shardq.Canceled {
 	// An add that runs between the two calls keeps its item and its link.
 	kept, _ := a.tracer.links.pending.Load(item)

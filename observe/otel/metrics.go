@@ -71,8 +71,8 @@ func (o *Observer) AddAs(name string, queue shardq.Inspector) error {
 func (o *Observer) Remove(name string) bool { return o.registry.Remove(name) }
 
 // Register creates the instruments with a meter of the provider, and registers
-// one callback that observes them, or nothing if it returns an error. An
-// Observer may be registered with several providers.
+// one callback that observes them. If it returns an error, it registers
+// nothing. An Observer may be registered with several providers.
 func (o *Observer) Register(provider metric.MeterProvider) (metric.Registration, error) {
 	if provider == nil {
 		return nil, errors.New("shardqotel: the provider is nil")

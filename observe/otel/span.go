@@ -36,8 +36,8 @@ type Attempt struct {
 // permanent, panic, requeue or interrupted. A panic or a runtime.Goexit of
 // handle is recorded, and goes on.
 //
-// It is exported for queues whose adds a [Tracer] cannot see, such as those of
-// package cluster.
+// Process is exported for queues whose adds a [Tracer] cannot see, such as
+// those of package cluster.
 func Process(ctx context.Context, a Attempt, handle func(context.Context) error) error {
 	ctx, span := a.start(ctx)
 	defer func() { span.End() }() // End itself must not recover a panic: see endOfPanic

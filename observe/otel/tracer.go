@@ -87,9 +87,9 @@ func (t *Tracer[T]) Len() int { return t.links.pending.Size() }
 // Forgotten returns how many adds have no link because of MaxItems.
 func (t *Tracer[T]) Forgotten() uint64 { return t.links.forgotten.Load() }
 
-// Handle returns a handler that calls next in a span: see [Process]. It is a
-// [worker.Middleware], too, and then the span has the priority of the item and
-// how many seconds it waited. Handle panics if next is nil.
+// Handle returns a handler that calls next in a span: see [Process]. Used as a
+// [worker.Middleware], it also gives the span the priority of the item and how
+// many seconds the item waited. Handle panics if next is nil.
 func (t *Tracer[T]) Handle(next func(ctx context.Context, item T) error) func(ctx context.Context, item T) error {
 	return HandleKeyed(t, func(item T) T { return item }, next)
 }

@@ -7,9 +7,9 @@
 //	revive KEY ... | all  adds their keys again
 //	forget KEY ... | all  removes letters
 //	pause [GROUP ...]     pauses groups, or the queue, on all nodes
-//	resume [GROUP ...]    ends that
+//	resume [GROUP ...]    ends the pauses
 //	rate N [GROUP ...]    hands out N keys a second on all nodes together, or with 0 any number
-//	update                gives a queue that runs the -replicas, -max-pending and -max-dead
+//	update                gives a running queue the -replicas, -max-pending and -max-dead
 //
 // For example:
 //

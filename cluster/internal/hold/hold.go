@@ -34,7 +34,7 @@ func New[K comparable, M any](every bool) *Table[K, M] {
 }
 
 // Add adds a message, and reports whether it waits for a run. It returns the
-// messages for which the newest stands.
+// messages that a newer one replaces.
 func (t *Table[K, M]) Add(key K, m Message[M]) (replaced []Message[M], waits bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -77,8 +77,8 @@ func (t *Table[K, M]) Begin(key K) []Message[M] {
 	return e.running
 }
 
-// End ends a run. Its messages wait for the next one, unless it is done or was
-// canceled, which End reports.
+// End ends a run, and reports whether it is done or was canceled. Otherwise its
+// messages wait for the next run.
 func (t *Table[K, M]) End(key K, done bool) (isDone bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -1,8 +1,9 @@
 // Package lease has the right to work on a partition. A lease is the last message
 // of a subject, and the server deletes it after its time. Its publisher names the
-// message that it replaces, so that of two only one succeeds. Its epoch is the
-// sequence number of the message that acquired it, so that epochs grow. After the
-// stream was deleted or rolled back, that number is added to the floor of epochs.
+// message that it replaces, so that of two publishers only one succeeds. Its
+// epoch is the sequence number of the message that acquired it, so that epochs
+// grow. After the stream was deleted or rolled back, that number is added to the
+// floor of epochs.
 package lease
 
 import (
@@ -35,7 +36,8 @@ type Store struct {
 
 type Record struct {
 	Node string `json:"node"`
-	// Epoch is 0 in the message that acquires the lease, whose number decides it.
+	// Epoch is 0 in the message that acquires the lease, because the number of
+	// that message decides the epoch.
 	Epoch    uint64 `json:"epoch,omitempty"`
 	Released bool   `json:"released,omitempty"`
 }

@@ -1,5 +1,5 @@
-// Package names has the names of a queue's streams and subjects. That of a key is
-// shardq.<queue>.<kind>.<partition>.<token>.
+// Package names has the names of a queue's streams and subjects. The subject of a
+// key is shardq.<queue>.<kind>.<partition>.<token>.
 package names
 
 import (
@@ -59,8 +59,9 @@ func (q Queue) Leases() string             { return q.join("lease", "*") }
 func (q Queue) Member(id string) string    { return q.join("member", id) }
 func (q Queue) Members() string            { return q.join("member", "*") }
 
-// Settings and Cancel return subjects that Leases has: whoever hears of leases
-// hears of the queue's settings, and of keys that were canceled.
+// Settings and Cancel return subjects that the pattern of Leases includes:
+// whoever hears of leases hears of the queue's settings, and of keys that were
+// canceled.
 func (q Queue) Settings() string        { return q.join("lease", "settings") }
 func (q Queue) Cancel(id string) string { return q.join("lease", "cancel-"+id) }
 

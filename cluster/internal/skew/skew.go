@@ -28,8 +28,8 @@ func New() *Clocks { return &Clocks{begin: time.Now(), all: map[string]clock{}} 
 // Now returns a time for Saw.
 func (c *Clocks) Now() time.Duration { return time.Since(c.begin) }
 
-// Saw notes that an answer of server, asked for and received at these local times,
-// bears the time at.
+// Saw notes that an answer of server bears the time at. asked and received are
+// the local times of the request and of the answer.
 func (c *Clocks) Saw(server string, at time.Time, asked, received time.Duration) {
 	ahead := at.Sub(c.begin)
 	c.mu.Lock()

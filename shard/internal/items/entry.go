@@ -53,7 +53,8 @@ func (e *Entry) SetDelayed(w bool) {
 
 func (e *Entry) InFlight() bool { return e.Phase() >= Processing }
 
-// Free reports whether a cell has no entry: an idle entry is delayed.
+// Free reports whether a cell has no entry: an idle item has one only while it
+// is delayed.
 func (e *Entry) Free() bool { return e.Phase() == Idle && !e.Delayed() }
 
 func (e *Entry) Previous() (id uint32) { return uint32(e.status >> backShift) }

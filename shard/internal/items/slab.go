@@ -155,8 +155,8 @@ func (s *slab) unlist(first *int32, c int32) {
 	space.next, space.previous = 0, 0
 }
 
-// Piece visits the cells of the n-th piece of the slab. Each piece has ids
-// cells. It returns false behind the last piece.
+// Piece visits the cells of the n-th piece of the slab. The number of cells in
+// a piece is ids. It returns false behind the last piece.
 func (s *slab) Piece(n, ids int, visit func(id uint32)) (visited int, ok bool) {
 	id := uint32(n * ids)
 	end, chunks := id+uint32(ids), int32(len(s.spaces))

@@ -3,8 +3,8 @@ package items
 import "github.com/shardq/shardq/internal/chunked"
 
 // A Table is an index of hashes over a slab of entries. With a phase in each
-// entry an operation costs one hash and one look-up. Of its three cache lines
-// the first has what changes most.
+// entry an operation costs one hash and one look-up. Of the table's three cache
+// lines the first has what changes most.
 type Table struct {
 	Live      int32      // the entries in use
 	emptied   int32      // how often live fell to 0
@@ -114,7 +114,7 @@ func (t *Table) hashOf(id uint32) uint32 { return t.At(id).Hash }
 const patience = 1 << 15
 
 // HadEnough reports whether an empty table should be given back. After a burst,
-// that is at once, because growing again costs little beside a burst.
+// it is given back at once, because growing again costs little beside a burst.
 func (t *Table) HadEnough() bool {
 	if len(t.spaces) == 1 && t.emptied%(patience/chunked.ChunkCells) != 0 {
 		return false // one chunk is released at multiples of this at the earliest

@@ -4,7 +4,7 @@ package line
 type Changes struct {
 	Throttled int32  // how many more groups are throttled
 	Paused    int32  // how many more of them are paused
-	Count     uint32 // of groups that were throttled, freed, or got another reason
+	Count     uint32 // of groups throttled, freed, or throttled for a new reason
 	Wait      bool   // FirstWait may have changed
 }
 

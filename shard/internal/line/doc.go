@@ -6,7 +6,7 @@
 // it with its lock held, gives it the entries and the time, and afterwards reads
 // what others must learn: whether anything can be taken, how many groups were
 // throttled or freed, which priority is served, and when a wait ends. An item's
-// processing belongs to it, because a limit counts it.
+// processing belongs to the line as well, because a limit counts it.
 //
 // Moments are nanoseconds on the axis of package ticks. The ends of waits are ticks.
 package line

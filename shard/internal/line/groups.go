@@ -129,7 +129,7 @@ func (g *groups) make(name string, p items.Position) (of uint32, state *group) {
 	return of, state
 }
 
-// Configure gives the group of an entry the policy in to.
+// Configure gives the group of an entry the policy that the tag to has.
 func (l *Line) Configure(id uint32, to *Tag) (configured bool) {
 	if l.groups == nil || to.Weight == 0 {
 		return false

@@ -119,8 +119,9 @@ type Outcome uint8
 
 const (
 	Nothing Outcome = iota // nothing can be taken
-	// NoToken: the group in turn had no token at the moment of the take. It is
-	// throttled if that was fresh: another take may have had a later reading.
+	// NoToken: the group in turn had no token at the moment of the take. The
+	// group is throttled if the moment was fresh: another take may have had a
+	// later reading.
 	NoToken
 	Took       // a line without turns
 	TurnGoesOn // took, and the same consumer may go on

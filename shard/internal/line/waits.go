@@ -128,8 +128,8 @@ func (g *groups) forgettable(state *group, b *bucket) bool {
 	return b == nil || state.held == 0 && b.full <= g.latest
 }
 
-// EndWaits reviews the groups whose wait ends by a tick, but not more than
-// most. After their review they are not due any more.
+// EndWaits reviews the groups whose wait ends by a tick, up to the number most.
+// After their review they are not due any more.
 func (l *Line) EndWaits(tick, now uint64, most int) (freed bool) {
 	g := l.groups
 	for range most {
@@ -150,8 +150,8 @@ func (l *Line) FirstWait() uint64 {
 }
 
 // Frees reports whether a throttled group is freed by a tick. If many groups
-// wait, it does not look further than that one of them is due by then, although
-// that one may have no ready items.
+// wait, it returns true as soon as one of them is due by then, although that
+// one may have no ready items.
 func (l *Line) Frees(tick uint64) bool {
 	g := l.groups
 	return l.FirstWait() <= tick && (len(g.waiting) > manyWait || slices.ContainsFunc(g.waiting, func(id uint32) bool {

@@ -73,9 +73,9 @@ func (g *groups) walkCircle(first uint32, visit func(id uint32) bool) (on bool) 
 	return true
 }
 
-// Depths adds the number of ready items of each priority to by, unless there are
-// more levels than most. It returns how many it has counted, and whether items may
-// have other priorities than 0.
+// Depths adds the number of ready items of each priority to by, unless the number
+// of levels exceeds most. It returns how many it has counted, and whether items
+// may have other priorities than 0.
 func (l *Line) Depths(t *items.Table, by map[int]int, most int) (counted int, prioritized bool) {
 	if l.groups != nil && (t == nil || t.Requested == nil) {
 		by[0] += int(l.groups.depth)

@@ -17,7 +17,7 @@ type Base struct {
 	Tick   uint64 // nanoseconds
 	middle uint64 // the origin in nanoseconds: a whole number of ticks, near center
 	real   bool
-	Steps  bool // it moves when it is told to, as a clock.Fake
+	Steps  bool // the clock moves only when it is told to, as a clock.Fake does
 }
 
 // center is 146 years. A clock may be set back by that much from when the queue

@@ -38,7 +38,8 @@ func magnitude(n uint64) int16 {
 	return int16(exactClasses + 8*(shift-1) + int(n>>shift) - 8)
 }
 
-// Priorities is that bitmap.
+// Priorities has a bit for each shard, under the class of the level that it
+// serves.
 type Priorities struct {
 	above, below side
 	low          []atomic.Uint64 // a bit for each shard that serves a level below 0
@@ -71,7 +72,8 @@ func (s *side) of(distance, words int) []atomic.Uint64 {
 }
 
 // Show says which priority a shard serves. It keeps the bit when the shard becomes
-// empty: the ready bits tell. A shard's ready bit must be set first.
+// empty: the ready bits tell that it is empty. A shard's ready bit must be set
+// first.
 func (p *Priorities) Show(shard uint16, priority int, becameReady bool) {
 	if p.shown[shard].priority != priority || becameReady {
 		p.setClass(shard, priority)

@@ -4,8 +4,8 @@
 //	go run ./cmd/report                  everything: most of an hour
 //	go run ./cmd/report -only 'Closed|AddAfter'
 //
-// All engines run in turn within each round. A cell is the median of the rounds
-// with the least and the greatest value, and the median of the rounds' ratios to
+// All engines run in turn within each round. A cell has the median, the least
+// and the greatest value of the rounds, and the median of the rounds' ratios to
 // client-go.
 package main
 
