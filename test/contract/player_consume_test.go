@@ -310,7 +310,8 @@ func (p *player[T]) took(s *consumer[T]) {
 	if !slices.Contains(p.takers, s) {
 		p.takers = append(p.takers, s)
 	}
-	p.ambiguous = p.ambiguous || len(p.takers) > 1 && p.model.grouped()
+	several := p.model.prioritized && p.model.counts.Shards > 1 // shards, whose priorities Gets compare
+	p.ambiguous = p.ambiguous || len(p.takers) > 1 && (p.model.grouped() || several)
 	s.items, s.size = s.items[1:], s.size-1
 	p.held = append(p.held, item)
 	delete(p.stuck, item)
