@@ -11,7 +11,7 @@ type Stopwatch struct{ started, used time.Duration }
 func (s *Stopwatch) Start() { s.started = processorTime() }
 func (s *Stopwatch) Stop()  { s.used += processorTime() - s.started }
 
-// Report adds the time of each operation to a benchmark, if the system tells it.
+// Report reports the processor time of an operation, if the system tells it.
 func (s *Stopwatch) Report(b *testing.B, operations int) {
 	if s.used > 0 {
 		b.ReportMetric(float64(s.used.Nanoseconds())/float64(operations), "cpu-ns/op")

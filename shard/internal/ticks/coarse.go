@@ -3,8 +3,8 @@ package ticks
 import "sync/atomic"
 
 // A Coarse is a reading of the clock that operations share, to stamp when
-// items come into their states: a reading for each would take half as long as
-// an item's whole cycle. The first operation of a tick reads, and the driver
+// items come into their states: a reading for each operation would make
+// an item's cycle half as long again. The first operation of a tick reads, and the driver
 // ends the reading with the tick. Metrics need more: see sampler.
 type Coarse struct {
 	Now        atomic.Uint64 // the start of the tick, or, with metrics, the moment itself
