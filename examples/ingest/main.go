@@ -88,10 +88,9 @@ func newJob(config config, stdin io.Reader, logger *log.Logger) (j *job, err err
 		return nil, err
 	}
 	if config.listen != "" {
-		j.listener, err = net.Listen("tcp", config.listen)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("-listen: %w", err)
+		if j.listener, err = net.Listen("tcp", config.listen); err != nil {
+			return nil, fmt.Errorf("-listen: %w", err)
+		}
 	}
 	if j.sink, err = openSink(config, j.input, j.stop); err != nil {
 		return nil, err

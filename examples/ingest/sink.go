@@ -84,8 +84,7 @@ func openSink(config config, input input, abort context.CancelCauseFunc) (*sink,
 	return s, nil
 }
 
-// begin begins a run, or goes on with it. It writes nothing to a file that ingest
-// did not make.
+// begin begins a run or goes on with it. It writes nothing to a file that is not ingest's.
 func (s *sink) begin(config config, input input) (err error) {
 	if s.database, err = openDatabase(s.path); err != nil {
 		return err

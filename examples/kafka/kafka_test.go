@@ -19,9 +19,8 @@ func init() { // the test binary acts as a member
 	}
 }
 
-func TestDemonstration(t *testing.T) { require.NoError(t, run(t.Context(), small)) }
-
-func TestDemonstrationIsBounded(t *testing.T) {
+func TestDemonstration(t *testing.T) {
+	require.NoError(t, run(t.Context(), small))
 	hasty := small
 	hasty.timeout = time.Millisecond
 	require.EqualError(t, run(t.Context(), hasty), "it did not end within -timeout 1ms")

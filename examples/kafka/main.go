@@ -46,10 +46,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 	if o.child != "" {
-		go func() {
-			_, _ = io.Copy(io.Discard, os.Stdin) // ends also if the parent is killed
-			stop()
-		}()
+		go func() { _, _ = io.Copy(io.Discard, os.Stdin); stop() }() // also if the parent is killed
 	}
 	if err := run(ctx, o); err != nil {
 		fmt.Fprintln(os.Stderr, "kafka:", err)
@@ -72,8 +69,6 @@ func run(ctx context.Context, o options) error {
 	}
 	return m.run(ctx)
 }
-
-const numPartitions = 12
 
 type demo struct {
 	options
@@ -135,8 +130,7 @@ func (d *demo) start(name string, members int) (leave, kill func()) {
 	command := exec.CommandContext(ctx, program, "-child", name, "-brokers", d.brokers, "-topic", d.topic,
 		"-group", d.group, "-db", d.database, "-session", d.session.String(), "-bound", d.bound.String())
 	command.Stdout, command.Stderr = os.Stdout, os.Stderr
-	stdin, in := io.Pipe()
-	command.Stdin = stdin
+	in, _ := command.StdinPipe() // before Start it succeeds
 	d.try(command.Start())
 	_, err := d.cluster.WaitGroupInfo(d.ctx, d.group, func(g *kfake.GroupInfo) bool {
 		return g != nil && len(g.Members) == members && !slices.ContainsFunc(g.Members, func(m kfake.GroupMember) bool {

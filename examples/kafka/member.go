@@ -22,10 +22,11 @@ import (
 )
 
 const (
-	pollAtMost = 5_000  // records: if a rebalance waits for them, they may exceed maxPending
-	maxPending = 50_000 // keys
-	commitEach = time.Second
-	lost       = -1 // in place of a generation: nothing of the partition is written any more
+	pollAtMost    = 5_000  // records: if a rebalance waits for them, they may exceed maxPending
+	maxPending    = 50_000 // keys
+	commitEach    = time.Second
+	numPartitions = 12 // of the demonstration
+	lost          = -1 // in place of a generation: nothing of the partition is written any more
 )
 
 // A partition is one that the member has, from an assignment to the next
@@ -73,8 +74,7 @@ func newMember(o options, out io.Writer) (m *member, err error) {
 		Merge:    func(pending, next int64) int64 { return pending + next },
 		Capacity: maxPending,
 	})
-	m.workers, err = worker.New(m.events, worker.Options[row]{Workers: 2, HandleBatch: m.write, BatchSize: 2048})
-	if err != nil {
+	if m.workers, err = worker.New(m.events, worker.Options[row]{Workers: 2, HandleBatch: m.write, BatchSize: 2048}); err != nil {
 		return nil, err
 	}
 	if m.sink, err = openSink(o.database); err != nil {
@@ -148,8 +148,7 @@ func (m *member) write(ctx context.Context, rows []row) []error {
 	for _, r := range rows {
 		partitions[r.Key.of] = true
 	}
-	err := m.store(ctx, slices.Collect(maps.Keys(partitions)), rows)
-	return worker.FailAll(len(rows), err) // those of a lost partition do not go back
+	return worker.FailAll(len(rows), m.store(ctx, slices.Collect(maps.Keys(partitions)), rows)) // what is lost stays out
 }
 
 func (m *member) store(ctx context.Context, partitions []*partition, rows []row) error {

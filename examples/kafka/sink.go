@@ -12,9 +12,8 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// schema has, beside the counts, how far each partition was read: all offsets
-// below safe, and those of a key up to its own. The generation of the group is a
-// fence: it grows with each change of members.
+// schema has, beside the counts, how far each partition was read: all offsets below safe,
+// and a key's up to its own. The generation, which each change of members raises, is a fence.
 const schema = `
 CREATE TABLE IF NOT EXISTS totals (
 	source TEXT, key TEXT CHECK (length(key) <= 256), records INTEGER NOT NULL, offset INTEGER NOT NULL,
