@@ -10,7 +10,7 @@ import (
 	"github.com/shardq/shardq/coalesce"
 )
 
-var small = options{topic: "events", group: "test", records: 6000, session: 4 * time.Second, bound: time.Second, timeout: time.Minute}
+var small = options{topic: "events", group: "test", records: 6000, session: 4 * time.Second, bound: time.Second, timeout: 10 * time.Minute}
 
 func init() { // the test binary acts as a member
 	if len(os.Args) > 1 && os.Args[1] == "-child" {
