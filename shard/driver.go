@@ -157,9 +157,6 @@ func (d *driver) settle(n notice) {
 			d.markStopped()
 			return
 		}
-		if begun {
-			n.deadline = never // its item was dropped
-		}
 		if armed := d.armFor(n); !armed {
 			d.expireDue()
 		} else if d.ownership.CompareAndSwap(timerRunning, timerIdle) {
@@ -298,9 +295,6 @@ func (d *driver) expireDue() {
 		// reading.
 		d.set.coarse.Update(before, d.stampOf(at), at.now)
 		more = d.endWaitsDue(at)
-		if d.set.closing.begun.Load() {
-			continue // there are no delays any more
-		}
 		if d.set.watchdog.next.Load() <= at.now {
 			d.set.watchdog.search(at.now)
 		}

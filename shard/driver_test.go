@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 
 	"github.com/shardq/shardq/clock"
 )
@@ -19,4 +20,68 @@ func TestCanceledTimerStops(t *testing.T) {
 	s.Core.shard(0).rewind(s.Core.time.Now()) // by an AddAfter that was overtaken
 	s.Core.driver.poke()
 	require.Zero(t, c.Timers())
+}
+
+// A wilfulClock adds an item or panics in the middle of a call that sets a timer.
+type wilfulClock struct {
+	*clock.Fake
+	act func()
+}
+
+func (c *wilfulClock) AfterFunc(d time.Duration, f func()) clock.Timer {
+	timer := &wilfulTimer{Timer: c.Fake.AfterFunc(time.Hour*1e4, f), clock: c}
+	timer.Reset(d)
+	return timer
+}
+
+type wilfulTimer struct {
+	clock.Timer
+	clock *wilfulClock
+}
+
+func (t *wilfulTimer) Reset(d time.Duration) bool {
+	t.clock.act()
+	return t.Timer.Reset(d)
+}
+
+// TestDriverOutlivesItsClock: the clock files other deadlines while the driver
+// sets its timer, or panics there. After the next AddAfter without a panic the
+// timer is set for the earliest deadline.
+func TestDriverOutlivesItsClock(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := &wilfulClock{Fake: clock.NewFake(start)}
+		s := newTestSet(t, Config[int]{Settings: Settings{Clock: c, Shards: 3}})
+		h, item, adds, panics := &hourglass{Set: s, clock: c.Fake}, 0, 0, 0
+		delay := func() time.Duration { return time.Duration(rapid.IntRange(1, 50).Draw(t, "ms")) * time.Millisecond }
+		add := func() {
+			item++
+			s.AddAfter(item, delay())
+		}
+		c.act = func() {
+			switch {
+			case adds > 0:
+				adds--
+				add()
+			case panics > 0:
+				panics--
+				panic("injected")
+			}
+		}
+		t.Repeat(map[string]func(*rapid.T){
+			"add": func(*rapid.T) {
+				adds, panics = rapid.IntRange(0, 2).Draw(t, "adds"), rapid.IntRange(0, 3).Draw(t, "panics")
+				func() {
+					defer func() { _ = recover() }()
+					add()
+				}()
+				adds, panics = 0, 0
+				add()
+				require.Empty(t, h.unwatched())
+			},
+			"step": func(*rapid.T) {
+				c.Step(delay())
+				require.Empty(t, h.unwatched())
+			},
+		})
+	})
 }
