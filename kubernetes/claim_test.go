@@ -140,14 +140,14 @@ func TestNoClaim(t *testing.T) {
 	second.ShutDown()
 }
 
-// TestGroupMetrics: the largest groups have series, and a queue that is shut
-// down has none.
+// TestGroupMetrics: the largest groups have series, and a queue that is shut down
+// has none. Of two queues of one name the first has.
 func TestGroupMetrics(t *testing.T) {
 	r := prometheus.NewPedanticRegistry()
 	r.MustRegister(kubernetes.GroupMetrics(1))
-	q := queueWith(t, kubernetes.Options[reconcile.Request]{
-		Queue: shardq.Options[reconcile.Request]{Group: kubernetes.ByNamespace},
-	})
+	options := kubernetes.Options[reconcile.Request]{Queue: shardq.Options[reconcile.Request]{Group: kubernetes.ByNamespace}}
+	q, second := queueWith(t, options), queueWith(t, options)
+	second.Add(request("other", 1))
 	for i := range 3 {
 		q.Add(request("big", i))
 	}
@@ -171,6 +171,7 @@ func TestGroupMetrics(t *testing.T) {
 		"other ready": 1, "other processing": 0, "other delayed": 1,
 	}, values())
 	q.ShutDown()
+	second.ShutDown()
 	require.Empty(t, values())
 }
 

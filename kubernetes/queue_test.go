@@ -2,6 +2,7 @@ package kubernetes_test
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"net/http"
@@ -101,7 +102,9 @@ func TestSameSeriesAsTheOther(t *testing.T) {
 				q.Len() // the other one takes adds in when it is asked
 			}
 			for range 10 {
-				q.Get()
+				item, _ := q.Get()
+				q.AddWithOpts(priorityqueue.AddOpts{Priority: &item}, item) // which is dirty
+				q.Len()
 			}
 		}
 		const common = `priority="exceeded_cardinality_limit"`
@@ -193,75 +196,52 @@ func TestFaultsOfOptions(t *testing.T) {
 	})
 }
 
-func TestHandlerShowsOpenQueues(t *testing.T) {
+// TestKeepBackoff: adds during a reconcile that fails, and during its backoff,
+// do not end the backoff.
+func TestKeepBackoff(t *testing.T) {
+	backoff := workqueue.NewTypedItemExponentialFailureRateLimiter[string](time.Hour, time.Hour)
+	options := shardq.Options[string]{KeepBackoff: true}
+	for _, q := range []workqueue.TypedRateLimitingInterface[string]{
+		kubernetes.NewQueue(kubernetes.Options[string]{Queue: options})("", backoff),
+		shardqueue.NewTypedRateLimitingQueueWithOptions(backoff, workqueue.TypedRateLimitingQueueConfig[string]{}, options),
+	} {
+		q.Add("object")
+		item, _ := q.Get()
+		q.Add(item)
+		q.AddRateLimited(item)
+		q.Done(item)
+		q.Add(item)
+		require.Zero(t, q.Len())
+		q.Forget(item)
+		q.Add(item)
+		require.Equal(t, 1, q.Len())
+		q.ShutDown()
+	}
+}
+
+// TestNoPriorities: a queue as controllers with UsePriorityQueue: false have it. It is in
+// order, counts a delay of zero as a retry, and is on the page until the shutdown.
+func TestNoPriorities(t *testing.T) {
+	options, name := kubernetes.Options[string]{NoPriorities: true}, rand.Text() // series outlive a queue
+	q := kubernetes.NewQueue(options)(name, nil)
+	_, has := q.(priorityqueue.PriorityQueue[string])
+	require.False(t, has, "an add of a low priority would go first")
+	q.Add("a")
+	q.AddAfter("b", 0)
+	first, _ := q.Get()
+	q.Add(first)
+	require.Equal(t, 1, q.Len(), "as in client-go, without what is dirty")
+	labels := fmt.Sprintf("controller=%q,name=%q", name, name)
+	require.Contains(t, scraped(), "workqueue_depth{"+labels+`,priority=""} 2`)
+	require.Contains(t, scraped(), "workqueue_retries_total{"+labels+"} 1")
 	page := func() string {
 		answer := httptest.NewRecorder()
 		kubernetes.Handler().ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/?format=text", nil))
 		return answer.Body.String()
 	}
-	q, err := kubernetes.New(kubernetes.Options[string]{Queue: shardq.Options[string]{Name: "on the page"}})
-	require.NoError(t, err)
-	require.Contains(t, page(), "on the page")
+	require.Contains(t, page(), name)
 	q.ShutDown()
-	require.NotContains(t, page(), "on the page")
-}
-
-// TestKeepBackoff: adds during a reconcile that fails, and during its backoff,
-// do not end the backoff.
-func TestKeepBackoff(t *testing.T) {
-	type queue interface {
-		Add(string)
-		AddRateLimited(string)
-		Forget(string)
-		Get() (string, bool)
-		Done(string)
-		Len() int
-		ShutDown()
-	}
-	backoff := workqueue.NewTypedItemExponentialFailureRateLimiter[string](time.Hour, time.Hour)
-	options := shardq.Options[string]{KeepBackoff: true}
-	for name, make := range map[string]func() queue{
-		"controller-runtime": func() queue {
-			q, err := kubernetes.New(kubernetes.Options[string]{Queue: shardq.Options[string]{KeepBackoff: true, RateLimiter: backoff}})
-			require.NoError(t, err)
-			return q
-		},
-		"client-go": func() queue {
-			return shardqueue.NewTypedRateLimitingQueueWithOptions(backoff, workqueue.TypedRateLimitingQueueConfig[string]{}, options)
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			q := make()
-			defer q.ShutDown()
-			q.Add("object")
-			item, _ := q.Get()
-			q.Add(item)
-			q.AddRateLimited(item)
-			q.Done(item)
-			q.Add(item)
-			require.Zero(t, q.Len())
-			q.Forget(item)
-			q.Add(item)
-			require.Equal(t, 1, q.Len())
-		})
-	}
-}
-
-// TestNoPriorities: a queue as controllers with UsePriorityQueue: false have it.
-func TestNoPriorities(t *testing.T) {
-	options := kubernetes.Options[string]{NoPriorities: true}
-	q := kubernetes.NewQueue(options)("no priorities", nil)
-	_, has := q.(priorityqueue.PriorityQueue[string])
-	require.False(t, has, "an add of a low priority would go first")
-	q.Add("a")
-	q.Add("b")
-	first, _ := q.Get()
-	q.Add(first)
-	require.Equal(t, 1, q.Len(), "as in client-go, without what is dirty")
-	answer := httptest.NewRecorder()
-	promhttp.HandlerFor(metrics.Registry, promhttp.HandlerOpts{}).ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/", nil))
-	require.Contains(t, answer.Body.String(), `workqueue_depth{controller="no priorities",name="no priorities",priority=""} 2`)
-	q.ShutDown()
+	require.NotContains(t, page(), name)
 	q.Done(first)
 	for _, want := range []string{"b", "a"} {
 		item, shutdown := q.Get()
@@ -275,16 +255,4 @@ func TestNoPriorities(t *testing.T) {
 	require.ErrorContains(t, err, "want NewQueue")
 	options.DrainFor = time.Second
 	require.Panics(t, func() { kubernetes.NewQueue(options)("a", nil) })
-}
-
-// TestUse: the queue follows UsePriorityQueue.
-func TestUse(t *testing.T) {
-	for _, priorities := range []bool{true, false} {
-		of := controller.TypedOptions[string]{UsePriorityQueue: &priorities}
-		kubernetes.Use(&of, kubernetes.Options[string]{})
-		q := of.NewQueue("", nil)
-		_, has := q.(priorityqueue.PriorityQueue[string])
-		require.Equal(t, priorities, has)
-		q.ShutDown()
-	}
 }

@@ -3,8 +3,6 @@ package kubernetes_test
 import (
 	"strconv"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
@@ -24,34 +22,6 @@ func open(t *testing.T, options shardq.Options[string]) *kubernetes.Queue[string
 	require.NoError(t, err)
 	t.Cleanup(q.ShutDown)
 	return q
-}
-
-// controller-runtime#3330: an item whose delay ends goes before ready ones of lower
-// priority.
-func TestPriorityAfterADelay(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		q := open(t, shardq.Options[string]{})
-		addWith(q, low, "a", "b")
-		q.AddAfter("changed", time.Second)
-		time.Sleep(2 * time.Second) // of the bubble
-		item, priority, _ := q.GetWithPriority()
-		require.Equal(t, "changed", item)
-		require.Zero(t, priority)
-	})
-}
-
-// controller-runtime#3408: an item that is raised gets in line behind those of its new
-// priority.
-func TestRaisedItemIsLastOfItsPriority(t *testing.T) {
-	q := open(t, shardq.Options[string]{})
-	addWith(q, 0, "raised")
-	addWith(q, 1, "other")
-	addWith(q, 1, "raised")
-	for _, want := range []string{"other", "raised"} {
-		item, priority, _ := q.GetWithPriority()
-		require.Equal(t, want, item)
-		require.Equal(t, 1, priority)
-	}
 }
 
 // controller-runtime#3496, external-secrets#6053: while changes keep coming, the

@@ -1,14 +1,12 @@
 package shardqtest_test
 
 import (
-	"context"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/shardq/shardq"
-	"github.com/shardq/shardq/coalesce"
 	"github.com/shardq/shardq/shardqtest"
 )
 
@@ -65,18 +63,4 @@ func TestRequirementsThatDoNotHold(t *testing.T) {
 	} {
 		requireFailure(t, "shardqtest: "+want+mixed, f)
 	}
-}
-
-// The keys of a coalescer are checked through its view.
-func TestRequirementsOfACoalescer(t *testing.T) {
-	c := coalesce.MustNew(coalesce.Options[string, int]{
-		Merge: func(pending, next int) int { return pending + next },
-	})
-	require.NoError(t, c.Put("home", 1))
-	shardqtest.RequireQueued(t, c.Queue(), "home")
-	claim, err := c.Claim(context.Background())
-	require.NoError(t, err)
-	shardqtest.RequireProcessing(t, c.Queue(), "home")
-	require.NoError(t, claim.RequeueAfter(time.Hour))
-	require.Contains(t, failureOf(func(t stub) { shardqtest.RequireQueued(t, c.Queue(), "home") }), "home is delayed")
 }

@@ -1,10 +1,8 @@
 package debugpage
 
 import (
-	"net/url"
 	"runtime"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"weak"
@@ -66,22 +64,6 @@ func TestNamesOfAllKinds(t *testing.T) {
 type oddQueue struct {
 	shardq.Inspector
 	_ []int
-}
-
-// TestEachQueueCanBeSelected checks queues that share a name or have none.
-func TestEachQueueCanBeSelected(t *testing.T) {
-	var queues []shardq.Inspector
-	for i, name := range []string{"", "", "a", "a", "a #2", "<b>", strings.Repeat("x", 1000)} {
-		queues = append(queues, shardq.MustNew(shardq.Options[string]{Name: name, Shards: i + 1}))
-	}
-	h := Handler(queues...)
-	ids := []string{}
-	for i, q := range getReport(t, h, "").Queues {
-		ids = append(ids, q.ID)
-		require.Nil(t, q.Detail)
-		require.EqualValues(t, i+1, getQueue(t, h, "&queue="+url.QueryEscape(q.ID)).Detail.Configuration["shards"])
-	}
-	require.Equal(t, []string{"unnamed", "unnamed #2", "a", "a #2", "a #2 #2", "<b>"}, ids[:6])
 }
 
 // TestManyOfOneName checks that naming takes a few steps for each queue, not

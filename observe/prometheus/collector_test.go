@@ -18,7 +18,6 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/shardq/shardq"
-	"github.com/shardq/shardq/clock"
 	"github.com/shardq/shardq/coalesce"
 	"github.com/shardq/shardq/internal/series/seriestest"
 	shardqprom "github.com/shardq/shardq/observe/prometheus"
@@ -108,22 +107,7 @@ func TestNamesMustDiffer(t *testing.T) {
 	require.NoError(t, c.AddAs("another a", again))
 	require.Len(t, gather(t, c)["workqueue_depth"].GetMetric(), 2)
 	require.True(t, c.Remove("a"))
-	require.False(t, c.Remove("a"))
 	require.NoError(t, c.Add(a))
-}
-
-func TestClosedQueueDisappears(t *testing.T) {
-	q, _ := seriestest.NewQueue("q")
-	c := newCollector(t, shardqprom.Options{}, q)
-	q.Add("ready")
-	q.AddAfter("delayed", time.Minute)
-	q.ShutDown()
-	require.Equal(t, 1.0, value(t, gather(t, c), "shardq_shutting_down"), "there is something ready")
-	item, _ := q.Get()
-	require.Equal(t, 1.0, value(t, gather(t, c), "shardq_processing_items"))
-	q.Done(item)
-	require.Empty(t, gather(t, c))
-	require.False(t, c.Remove("q"))
 }
 
 // TestClosedQueuesAreReleased checks that a scrape drops the references to a
@@ -149,53 +133,36 @@ func TestClosedQueuesAreReleased(t *testing.T) {
 	}
 }
 
-// A panicking clock panics while its test wants that.
-type panickingClock struct {
-	*clock.Fake
+// A watched queue counts its readings, and panics while its test wants that.
+type watched struct {
+	shardq.Inspector
+	reads  int
 	panics bool
 }
 
-func (c *panickingClock) Now() time.Time {
-	if c.panics {
+func (w *watched) Stats() shardq.Stats {
+	if w.reads++; w.panics {
 		panic("the clock is broken")
 	}
-	return c.Fake.Now()
+	return w.Inspector.Stats()
 }
 
-// TestPanicFailsOneQueue checks that the other queues are exported, and the
-// failure is counted.
-func TestPanicFailsOneQueue(t *testing.T) {
-	broken := &panickingClock{Fake: clock.NewFake(time.Unix(1, 0))}
-	q := shardq.MustNew(shardq.Options[string]{Name: "broken", Clock: broken, Metrics: true})
-	sound, _ := seriestest.NewQueue("sound")
-	c := newCollector(t, shardqprom.Options{}, q, sound)
-	require.Equal(t, 0.0, value(t, gather(t, c), "shardq_failed_readings_total", "name=broken"))
-	broken.panics = true
-	gather(t, c)
-	families := gather(t, c)
-	require.Equal(t, 2.0, value(t, families, "shardq_failed_readings_total", "name=broken"))
-	require.Equal(t, 0.0, value(t, families, "shardq_failed_readings_total", "name=sound"))
-	require.Len(t, families["workqueue_depth"].GetMetric(), 1)
-	broken.panics = false
-	require.Len(t, gather(t, c)["workqueue_depth"].GetMetric(), 2)
-}
-
-// A counted queue counts its readings.
-type counted struct {
-	shardq.Inspector
-	stats *int
-}
-
-func (c counted) Stats() shardq.Stats { *c.stats++; return c.Inspector.Stats() }
-
+// TestOneReadingPerScrape checks also that a failed one is counted, and hides no
+// other queue.
 func TestOneReadingPerScrape(t *testing.T) {
 	q, _ := seriestest.Everything("q")
-	reads := 0
-	c := newCollector(t, shardqprom.Options{Groups: 3}, counted{q, &reads})
-	gather(t, c)
-	require.Equal(t, 1, reads)
-	gather(t, c)
-	require.Equal(t, 2, reads)
+	sound, _ := seriestest.NewQueue("sound")
+	w := &watched{Inspector: q}
+	c := newCollector(t, shardqprom.Options{Groups: 3}, w, sound)
+	require.Len(t, gather(t, c)["workqueue_depth"].GetMetric(), 2)
+	require.Equal(t, 1, w.reads)
+	w.panics = true
+	families := gather(t, c)
+	require.Equal(t, 1.0, value(t, families, "shardq_failed_readings_total", "name=q"))
+	require.Equal(t, 0.0, value(t, families, "shardq_failed_readings_total", "name=sound"))
+	require.Len(t, families["workqueue_depth"].GetMetric(), 1)
+	w.panics = false
+	require.Len(t, gather(t, c)["workqueue_depth"].GetMetric(), 2)
 }
 
 // TestRegistersOnce checks also that an unchecked collector registers beside
@@ -325,9 +292,6 @@ func readyByGroup(t *testing.T, limit int, q shardq.Inspector) map[string]float6
 	return shown
 }
 
-// TestLargestGroups checks that the largest groups are found, and that no name
-// of a group fails a scrape: a name is cut at a whole character, and each run
-// of invalid bytes is replaced by one.
 func TestSources(t *testing.T) {
 	c := coalesce.MustNew(coalesce.Options[string, int]{
 		Merge: func(pending, next int) int { return pending + next }, Queue: shardq.Options[string]{Name: "clicks", Metrics: true},
@@ -345,6 +309,9 @@ func TestSources(t *testing.T) {
 	require.Less(t, value(t, families, "shardq_source_oldest_seconds", "source=log"), 60.0)
 }
 
+// TestLargestGroups checks that the largest groups are found, and that no name
+// of a group fails a scrape: a name is cut at a whole character, and each run
+// of invalid bytes is replaced by one.
 func TestLargestGroups(t *testing.T) {
 	q := grouped(t, "a/1", "b/1", "b/2", "c/1", "c/2", "c/3", "d/1", "d/2")
 	require.Equal(t, map[string]float64{"c": 3, "other": 5}, readyByGroup(t, 1, q))
