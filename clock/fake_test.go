@@ -57,44 +57,22 @@ func TestFakeCallsInTheOrderOfTime(t *testing.T) {
 }
 
 // TestFakeCallsDueFunctionsInTheNextStep: a function that is already due waits
-// for the next Step, even a Step of zero.
+// for the next Step, even a Step of zero, but not for one that is in progress.
 func TestFakeCallsDueFunctionsInTheNextStep(t *testing.T) {
-	for _, d := range []time.Duration{0, -1, -time.Hour} {
+	for _, d := range []time.Duration{0, -time.Hour} {
 		c, l := clock.NewFake(start), &log{}
-		c.AfterFunc(d, l.note("a"))
+		c.AfterFunc(d, func() {
+			l.note("a")()
+			c.AfterFunc(d, l.note("b"))
+			c.AfterFunc(1, l.note("not yet"))
+		})
 		require.Empty(t, l.calls)
 		c.Step(0)
-		require.Equal(t, []string{"a"}, l.calls)
+		require.Equal(t, []string{"a", "b"}, l.calls)
 	}
 }
 
-func TestFakeCallsFunctionsScheduledDuringAStep(t *testing.T) {
-	c, l := clock.NewFake(start), &log{}
-	c.AfterFunc(time.Second, func() {
-		l.note("outer")()
-		c.AfterFunc(0, l.note("due already"))
-		c.AfterFunc(1, l.note("not yet due"))
-	})
-	c.Step(time.Minute)
-	require.Equal(t, []string{"outer", "due already"}, l.calls)
-	c.Step(1)
-	require.Equal(t, []string{"outer", "due already", "not yet due"}, l.calls)
-}
-
-func TestFakeTimerStop(t *testing.T) {
-	c, l := clock.NewFake(start), &log{}
-	timer := c.AfterFunc(time.Second, l.note("a"))
-	require.True(t, timer.Stop())
-	require.False(t, timer.Stop(), "stopped already")
-	c.Step(time.Hour)
-	require.Empty(t, l.calls)
-
-	timer = c.AfterFunc(time.Second, l.note("b"))
-	c.Step(time.Hour)
-	require.False(t, timer.Stop(), "called already")
-}
-
-func TestFakeTimerReset(t *testing.T) {
+func TestFakeTimer(t *testing.T) {
 	c, l := clock.NewFake(start), &log{}
 	timer := c.AfterFunc(time.Second, l.note("a"))
 	c.Step(time.Second / 2)
@@ -105,14 +83,15 @@ func TestFakeTimerReset(t *testing.T) {
 	c.Step(time.Second / 2)
 	require.Equal(t, []string{"a"}, l.calls)
 
-	require.False(t, timer.Reset(time.Second), "the call was made")
+	require.False(t, timer.Stop(), "the call was made")
+	require.False(t, timer.Reset(time.Second))
+	require.True(t, timer.Stop())
+	require.False(t, timer.Stop(), "it was stopped")
+	c.Step(time.Hour)
+	require.Len(t, l.calls, 1)
+	require.False(t, timer.Reset(time.Second))
 	c.Step(time.Second)
 	require.Equal(t, []string{"a", "a"}, l.calls)
-
-	timer.Stop()
-	require.False(t, timer.Reset(time.Second), "it was stopped")
-	c.Step(time.Second)
-	require.Equal(t, []string{"a", "a", "a"}, l.calls)
 }
 
 func TestFakePanicPassesThroughStep(t *testing.T) {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"go/parser"
 	"go/token"
-	"maps"
 	"os"
 	"os/exec"
 	"path"
@@ -94,16 +93,9 @@ func programs(t *testing.T) map[string]string {
 		}
 	}
 	require.NotEmpty(t, files)
-	maps.Copy(files, wholePrograms(t))
-	return files
-}
-
-// wholePrograms returns the paths of programs that a page shows entirely, by
-// their texts.
-func wholePrograms(t *testing.T) map[string]string {
-	files := map[string]string{}
-	for file, text := range read(t, func(file string) bool { return file == "examples/minimal/main.go" }) {
-		files[text] = file
+	const shown = "examples/minimal/main.go" // entirely, on a page
+	for _, text := range read(t, func(file string) bool { return file == shown }) {
+		files[text] = shown
 	}
 	return files
 }
@@ -113,9 +105,7 @@ var qualifier = regexp.MustCompile(`\b([a-z][a-z0-9]*)\.[A-Z]`)
 // importable are the packages that a block may use without importing them.
 var importable = []string{
 	"context", "errors", "fmt", "log", "log/slog", "net", "net/http", "net/http/httptest", "os", "os/signal", "runtime", "strings", "sync",
-	"sync/atomic", "syscall",
-	"testing", "testing/synctest", "time",
-	"golang.org/x/time/rate",
+	"sync/atomic", "syscall", "testing", "testing/synctest", "time", "golang.org/x/time/rate",
 	"github.com/shardq/shardq",
 	"github.com/shardq/shardq/clock",
 	"github.com/shardq/shardq/coalesce",

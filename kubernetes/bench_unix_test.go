@@ -72,10 +72,6 @@ func BenchmarkQueues(b *testing.B) {
 		name string
 		run  func(q queueOfStrings, n int)
 	}{
-		{"one_goroutine", func(q queueOfStrings, n int) {
-			defer q.ShutDown()
-			workload.Cycle(q, workload.Uniform(keys), n)
-		}},
 		{"8x8", func(q queueOfStrings, n int) {
 			workload.Closed(q, workload.Strings(1<<14), workload.Load{Producers: 8, Consumers: 8, Items: n})
 		}},

@@ -186,6 +186,8 @@ func TestContextLivesThroughTheDrain(t *testing.T) {
 			q.Add(request("a", 1))
 			item, _ := q.Get()
 			controller, stop := context.WithCancel(t.Context())
+			ctx, cancel := context.WithTimeout(controller, timeout)
+			defer cancel()
 			begun := time.Now()
 			_, err := claims.Reconciler(reconcile.Func(func(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
 				stop()
@@ -194,17 +196,11 @@ func TestContextLivesThroughTheDrain(t *testing.T) {
 				require.NoError(t, ctx.Err())
 				<-ctx.Done()
 				return reconcile.Result{}, ctx.Err()
-			})).Reconcile(withTimeout(t, controller, timeout), item)
+			})).Reconcile(ctx, item)
 			require.ErrorIs(t, err, want)
 			require.Equal(t, min(timeout, time.Second), time.Since(begun))
 			q.Done(item)
 			synctest.Wait()
 		})
 	}
-}
-
-func withTimeout(t *testing.T, ctx context.Context, timeout time.Duration) context.Context {
-	with, cancel := context.WithTimeout(ctx, timeout)
-	t.Cleanup(cancel)
-	return with
 }

@@ -28,31 +28,26 @@ func TestCollectorsOfOthers(t *testing.T) {
 	require.Equal(t, 1, n)
 }
 
-type hanging struct{ described int }
-
-func (h *hanging) Describe(descs chan<- *prometheus.Desc) {
-	if h.described++; h.described > 1 {
-		select {}
-	}
-	descs <- prometheus.NewDesc("hanging", "hangs when it is asked again", nil, nil)
+// A foreign collector does something else when it is asked again.
+type foreign struct {
+	described int
+	again     func()
 }
 
-func (*hanging) Collect(chan<- prometheus.Metric) {}
-
-type panicking struct{ hanging }
-
-func (p *panicking) Describe(descs chan<- *prometheus.Desc) {
-	if p.described++; p.described > 1 {
-		panic("on purpose")
+func (f *foreign) Describe(descs chan<- *prometheus.Desc) {
+	if f.described++; f.described > 1 {
+		f.again()
 	}
-	descs <- prometheus.NewDesc("panicking", "panics when it is asked again", nil, nil)
+	descs <- prometheus.NewDesc("foreign", "is asked twice", nil, nil)
 }
+
+func (*foreign) Collect(chan<- prometheus.Metric) {}
 
 // TestForeignCollectorStopsNoQueue: the queue then counts where nobody sees it.
 func TestForeignCollectorStopsNoQueue(t *testing.T) {
-	for _, c := range []prometheus.Collector{&panicking{}, &hanging{}} {
+	for _, again := range []func(){func() { panic("on purpose") }, func() { select {} }} {
 		r := prometheus.NewRegistry()
-		r.MustRegister(c)
+		r.MustRegister(&foreign{again: again})
 		newProvider(r).NewAddsMetric("q").Inc()
 	}
 }

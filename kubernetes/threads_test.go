@@ -11,26 +11,16 @@ import (
 	"github.com/shardq/shardq/kubernetes"
 )
 
-const low = -100 // of the initial list
-
-func addWith(q priorityqueue.PriorityQueue[string], priority int, items ...string) {
-	q.AddWithOpts(priorityqueue.AddOpts{Priority: &priority}, items...)
-}
-
-func open(t *testing.T, options shardq.Options[string]) *kubernetes.Queue[string] {
-	q, err := kubernetes.New(kubernetes.Options[string]{Queue: options})
-	require.NoError(t, err)
-	t.Cleanup(q.ShutDown)
-	return q
-}
-
 // controller-runtime#3496, external-secrets#6053: while changes keep coming, the
 // initial list is reconciled with LowPriorityInterval alone.
 func TestInitialListBesideSteadyChanges(t *testing.T) {
+	low := -100 // of the initial list
 	for interval, want := range map[int]int{0: 0, 10: 100} {
-		q := open(t, shardq.Options[string]{LowPriorityInterval: interval})
+		q, err := kubernetes.New(kubernetes.Options[string]{Queue: shardq.Options[string]{LowPriorityInterval: interval}})
+		require.NoError(t, err)
+		defer q.ShutDown()
 		for i := range 100 {
-			addWith(q, low, "listed "+strconv.Itoa(i))
+			q.AddWithOpts(priorityqueue.AddOpts{Priority: &low}, "listed "+strconv.Itoa(i))
 		}
 		listed := 0
 		for i := range 1000 {

@@ -261,7 +261,7 @@ func TestInterruptions(t *testing.T) {
 // TestRatesAndPauses checks that the driver waits for tokens and for the ends
 // of pauses, and that nothing blocks.
 func TestRatesAndPauses(t *testing.T) {
-	tenth := shardq.Rate{PerSecond: 10, Burst: 1}
+	tenth, handle := shardq.Rate{PerSecond: 10, Burst: 1}, func(context.Context, string) error { return nil }
 	for name, o := range map[string]shardq.Options[string]{
 		"queue": {Rate: tenth},
 		"group": {Group: func(string) string { return "a" }, GroupPolicy: func(string) shardq.GroupPolicy { return shardq.GroupPolicy{Rate: tenth} }},
@@ -270,7 +270,7 @@ func TestRatesAndPauses(t *testing.T) {
 			fake := newFake()
 			o.Clock = fake
 			queue := shardq.MustNew(o)
-			d := shardqtest.Drive(t, queue, fake, worker.Options[string]{Handle: func(context.Context, string) error { return nil }})
+			d := shardqtest.Drive(t, queue, fake, worker.Options[string]{Handle: handle})
 			queue.AddBatch([]string{"1", "2", "3", "4", "5"}, shardq.AddOptions{})
 			require.Len(t, d.RunReady(), 1)
 			require.Len(t, d.RunFor(200*time.Millisecond), 2)
@@ -283,7 +283,7 @@ func TestRatesAndPauses(t *testing.T) {
 			_, ok := d.Step()
 			require.False(t, ok)
 			require.Contains(t, failureOf(func(s stub) {
-				shardqtest.Drive(s, queue, fake, worker.Options[string]{Handle: func(context.Context, string) error { return nil }}).RunUntilIdle()
+				shardqtest.Drive(s, queue, fake, worker.Options[string]{Handle: handle}).RunUntilIdle()
 			}), "nothing in it can run")
 			queue.Resume()
 			require.Len(t, d.RunUntilIdle(), 1)
@@ -292,7 +292,7 @@ func TestRatesAndPauses(t *testing.T) {
 	t.Run("a pause with an end", func(t *testing.T) {
 		fake := newFake()
 		queue := shardq.MustNew(shardq.Options[string]{Clock: fake, Group: func(string) string { return "a" }})
-		d := shardqtest.Drive(t, queue, fake, worker.Options[string]{Handle: func(context.Context, string) error { return nil }})
+		d := shardqtest.Drive(t, queue, fake, worker.Options[string]{Handle: handle})
 		begin := fake.Now()
 		queue.PauseGroup("a", begin.Add(time.Minute))
 		queue.Add("1")

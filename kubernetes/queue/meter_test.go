@@ -131,64 +131,44 @@ func (b *bulk) Observe(seconds float64) {
 	b.observed = append(b.observed, seconds)
 }
 
-// TestInstrumentsAgreeWithTheQueue: also of more operations than are shown one by
-// one, each is counted and observed in the end, and the durations have the sum that
-// the queue has measured.
+// TestInstrumentsAgreeWithTheQueue: of more operations than are shown one by one, each
+// is counted and observed in the end, each duration within a twelfth of what it was.
 func TestInstrumentsAgreeWithTheQueue(t *testing.T) {
 	const items = 5000
 	adds, latency, work, n, g := &bulk{}, &bulk{}, &bulk{}, ignored{}, &gauge{of: map[int]int{}}
 	fake := clock.NewFake(time.Unix(0, 0))
-	q, err := queue.New(queue.Options[int]{Queue: shardq.Options[int]{Clock: fake, Shards: 4}, Instruments: &queue.Instruments{
-		DepthByPriority: g, Adds: adds, Retries: n, Latency: latency, WorkDuration: work, Unfinished: n, LongestRunning: n,
-	}})
+	q, err := queue.New(queue.Options[int]{
+		Scraped: true, Queue: shardq.Options[int]{Clock: fake, Shards: 4},
+		Instruments: &queue.Instruments{
+			DepthByPriority: g, Adds: adds, Retries: n, Latency: latency, WorkDuration: work, Unfinished: n, LongestRunning: n,
+		},
+	})
 	require.NoError(t, err)
-	for item := range items {
-		q.Add(item)
-	}
-	for range items {
-		fake.Step(time.Duration(1+adds.counted) * time.Microsecond)
+	for i := range items {
+		q.Add(i)
+		fake.Step(time.Duration(1+i%100) * time.Microsecond)
 		item, _ := q.Get()
-		fake.Step(time.Millisecond)
+		fake.Step([]time.Duration{time.Millisecond, 10 * time.Millisecond}[i%2])
 		q.Done(item)
 	}
 	q.ShutDown()
-	m := q.Underlying().Stats().Metrics
 	require.EqualValues(t, items, adds.counted)
 	require.Len(t, latency.observed, items)
 	require.Len(t, work.observed, items)
 	require.Zero(t, g.of[0])
-	sum := 0.0
-	for _, seconds := range latency.observed {
-		sum += seconds
-	}
-	require.InEpsilon(t, m.QueueDuration.Sum.Seconds(), sum, 0.02)
-}
-
-// TestObservationsAreInTheirBuckets: many operations between two ticks are shown
-// together, each duration within a twelfth of what it was.
-func TestObservationsAreInTheirBuckets(t *testing.T) {
-	c, n := clock.NewFake(time.Unix(1e9, 0)), ignored{}
-	work := &observed{}
-	q, err := queue.New(queue.Options[int]{
-		Priority: true, Scraped: true, Queue: shardq.Options[int]{Clock: c},
-		Instruments: &queue.Instruments{Depth: n, Adds: n, Retries: n, Latency: n, WorkDuration: work, Unfinished: n, LongestRunning: n},
-	})
-	require.NoError(t, err)
-	const each = 150
-	for i := range 2 * each {
-		q.Add(i)
-		q.Get()
-		c.Step([]time.Duration{time.Millisecond, 10 * time.Millisecond}[i%2])
-		q.Done(i)
-	}
-	q.ShutDown()
-	require.Len(t, work.all, 2*each)
-	sum := 0.0
-	for _, seconds := range work.all {
-		sum += seconds
+	m := q.Underlying().Stats().Metrics
+	require.InEpsilon(t, m.QueueDuration.Sum.Seconds(), total(latency.observed), 0.02)
+	require.InEpsilon(t, items/2*11e-3, total(work.observed), 0.01)
+	for _, seconds := range work.observed {
 		require.True(t, seconds > 0.9e-3 && seconds <= 1e-3 || seconds > 9e-3 && seconds <= 10e-3, "%v", seconds)
 	}
-	require.InEpsilon(t, each*11e-3, sum, 0.01)
+}
+
+func total(all []float64) (sum float64) {
+	for _, one := range all {
+		sum += one
+	}
+	return sum
 }
 
 // ticks is a clock.Ticker.
@@ -232,9 +212,5 @@ func TestTickShowsAll(t *testing.T) {
 	q.ShutDown()
 	require.Zero(t, <-unfinished+<-longest, "the gauges end with the queue")
 }
-
-type observed struct{ all []float64 }
-
-func (o *observed) Observe(seconds float64) { o.all = append(o.all, seconds) }
 
 func (ignored) Dec() {}

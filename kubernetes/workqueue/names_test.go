@@ -1,11 +1,8 @@
 package workqueue_test
 
 import (
-	"go/ast"
-	"go/doc"
-	"go/parser"
-	"go/token"
 	"os/exec"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -35,29 +32,16 @@ func TestInheritsClientGoAlone(t *testing.T) {
 	require.NotContains(t, modules, "github.com/prometheus/client_golang")
 }
 
+var declared = regexp.MustCompile(`(?m)^ *(?:func|type|const|var) ([A-Z]\w*)`)
+
 // namesIn returns the exported names of a package.
-func namesIn(t *testing.T, path string) (names map[string]bool) {
+func namesIn(t *testing.T, path string) map[string]bool {
 	t.Helper()
-	output, err := exec.Command("go", "list", "-f", "{{.Dir}}\n{{join .GoFiles \"\\n\"}}", path).Output()
+	output, err := exec.Command("go", "doc", "-short", path).Output()
 	require.NoError(t, err)
-	lines := strings.Fields(string(output))
-	files := token.NewFileSet()
-	var parsed []*ast.File
-	for _, name := range lines[1:] {
-		file, err := parser.ParseFile(files, lines[0]+"/"+name, nil, parser.ParseComments)
-		require.NoError(t, err)
-		parsed = append(parsed, file)
-	}
-	p, err := doc.NewFromFiles(files, parsed, path)
-	require.NoError(t, err)
-	names = map[string]bool{}
-	functions := p.Funcs
-	for _, typ := range p.Types {
-		names[typ.Name] = true
-		functions = append(functions, typ.Funcs...)
-	}
-	for _, f := range functions {
-		names[f.Name] = true
+	names := map[string]bool{}
+	for _, match := range declared.FindAllSubmatch(output, -1) {
+		names[string(match[1])] = true
 	}
 	return names
 }

@@ -23,31 +23,32 @@ var (
 	_ limiter.Limiter[string]         = theirs.TypedRateLimiter[string](nil)
 )
 
-// counts is a MetricsProvider of metrics of prometheus.
-type counts struct {
-	depth, unfinished, longest prometheus.Gauge
-	adds, retries              prometheus.Counter
-	latency, duration          prometheus.Histogram
-}
+// counts is a MetricsProvider that ignores all but two metrics.
+type counts struct{ adds, retries prometheus.Counter }
 
 func newCounts() *counts {
-	gauge := func() prometheus.Gauge { return prometheus.NewGauge(prometheus.GaugeOpts{Name: "g"}) }
 	counter := func() prometheus.Counter { return prometheus.NewCounter(prometheus.CounterOpts{Name: "c"}) }
-	histogram := func() prometheus.Histogram { return prometheus.NewHistogram(prometheus.HistogramOpts{Name: "h"}) }
-	return &counts{gauge(), gauge(), gauge(), counter(), counter(), histogram(), histogram()}
+	return &counts{counter(), counter()}
 }
 
-func (c *counts) NewDepthMetric(string) workqueue.GaugeMetric            { return c.depth }
+func (c *counts) NewDepthMetric(string) workqueue.GaugeMetric            { return ignored{} }
 func (c *counts) NewAddsMetric(string) workqueue.CounterMetric           { return c.adds }
 func (c *counts) NewRetriesMetric(string) workqueue.CounterMetric        { return c.retries }
-func (c *counts) NewLatencyMetric(string) workqueue.HistogramMetric      { return c.latency }
-func (c *counts) NewWorkDurationMetric(string) workqueue.HistogramMetric { return c.duration }
+func (c *counts) NewLatencyMetric(string) workqueue.HistogramMetric      { return ignored{} }
+func (c *counts) NewWorkDurationMetric(string) workqueue.HistogramMetric { return ignored{} }
 func (c *counts) NewUnfinishedWorkSecondsMetric(string) workqueue.SettableGaugeMetric {
-	return c.unfinished
+	return ignored{}
 }
 func (c *counts) NewLongestRunningProcessorSecondsMetric(string) workqueue.SettableGaugeMetric {
-	return c.longest
+	return ignored{}
 }
+
+type ignored struct{}
+
+func (ignored) Inc()            {}
+func (ignored) Dec()            {}
+func (ignored) Set(float64)     {}
+func (ignored) Observe(float64) {}
 
 // registered is the provider of the whole process, because only the first call counts.
 var registered = sync.OnceValue(func() *counts {
@@ -79,7 +80,7 @@ func TestRegisteredProvider(t *testing.T) {
 	require.EqualValues(t, 1, testutil.ToFloat64(own.retries))
 }
 
-// TestFakeClock: client-go's fake clock drives delays and the gauges.
+// TestFakeClock: client-go's fake clock drives delays.
 func TestFakeClock(t *testing.T) {
 	c, provider := testingclock.NewFakeClock(time.Unix(0, 0)), newCounts()
 	q := workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[string]{

@@ -15,11 +15,8 @@ func BenchmarkInspect(b *testing.B) {
 		for _, items := range []int{1000, 1_000_000} {
 			q := shardq.MustNew(shardq.Options[string]{Name: "filled", Metrics: kept == "metrics"})
 			for i := range items {
-				options := shardq.AddOptions{}
-				if i%4 == 0 {
-					options.After = time.Hour + time.Duration(i)*time.Millisecond
-				}
-				q.AddWith(fmt.Sprintf("tenant-%d/invoice-%d", i%100, i), options)
+				delay := max(0, 1-i%4) * (int(time.Hour) + i*int(time.Millisecond))
+				q.AddAfter(fmt.Sprintf("tenant-%d/invoice-%d", i%100, i), time.Duration(delay))
 			}
 			for range min(1000, items/4) {
 				_, _ = q.Get()

@@ -110,7 +110,6 @@ func TestLargeQueue(t *testing.T) {
 	require.False(t, getQueue(t, h, "&key=flood/7").Found.Complete, "RedactKey may return that text for others")
 	d.press(303, "cancel", "item", id)
 	require.Contains(t, get(t, d.h, "?item="+id), "does not hold this item")
-
 }
 
 // TestShownItemsAreBounded checks that the items that were shown last are

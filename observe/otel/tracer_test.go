@@ -254,14 +254,25 @@ func TestLinksAreBounded(t *testing.T) {
 // RequeueAfter asks for serves the attempt that asked.
 func TestRetriesAndRequeues(t *testing.T) {
 	s := newTraced(t, shardqotel.TracerOptions[string]{}, nil)
-	s.script.For("a").Fail(1).Panic("oops").Return(worker.RequeueAfter(time.Hour))
+	s.script.For("a").Return(errOnPurpose).Panic("oops").Return(worker.RequeueAfter(time.Hour))
 	s.adder.Add(s.request("add"), "a")
-	for attempt := 1; attempt <= 2; attempt++ {
-		span := s.step()
-		require.Equal(t, []string{"add"}, s.linked(span))
-		require.Equal(t, int64(attempt), attributesOf(span)["shardq.attempt"])
-		require.Equal(t, codes.Error, span.Status().Code)
-	}
+	failed := s.step()
+	require.Equal(t, []string{"add"}, s.linked(failed))
+	require.Equal(t, sdktrace.Status{Code: codes.Error, Description: "on purpose"}, failed.Status())
+	require.Equal(t, "*errors.errorString", attributesOf(failed)["error.type"])
+	require.Equal(t, "error", attributesOf(failed)["shardq.result"])
+	require.Len(t, failed.Events(), 1)
+
+	panicked := s.step()
+	require.Equal(t, []string{"add"}, s.linked(panicked))
+	require.Equal(t, sdktrace.Status{Code: codes.Error, Description: "panic: oops"}, panicked.Status())
+	require.Equal(t, "panic", attributesOf(panicked)["shardq.result"])
+	require.Equal(t, int64(2), attributesOf(panicked)["shardq.attempt"])
+	require.Len(t, panicked.Events(), 1)
+	stack := attribute.NewSet(panicked.Events()[0].Attributes...)
+	text, _ := stack.Value("exception.stacktrace")
+	require.Contains(t, text.AsString(), "(*Line).Panic")
+
 	requeued := s.step()
 	require.Equal(t, []string{"add"}, s.linked(requeued))
 	require.Equal(t, codes.Unset, requeued.Status().Code)
@@ -271,6 +282,10 @@ func TestRetriesAndRequeues(t *testing.T) {
 	require.Equal(t, []string{"process invoices"}, s.linked(last))
 	require.True(t, last.Links()[0].SpanContext.Equal(requeued.SpanContext()))
 	require.Zero(t, s.tracer.Len())
+
+	s.script.For("b").Goexit()
+	s.queue.Add("b")
+	require.Equal(t, worker.ErrGoexit.Error(), s.step().Status().Description)
 }
 
 // What is canceled, discarded or dropped leaves no link to a later run.
@@ -365,30 +380,6 @@ func TestItemsAreBounded(t *testing.T) {
 	require.Len(t, s.linked(s.step()), 1)
 }
 
-func TestErrorsAndPanics(t *testing.T) {
-	s := newTraced(t, shardqotel.TracerOptions[string]{}, nil)
-	s.script.For("a").Return(errOnPurpose).Panic("oops").Goexit()
-	s.queue.Add("a")
-
-	failed := s.step()
-	require.Equal(t, sdktrace.Status{Code: codes.Error, Description: "on purpose"}, failed.Status())
-	require.Equal(t, "*errors.errorString", attributesOf(failed)["error.type"])
-	require.Equal(t, "error", attributesOf(failed)["shardq.result"])
-	require.Len(t, failed.Events(), 1)
-
-	panicked := s.step()
-	require.Equal(t, "panic: oops", panicked.Status().Description)
-	require.Equal(t, "panic", attributesOf(panicked)["shardq.result"])
-	require.Len(t, panicked.Events(), 1)
-	stack := attribute.NewSet(panicked.Events()[0].Attributes...)
-	text, _ := stack.Value("exception.stacktrace")
-	require.Contains(t, text.AsString(), "(*Line).Panic")
-
-	ended := s.step()
-	require.Equal(t, worker.ErrGoexit.Error(), ended.Status().Description)
-	require.EqualValues(t, 1, s.queue.Stats().Discarded, "the pool has seen all three")
-}
-
 func TestOptions(t *testing.T) {
 	member, err := baggage.NewMember("user", "7")
 	require.NoError(t, err)
@@ -432,18 +423,19 @@ func TestTracerOfACoalescer(t *testing.T) {
 		sum, linked := 0, []string(nil)
 		key := func(e entry) string { return e.Key }
 		options := worker.Options[entry]{Workers: 1, BatchSize: batchSize}
+		handle := func(_ context.Context, e entry) error {
+			sum += e.Value
+			return nil
+		}
 		if batchSize > 0 {
-			options.HandleBatch = shardqotel.HandleBatchKeyed(tracer, key, func(_ context.Context, entries []entry) []error {
+			options.HandleBatch = shardqotel.HandleBatchKeyed(tracer, key, func(ctx context.Context, entries []entry) (errs []error) {
 				for _, e := range entries {
-					sum += e.Value
+					errs = append(errs, handle(ctx, e))
 				}
-				return nil
+				return errs
 			})
 		} else {
-			options.Handle = shardqotel.HandleKeyed(tracer, key, func(_ context.Context, e entry) error {
-				sum += e.Value
-				return nil
-			})
+			options.Handle = shardqotel.HandleKeyed(tracer, key, handle)
 		}
 		pool, err := worker.New(c, options)
 		require.NoError(t, err)
@@ -471,20 +463,16 @@ func TestFaults(t *testing.T) {
 	require.EqualError(t, err, `shardqotel: TracerOptions.MaxLinks is -1: want 0 (the default) or more
 shardqotel: TracerOptions.MaxItems is -2: want 0 (the default) or more`)
 	other := shardq.MustNew(shardq.Options[string]{Name: "mail"})
-	for _, keys := range []shardqotel.Keys[string]{queue} {
-		tracer, err := shardqotel.NewTracer(keys, options)
-		require.NoError(t, err)
-		tracer.Adder(queue).Add(t.Context(), "a")
-		require.Zero(t, tracer.Len(), "an add without a span is not kept")
-		require.Panics(t, func() { tracer.Adder(nil) })
-		require.PanicsWithValue(t, `shardqotel: Tracer.Adder was called with another queue, "mail": want that of the Tracer, "invoices"`,
-			func() { tracer.Adder(other) })
-		require.Panics(t, func() { tracer.Handle(nil) })
-		require.Panics(t, func() { tracer.HandleBatch(nil) })
-		require.Panics(t, func() {
-			shardqotel.HandleKeyed(tracer, nil, func(context.Context, int) error { return nil })
-		})
-	}
+	tracer, err := shardqotel.NewTracer(queue, options)
+	require.NoError(t, err)
+	tracer.Adder(queue).Add(t.Context(), "a")
+	require.Zero(t, tracer.Len(), "an add without a span is not kept")
+	require.Panics(t, func() { tracer.Adder(nil) })
+	require.PanicsWithValue(t, `shardqotel: Tracer.Adder was called with another queue, "mail": want that of the Tracer, "invoices"`,
+		func() { tracer.Adder(other) })
+	require.Panics(t, func() { tracer.Handle(nil) })
+	require.Panics(t, func() { tracer.HandleBatch(nil) })
+	require.Panics(t, func() { shardqotel.HandleKeyed(tracer, nil, func(context.Context, int) error { return nil }) })
 }
 
 // Each of many concurrent adds is linked by an attempt that began after it.

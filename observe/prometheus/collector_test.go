@@ -337,54 +337,38 @@ func TestScrapesBesideWorkers(t *testing.T) {
 	c := newCollector(t, shardqprom.Options{Groups: 4}, q)
 	registry := prometheus.NewPedanticRegistry()
 	registry.MustRegister(c)
-	worked, over := make(chan error), make(chan struct{})
-	go func() {
-		worked <- q.Run(context.Background(), 8, func(context.Context, int) error { return nil })
-	}()
-	var others sync.WaitGroup
-	until := func(do func(n int)) {
-		others.Go(func() {
-			for n := 0; ; n++ {
-				select {
-				case <-over:
-					return
-				default:
-					do(n)
-				}
+	var all sync.WaitGroup
+	all.Go(func() {
+		assert.NoError(t, q.Run(context.Background(), 8, func(context.Context, int) error { return nil }))
+	})
+	all.Go(func() { // queues come and go
+		for n := 0; !q.ShuttingDown(); n++ {
+			brief := shardq.MustNew(shardq.Options[int]{Name: "brief", Shards: 1, Metrics: true})
+			assert.NoError(t, c.Add(brief), "the name is free")
+			if n%2 == 0 {
+				c.Remove("brief")
 			}
-		})
-	}
-	adds := 0.0
-	until(func(int) {
-		families, err := registry.Gather()
+			brief.ShutDown()
+		}
+	})
+	all.Go(func() {
+		for range 40 {
+			for key := range 64 {
+				q.Add(key)
+			}
+		}
+		_, err := q.Drain(context.Background(), shardq.DrainOptions{})
 		assert.NoError(t, err)
-		for _, f := range families {
-			for _, m := range f.GetMetric() {
-				if f.GetName() == "workqueue_adds_total" && hasAll(m, []string{"name=busy"}) {
-					assert.GreaterOrEqual(t, m.Counter.GetValue(), adds)
-					adds = m.Counter.GetValue()
-				}
+	})
+	for adds := 0.0; !q.ShuttingDown(); {
+		for _, m := range gatherFrom(t, registry)["workqueue_adds_total"].GetMetric() {
+			if hasAll(m, []string{"name=busy"}) {
+				require.GreaterOrEqual(t, m.Counter.GetValue(), adds)
+				adds = m.Counter.GetValue()
 			}
 		}
-	})
-	until(func(n int) { // queues come and go
-		q := shardq.MustNew(shardq.Options[int]{Name: "brief", Shards: 1, Metrics: true})
-		assert.NoError(t, c.Add(q), "the name is free")
-		if n%2 == 0 {
-			c.Remove("brief")
-		}
-		q.ShutDown()
-	})
-	for range 40 {
-		for key := range 64 {
-			q.Add(key)
-		}
 	}
-	_, err := q.Drain(t.Context(), shardq.DrainOptions{})
-	require.NoError(t, err)
-	require.NoError(t, <-worked)
-	close(over)
-	others.Wait()
+	all.Wait()
 	require.Empty(t, gatherFrom(t, registry), "all are closed")
 }
 

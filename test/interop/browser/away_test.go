@@ -122,7 +122,6 @@ func TestQueueThatComesAndGoes(t *testing.T) {
 	list := func(queues ...shardq.Inspector) { listed.Store(&queues) }
 	list(first)
 	b.open(serve(t, debugpage.Options{List: func() []shardq.Inspector { return *listed.Load() }}))
-	connection := `document.getElementById("connection").dataset.connection === `
 	b.run(chromedp.Evaluate[chromedp.Void](`window.sameDocument = true`))
 
 	list(other, first)

@@ -169,12 +169,9 @@ func (b *tab) waitFor(expression string) {
 // waitForFrames waits until the page was drawn n times.
 func (b *tab) waitForFrames(n int) {
 	b.t.Helper()
-	ctx, cancel := context.WithTimeout(b.ctx, patience)
-	defer cancel()
-	_, err := chromedp.Run(ctx, chromedp.Evaluate[bool](fmt.Sprintf(
+	evaluate[bool](b, fmt.Sprintf(
 		"new Promise(resolve => { let n = %d; const next = () => n-- > 0 ? requestAnimationFrame(next) : resolve(true); next() })", n),
-		chromedp.EvalAwaitPromise))
-	require.NoError(b.t, err)
+		chromedp.EvalAwaitPromise)
 }
 
 // waitForText waits until an element has a text.
@@ -184,11 +181,11 @@ func (b *tab) waitForText(selector, text string) {
 }
 
 // evaluate returns the value of an expression.
-func evaluate[V any](b *tab, expression string) V {
+func evaluate[V any](b *tab, expression string, options ...chromedp.EvaluateOption) V {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.ctx, patience)
 	defer cancel()
-	value, err := chromedp.Run(ctx, chromedp.Evaluate[V](expression))
+	value, err := chromedp.Run(ctx, chromedp.Evaluate[V](expression, options...))
 	require.NoError(b.t, err, expression)
 	return value
 }

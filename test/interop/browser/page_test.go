@@ -143,26 +143,6 @@ func TestWithoutJavaScript(t *testing.T) {
 	b.requireNoComplaints()
 }
 
-// TestSortingByKeyboard checks that the order and the focus of a table stay
-// after the next poll.
-func TestSortingByKeyboard(t *testing.T) {
-	b := newTab(t)
-	q := resting(newFake())
-	b.open(serve(t, debugpage.Options{Queues: []shardq.Inspector{q}}))
-	const table = `[data-table="detail.processing"] `
-	head := func() string { return b.attributes(table+`th[data-field="ageSeconds"]`, "aria-sort")[0] }
-	require.Equal(t, "descending", head())
-	require.Equal(t, "tenant-1/taken", b.text(table+"tbody bdi"))
-	b.run(chromedp.Focus(table+`th[data-field="ageSeconds"] button`), chromedp.KeyEvent(" "))
-	require.Equal(t, "ascending", head())
-	require.Equal(t, "tenant-5/taken", b.text(table+"tbody bdi"))
-	taken, _ := q.Get() // is the youngest
-	b.waitForText(table+"tbody bdi", taken)
-	require.Equal(t, "ascending", head())
-	require.Equal(t, "For", evaluate[string](b, `document.activeElement.textContent`))
-	b.requireNoComplaints()
-}
-
 // TestNarrow checks that on a phone, only scrollable elements are wider than
 // the screen, also with names without a space, and that the first screen of a
 // page has the verdict.

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 
 	"github.com/shardq/shardq"
@@ -33,20 +34,15 @@ func items() []any {
 // inOrder returns the keys of the sorted rows. Rows with an unknown value are
 // last.
 func inOrder(rows []any, field, direction string) (keys []string) {
-	value := func(row any) any { return row.(map[string]any)[field] }
 	sorted := slices.Clone(rows)
 	slices.SortStableFunc(sorted, func(a, b any) int {
-		order, x, y := 0, value(a), value(b)
-		switch x := x.(type) {
-		case float64:
-			if y == nil {
-				return -1
-			}
-			order = cmp.Compare(x, y.(float64))
-		case nil:
-			return cmp.Compare(fmt.Sprint(y == nil), "true") * -1
-		default:
-			order = cmp.Compare(fmt.Sprint(x), fmt.Sprint(y))
+		x, y := a.(map[string]any)[field], b.(map[string]any)[field]
+		if x == nil || y == nil {
+			return cmp.Compare(fmt.Sprint(x == nil), fmt.Sprint(y == nil))
+		}
+		order := cmp.Compare(fmt.Sprint(x), fmt.Sprint(y))
+		if number, ok := x.(float64); ok {
+			order = cmp.Compare(number, y.(float64))
 		}
 		if direction == "descending" {
 			return -order
@@ -65,7 +61,7 @@ const (
 )
 
 // TestTablesSortByEachColumn sorts in both directions, by value whatever the
-// unit, and checks that the order stays when the rows change.
+// unit, and checks that the order and the focus stay when the rows change.
 func TestTablesSortByEachColumn(t *testing.T) {
 	q := shardq.MustNew(shardq.Options[string]{Name: "q", Metrics: true, Group: func(item string) string { return item }})
 	s := newStepped(t, q)
@@ -93,7 +89,9 @@ func TestTablesSortByEachColumn(t *testing.T) {
 			require.Equal(t, "sorted by "+s.text(head)+", "+want, s.text("#announcer"))
 		}
 		rows = rows[1:] // one goes
+		s.run(chromedp.Focus(head + " button"))
 		s.step(time.Second, answer)
+		require.Equal(t, s.text(head), evaluate[string](s.tab, `document.activeElement.textContent`))
 		require.Equal(t, inOrder(rows, field, direction()), s.texts(rowKeys))
 		rows = items() // and comes back
 		s.step(time.Second, answer)

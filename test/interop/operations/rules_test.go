@@ -261,7 +261,7 @@ func requireFires(t *testing.T, rules map[string]rulefmt.Rule, stories []story) 
 		for _, series := range s.series {
 			name, values, _ := strings.Cut(series, " ")
 			name, own, _ := strings.Cut(strings.TrimSuffix(name, "}"), "{")
-			text += "  " + name + `{name="q", job="program", instance="one"` + orNone(own) + "} " + values + "\n"
+			text += "  " + name + `{name="q", job="program", instance="one",` + own + "} " + values + "\n"
 		}
 		stored := promqltest.LoadedStorage(t, text)
 		for name, rule := range rules {
@@ -272,14 +272,6 @@ func requireFires(t *testing.T, rules map[string]rulefmt.Rule, stories []story) 
 		}
 	}
 	require.Len(t, fired, len(rules), "a story for each alert")
-}
-
-// orNone returns more labels, if there are any.
-func orNone(labels string) string {
-	if labels == "" {
-		return ""
-	}
-	return ", " + labels
 }
 
 // fires reports whether a rule fires at the end: its expression has held for
