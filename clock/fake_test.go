@@ -138,15 +138,11 @@ func TestFakeFromManyGoroutines(t *testing.T) {
 		group.Go(func() {
 			for i := range 200 {
 				timer := c.AfterFunc(time.Duration(i%7)*time.Second, func() { calls.Add(1) })
-				switch i % 4 {
-				case 0:
-					if timer.Stop() {
-						calls.Add(1) // replaces the call that Stop prevented
-					}
-				case 1:
-					if !timer.Reset(time.Second) {
-						calls.Add(-1) // the function is called twice
-					}
+				if i%4 == 0 && timer.Stop() {
+					calls.Add(1) // replaces the call that Stop prevented
+				}
+				if i%4 == 1 && !timer.Reset(time.Second) {
+					calls.Add(-1) // the function is called twice
 				}
 				c.Step(time.Second)
 				c.Now()

@@ -13,6 +13,7 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -95,27 +96,19 @@ func exported(t *testing.T, importPath string, sources map[string]string) string
 		require.NoError(t, format.Node(&api, set, declaration))
 		api.WriteString("\n")
 	}
-	values := func(all ...[]*doc.Value) {
-		for _, some := range all {
-			for _, value := range some {
-				printed(value.Decl)
-			}
+	all := func(values []*doc.Value, functions []*doc.Func) {
+		for _, value := range values {
+			printed(value.Decl)
+		}
+		for _, function := range functions {
+			printed(function.Decl)
 		}
 	}
-	functions := func(all ...[]*doc.Func) {
-		for _, some := range all {
-			for _, function := range some {
-				printed(function.Decl)
-			}
-		}
-	}
-	values(p.Consts, p.Vars)
-	functions(p.Funcs)
+	all(slices.Concat(p.Consts, p.Vars), p.Funcs)
 	for _, one := range p.Types {
 		api.WriteString("\n")
 		printed(one.Decl)
-		values(one.Consts, one.Vars)
-		functions(one.Funcs, one.Methods)
+		all(slices.Concat(one.Consts, one.Vars), slices.Concat(one.Funcs, one.Methods))
 	}
 	return strings.ReplaceAll(api.String(), "\n\n\t", "\n\t") // fields and values line by line
 }

@@ -119,14 +119,13 @@ func newListed(items ...any) (queue shardq.Inspector, visited *int) {
 }
 
 func (l listed) Configuration() stats.Configuration {
-	kinds := map[reflect.Type]bool{}
+	first := reflect.TypeOf(l.items[0])
 	for _, item := range l.items {
-		kinds[reflect.TypeOf(item)] = true
+		if reflect.TypeOf(item) != first {
+			return stats.Configuration{Item: "interface {}"}
+		}
 	}
-	if len(kinds) > 1 {
-		return stats.Configuration{Item: "interface {}"}
-	}
-	return stats.Configuration{Item: reflect.TypeOf(l.items[0]).String()}
+	return stats.Configuration{Item: first.String()}
 }
 
 func (l listed) All(state stats.State) iter.Seq[stats.Item[any]] {

@@ -58,6 +58,7 @@ func TestNamesOfAllKinds(t *testing.T) {
 	require.Equal(t, []string{"q", "q #2", "q #3", "unnamed"}, idsOf(l, odd, q, q, nil))
 	require.Equal(t, []string{"q #2", "q", "q #3", "unnamed"}, idsOf(l, q, odd, q, nil))
 	require.Equal(t, []string{"q #2", "q #3"}, idsOf(l, q, q))
+	require.Equal(t, []string{`"a\nb"`}, idsOf(l, newQueue("a\nb")))
 }
 
 // An oddQueue is not comparable.
@@ -73,11 +74,7 @@ func TestManyOfOneName(t *testing.T) {
 	queues := slices.Repeat([]shardq.Inspector{broken{}}, n)
 	require.Less(t, testing.AllocsPerRun(1, func() { new(names).nameAll(queues) }), 20.0*n)
 	d := new(names).nameAll(queues)
-	last, err := d.find("broken #2000")
-	require.NoError(t, err)
-	require.Equal(t, d.all[n-1], last)
-	_, err = d.find("broken #2001")
-	require.ErrorContains(t, err, "there is no queue broken #2001")
+	require.Equal(t, n-1, d.byID["broken #2000"])
 }
 
 // TestNamesKeepNoQueue checks that the page does not keep a queue that is gone

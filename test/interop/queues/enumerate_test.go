@@ -22,28 +22,17 @@ type call struct {
 	priority int
 }
 
-type what uint8
+type what string
 
 const (
-	add what = iota
-	addSoon
-	addLate
-	get
-	done
-	step
-	shutDown
+	add      what = "Add"
+	addSoon  what = "AddSoon"
+	addLate  what = "AddLate"
+	get      what = "Get"
+	done     what = "Done"
+	step     what = "Step"
+	shutDown what = "ShutDown"
 )
-
-func (c call) String() string {
-	name := [...]string{"Add", "AddSoon", "AddLate", "Get", "Done", "Step", "ShutDown"}[c.what]
-	switch c.what {
-	case get, step, shutDown:
-		return name
-	case done:
-		return fmt.Sprintf("%s(%c)", name, 'a'+c.item)
-	}
-	return fmt.Sprintf("%s(%c, %d)", name, 'a'+c.item, c.priority)
-}
 
 // calls are all calls over two items and two priorities.
 func calls() (all []call) {
