@@ -189,11 +189,10 @@ func TestPlainQueueDrains(t *testing.T) {
 }
 
 func TestFaultsOfOptions(t *testing.T) {
-	_, err := kubernetes.New(kubernetes.Options[string]{Queue: shardq.Options[string]{Shards: -1}})
+	options := kubernetes.Options[string]{Queue: shardq.Options[string]{Shards: -1}}
+	_, err := kubernetes.New(options)
 	require.ErrorContains(t, err, "Options.Shards is -1")
-	require.PanicsWithError(t, err.Error(), func() {
-		kubernetes.NewQueue(kubernetes.Options[string]{Queue: shardq.Options[string]{Shards: -1}})("a", nil)
-	})
+	require.PanicsWithError(t, err.Error(), func() { kubernetes.NewQueue(options)("a", nil) })
 }
 
 // TestKeepBackoff: adds during a reconcile that fails, and during its backoff,
