@@ -106,15 +106,9 @@ var qualifier = regexp.MustCompile(`\b([a-z][a-z0-9]*)\.[A-Z]`)
 var importable = []string{
 	"context", "errors", "fmt", "log", "log/slog", "net", "net/http", "net/http/httptest", "os", "os/signal", "runtime", "strings", "sync",
 	"sync/atomic", "syscall", "testing", "testing/synctest", "time", "golang.org/x/time/rate",
-	"github.com/shardq/shardq",
-	"github.com/shardq/shardq/clock",
-	"github.com/shardq/shardq/coalesce",
-	"github.com/shardq/shardq/limiter",
-	"github.com/shardq/shardq/observe/debugpage",
-	"github.com/shardq/shardq/shardqtest",
-	"github.com/shardq/shardq/stats",
-	"github.com/shardq/shardq/timerwheel",
-	"github.com/shardq/shardq/worker",
+	"github.com/shardq/shardq", "github.com/shardq/shardq/clock", "github.com/shardq/shardq/coalesce",
+	"github.com/shardq/shardq/limiter", "github.com/shardq/shardq/observe/debugpage", "github.com/shardq/shardq/shardqtest",
+	"github.com/shardq/shardq/stats", "github.com/shardq/shardq/timerwheel", "github.com/shardq/shardq/worker",
 }
 
 // source makes a file of a block: of a whole file, of declarations, or of

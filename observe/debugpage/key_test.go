@@ -33,25 +33,15 @@ func TestKeysOfAllTypes(t *testing.T) {
 		item any
 		want string
 	}{
-		{"invoice/17", "invoice/17"},
-		{42, "42"},
-		{-1.5, "-1.5"},
-		{nil, "<nil>"},
-		{90 * time.Second, "1m30s"},
-		{netip.MustParseAddr("192.0.2.1"), "192.0.2.1"},
-		{pair{"acme", 3}, "{acme 3}"},
-		{&number, fmt.Sprintf("(*int)(%p)", &number)},
-		{awkward{1}, "(its String method panicked)"},
+		{"invoice/17", "invoice/17"}, {42, "42"}, {-1.5, "-1.5"}, {nil, "<nil>"}, {90 * time.Second, "1m30s"},
+		{netip.MustParseAddr("192.0.2.1"), "192.0.2.1"}, {pair{"acme", 3}, "{acme 3}"},
+		{&number, fmt.Sprintf("(*int)(%p)", &number)}, {awkward{1}, "(its String method panicked)"},
 		// Hostile ones.
-		{"", `""`},
-		{"Grüße/世界", "Grüße/世界"},
-		{`"quoted"`, `"\"quoted\""`},
-		{"line\nline\ttab", `"line\nline\ttab"`},
-		{"\xff\xfe", `"\xff\xfe"`},
+		{"", `""`}, {"Grüße/世界", "Grüße/世界"}, {`"quoted"`, `"\"quoted\""`},
+		{"line\nline\ttab", `"line\nline\ttab"`}, {"\xff\xfe", `"\xff\xfe"`},
 		{"user\u202etxt.exe", `"user\u202etxt.exe"`},
 		{"filler\u3164", "filler\u3164"}, // a letter in Unicode
-		{" blank", `" blank"`},
-		{"blank ", `"blank "`},
+		{" blank", `" blank"`}, {"blank ", `"blank "`},
 	} {
 		require.Equal(t, shownKey{Text: c.want}, showItem(c.item), "%T", c.item)
 	}
