@@ -6,13 +6,10 @@
 package bench_test
 
 import (
-	"hash/maphash"
-	"sync"
 	"testing"
 
 	"github.com/shardq/shardq/bench/engine"
 	"github.com/shardq/shardq/bench/suite"
-	"github.com/shardq/shardq/bench/workload"
 )
 
 func BenchmarkCycle(b *testing.B)  { suite.Run(b, "Cycle", engine.All()) }
@@ -25,33 +22,3 @@ func BenchmarkDelayedCycle(b *testing.B) { suite.Run(b, "DelayedCycle", engine.A
 func BenchmarkLateness(b *testing.B)     { suite.Run(b, "Lateness", engine.All()) }
 func BenchmarkMemory(b *testing.B)       { suite.Run(b, "Memory", engine.All()) }
 func BenchmarkScaling(b *testing.B)      { suite.Run(b, "Scaling", engine.SideBySide()) }
-
-func BenchmarkFloor(b *testing.B) { floor(workload.Uniform(workload.Strings(1000)), b.N) }
-
-// floor does three hashes, three uncontended locks and three operations of a Go
-// map for each item: the least that Add, Get and Done cost if each hashes,
-// locks and searches once.
-func floor(stream workload.Stream, items int) {
-	var (
-		seed  = maphash.MakeSeed()
-		locks [64]sync.Mutex
-		known = map[string]struct{}{}
-	)
-	for i := range items {
-		key := stream.At(i)
-		lock := &locks[maphash.String(seed, key)%64]
-		lock.Lock()
-		known[key] = struct{}{}
-		lock.Unlock()
-
-		lock = &locks[maphash.String(seed, key)%64]
-		lock.Lock()
-		_ = known[key]
-		lock.Unlock()
-
-		lock = &locks[maphash.String(seed, key)%64]
-		lock.Lock()
-		delete(known, key)
-		lock.Unlock()
-	}
-}

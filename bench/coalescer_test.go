@@ -4,21 +4,18 @@ import (
 	"context"
 	"fmt"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/bench/workload"
 	"github.com/shardq/shardq/coalesce"
-	"github.com/shardq/shardq/worker"
 )
 
 type (
 	coalescer   = coalesce.Coalescer[string, int]
 	coalescing  = coalesce.Options[string, int]
 	putOptions  = coalesce.PutOptions
-	entry       = coalesce.Entry[string, int]
 	mapAndQueue struct {
 		mu     sync.Mutex
 		values map[string]int
@@ -141,78 +138,6 @@ func BenchmarkCoalescerPut(b *testing.B) {
 				if taken != b.N {
 					b.Fatalf("%d were taken of %d", taken, b.N)
 				}
-			})
-		}
-	}
-}
-
-// BenchmarkCoalescerSource measures a Put with and without an offset: one that
-// merges, one that is the first of its key, one with the Take and the Done of its
-// value, and one beside a worker.
-func BenchmarkCoalescerSource(b *testing.B) {
-	for _, way := range []string{"merge", "first", "cycle", "worker"} {
-		for _, offsets := range []bool{false, true} {
-			b.Run(fmt.Sprintf("%s/offsets=%v", way, offsets), func(b *testing.B) {
-				n := 1000
-				if way == "first" {
-					n = max(n, b.N)
-				}
-				keys, c := workload.Strings(n), newCoalescer(coalescing{})
-				source, err := c.NewSource("log", 0)
-				must(err)
-				if way == "worker" {
-					go func() { must(c.Run(context.Background(), 1, func(context.Context, string, int) error { return nil })) }()
-					defer c.ShutDown()
-				}
-				b.ReportAllocs()
-				b.ResetTimer()
-				for i := range b.N {
-					if key := keys[i%n]; offsets {
-						_ = source.Put(key, 1, int64(i))
-					} else {
-						_ = c.Put(key, 1)
-					}
-					if way == "cycle" && i%n == n-1 {
-						for range keys {
-							take(c)
-						}
-					}
-				}
-			})
-		}
-	}
-}
-
-// BenchmarkCoalescerRun measures a value through workers. While one processes
-// the value of a key, it puts the next value of the key.
-func BenchmarkCoalescerRun(b *testing.B) {
-	for _, workers := range []int{1, 8} {
-		for _, batch := range []int{1, 64} {
-			b.Run(fmt.Sprintf("workers=%d/batch=%d", workers, batch), func(b *testing.B) {
-				c := newCoalescer(coalescing{})
-				for _, key := range workload.Strings(1000) {
-					must(c.Put(key, 1))
-				}
-				var left atomic.Int64
-				left.Store(int64(b.N))
-				pool, err := worker.New(c, worker.Options[entry]{
-					Workers: workers, BatchSize: batch,
-					HandleBatch: func(_ context.Context, taken []entry) []error {
-						for _, one := range taken {
-							switch left := left.Add(-1); {
-							case left > 0:
-								_ = c.Put(one.Key, one.Value)
-							case left == 0:
-								c.ShutDown()
-							}
-						}
-						return nil
-					},
-				})
-				must(err)
-				b.ReportAllocs()
-				b.ResetTimer()
-				must(pool.Run(context.Background()))
 			})
 		}
 	}

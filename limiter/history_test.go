@@ -1,10 +1,7 @@
 package limiter
 
 import (
-	"math"
-	"math/rand/v2"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -54,19 +51,6 @@ func TestC31SweepsTakeMemoryBack(t *testing.T) {
 	}
 }
 
-func TestC31ForgetGivesEverythingBack(t *testing.T) {
-	l := NewExponential[int](ms, sec)
-	for i := range 200_000 {
-		l.When(i)
-	}
-	require.Greater(t, buckets(l), 200_000/5)
-	for i := range 200_000 {
-		l.Forget(i)
-	}
-	require.Zero(t, entries(t, l))
-	require.LessOrEqual(t, buckets(l), 64)
-}
-
 // TestC31NothingIsAllocatedPerCall: a success allocates nothing, and a failure
 // one entry of the map. Without ForgetAfter, no clock is read.
 func TestC31NothingIsAllocatedPerCall(t *testing.T) {
@@ -81,74 +65,29 @@ func TestC31NothingIsAllocatedPerCall(t *testing.T) {
 	require.Nil(t, NewExponential[string](ms, sec).(*perItem[string]).all.Load())
 }
 
-// TestC31FirstFailuresAtOnceAreAllCounted: several goroutines count the first
-// failures of a limiter, which make its map.
-func TestC31FirstFailuresAtOnceAreAllCounted(t *testing.T) {
+// TestC31CallsAtOnceAreAllCounted: several goroutines count the first failures of
+// a limiter, which make its map, and forget them, each one of its own as well.
+func TestC31CallsAtOnceAreAllCounted(t *testing.T) {
 	for range 2000 {
 		l := NewExponential[int](ms, sec)
-		begin := make(chan struct{})
-		var all sync.WaitGroup
-		for range 4 {
-			all.Go(func() { <-begin; l.When(1) })
-		}
-		close(begin)
-		all.Wait()
-		require.Equal(t, 4, l.NumRequeues(1))
-		require.Equal(t, 1, entries(t, l))
-	}
-}
-
-// TestC31ConcurrentEverything: each history returns its delays in order, from
-// the first, and each once. So for any interleaving an item's n+1st delay is
-// returned no more often than its n-th, and its first at most once more than a
-// history was deleted. Without deletions the count is that of the failures.
-// Between the phases all histories expire.
-func TestC31ConcurrentEverything(t *testing.T) {
-	const workers, phases, rounds, items = 8, 10, 500, 20
-	o, fake := expiring(time.Minute)
-	l := NewExponential[int](1, 1<<40, o)
-	for phase := range phases {
-		var returned [items][41]atomic.Int64
-		var forgets [items]atomic.Int64
-		var group sync.WaitGroup
-		for worker := range workers {
-			group.Go(func() {
-				random := rand.New(rand.NewPCG(uint64(phase), uint64(worker)))
-				for round := range rounds {
-					item := random.IntN(items)
-					switch random.IntN(8) {
-					case 0:
-						if item%2 == 0 {
-							forgets[item].Add(1)
-							l.Forget(item)
-						}
-					case 1: // the table grows and shrinks
-						l.When(-1 - round)
-						l.Forget(-1 - round)
-					default:
-						returned[item][math.Ilogb(float64(l.When(item)))].Add(1)
-						if n := l.NumRequeues(item); item%2 == 1 && n < 1 {
-							t.Errorf("item %d has failed and has no history", item)
-						}
-					}
-				}
-			})
-		}
-		group.Wait()
-		for item := range items {
-			failures, more := int64(0), forgets[item].Load()+1
-			for n := range len(returned[item]) - 1 { // the last is the largest, which repeats
-				count := returned[item][n].Load()
-				require.LessOrEqual(t, count, more, "item %d, delay %d", item, n)
-				more = count
-				failures += count
+		atOnce := func(call func(item int)) {
+			begin := make(chan struct{})
+			var all sync.WaitGroup
+			for own := range 4 {
+				all.Go(func() {
+					<-begin
+					call(-1)
+					call(own)
+				})
 			}
-			if failures += returned[item][40].Load(); item%2 == 1 {
-				require.EqualValues(t, failures, l.NumRequeues(item))
-			}
+			close(begin)
+			all.Wait()
 		}
-		entries(t, l)
-		fake.Step(time.Hour)
+		atOnce(func(item int) { l.When(item) })
+		require.Equal(t, 4, l.NumRequeues(-1))
+		require.Equal(t, 5, entries(t, l))
+		atOnce(l.Forget)
+		require.Zero(t, entries(t, l))
 	}
 }
 
