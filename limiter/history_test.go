@@ -66,26 +66,32 @@ func TestC31NothingIsAllocatedPerCall(t *testing.T) {
 }
 
 // TestC31CallsAtOnceAreAllCounted: several goroutines count the first failures of
-// a limiter, which make its map, and forget them, each one of its own as well.
+// a limiter, which make its map, and then forget them: some of the items are
+// shared, the others each goroutine's own.
 func TestC31CallsAtOnceAreAllCounted(t *testing.T) {
-	for range 2000 {
+	const workers, items = 4, 25
+	for range 1000 {
 		l := NewExponential[int](ms, sec)
 		atOnce := func(call func(item int)) {
 			begin := make(chan struct{})
 			var all sync.WaitGroup
-			for own := range 4 {
+			for worker := range workers {
 				all.Go(func() {
 					<-begin
-					call(-1)
-					call(own)
+					for item := range items {
+						call(item)
+						call((1+worker)*items + item)
+					}
 				})
 			}
 			close(begin)
 			all.Wait()
 		}
 		atOnce(func(item int) { l.When(item) })
-		require.Equal(t, 4, l.NumRequeues(-1))
-		require.Equal(t, 5, entries(t, l))
+		for item := range items {
+			require.Equal(t, workers, l.NumRequeues(item))
+		}
+		require.Equal(t, (1+workers)*items, entries(t, l))
 		atOnce(l.Forget)
 		require.Zero(t, entries(t, l))
 	}
