@@ -91,25 +91,6 @@ func TestLitmusAddAgainstShutDown(t *testing.T) {
 	}.run(t)
 }
 
-// TestLitmusAddThenShutDown: the same, where one Add and the shutdown come
-// right after each other, between two checks of the consumer.
-func TestLitmusAddThenShutDown(t *testing.T) {
-	litmus[*closingDay]{
-		rounds: 50_000,
-		world:  holding(t),
-		actors: []func(d *closingDay){
-			func(d *closingDay) { d.Add(1); d.Core.ShutDown() },
-			(*closingDay).work,
-		},
-		outcome: func(d *closingDay, asleep int) string { return fmt.Sprintf("%d gotten, %d blocked", d.gotten, asleep) },
-		after:   func(d *closingDay) { rouse(d.Set) },
-		outcomes: verdicts{
-			"1 gotten, 0 blocked": certain,
-			"0 gotten, 0 blocked": forbidden, // left behind
-		},
-	}.run(t)
-}
-
 // TestLitmusAddAgainstDrain: a drain waits for every Add that it did not drop
 // (C12). There is no consumer, so an item that was added stays, and the drain
 // must stay too.
