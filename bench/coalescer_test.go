@@ -7,20 +7,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/bench/workload"
 	"github.com/shardq/shardq/coalesce"
 )
 
 type (
-	coalescer   = coalesce.Coalescer[string, int]
-	coalescing  = coalesce.Options[string, int]
-	putOptions  = coalesce.PutOptions
-	mapAndQueue struct {
-		mu     sync.Mutex
-		values map[string]int
-		q      *queue
-	}
+	coalescer  = coalesce.Coalescer[string, int]
+	coalescing = coalesce.Options[string, int]
+	putOptions = coalesce.PutOptions
 )
 
 func sum(pending, next int) int { return pending + next }
@@ -36,7 +30,7 @@ func take(c *coalescer) {
 }
 
 // BenchmarkCoalescer measures puts and takes with each feature, in one
-// goroutine over 1k keys, beside a map with a lock and a queue.
+// goroutine over 1k keys.
 func BenchmarkCoalescer(b *testing.B) {
 	put := func(c *coalescer, key string) { _ = c.Put(key, 1) }
 	with := func(o putOptions) func(c *coalescer, key string) {
@@ -78,30 +72,6 @@ func BenchmarkCoalescer(b *testing.B) {
 			})
 		})
 	}
-	b.Run("by=map+mutex+queue", func(b *testing.B) {
-		p := &mapAndQueue{values: map[string]int{}, q: shardq.MustNew(options{})}
-		inRounds(b, func(keys []string) {
-			for _, key := range keys {
-				p.put(key)
-				p.take()
-			}
-		})
-	})
-}
-
-func (p *mapAndQueue) put(key string) {
-	p.mu.Lock()
-	p.values[key]++
-	p.mu.Unlock()
-	p.q.Add(key)
-}
-
-func (p *mapAndQueue) take() {
-	key, _ := p.q.Get()
-	p.mu.Lock()
-	delete(p.values, key)
-	p.mu.Unlock()
-	p.q.Done(key)
 }
 
 // BenchmarkCoalescerPut measures a Put beside a worker that takes the values,
