@@ -30,18 +30,6 @@ func acquire(l *Limiter, weight int64) *call {
 	return c
 }
 
-func TestC40NilLimiterGrantsAll(t *testing.T) {
-	l := New(0, 0, 0, nil)
-	require.Nil(t, l)
-	l.ForceAcquire(1)
-	require.True(t, l.TryAcquire(math.MaxInt64))
-	l.Release(1)
-	l.Notify()
-	l.Close()
-	require.Zero(t, l.Held())
-	require.Zero(t, l.Exceeded())
-}
-
 // TestC40MoreThanTheCapacity: the greatest weight is granted when nothing else
 // is held, and no sum overflows.
 func TestC40MoreThanTheCapacity(t *testing.T) {

@@ -48,16 +48,3 @@ func TestSelection(t *testing.T) {
 		require.ElementsMatch(t, all[kept:], dropped)
 	})
 }
-
-// TestFewAreKept: of very many values, few are wanted.
-func TestFewAreKept(t *testing.T) {
-	s, wanted := New(10, cmp.Compare[uint64]), 0
-	for i := range uint64(1_000_000) {
-		key := i * 0x9e3779b97f4a7c15
-		if s.Wants(key) {
-			wanted++
-		}
-		s.Add(key)
-	}
-	require.Less(t, wanted, 1000)
-}

@@ -126,8 +126,7 @@ func (i inventive) Stats() shardq.Stats {
 }
 
 // Numbers returns the numbers of [series.Numbers] that a queue has, by name. A
-// test of package series compares those of [Invent] and [PlayValues] with what
-// they are to be.
+// test of package series compares those of [Invent] with what they are to be.
 func Numbers(queue shardq.Inspector) map[string]float64 {
 	var r registry.Registry
 	_ = r.Add(registry.RowsOf([]shardq.Inspector{queue})...) // an error leaves no number
