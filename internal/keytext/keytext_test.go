@@ -46,30 +46,3 @@ func TestLength(t *testing.T) {
 	// that, twelve elements of five parts each, and two of the next.
 	require.Equal(t, len("[[   ]")+15*len(" [   ]")+len(" [ … 3 more] … 65519 more]"), Of(huge{}, 20).Length)
 }
-
-// counted counts how often it is written.
-type counted struct{ written *int }
-
-func (c counted) String() string { *c.written++; return "x" }
-
-// TestManyParts: the number of visited parts is bounded for the item as a
-// whole, however its arrays are nested.
-func TestManyParts(t *testing.T) {
-	written := 0
-	var item [16][16][16]counted
-	for i := range item {
-		for j := range item[i] {
-			for k := range item[i][j] {
-				item[i][j][k].written = &written
-			}
-		}
-	}
-	text := Of(item, 100)
-	require.Equal(t, "[[[x x x", text.Beginning[:8])
-	require.Len(t, text.Beginning, 100)
-	require.True(t, text.IsCut())
-	require.Less(t, written, 100+maxElements)
-	written = 0
-	require.True(t, strings.HasSuffix(Of(item, 1<<20).Beginning, "x x x]]]"), "the whole text fits")
-	require.Equal(t, 16*16*16, written)
-}
