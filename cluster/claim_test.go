@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"log/slog"
 	"strconv"
 	"strings"
 	"testing"
@@ -197,11 +198,13 @@ func TestDelayedValuesComeLater(t *testing.T) {
 }
 
 // TestBoundsOfDelayedAndDead checks that what is beyond a bound is refused, and
-// that a key whose letter has no room stays.
+// that a key whose letter has no room stays, and does not fill the log.
 func TestBoundsOfDelayedAndDead(t *testing.T) {
 	servers := clustertest.Start(t, 1)
 	o := options(servers)
+	var log bytes.Buffer
 	o.Values, o.Partitions, o.MaxDelayed, o.MaxDead = true, 1, 2, 3
+	o.Logger = slog.New(slog.NewTextHandler(&log, nil))
 	node := join(t, o)
 	for range 2 {
 		require.NoError(t, node.PutAfter(t.Context(), "later", nil, time.Hour))
@@ -225,6 +228,8 @@ func TestBoundsOfDelayedAndDead(t *testing.T) {
 	require.Equal(t, []string{"0", "1", "2"}, deadValues(t, node))
 	require.EqualValues(t, 5, status(t, node).Pending)
 	stop()
+	require.NoError(t, node.Close())
+	require.Equal(t, 1, strings.Count(log.String(), "are not discarded"), "one line for all attempts")
 
 	// With room for all, the letters are complete, and none is there twice.
 	o.MaxDead, o.Update = -1, true

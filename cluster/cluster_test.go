@@ -294,6 +294,7 @@ func TestACancelEndsARun(t *testing.T) {
 
 func TestAFullQueueRefusesKeys(t *testing.T) {
 	node, _ := alone(t, func(o *cluster.Options[string]) { o.MaxPending, o.Partitions = 2, 1 })
+	require.ErrorIs(t, node.Add(t.Context(), ""), cluster.ErrKey)
 	require.NoError(t, node.AddAll(t.Context(), "a", "b"))
 	require.ErrorIs(t, node.Add(t.Context(), "c"), cluster.ErrFull)
 	require.ErrorIs(t, node.AddAll(t.Context(), "c"), cluster.ErrFull)

@@ -150,13 +150,6 @@ func TestPlacement(t *testing.T) {
 	join(t, o) // it has what it asks for
 }
 
-func TestKeysThatCannotBeStored(t *testing.T) {
-	node, _ := alone(t, asItIs)
-	require.ErrorIs(t, node.Add(t.Context(), ""), cluster.ErrKey)
-	require.ErrorIs(t, node.Add(t.Context(), string(make([]byte, 2049))), cluster.ErrKey)
-	require.NoError(t, node.Add(t.Context(), string(make([]byte, 2048))))
-}
-
 // TestAHeartbeatHasALimit checks that a node with ten large keys in flight is a
 // member: keys of bytes that JSON writes as six.
 func TestAHeartbeatHasALimit(t *testing.T) {

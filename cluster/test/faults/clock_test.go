@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"net"
+	"regexp"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/stretchr/testify/require"
@@ -49,17 +51,17 @@ func inThePast(server string) forger {
 	}
 }
 
+// answers are those of JetStream, and what a partition says when it has stored a key.
+var answers = regexp.MustCompile(`\{"(?:type":"io\.nats\.jetstream\.api\.v1\.|stream":"shardq-faults-)(\w+_response|\d)"`)
+
 // losing loses the first answer of each kind.
 func losing(lost *sync.Map) forger {
-	return func(rest []byte) {
-		kind := []byte(`{"type":"io.nats.jetstream.api.v1.`)
-		for at := bytes.Index(rest, kind); at >= 0; at = bytes.Index(rest, kind) {
-			inbox, after := bytes.LastIndex(rest[:at], []byte("_INBOX.")), rest[at+len(kind):]
-			name, _, _ := bytes.Cut(after, []byte(`"`))
-			if _, again := lost.LoadOrStore(string(name), true); !again && inbox >= 0 {
-				rest[inbox+bytes.IndexByte(rest[inbox:], ' ')-1] = '-' // nobody waits for it
+	return func(received []byte) {
+		for _, at := range answers.FindAllSubmatchIndex(received, -1) {
+			inbox := bytes.LastIndex(received[:at[0]], []byte("_INBOX."))
+			if _, again := lost.LoadOrStore(string(received[at[2]:at[3]]), true); !again && inbox >= 0 {
+				received[inbox+bytes.IndexByte(received[inbox:], ' ')-1] = '-' // nobody waits for it
 			}
-			rest = after
 		}
 	}
 }
@@ -70,21 +72,40 @@ func TestAnswersAreLost(t *testing.T) {
 	t.Parallel()
 	o := small(clustertest.Start(t, 1).URLs())
 	var lost sync.Map
-	o.NATS = []nats.Option{nats.SetCustomDialer(losing(&lost))}
+	o.Partitions, o.NATS = 1, []nats.Option{nats.SetCustomDialer(losing(&lost))}
 	ctx, cancel := context.WithTimeout(t.Context(), *patience)
 	defer cancel()
 	node, err := cluster.Join(ctx, o)
 	require.NoError(t, err)
 	defer node.Close()
-	require.NoError(t, node.Add(ctx, "a"))
+	require.NoError(t, node.AddAll(ctx, "a", "b", "c"))
+	require.EqualValues(t, 3, status(t, node).Pending)
 	eventually(t, func() bool { return status(t, node).Silent == nil })
-	ran, stop := beginKeys(t, node)
-	defer stop()
-	require.Equal(t, "a", receive(t, ran))
+	run(t, node, map[string]bool{"a": true, "b": true, "c": true})
 	for _, kind := range []string{"stream_info", "stream_create", "stream_msg_get", "consumer_info", "consumer_create", "consumer_reset"} {
 		_, ok := lost.Load(kind + "_response")
 		require.True(t, ok, kind)
 	}
+	_, ok := lost.Load("0")
+	require.True(t, ok, "that of an add")
+}
+
+// TestTheAnswerOfAMoveIsLost checks that a delayed value comes once if the
+// answer to its move from the delayed keys to its partition is lost.
+func TestTheAnswerOfAMoveIsLost(t *testing.T) {
+	t.Parallel()
+	o := small(clustertest.Start(t, 1).URLs())
+	var lost sync.Map
+	o.Values, o.Partitions, o.NATS = true, 1, []nats.Option{nats.SetCustomDialer(losing(&lost))}
+	node := join(t, o)
+	require.NoError(t, node.PutAfter(t.Context(), "a", []byte("1"), time.Millisecond))
+	ran, stop := beginKeys(t, node)
+	require.Equal(t, "a", receive(t, ran))
+	eventually(t, func() bool { s := status(t, node); return s.Pending+s.Delayed == 0 }) // it is moved to the end
+	stop()
+	_, ok := lost.Load("0")
+	require.True(t, ok)
+	require.Empty(t, ran, "the value came twice")
 }
 
 // TestServersWhoseClocksDiffer checks that a node sees it, says so once, and

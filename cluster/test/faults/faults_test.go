@@ -189,15 +189,6 @@ func (c *cell) waitForAnother(r Run) {
 	}, *patience, tick)
 }
 
-func TestNoFault(t *testing.T) {
-	c := newCellWith(t, 1, longLease)
-	c.spawnMany(3)
-	c.add()()
-	c.check()
-	require.Zero(t, c.sink.Refused.Load())
-	require.Empty(t, c.sink.Canceled)
-}
-
 // TestAKeyIsAddedInFlight checks an add whose message the owner has taken
 // before the run ends that does not serve it.
 func TestAKeyIsAddedInFlight(t *testing.T) {
@@ -224,6 +215,33 @@ func TestAKeyIsAddedInFlight(t *testing.T) {
 	c.spawn(c.setting)
 	c.waitForAnother(victim)
 	c.check()
+}
+
+// TestNoLeaseIsLost checks that nobody loses a lease because the requests of a node
+// take a third of a second, or the clock of one jumps.
+func TestNoLeaseIsLost(t *testing.T) {
+	for name, spawn := range map[string]func(c *cell){
+		"slow": func(c *cell) {
+			l := c.newLink()
+			l.spoil("latency", `{"latency": 100, "jitter": 50}`)
+			c.spawnBehind(l.url())
+		},
+		"jumps": func(c *cell) {
+			jumping := c.setting
+			jumping.Jumps = true
+			c.spawn(jumping)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCellWith(t, 1, longLease)
+			spawn(c)
+			c.spawn(c.setting)
+			c.add()()
+			c.check()
+			require.Zero(t, c.sink.Refused.Load())
+			require.Empty(t, c.sink.Canceled)
+		})
+	}
 }
 
 func TestAWorkerIsKilledAtEachStep(t *testing.T) {
@@ -278,17 +296,6 @@ func TestWorkersComeAndGo(t *testing.T) {
 	c.check()
 	require.Zero(t, c.sink.Refused.Load(), "no one was late")
 	require.Empty(t, c.sink.Canceled, "each handler could finish")
-}
-
-func TestANodeWhoseClockJumps(t *testing.T) {
-	c := newCellWith(t, 1, longLease)
-	c.spawn(c.setting)
-	jumping := c.setting
-	jumping.Jumps = true
-	c.spawn(jumping)
-	c.add()()
-	c.check()
-	require.Zero(t, c.sink.Refused.Load())
 }
 
 func TestServersAreLost(t *testing.T) {

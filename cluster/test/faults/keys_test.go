@@ -45,15 +45,11 @@ func TestKeysAreCanceled(t *testing.T) {
 	}
 	began, goOn := make(chan string, 10), make(chan struct{})
 	node2 := join(t, o)
-	ctx, stop := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() {
-		ended <- node2.Run(ctx, 1, func(_ context.Context, c cluster.Claim[string]) error {
-			began <- c.Key
-			<-goOn
-			return nil
-		})
-	}()
+	ended, stop := start(t, node2, cluster.RunOptions[string]{Workers: 1, Handle: func(_ context.Context, c cluster.Claim[string]) error {
+		began <- c.Key
+		<-goOn
+		return nil
+	}})
 	require.NoError(t, node.Add(t.Context(), "runs"))
 	require.Equal(t, "runs", receive(t, began))
 	require.NoError(t, node.AddAll(t.Context(), "taken", "waits", "stays"))
@@ -99,16 +95,12 @@ func TestLettersAreFoundByKey(t *testing.T) {
 	pending, delayed := entries(t, node, "a")
 	require.Equal(t, []string{"a1", "a1"}, pending)
 	require.Equal(t, []string{"a2", "a2"}, delayed)
-	ctx, stop := context.WithCancel(t.Context())
-	defer stop()
 	discarded := make(chan string, 3)
-	go func() {
-		_ = node.RunWith(ctx, cluster.RunOptions[string]{
-			Workers: 1, MaxAttempts: 1,
-			Handle:    func(_ context.Context, c cluster.Claim[string]) error { return worker.Permanent(context.Canceled) },
-			OnDiscard: func(_ context.Context, f worker.Failure[string]) { discarded <- f.Item },
-		})
-	}()
+	start(t, node, cluster.RunOptions[string]{
+		Workers:   1,
+		Handle:    func(_ context.Context, c cluster.Claim[string]) error { return worker.Permanent(context.Canceled) },
+		OnDiscard: func(_ context.Context, f worker.Failure[string]) { discarded <- f.Item },
+	})
 	for range 2 {
 		receive(t, discarded)
 	}
@@ -213,15 +205,12 @@ func TestAHandlerNeverReturns(t *testing.T) {
 	o.LeaveTimeout = time.Millisecond
 	node := join(t, o)
 	require.NoError(t, node.Add(t.Context(), "hangs"))
-	ctx, stop := context.WithCancel(t.Context())
-	ended, began, goOn := make(chan error, 1), make(chan struct{}), make(chan struct{})
+	began, goOn := make(chan struct{}), make(chan struct{})
 	defer close(goOn)
-	go func() {
-		ended <- node.RunWith(ctx, cluster.RunOptions[string]{
-			Workers: 1, AbandonAfter: time.Millisecond,
-			Handle: func(context.Context, cluster.Claim[string]) error { close(began); <-goOn; return nil },
-		})
-	}()
+	ended, stop := start(t, node, cluster.RunOptions[string]{
+		Workers: 1, AbandonAfter: time.Millisecond,
+		Handle: func(context.Context, cluster.Claim[string]) error { close(began); <-goOn; return nil },
+	})
 	receive(t, began)
 	stop()
 	var left *worker.LeftoverError[string]
@@ -230,30 +219,4 @@ func TestAHandlerNeverReturns(t *testing.T) {
 	require.Equal(t, worker.ReasonAbandoned, left.Left()[0].Reason)
 	ran, _ := beginKeys(t, join(t, o))
 	require.Equal(t, "hangs", receive(t, ran))
-}
-
-// TestLettersHaveNoRoom checks that keys beyond MaxDead stay, and do not fill the
-// log.
-func TestLettersHaveNoRoom(t *testing.T) {
-	t.Parallel()
-	var log logbook
-	o := small(clustertest.Start(t, 1).URLs())
-	o.MaxDead, o.Logger = 1, log.logger()
-	node := join(t, o)
-	const many = 50
-	for i := range many {
-		require.NoError(t, node.Add(t.Context(), fmt.Sprint(i)))
-	}
-	runs := make(chan struct{}, 100*many)
-	begin(t, node, func(context.Context, cluster.Claim[string]) error {
-		runs <- struct{}{}
-		return worker.Permanent(context.Canceled)
-	})
-	for range 3 * many {
-		receive(t, runs)
-	}
-	require.EqualValues(t, many-1, status(t, node).Pending)
-	lines := log.count("are not discarded")
-	require.NotZero(t, lines)
-	require.Less(t, lines, many)
 }

@@ -4,7 +4,6 @@ package faults
 
 import (
 	"strings"
-	"syscall"
 	"testing"
 
 	toxiproxy "github.com/Shopify/toxiproxy/v2"
@@ -69,34 +68,4 @@ func TestAWorkerIsCutOff(t *testing.T) {
 	require.Eventually(t, func() bool { return c.sink.Refused.Load() > 0 }, *patience, tick)
 	l.heal()
 	c.check()
-}
-
-// TestASlowLink checks that a node whose requests take a third of a second
-// neither loses its leases nor delays others.
-func TestASlowLink(t *testing.T) {
-	c := newCellWith(t, 1, longLease)
-	l := c.newLink()
-	l.spoil("latency", `{"latency": 100, "jitter": 50}`)
-	c.spawnBehind(l.url())
-	c.spawn(c.setting)
-	c.add()()
-	c.check()
-	require.Zero(t, c.sink.Refused.Load())
-	require.Empty(t, c.sink.Canceled)
-}
-
-// TestALinkThatBreaks checks a node whose connection is closed, and opened
-// again, while it works.
-func TestALinkThatBreaks(t *testing.T) {
-	c := newCell(t, 1)
-	l := c.newLink()
-	worker := c.spawnBehind(l.url())
-	_, h, wait := c.addAndHold(Writes)
-	l.proxy.Stop()
-	require.NoError(t, l.proxy.Start())
-	h.Release()
-	wait()
-	c.check()
-	c.send(worker.Process.Pid, syscall.SIGTERM)
-	require.NoError(t, worker.Wait())
 }

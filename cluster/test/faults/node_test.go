@@ -41,16 +41,11 @@ func receive[V any](t *testing.T, from <-chan V) (v V) {
 // run has a node work until each of the keys had a run.
 func run(t *testing.T, node *cluster.Node[string], keys map[string]bool) {
 	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
-	ran, ended := make(chan string, len(keys)+1), make(chan error, 1)
-	go func() {
-		ended <- node.Run(ctx, 4, func(_ context.Context, c cluster.Claim[string]) error { ran <- c.Key; return nil })
-	}()
+	ran, stop := beginKeys(t, node)
 	for left := maps.Clone(keys); len(left) > 0; {
 		delete(left, receive(t, ran))
 	}
-	cancel()
-	require.NoError(t, receive(t, ended))
+	stop()
 }
 
 // small returns the options of a small queue with short leases.
@@ -69,19 +64,24 @@ func join(t *testing.T, o cluster.Options[string]) *cluster.Node[string] {
 	return node
 }
 
-// begin runs a node in the background, until stop or the end of the test. Its
-// keys and the end of Run are received.
-func begin(t *testing.T, node *cluster.Node[string], handle func(context.Context, cluster.Claim[string]) error) (ended <-chan error, stop func()) {
+// start runs a node in the background, until stop or the end of the test. The end
+// of Run is received.
+func start(t *testing.T, node *cluster.Node[string], o cluster.RunOptions[string]) (ended <-chan error, stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	ends, over := make(chan error, 1), make(chan struct{})
 	go func() {
-		ends <- node.Run(ctx, 4, handle)
+		ends <- node.RunWith(ctx, o)
 		close(over)
 	}()
 	stop = func() { cancel(); receive(t, over) }
 	t.Cleanup(stop)
 	return ends, stop
+}
+
+func begin(t *testing.T, node *cluster.Node[string], handle func(context.Context, cluster.Claim[string]) error) (ended <-chan error, stop func()) {
+	t.Helper()
+	return start(t, node, cluster.RunOptions[string]{Workers: 4, Handle: handle})
 }
 
 // beginKeys is begin with a handler that sends its keys.
