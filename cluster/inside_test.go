@@ -182,3 +182,28 @@ func TestAStreamDoesNotAnswer(t *testing.T) {
 	check(no)
 	require.Len(t, f.broke, 1)
 }
+
+// TestAKeyThatWasAddedAgain checks that a key which is taken out of turn runs, and
+// is deleted afterwards, as it was not delivered.
+func TestAKeyThatWasAddedAgain(t *testing.T) {
+	node := inProcess(t, t.TempDir())
+	require.NoError(t, node.Add(t.Context(), "a"))
+	p := own(t, node)
+	_, token, err := node.place("a")
+	require.NoError(t, err)
+	p.crowd.listens(p.crowd.places)
+	p.takeMoved()
+	require.Zero(t, p.held.Len())
+	for range 2 {
+		p.crowd.hear(node.names.Key(names.Work, 0, token))
+	}
+	p.takeMoved()
+	claims := make([]worker.Claim[string], 1)
+	_, err = source[string]{node}.ClaimBatch(t.Context(), claims)
+	require.NoError(t, err)
+	require.Equal(t, "a", claims[0].Item)
+	require.NoError(t, claims[0].Done())
+	info, err := node.streams.work[0].Info(t.Context())
+	require.NoError(t, err)
+	require.Zero(t, info.State.Msgs)
+}

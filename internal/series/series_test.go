@@ -7,22 +7,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/shardq/shardq"
-	"github.com/shardq/shardq/internal/registry"
 	"github.com/shardq/shardq/internal/series"
 	"github.com/shardq/shardq/internal/series/seriestest"
-	"github.com/shardq/shardq/stats"
 )
-
-// read returns a reading of a queue.
-func read(t *testing.T, queue shardq.Inspector) registry.Reading {
-	t.Helper()
-	var r registry.Registry
-	require.NoError(t, r.Add(registry.RowsOf([]shardq.Inspector{queue})...))
-	readings := r.Read()
-	require.Len(t, readings, 1)
-	require.True(t, readings[0].Read)
-	return readings[0]
-}
 
 // TestEveryNumberIsItsOwn: each number is read from its own field. No two
 // values are equal, so a mistake shows.
@@ -56,49 +43,6 @@ type muteLimiter struct{}
 func (muteLimiter) When(string) time.Duration { return 0 }
 func (muteLimiter) Forget(string)             {}
 func (muteLimiter) NumRequeues(string) int    { return 0 }
-
-// TestHistograms: each histogram is read from its own field.
-func TestHistograms(t *testing.T) {
-	q := seriestest.Play("q")
-	q.Done("a1")
-	read := q.Stats()
-	got := map[string][2]float64{}
-	for _, h := range series.Histograms {
-		durations := h.Read(read.Metrics)
-		got[h.Name] = [2]float64{float64(durations.Count), durations.Sum.Seconds()}
-	}
-	require.Equal(t, map[string][2]float64{
-		"workqueue.queue.duration": {1, 0},
-		"workqueue.work.duration":  {1, 5},
-		"shardq.delay":             {5, (2*time.Hour + time.Second + 15*time.Millisecond).Seconds()},
-	}, got)
-}
-
-func TestGroups(t *testing.T) {
-	reading := read(t, seriestest.Play("q"))
-	got := map[string]int{}
-	for part, items := range reading.Groups(2) {
-		got[part.Group+" "+part.Of] = items
-	}
-	require.Equal(t, map[string]int{
-		"a ready": 1, "a processing": 1, "a delayed": 0,
-		"b ready": 0, "b processing": 0, "b delayed": 1,
-		"other ready": 1, "other processing": 0, "other delayed": 0,
-	}, got)
-}
-
-// TestAttempts: each result has its own number.
-func TestAttempts(t *testing.T) {
-	reading := read(t, seriestest.Play("q"))
-	for result, durations := range reading.Stats.Metrics.Attempts.All() {
-		require.Equal(t, seriestest.Attempts[result], durations.Count)
-	}
-	groups := reading.GroupAttempts(5)
-	require.Len(t, groups, stats.Results)
-	for result, want := range seriestest.Attempts {
-		require.Equal(t, want, groups[registry.Part{Group: "a", Of: stats.Result(result).String()}])
-	}
-}
 
 // invented has the numbers of the queue of seriestest.Invent, without groups
 // and histograms.

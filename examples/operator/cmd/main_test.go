@@ -37,20 +37,11 @@ func testOptions(t *testing.T, arguments ...string) ctrl.Options {
 	return options
 }
 
-// TestFlags has the flags of config/manager/manager.yaml and of the Makefile.
+// TestFlags has flags of config/manager/manager.yaml.
 func TestFlags(t *testing.T) {
-	s, err := parse([]string{
-		"--leader-elect", "--metrics-bind-address=:8443", "--health-probe-bind-address=:9000", "--metrics-secure=false",
-		"--metrics-cert-path=certificates", "--enable-http2", "--zap-log-level=error", "--kubeconfig=",
-	})
-	require.NoError(t, err)
-	options := s.options()
+	options := testOptions(t, "--leader-elect", "--metrics-bind-address=:8443")
 	require.True(t, options.LeaderElection)
 	require.Equal(t, ":8443", options.Metrics.BindAddress)
-	require.Equal(t, ":9000", options.HealthProbeBindAddress)
-	require.Equal(t, "certificates", options.Metrics.CertDir)
-	require.Nil(t, options.Metrics.FilterProvider)
-	require.Empty(t, options.Metrics.TLSOpts)
 }
 
 // TestPageIsNotOpen: unless a flag says otherwise, the metrics server has HTTPS
