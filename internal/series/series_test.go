@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/internal/registry"
 	"github.com/shardq/shardq/internal/series"
 	"github.com/shardq/shardq/internal/series/seriestest"
 )
@@ -43,6 +44,20 @@ type muteLimiter struct{}
 func (muteLimiter) When(string) time.Duration { return 0 }
 func (muteLimiter) Forget(string)             {}
 func (muteLimiter) NumRequeues(string) int    { return 0 }
+
+func TestGroups(t *testing.T) {
+	var r registry.Registry
+	require.NoError(t, r.Add(registry.RowsOf([]shardq.Inspector{seriestest.Play("q")})...))
+	got := map[string]int{}
+	for part, items := range r.Read()[0].Groups(2) {
+		got[part.Group+" "+part.Of] = items
+	}
+	require.Equal(t, map[string]int{
+		"a ready": 1, "a processing": 1, "a delayed": 0,
+		"b ready": 0, "b processing": 0, "b delayed": 1,
+		"other ready": 1, "other processing": 0, "other delayed": 0,
+	}, got)
+}
 
 // invented has the numbers of the queue of seriestest.Invent, without groups
 // and histograms.

@@ -130,3 +130,18 @@ func TestALeaseWithoutRoom(t *testing.T) {
 	require.ErrorIs(t, l.Renew(t.Context()), lease.ErrLost)
 	require.ErrorIs(t, expired(false).Renew(t.Context()), lease.ErrLost)
 }
+
+// TestEpochsAfterARollback checks that they grow, and are above the floor, also if
+// an owner between has left no trace there.
+func TestEpochsAfterARollback(t *testing.T) {
+	a, _ := stores(t)
+	last := uint64(1)
+	for _, floor := range []uint64{last, 1000, 1000} { // the first message has the epoch of the floor
+		a.Floor = func(context.Context, int) (uint64, error) { return floor, nil }
+		l, err := a.Acquire(t.Context(), 1)
+		require.NoError(t, err)
+		require.Greater(t, l.Epoch, max(last, floor))
+		last = l.Epoch
+		require.NoError(t, l.Release(t.Context()))
+	}
+}

@@ -94,14 +94,17 @@ func TestAnswersAreLost(t *testing.T) {
 // answer to its move from the delayed keys to its partition is lost.
 func TestTheAnswerOfAMoveIsLost(t *testing.T) {
 	t.Parallel()
-	o := small(clustertest.Start(t, 1).URLs())
+	servers := clustertest.Start(t, 1).URLs()
+	js := client(t, servers)
+	o := small(servers)
 	var lost sync.Map
 	o.Values, o.Partitions, o.NATS = true, 1, []nats.Option{nats.SetCustomDialer(losing(&lost))}
 	node := join(t, o)
 	require.NoError(t, node.PutAfter(t.Context(), "a", []byte("1"), time.Millisecond))
 	ran, stop := beginKeys(t, node)
 	require.Equal(t, "a", receive(t, ran))
-	eventually(t, func() bool { s := status(t, node); return s.Pending+s.Delayed == 0 }) // it is moved to the end
+	eventually(t, func() bool { return stream(t, js, "delayed").CachedInfo().State.Msgs == 0 }) // it is moved to the end
+	eventually(t, func() bool { return status(t, node).Pending == 0 })
 	stop()
 	_, ok := lost.Load("0")
 	require.True(t, ok)
