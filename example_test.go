@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/signal"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -76,48 +75,6 @@ func Example_strictOrder() {
 	// second
 	// third
 	// first
-}
-
-// Calls that break the rules change nothing. The queue reports them to the
-// hook, which may log them or fail a test.
-func Example_onMisuse() {
-	q := shardq.MustNew(shardq.Options[string]{
-		Name: "prices",
-		OnMisuse: func(m shardq.Misuse[string]) {
-			fmt.Printf("%s: %v: %v\n", m.Queue, m.Kind, m.Item)
-		},
-	})
-	q.Add("gold")
-	item, _ := q.Get()
-	q.Done(item)
-	q.Done(item) // a second time
-	fmt.Println("counted:", q.Stats().Misused)
-	// Output:
-	// prices: Done without Get: gold
-	// counted: 1
-}
-
-// A worker delays its own item, to check again later. An Add in between makes
-// the item ready sooner.
-func Example_delayedRequeue() {
-	q := shardq.MustNew(shardq.Options[string]{})
-	const interval = 2 * time.Millisecond
-
-	q.Add("certificate")
-	start := time.Now()
-	for check := range 3 {
-		item, _ := q.Get()
-		fmt.Printf("check %d, too early: %t\n", check, time.Since(start) < time.Duration(check)*interval)
-		q.AddAfter(item, interval)
-		q.Done(item)
-	}
-	q.ShutDown() // drops delayed items
-	fmt.Println("delayed:", q.Stats().Delayed)
-	// Output:
-	// check 0, too early: false
-	// check 1, too early: false
-	// check 2, too early: false
-	// delayed: 0
 }
 
 // An editor saves a file again and again. The program reads it after a second
@@ -547,38 +504,6 @@ func ExampleQueue_ClaimBatch() {
 	// <nil>
 }
 
-// Three requests for one report are one run. A change during the run is one
-// more run afterwards.
-func Example_deduplicatedJobs() {
-	ctx := context.Background()
-	queue := shardq.MustNew(shardq.Options[string]{Name: "reports"})
-	queue.Add("report/7")
-	queue.Add("report/7") // ready already: changes nothing
-	queue.Add("report/7")
-
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	context.AfterFunc(ctx, stop) // a second signal ends the process at once
-	runs := 0
-	err := queue.Run(ctx, 4, func(ctx context.Context, report string) error {
-		runs++ // no lock: one worker at a time has the key
-		fmt.Println("run", runs, "of", report)
-		if runs == 1 {
-			queue.Add(report) // the data changes during the run
-			queue.Add(report)
-			return nil
-		}
-		stop() // for this example: a signal does the same
-		return nil
-	})
-	if err != nil {
-		log.Fatal(err) // fewer than 1 worker, or no handler
-	}
-	// Output:
-	// run 1 of report/7
-	// run 2 of report/7
-}
-
 // On SIGTERM the workers send the mails that are ready, and the program keeps
 // the delayed ones for its next start.
 func Example_shutdown() {
@@ -702,34 +627,6 @@ func ExampleQueue_RecentFailures() {
 	// invoice/18, attempt 1: no such customer (permanent)
 	// success 1
 	// discarded 1
-}
-
-// A test of a handler adds items, waits until the queue holds nothing, and then
-// checks what the handler did.
-func Example_waitIdle() {
-	queue := shardq.MustNew(shardq.Options[int]{})
-	var mu sync.Mutex
-	squares := map[int]int{}
-	handle := func(ctx context.Context, n int) error { // what the test is about
-		mu.Lock()
-		defer mu.Unlock()
-		squares[n] = n * n
-		return nil
-	}
-
-	workers, stop := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- queue.Run(workers, 4, handle) }()
-	queue.AddBatch([]int{1, 2, 3, 2, 1}, shardq.AddOptions{})
-	if err := queue.WaitIdle(context.Background()); err != nil {
-		log.Fatal(err)
-	}
-	fmt.Println(squares)
-	stop()
-	fmt.Println(<-ended)
-	// Output:
-	// map[1:1 2:4 3:9]
-	// <nil>
 }
 
 // In a bubble of testing/synctest two hours of backoff take no time.

@@ -7,7 +7,6 @@ import (
 	"log"
 	"os"
 	"os/signal"
-	"sync"
 	"syscall"
 	"time"
 
@@ -100,62 +99,6 @@ func Example_pool() {
 	// discarded: gone 1: no such page
 	// kept: locked 1: shardq: queue is shut down: dropped while it was delayed
 	// <nil>
-}
-
-// A pipeline counts events per key and writes the counts in batches. Producers
-// block while too many keys are pending. Counts that could not be written go
-// back, and are written with later ones. When the input ends, Drain waits until
-// all counts are written.
-func ExampleCoalescer() {
-	counts := coalesce.MustNew(coalesce.Options[string, int]{
-		Merge:    func(pending, next int) int { return pending + next },
-		Capacity: 10_000,
-	})
-	ctx := context.Background()
-
-	table, failures := map[string]int{}, 1
-	write := func(batch []worker.Claim[coalesce.Entry[string, int]]) error {
-		if failures > 0 {
-			failures--
-			return errors.New("the database is busy")
-		}
-		for _, claim := range batch {
-			table[claim.Item.Key] += claim.Item.Value
-		}
-		return nil
-	}
-
-	var writer sync.WaitGroup
-	writer.Go(func() {
-		batch := make([]worker.Claim[coalesce.Entry[string, int]], 100)
-		for {
-			n, err := counts.ClaimBatch(ctx, batch)
-			if err != nil {
-				return // shut down, and nothing is ready
-			}
-			if write(batch[:n]) == nil {
-				_ = counts.DoneClaims(batch[:n])
-				continue
-			}
-			for _, claim := range batch[:n] {
-				if claim.Retry() != nil { // shutting down: the last attempt
-					table[claim.Item.Key] += claim.Item.Value
-				}
-			}
-		}
-	})
-
-	for _, event := range []string{"login", "click", "click", "login", "click"} {
-		if err := counts.PutContext(ctx, event, 1, coalesce.PutOptions{}); err != nil {
-			fmt.Println(err)
-		}
-	}
-	if _, err := counts.Drain(ctx, shardq.DrainOptions{Delayed: shardq.AwaitDelayed}); err != nil {
-		fmt.Println(err)
-	}
-	writer.Wait()
-	fmt.Println("clicks:", table["click"], "logins:", table["login"])
-	// Output: clicks: 3 logins: 2
 }
 
 // Drain returns the values that are in a backoff when the program ends, so that
