@@ -15,6 +15,7 @@ import (
 	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/clock"
 	"github.com/shardq/shardq/limiter"
+	"github.com/shardq/shardq/stats"
 )
 
 // userCode is called at the begin of each function of the user, with its name.
@@ -70,7 +71,7 @@ var userFunctions = []string{
 
 func hookedOptions(call userCode, groups bool, fake *clock.Fake) shardq.Options[int] {
 	o := shardq.Options[int]{
-		Shards: 4, Clock: hookedClock{fake, call}, Metrics: true, LowPriorityInterval: 3, Capacity: 12,
+		Shards: 4, Clock: hookedClock{fake, call}, Metrics: true, LowPriorityInterval: 3, Capacity: 12, StuckAfter: time.Minute,
 		RateLimiter: hookedLimiter[int]{limiter.NewExponential[int](10*time.Millisecond, 20*time.Millisecond), call},
 		Watermarks:  shardq.Watermarks{High: 3, Low: 1, On: func(shardq.Watermark) { call("OnWatermark") }},
 		OnMisuse:    func(shardq.Misuse[int]) { call("OnMisuse") },
@@ -105,38 +106,55 @@ func useEverything(q *shardq.Queue[int]) {
 	}
 	q.Stats()
 	q.Snapshot(3)
+	for range q.All(stats.Ready) {
+		q.Add(10)
+	}
 	q.SetRate(shardq.Rate{})
 	q.Resume()
 }
 
-// User code may call the queue that calls it. If a lock were held, it would
-// deadlock.
+// User code may call the queue that calls it, also from within the end of the
+// queue. If a lock were held, or the end awaited, it would deadlock.
 func TestC17UserCodeMayUseTheQueue(t *testing.T) {
-	for _, groups := range []bool{false, true} {
-		var q *shardq.Queue[int]
-		called, depth := map[string]bool{}, 0
-		fake := newFake()
-		q = shardq.MustNew(hookedOptions(func(function string) {
-			called[function] = true
-			if depth++; depth == 1 && q != nil { // not forever
+	for name, end := range map[string]func(q *shardq.Queue[int]){
+		"ShutDown":          (*shardq.Queue[int]).ShutDown,
+		"ShutDownWithDrain": (*shardq.Queue[int]).ShutDownWithDrain,
+		"Drain":             func(q *shardq.Queue[int]) { _, _ = q.Drain(t.Context(), shardq.DrainOptions{}) },
+	} {
+		for _, groups := range []bool{false, true} {
+			var q *shardq.Queue[int]
+			called, depth := map[string]bool{}, 0
+			fake := newFake()
+			q = shardq.MustNew(hookedOptions(func(function string) {
+				called[function] = true
+				if depth++; depth == 1 && q != nil { // not forever
+					useEverything(q)
+				}
+				depth--
+			}, groups, fake))
+			for range 20 {
 				useEverything(q)
+				fake.Step(time.Hour)
+				if claim, ok := q.TryClaim(); ok {
+					_ = claim.Done()
+				}
 			}
-			depth--
-		}, groups, fake))
-		for range 20 {
-			useEverything(q)
+			q.Done(-1)
+			q.AddAfter(4, time.Second)
 			fake.Step(time.Hour)
-			if claim, ok := q.TryClaim(); ok {
-				_ = claim.Done()
+			require.GreaterOrEqual(t, len(called), len(userFunctions)-2, "%v", called)
+			depth = 1
+			finishAll(t, q)
+			for item := range 4 { // the high watermark, and the end passes the low one
+				q.AddAfter(item, time.Hour)
 			}
+			clear(called)
+			depth = 0
+			end(q)
+			depth = 1
+			require.True(t, called["OnWatermark"] && called["Logger"], "%s: %v", name, called)
+			requireShutsDown(t, q)
 		}
-		q.Done(-1)
-		q.AddAfter(4, time.Second)
-		fake.Step(time.Hour)
-		require.GreaterOrEqual(t, len(called), len(userFunctions)-2, "%v", called)
-		depth = 1
-		finishAll(t, q)
-		requireShutsDown(t, q)
 	}
 }
 

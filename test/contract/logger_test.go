@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"runtime"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -201,40 +200,6 @@ func TestLoggerGetsDeadLettersOnce(t *testing.T) {
 		`level=ERROR msg="shardq: an item was discarded" reason=exhausted attempt=1 item=panics stack=… error="panic: ouch" queue=invoices`,
 	}, lines[3:6])
 	require.Contains(t, lines[6], strings.Repeat("é", 100)+"…")
-}
-
-// A callingLogHandler is a handler of a log that calls the queue (C17): no lock
-// is held.
-type callingLogHandler struct {
-	slog.Handler
-	use func()
-}
-
-func (l callingLogHandler) Handle(context.Context, slog.Record) error {
-	l.use()
-	return nil
-}
-
-func TestC17LoggerMayUseTheQueue(t *testing.T) { synctest.Test(t, useTheQueueInALogger) }
-
-func useTheQueueInALogger(t *testing.T) {
-	var q *shardq.Queue[string]
-	var reported atomic.Int32
-	handler := callingLogHandler{slog.NewTextHandler(&bytes.Buffer{}, nil), func() {
-		reported.Add(1)
-		q.Add("of the log")
-		q.Snapshot(10)
-	}}
-	fake := newFake()
-	q = shardq.MustNew(shardq.Options[string]{
-		Clock: fake, Logger: slog.New(handler), StuckAfter: time.Second, Watermarks: shardq.Watermarks{High: 3, Low: 1},
-	})
-	q.Done("a")
-	q.AddBatch([]string{"a", "b", "c"}, shardq.AddOptions{})
-	_, _ = q.Get()
-	fake.Step(time.Minute)
-	q.ShutDown()
-	require.EqualValues(t, 5, reported.Load(), "misuse, the watermark, an item that is stuck, the end, an add that it drops")
 }
 
 // TestLoggerGetsAnOutageOnce checks that a service that is down has one warning

@@ -2,7 +2,6 @@ package contract
 
 import (
 	"context"
-	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -56,37 +55,6 @@ func TestC40SlowGroupPolicyBlocksNobody(t *testing.T) {
 	})
 }
 
-// TestC69SetRateInAHook: a shutdown may call the hook that sets the rate, which
-// must not wait for the shutdown.
-func TestC69SetRateInAHook(t *testing.T) {
-	for name, end := range map[string]func(q *shardq.Queue[string]){
-		"ShutDown":          (*shardq.Queue[string]).ShutDown,
-		"ShutDownWithDrain": (*shardq.Queue[string]).ShutDownWithDrain,
-		"Drain": func(q *shardq.Queue[string]) {
-			_, err := q.Drain(context.Background(), shardq.DrainOptions{})
-			require.NoError(t, err)
-		},
-	} {
-		for _, rate := range []shardq.Rate{{}, {PerSecond: 1}} {
-			t.Run(fmt.Sprintf("%s, %v", name, rate), func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					var q *shardq.Queue[string]
-					calls := 0
-					q = shardq.MustNew(shardq.Options[string]{
-						Watermarks: shardq.Watermarks{High: 100, Low: 10, On: func(shardq.Watermark) { calls++; q.SetRate(rate) }},
-					})
-					for _, item := range ofTenant("a", 200) {
-						q.AddAfter(item, time.Hour)
-					}
-					require.Equal(t, 1, calls)
-					end(q)
-					require.Equal(t, 2, calls)
-				})
-			})
-		}
-	}
-}
-
 // A hook for stuck items that does not return blocks only its own goroutine: no
 // Get calls it.
 func TestC44C17HookThatBlocksIsAlone(t *testing.T) {
@@ -116,22 +84,6 @@ func TestC44C17HookThatBlocksIsAlone(t *testing.T) {
 		}
 		q.ShutDown()
 		requireBecomesTrue(t, workers)
-	})
-}
-
-// The loop may call the queue, because no lock is held.
-func TestC43TheLoopMayUseTheQueue(t *testing.T) {
-	forEachShardCountInBubble(t, func(t *testing.T, shards int) {
-		q := newQueue[int](shards)
-		q.AddBatch(numbers(100), shardq.AddOptions{})
-		seen := 0
-		for row := range q.All(stats.Ready) {
-			q.Cancel(row.Item)
-			q.Add(row.Item + 1000)
-			seen++
-		}
-		require.GreaterOrEqual(t, seen, 100)
-		q.ShutDown()
 	})
 }
 

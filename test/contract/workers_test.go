@@ -188,125 +188,67 @@ func TestC76LingerEndsWithTheDrainOfAnother(t *testing.T) {
 	}
 }
 
-// attemptsOf returns the number of attempts by result, and how long they took
-// together.
-func attemptsOf(t *testing.T, q interface{ Stats() shardq.Stats }) (counts [stats.Results]uint64, together [stats.Results]time.Duration) {
-	t.Helper()
-	m := q.Stats().Metrics
-	require.NotNil(t, m)
-	for result, h := range m.Attempts.All() {
-		counts[result], together[result] = h.Count, h.Sum
-	}
-	return counts, together
-}
-
-// TestC74DeadlineOfTheCaller checks that an attempt that the context of Run has
-// ended counts as a timeout of neither TimeoutOf nor Timeout.
-func TestC74DeadlineOfTheCaller(t *testing.T) {
-	limit := func(d time.Duration) worker.Middleware[string] {
-		return worker.TimeoutOf(func(string) time.Duration { return d })
-	}
-	for _, test := range []struct {
-		name     string
-		timeout  time.Duration
-		use      []worker.Middleware[string]
-		slow     time.Duration // beyond the end of the context
-		timedOut bool
-		batch    bool
-	}{
-		{"TimeoutOf", 0, []worker.Middleware[string]{limit(time.Hour)}, 0, false, false},
-		{"Timeout", time.Hour, nil, 0, false, false},
-		{"Timeout of a batch", time.Hour, nil, 0, false, true},
-		{"both", time.Hour, []worker.Middleware[string]{limit(2 * time.Hour), limit(time.Hour)}, 0, false, false},
-		{"a shorter TimeoutOf outside", 0, []worker.Middleware[string]{limit(time.Millisecond), limit(time.Hour)}, 0, true, false},
-		{"a shorter TimeoutOf inside", time.Hour, []worker.Middleware[string]{limit(time.Hour), limit(time.Millisecond)}, 0, true, false},
-		{"a shorter Timeout and a slow handler", time.Millisecond, nil, time.Second, true, false},
-		{"a shorter Timeout and a slow batch", time.Millisecond, nil, time.Second, true, true},
-		{"a shorter TimeoutOf and a slow handler", 0, []worker.Middleware[string]{limit(time.Millisecond)}, time.Second, true, false},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				q := shardq.MustNew(shardq.Options[string]{Metrics: true})
-				interrupted := []bool{}
-				o := worker.Options[string]{
-					Workers: 1, Timeout: test.timeout, Use: test.use,
-					Handle: func(ctx context.Context, _ string) error {
-						<-ctx.Done()
-						time.Sleep(test.slow)
-						err := fmt.Errorf("ended: %w", context.Cause(ctx))
-						interrupted = append(interrupted, worker.Interrupted(ctx, err) != nil)
-						require.NoError(t, worker.Interrupted(ctx, worker.Permanent(err)))
-						return err
-					},
-				}
-				if handle := o.Handle; test.batch {
-					o.Handle, o.BatchSize = nil, 1
-					o.HandleBatch = func(ctx context.Context, items []string) []error { return []error{handle(ctx, items[0])} }
-				}
-				pool, err := worker.New(q, o)
-				require.NoError(t, err)
-				q.Add("a")
-				ctx, release := context.WithTimeout(t.Context(), 100*time.Millisecond)
-				defer release()
-				require.NoError(t, pool.Run(ctx))
-				counts, _ := attemptsOf(t, q)
-				require.Equal(t, test.timedOut, counts[stats.TimedOut] > 0, counts)
-				require.Equal(t, !test.timedOut, counts[stats.Requeued] > 0, "interrupted")
-				require.Zero(t, counts[stats.Failed])
-				require.Equal(t, !test.timedOut, interrupted[0])
-			})
-		})
-	}
-}
-
-// Interrupted and the log say of an attempt what the pool makes of it.
-func TestC49InterruptedAsThePoolSays(t *testing.T) {
+// An attempt that the end of the workers' context has ended is interrupted, and
+// counts as a timeout of neither TimeoutOf nor Timeout. Interrupted, the log and
+// the metrics say of it what the pool makes of it.
+func TestC49C74InterruptedAsThePoolSays(t *testing.T) {
+	wrapped := func(end error) error { return fmt.Errorf("ended: %w", end) }
 	late := func(error) error { return context.DeadlineExceeded }
 	for name, test := range map[string]struct {
-		timeout, limit time.Duration // the limit is that of a TimeoutOf
-		err            func(end error) error
-		interrupted    bool
+		timeout       time.Duration
+		outer, within time.Duration // the limits of two TimeoutOf
+		err           func(end error) error
+		result        stats.Result
+		interrupted   bool
 	}{
-		"wrapped":     {0, 0, func(end error) error { return fmt.Errorf("ended: %w", end) }, true},
-		"its cause":   {0, 0, late, true},
-		"permanent":   {0, 0, worker.Permanent, false},
-		"panic":       {0, 0, func(end error) error { return &worker.PanicError{Value: end} }, false},
-		"requeue":     {0, 0, func(end error) error { return errors.Join(worker.RequeueAfter(time.Hour), end) }, false},
-		"TimeoutOf":   {0, time.Second, late, false},
-		"Timeout":     {time.Second, 0, late, false},
-		"its own end": {time.Second, time.Second, func(error) error { return context.Canceled }, true},
+		"wrapped":          {0, 0, 0, wrapped, stats.Requeued, true},
+		"its cause":        {0, 0, 0, late, stats.Requeued, true},
+		"before Timeout":   {time.Hour, 0, 0, late, stats.Requeued, true},
+		"before TimeoutOf": {0, time.Hour, time.Hour, late, stats.Requeued, true},
+		"permanent":        {0, 0, 0, worker.Permanent, stats.Discarded, false},
+		"panic":            {0, 0, 0, func(end error) error { return &worker.PanicError{Value: end} }, stats.Panicked, false},
+		"requeue":          {0, 0, 0, func(end error) error { return errors.Join(worker.RequeueAfter(time.Hour), end) }, stats.Requeued, false},
+		"outer TimeoutOf":  {0, time.Second, time.Hour, late, stats.TimedOut, false},
+		"inner TimeoutOf":  {time.Hour, time.Hour, time.Second, late, stats.TimedOut, false},
+		"Timeout":          {time.Second, 0, 0, late, stats.TimedOut, false},
+		"its own end":      {time.Second, time.Second, 0, func(error) error { return context.Canceled }, stats.Requeued, true},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				q, text, says := newQueue[string](1), &strings.Builder{}, error(nil)
-				s := startPool(t, q, worker.Options[string]{
-					Timeout: test.timeout, MaxAttempts: 1,
-					Use: []worker.Middleware[string]{
-						worker.Log[string](worker.LogOptions{Logger: slog.New(slog.NewTextHandler(text, nil))}),
-						worker.TimeoutOf(func(string) time.Duration { return test.limit }),
-						func(next worker.Handler[string]) worker.Handler[string] {
-							return func(ctx context.Context, item string) error {
-								err := next(ctx, item)
-								says = worker.Interrupted(ctx, err)
-								return err
-							}
-						},
-					},
-					Handle: func(ctx context.Context, _ string) error {
-						<-ctx.Done()
-						time.Sleep(2 * time.Second)
-						return test.err(ctx.Err())
-					},
-				})
-				q.Add("a")
-				time.Sleep(2 * time.Second)
-				s.stopWith(context.DeadlineExceeded)
-				time.Sleep(time.Hour)
-				s.requireEnds(t)
-				require.Equal(t, test.interrupted, q.Len() == 1 && len(s.failed) == 0, "the pool")
-				require.Equal(t, test.interrupted, says != nil, "Interrupted")
-				require.Equal(t, test.interrupted, strings.Contains(text.String(), "was interrupted"), text)
-			})
+		var says error
+		handle := func(ctx context.Context, _ string) error {
+			<-ctx.Done()
+			time.Sleep(2 * time.Second)
+			return test.err(ctx.Err())
+		}
+		ask := func(next worker.Handler[string]) worker.Handler[string] {
+			return func(ctx context.Context, item string) error {
+				err := next(ctx, item)
+				says = worker.Interrupted(ctx, err)
+				return err
+			}
+		}
+		forEachForm(t, ask(handle), func(t *testing.T, o worker.Options[string]) {
+			q, text := shardq.MustNew(shardq.Options[string]{Metrics: true}), &strings.Builder{}
+			if o.Timeout = test.timeout; o.Handle != nil {
+				o.Handle, o.Use = handle, []worker.Middleware[string]{
+					worker.Log[string](worker.LogOptions{Logger: slog.New(slog.NewTextHandler(text, nil))}),
+					worker.TimeoutOf(func(string) time.Duration { return test.outer }), ask,
+					worker.TimeoutOf(func(string) time.Duration { return test.within }),
+				}
+			} else if test.outer > 0 {
+				return
+			}
+			s := startPool(t, q, o)
+			q.Add("a")
+			time.Sleep(2 * time.Second)
+			s.stopWith(context.DeadlineExceeded)
+			time.Sleep(time.Minute)
+			s.requireEnds(t)
+			require.Equal(t, test.interrupted, q.Len() == 1 && len(s.failed) == 0, "the pool says of %s", name)
+			require.Equal(t, test.interrupted, says != nil, "Interrupted says of %s", name)
+			require.Equal(t, test.interrupted && o.Handle != nil, strings.Contains(text.String(), "was interrupted"), text)
+			for result, h := range q.Stats().Metrics.Attempts.All() {
+				require.EqualValues(t, map[bool]int{true: 1}[result == test.result], h.Count, "%s: %v", name, result)
+			}
 		})
 	}
 }
