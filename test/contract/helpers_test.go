@@ -227,13 +227,6 @@ func numbers(n int) []int {
 	return items
 }
 
-// counts returns only the counters and gauges of the stats.
-func counts(stats shardq.Stats) shardq.Stats {
-	stats.PerShard, stats.Priorities, stats.Metrics, stats.NextDue = nil, nil, nil, time.Time{}
-	stats.Capacity, stats.Limited, stats.Parked, stats.Workers, stats.ShuttingDown = 0, 0, 0, 0, false
-	return stats
-}
-
 func addAll[T comparable](q *shardq.Queue[T], items []T) {
 	for _, item := range items {
 		q.Add(item)

@@ -3,7 +3,6 @@ package contract
 import (
 	"log/slog"
 	"math"
-	"strings"
 	"testing"
 	"time"
 
@@ -60,43 +59,6 @@ func TestC67Faults(t *testing.T) {
 	require.PanicsWithValue(t, "shardq: the queue has no groups: want Options.Group", func() { q.PauseGroup("a", time.Time{}) })
 	require.Panics(t, func() { q.ResumeGroup("a") })
 	require.Panics(t, func() { q.RefreshGroup("a") })
-}
-
-func TestZeroOptionsAreACompleteQueue(t *testing.T) {
-	q, err := shardq.New(shardq.Options[string]{})
-	require.NoError(t, err)
-	require.Empty(t, q.Name())
-	require.Equal(t, shardq.Stats{Shards: q.Stats().Shards}, counts(q.Stats()))
-	require.Positive(t, q.Stats().Shards)
-	requireCycle(t, q, "a")
-	q.AddAfter("b", time.Nanosecond)
-	item, shutdown := q.Get() // becomes ready on the real clock
-	require.Equal(t, "b", item)
-	require.False(t, shutdown)
-	q.Done("b")
-	q.AddRateLimited("c")
-	require.Equal(t, 1, q.NumRequeues("c"))
-	item, _ = q.Get()
-	require.Equal(t, "c", item)
-	q.Done("c")
-	requireShutsDown(t, q)
-}
-
-func TestOptionsEveryFaultIsListed(t *testing.T) {
-	q, err := shardq.New(shardq.Options[any]{
-		Shards: -1, Tick: -time.Second, StableRouting: true,
-		Hash: func(any) uint64 { return 0 },
-	})
-	require.Nil(t, q)
-	require.Error(t, err)
-	for _, fault := range []string{"Options.Shards is -1", "Options.Tick is -1s", "Options.Hash", "Options.StableRouting"} {
-		require.ErrorContains(t, err, fault)
-	}
-	lines := strings.Split(err.Error(), "\n")
-	require.Len(t, lines, 4)
-	for _, line := range lines {
-		require.True(t, strings.HasPrefix(line, "shardq: "), line)
-	}
 }
 
 func TestOptionsEachFaultAlone(t *testing.T) {

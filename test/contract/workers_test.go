@@ -435,31 +435,19 @@ func TestC80DiscardClosesTheWindow(t *testing.T) {
 	})
 }
 
-// MaxElapsed counts for the keys of a Coalescer as for items.
+// MaxElapsed counts for the keys of a Coalescer as for items, also without hooks.
 func TestC58MaxElapsed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c, began := newJoiner(1), time.Now()
-		s := startPool(t, c, worker.Options[coalesce.Entry[string, string]]{MaxElapsed: 75 * time.Millisecond,
-			Handle: func(context.Context, coalesce.Entry[string, string]) error { return errOnPurpose }})
+		c := newJoiner(1)
 		require.NoError(t, c.Put("a", "1"))
-		time.Sleep(time.Hour)
-		synctest.Wait()
-		require.Len(t, s.discarded, 1)
-		require.Equal(t, worker.ReasonExhausted, s.discarded[0].Reason)
-		require.Equal(t, began, s.discarded[0].FirstFailure)
-		require.Equal(t, 5, s.discarded[0].Attempt, "after 0, 5, 15, 35 and 75 ms")
-		s.stopPool(t)
-
-		require.NoError(t, c.Put("a", "1"))
-		without, err := worker.New(c, worker.Options[text]{Workers: 1, MaxElapsed: 75 * time.Millisecond,
-			Handle: func(context.Context, text) error { return errOnPurpose }})
+		pool, err := worker.New(c, worker.Options[text]{Workers: 1, MaxElapsed: 75 * time.Millisecond, Handle: failing[text](9, errOnPurpose)})
 		require.NoError(t, err)
 		ctx, stop := context.WithTimeout(t.Context(), time.Hour)
 		defer stop()
-		require.NoError(t, without.Run(ctx))
+		require.NoError(t, pool.Run(ctx))
 		_, discarded := c.Queue().RecentFailures(2)
-		require.Len(t, discarded, 2)
-		require.Equal(t, 5, discarded[0].Attempt, "without hooks")
+		require.Len(t, discarded, 1)
+		require.Equal(t, 5, discarded[0].Attempt, "after 0, 5, 15, 35 and 75 ms")
 	})
 }
 
