@@ -32,12 +32,10 @@ func TestC84BatchesByWeight(t *testing.T) {
 
 func requireBatches[T any](t *testing.T, want string, source worker.Source[T], weigh func(T) int) {
 	var got [][]T
-	pool, err := worker.New(source, worker.Options[T]{
-		Workers: 1, BatchSize: 3, BatchWeight: 10, Weigh: weigh,
+	require.NoError(t, runPool(t.Context(), t, source, worker.Options[T]{
+		BatchSize: 3, BatchWeight: 10, Weigh: weigh,
 		HandleBatch: func(_ context.Context, items []T) []error { got = append(got, slices.Clone(items)); return nil },
-	})
-	require.NoError(t, err)
-	require.NoError(t, pool.Run(t.Context()))
+	}))
 	require.Equal(t, want, fmt.Sprint(got))
 }
 

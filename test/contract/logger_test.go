@@ -155,7 +155,7 @@ func TestLoggerGetsFailures(t *testing.T) {
 	q.AddBatch([]string{"fails", "panics", "is discarded"}, shardq.AddOptions{})
 	ctx, cancel := context.WithCancel(context.Background())
 	handled := 0
-	w, err := worker.New(q.Queue, worker.Options[string]{Workers: 1, Handle: func(_ context.Context, item string) error {
+	require.NoError(t, runPool(ctx, t, q.Queue, worker.Options[string]{Handle: func(_ context.Context, item string) error {
 		if handled++; handled == 3 {
 			cancel()
 		}
@@ -167,9 +167,7 @@ func TestLoggerGetsFailures(t *testing.T) {
 			return worker.Permanent(errors.New("no such invoice"))
 		}
 		return errors.New("timeout" + strings.Repeat("é", 1<<20))
-	}})
-	require.NoError(t, err)
-	require.NoError(t, w.Run(ctx))
+	}}))
 	require.Equal(t, []string{
 		`level=WARN msg="shardq: an attempt failed" error=timeout` + strings.Repeat("é", 252) + `… attempt=1 item=fails queue=invoices`,
 		`level=ERROR msg="shardq: a handler panicked" panic=ouch` + strings.Repeat("é", 254) + `… stack=… attempt=1 item=panics queue=invoices`,
@@ -184,14 +182,12 @@ func TestLoggerGetsDeadLettersOnce(t *testing.T) {
 	q.AddBatch([]string{"a", "b", "c", "d", "panics", strings.Repeat("é", 1<<10)}, shardq.AddOptions{})
 	q.ShutDown()
 	q.lines()
-	pool, err := worker.New(q.Queue, worker.Options[string]{Workers: 1, MaxAttempts: 1, Handle: func(_ context.Context, item string) error {
+	require.NoError(t, runPool(t.Context(), t, q.Queue, worker.Options[string]{MaxAttempts: 1, Handle: func(_ context.Context, item string) error {
 		if item == "panics" {
 			panic("ouch")
 		}
 		return errDown
-	}})
-	require.NoError(t, err)
-	require.NoError(t, pool.Run(t.Context()))
+	}}))
 	lines := q.lines()
 	require.Len(t, lines, 7)
 	require.Equal(t, []string{
@@ -209,7 +205,7 @@ func TestLoggerGetsAnOutageOnce(t *testing.T) {
 	q.Add("a")
 	ctx, cancel := context.WithCancel(context.Background())
 	failures := 0
-	pool, err := worker.New(q.Queue, worker.Options[string]{Workers: 1, Handle: func(context.Context, string) error {
+	require.NoError(t, runPool(ctx, t, q.Queue, worker.Options[string]{Handle: func(context.Context, string) error {
 		if failures == 12_687 {
 			cancel()
 			return nil
@@ -217,9 +213,7 @@ func TestLoggerGetsAnOutageOnce(t *testing.T) {
 		failures++
 		q.clock.Step(10 * time.Millisecond)
 		return errors.New("down")
-	}})
-	require.NoError(t, err)
-	require.NoError(t, pool.Run(ctx))
+	}}))
 	require.EqualValues(t, 1, q.Stats().Outages)
 	require.Zero(t, q.Stats().OutageFailures)
 	lines := q.lines()
@@ -245,7 +239,7 @@ func TestOutagesAreOfFailures(t *testing.T) {
 			q.Add(i)
 		}
 		attempts := map[int]int{}
-		pool, err := worker.New(q, worker.Options[int]{Workers: 1, CancelIfAddedAgain: true, Handle: func(ctx context.Context, item int) error {
+		require.NoError(t, runPool(t.Context(), t, q, worker.Options[int]{CancelIfAddedAgain: true, Handle: func(ctx context.Context, item int) error {
 			if attempts[item]++; attempts[item] > 1 {
 				return nil
 			}
@@ -256,9 +250,7 @@ func TestOutagesAreOfFailures(t *testing.T) {
 				<-ctx.Done()
 			}
 			return results[item]
-		}})
-		require.NoError(t, err)
-		require.NoError(t, pool.Run(t.Context()))
+		}}))
 		require.Equal(t, test.outages, q.Stats().Outages, "%v", test.middle)
 	}
 }

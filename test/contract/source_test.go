@@ -440,13 +440,12 @@ func TestC51PanicOfAHistory(t *testing.T) {
 		<-ctx.Done()
 		return 0, ctx.Err()
 	}, &forgotten}
-	pool, err := worker.New(source, worker.Options[string]{
-		Workers: 1, Handle: func(context.Context, string) error { return nil },
+	o := worker.Options[string]{
+		Handle:     succeed[string],
 		Drain:      func(context.Context) ([]string, error) { return []string{"a", "b"}, nil },
 		OnLeftover: func(_ context.Context, f worker.Failure[string]) { left = append(left, f.Item) },
-	})
-	require.NoError(t, err)
-	require.Panics(t, func() { _ = pool.Run(ctx) })
+	}
+	require.Panics(t, func() { _ = runPool(ctx, t, source, o) })
 	require.ElementsMatch(t, []string{"a", "b"}, left)
 	require.ElementsMatch(t, []string{"a", "b"}, forgotten)
 }

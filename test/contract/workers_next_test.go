@@ -16,9 +16,7 @@ import (
 
 // A worker takes the next item when it ends a claim, but not if it was asked to
 // leave meanwhile.
-func TestC49LeavingWorkerTakesNothing(t *testing.T) {
-	synctest.Test(t, leave)
-}
+func TestC49LeavingWorkerTakesNothing(t *testing.T) { synctest.Test(t, leave) }
 
 func leave(t *testing.T) {
 	q, goOn, running := newQueue[string](1), make(chan struct{}), atomic.Int32{}
@@ -67,12 +65,6 @@ func (c *countingCoalescer) ClaimBatch(ctx context.Context, dst []worker.Claim[c
 	return n, err
 }
 
-func runAll[T any](t *testing.T, source worker.Source[T]) {
-	pool, err := worker.New(source, worker.Options[T]{Workers: 1, Handle: func(context.Context, T) error { return nil }})
-	require.NoError(t, err)
-	require.NoError(t, pool.Run(t.Context()))
-}
-
 // A source that embeds a queue or a Coalescer hands out each item itself.
 func TestC49SourceThatEmbedsAnother(t *testing.T) {
 	const items = 10
@@ -86,8 +78,9 @@ func TestC49SourceThatEmbedsAnother(t *testing.T) {
 	}
 	q.ShutDown()
 	c.ShutDown()
-	runAll(t, q)
-	runAll(t, c)
+	require.NoError(t, runPool(t.Context(), t, q, worker.Options[string]{Handle: succeed[string]}))
+	type entry = coalesce.Entry[string, int]
+	require.NoError(t, runPool(t.Context(), t, c, worker.Options[entry]{Handle: succeed[entry]}))
 	require.Equal(t, [2]int{items, items}, [2]int{q.claimed, c.claimed})
 }
 
@@ -111,10 +104,7 @@ func TestC51ReportOfASuccessPanics(t *testing.T) {
 		{Handle: succeed[string]}, {HandleBatch: func(context.Context, []string) []error { return nil }, BatchSize: 1},
 	} {
 		shelf := newShelf("a")
-		o.Workers = 1
-		pool, err := worker.New(grumbler{shelf}, o)
-		require.NoError(t, err)
-		require.Panics(t, func() { _ = pool.Run(t.Context()) })
+		require.Panics(t, func() { _ = runPool(t.Context(), t, grumbler{shelf}, o) })
 		require.Empty(t, shelf.taken)
 	}
 }

@@ -143,14 +143,15 @@ func TestC51HookThatPanicsForEachDroppedItem(t *testing.T) {
 			for item := range n {
 				q.AddAfter(item, time.Hour)
 			}
-			w, err := worker.New(q, worker.Options[int]{
-				Workers: 1, Drain: q.DrainWith(shardq.DrainOptions{}), Handle: succeed[int],
-				OnLeftover: func(context.Context, worker.Failure[int]) { reported++; end() },
-			})
-			require.NoError(t, err)
 			ctx, cancel := context.WithCancel(t.Context())
 			cancel()
-			fault := panicOf(func() { err = w.Run(ctx) })
+			var err error
+			fault := panicOf(func() {
+				err = runPool(ctx, t, q, worker.Options[int]{
+					Drain: q.DrainWith(shardq.DrainOptions{}), Handle: succeed[int],
+					OnLeftover: func(context.Context, worker.Failure[int]) { reported++; end() },
+				})
+			})
 			require.Equal(t, n, reported)
 			if name == "panic" {
 				require.NotNil(t, fault)
@@ -440,11 +441,10 @@ func TestC58MaxElapsed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newJoiner(1)
 		require.NoError(t, c.Put("a", "1"))
-		pool, err := worker.New(c, worker.Options[text]{Workers: 1, MaxElapsed: 75 * time.Millisecond, Handle: failing[text](9, errOnPurpose)})
-		require.NoError(t, err)
 		ctx, stop := context.WithTimeout(t.Context(), time.Hour)
 		defer stop()
-		require.NoError(t, pool.Run(ctx))
+		o := worker.Options[text]{MaxElapsed: 75 * time.Millisecond, Handle: failing[text](9, errOnPurpose)}
+		require.NoError(t, runPool(ctx, t, c, o))
 		_, discarded := c.Queue().RecentFailures(2)
 		require.Len(t, discarded, 1)
 		require.Equal(t, 5, discarded[0].Attempt, "after 0, 5, 15, 35 and 75 ms")
@@ -757,8 +757,9 @@ func TestC49HandlersEndBeforeDrainReturns(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			q, ended := shardq.MustNew(shardq.Options[string]{}), make(chan struct{})
 			q.Add("a")
-			pool, err := worker.New(q, worker.Options[string]{
-				Workers: 1,
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			err := runPool(ctx, t, q, worker.Options[string]{
 				Handle: func(ctx context.Context, _ string) error {
 					<-ctx.Done()
 					close(ended)
@@ -775,10 +776,6 @@ func TestC49HandlersEndBeforeDrainReturns(t *testing.T) {
 				DrainTimeout: timeout,
 				OnLeftover:   func(context.Context, worker.Failure[string]) { <-ended },
 			})
-			require.NoError(t, err)
-			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-			defer cancel()
-			err = pool.Run(ctx)
 			require.Equal(t, timeout > 0, errors.Is(err, context.DeadlineExceeded))
 		})
 	}
@@ -848,9 +845,7 @@ func TestC49EndedQueue(t *testing.T) {
 			q.ShutDown()
 			c.ShutDown()
 			o.Workers, o.Drain = 2, q.DrainWith(shardq.DrainOptions{})
-			pool, err := worker.New(q, o)
-			require.NoError(t, err)
-			require.Equal(t, want, pool.Run(t.Context()))
+			require.Equal(t, want, runPool(t.Context(), t, q, o))
 			require.Equal(t, want, c.Run(t.Context(), 1, func(context.Context, string, string) error { return nil }))
 			ended, cancel := context.WithCancel(t.Context())
 			cancel()
@@ -962,8 +957,6 @@ func TestC71AttemptsOfSeveralTypes(t *testing.T) {
 			return nil
 		}, func(next worker.Handler[string]) worker.Handler[string] { return next })
 	}}
-	pool, err := worker.New(outer, with)
-	require.NoError(t, err)
-	require.NoError(t, pool.Run(t.Context()))
+	require.NoError(t, runPool(t.Context(), t, outer, with))
 	require.Equal(t, [2]int{1, 3}, [2]int{ints, texts})
 }
