@@ -209,29 +209,6 @@ func ExampleQueue_AddContext() {
 	// Output: lines: 5 over capacity: 0
 }
 
-// A crawler adds the links of a page while it has the page. It does not wait
-// for room then, because it would wait for itself.
-func ExampleQueue_AddContext_crawler() {
-	q := shardq.MustNew(shardq.Options[int]{Capacity: 4})
-	ctx, stop := context.WithCancel(context.Background())
-	var pages atomic.Int32
-	crawl := func(ctx context.Context, page int) error {
-		for _, link := range []int{3*page + 1, 3*page + 2, 3*page + 3} {
-			if link < 40 {
-				_ = q.AddContext(ctx, link, shardq.AddOptions{}) // ctx is the handler's
-			}
-		}
-		if pages.Add(1) == 40 {
-			stop()
-		}
-		return nil
-	}
-	q.Add(0)
-	_ = q.Run(ctx, 2, crawl)
-	fmt.Println("pages:", pages.Load(), "over capacity:", q.Stats().OverCapacity > 0)
-	// Output: pages: 40 over capacity: true
-}
-
 // The queue reports when its producers must slow down, and when they can go on.
 func ExampleOptions_watermarks() {
 	q := shardq.MustNew(shardq.Options[string]{

@@ -55,35 +55,6 @@ func ExampleNew() {
 	// for the next start: poll
 }
 
-// Resize changes the number of workers while they work.
-func ExamplePool_Resize() {
-	q := shardq.MustNew(shardq.Options[string]{})
-	working, finish := make(chan string), make(chan struct{})
-	workers, _ := worker.New(q, worker.Options[string]{
-		Workers: 1,
-		Handle: func(ctx context.Context, item string) error {
-			working <- item
-			<-finish
-			return nil
-		},
-	})
-	ctx, stop := context.WithCancel(context.Background())
-	ended := make(chan error)
-	go func() { ended <- workers.Run(ctx) }()
-	q.AddBatch([]string{"a", "b", "c"}, shardq.AddOptions{})
-	<-working // the only worker has an item
-	workers.Resize(3)
-	<-working
-	<-working
-	fmt.Println("workers:", workers.Len())
-	close(finish)
-	stop()
-	fmt.Println(<-ended)
-	// Output:
-	// workers: 3
-	// <nil>
-}
-
 // Workers try a webhook again after a backoff, and discard one that cannot
 // succeed.
 func Example_retries() {

@@ -111,31 +111,6 @@ func countAttempts(q *shardq.Queue[string]) (n uint64) {
 	return n
 }
 
-// A late handler does not end the claim of another worker to its item.
-func TestC49AbandonedHandlerAndALaterClaim(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		q, finish := newQueue[string](1), make(chan struct{})
-		s := startPool(t, q, worker.Options[string]{AbandonAfter: 1, Handle: func(context.Context, string) error {
-			<-finish
-			return nil
-		}})
-		q.Add("a")
-		synctest.Wait()
-		s.stop()
-		time.Sleep(time.Second)
-		requireBecomesTrue(t, s.ended)
-		q.Done("a")
-		q.Add("a")
-		later, ok := q.TryClaim()
-		require.True(t, ok)
-		close(finish)
-		synctest.Wait()
-		require.True(t, later.Valid())
-		require.NoError(t, later.Done())
-		require.Zero(t, q.Stats().Held)
-	})
-}
-
 // A worker that is about to call its handler when the time is up is abandoned as
 // soon as it does.
 func TestC49HandlerThatBeginsTooLate(t *testing.T) {

@@ -123,12 +123,12 @@ func TestC17UserCodeMayUseTheQueue(t *testing.T) {
 	} {
 		for _, groups := range []bool{false, true} {
 			var q *shardq.Queue[int]
-			called, depth := map[string]bool{}, 0
+			called, depth, use := map[string]bool{}, 0, useEverything
 			fake := newFake()
 			q = shardq.MustNew(hookedOptions(func(function string) {
 				called[function] = true
 				if depth++; depth == 1 && q != nil { // not forever
-					useEverything(q)
+					use(q)
 				}
 				depth--
 			}, groups, fake))
@@ -147,6 +147,10 @@ func TestC17UserCodeMayUseTheQueue(t *testing.T) {
 			finishAll(t, q)
 			for item := range 4 { // the high watermark, and the end passes the low one
 				q.AddAfter(item, time.Hour)
+			}
+			use = func(q *shardq.Queue[int]) { // adds nothing, for which the end would wait
+				q.SetRate(shardq.Rate{})
+				q.Snapshot(3)
 			}
 			clear(called)
 			depth = 0
