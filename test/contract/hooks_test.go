@@ -71,7 +71,7 @@ var userFunctions = []string{
 
 func hookedOptions(call userCode, groups bool, fake *clock.Fake) shardq.Options[int] {
 	o := shardq.Options[int]{
-		Shards: 4, Clock: hookedClock{fake, call}, Metrics: true, LowPriorityInterval: 3, Capacity: 12, StuckAfter: time.Minute,
+		Shards: 4, Clock: hookedClock{fake, call}, Metrics: true, LowPriorityInterval: 3, Capacity: 12,
 		RateLimiter: hookedLimiter[int]{limiter.NewExponential[int](10*time.Millisecond, 20*time.Millisecond), call},
 		Watermarks:  shardq.Watermarks{High: 3, Low: 1, On: func(shardq.Watermark) { call("OnWatermark") }},
 		OnMisuse:    func(shardq.Misuse[int]) { call("OnMisuse") },
