@@ -29,9 +29,8 @@ type wilfulClock struct {
 }
 
 func (c *wilfulClock) AfterFunc(d time.Duration, f func()) clock.Timer {
-	timer := &wilfulTimer{Timer: c.Fake.AfterFunc(time.Hour*1e4, f), clock: c}
-	timer.Reset(d)
-	return timer
+	c.act()
+	return &wilfulTimer{c.Fake.AfterFunc(d, f), c}
 }
 
 type wilfulTimer struct {

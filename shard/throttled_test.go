@@ -3,6 +3,8 @@ package shard
 import (
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/shardq/shardq/shard/internal/line"
 )
 
@@ -13,23 +15,18 @@ import (
 func TestThrottleCountShowsChanges(t *testing.T) {
 	var c throttleCount
 	before, count := c.read()
-	if count != 0 || !c.noneSince(before) {
-		t.Fatal("nothing has happened, and a change is reported")
-	}
+	require.True(t, count == 0 && c.noneSince(before))
 	c.add(line.Changes{Throttled: 1, Count: 1})
-	if _, count := c.read(); count != 1 || c.noneSince(before) {
-		t.Fatalf("one group is throttled, but the count is %d", count)
-	}
+	_, count = c.read()
+	require.True(t, count == 1 && !c.noneSince(before))
 	c.add(line.Changes{Throttled: -1, Count: 1})
-	if now, count := c.read(); count != 0 || c.noneSince(before) || !c.noneSince(now) {
-		t.Fatal("a group was throttled and freed, and no change is reported")
-	}
+	now, count := c.read()
+	require.True(t, count == 0 && !c.noneSince(before) && c.noneSince(now))
 	for range 1000 {
 		c.add(line.Changes{Throttled: 1, Count: 1})
 		c.add(line.Changes{Throttled: 1, Count: 1})
 		c.add(line.Changes{Throttled: -1, Count: 1})
 	}
-	if _, count := c.read(); count != 1000 {
-		t.Fatalf("1000 groups are throttled, but the count is %d", count)
-	}
+	_, count = c.read()
+	require.EqualValues(t, 1000, count)
 }

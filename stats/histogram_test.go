@@ -7,6 +7,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/require"
 )
 
 // TestBucketBounds: each bound is the greatest whole number of nanoseconds
@@ -25,9 +27,7 @@ func TestBucketBounds(t *testing.T) {
 		}
 	}
 	sorted := slices.Sorted(maps.Keys(want))
-	if len(sorted) != len(bucketBounds) {
-		t.Fatalf("there are %d bounds, not %d", len(bucketBounds), len(sorted))
-	}
+	require.Len(t, bucketBounds, len(sorted))
 	for i, bound := range bucketBounds {
 		// Pow and Exp2 may differ in the last bit.
 		if off := bound - sorted[i]; off < -1 || off > 1 || off != 0 && bound > time.Second && float64(off)/float64(bound) > 1e-9 {
@@ -38,18 +38,14 @@ func TestBucketBounds(t *testing.T) {
 
 // TestRecorderHasRoom: each bucket has its place in a recorder, and there is no other.
 func TestRecorderHasRoom(t *testing.T) {
-	if want := (len(bucketBounds) + pageBuckets - 1) / pageBuckets; recorderPages != want {
-		t.Errorf("%d buckets want %d pages", len(bucketBounds), want)
-	}
+	require.Equal(t, (len(bucketBounds)+pageBuckets-1)/pageBuckets, recorderPages)
 }
 
 // TestBucketOf compares bucketOf with a search through all buckets.
 func TestBucketOf(t *testing.T) {
 	check := func(d uint64) {
 		want := slices.IndexFunc(bucketBounds, func(bound time.Duration) bool { return time.Duration(d) <= bound })
-		if got := bucketOf(d); got != want {
-			t.Errorf("%d is in bucket %d, not %d", d, got, want)
-		}
+		require.Equal(t, want, bucketOf(d), d)
 	}
 	for d := range uint64(5000) {
 		check(d)
@@ -111,30 +107,25 @@ func TestHistogramIsAsTheDurations(t *testing.T) {
 	}
 	h := recorded(all...)
 	slices.Sort(all)
-	if h.Count != 1000 || h.Sum != sum || h.Mean() != time.Duration(float64(sum)/1000) {
-		t.Errorf("count %d, sum %v, mean %v; the sum is %v", h.Count, h.Sum, h.Mean(), sum)
-	}
+	require.EqualValues(t, 1000, h.Count)
+	require.Equal(t, sum, h.Sum)
+	require.Equal(t, time.Duration(float64(sum)/1000), h.Mean())
 	for i, bound := range bucketBounds {
 		want, _ := slices.BinarySearch(all, bound+1)
 		if bound == math.MaxInt64 {
 			want = len(all)
 		}
-		if got := h.AtMost(bound); got != uint64(want) {
-			t.Errorf("%d are at most %v, not %d", got, bound, want)
-		}
+		require.EqualValues(t, want, h.AtMost(bound), bound)
 		if i > 0 && bound-bucketBounds[i-1] > 1 && h.AtMost(bound-1) != h.AtMost(bucketBounds[i-1]) {
 			t.Errorf("between bounds, AtMost counts what is in the bucket of %v", bound)
 		}
 	}
 	for part := 0.0; part <= 1; part += 1.0 / 64 {
 		exact := all[max(0, int(math.Ceil(part*1000))-1)]
-		if got, want := h.Quantile(part), bucketBounds[bucketOf(uint64(exact))]; got != want {
-			t.Errorf("the quantile %v is %v, not %v", part, got, want)
-		}
+		require.Equal(t, bucketBounds[bucketOf(uint64(exact))], h.Quantile(part), part)
 	}
-	if h.Quantile(-1) != h.Quantile(0) || h.Quantile(2) != h.Quantile(1) {
-		t.Error("a part below 0 or above 1 is another than 0 or 1")
-	}
+	require.Equal(t, h.Quantile(0), h.Quantile(-1))
+	require.Equal(t, h.Quantile(1), h.Quantile(2))
 	checkBuckets(t, h, all)
 }
 
@@ -153,9 +144,7 @@ func checkBuckets(t *testing.T, h Histogram, sorted []time.Duration) {
 		}
 		before = bound
 	}
-	if counted != len(sorted) {
-		t.Errorf("the buckets have %d, not %d", counted, len(sorted))
-	}
+	require.Len(t, sorted, counted)
 }
 
 // TestHistogramSumDoesNotOverflow: with delays as long as there are, the sum
@@ -170,9 +159,8 @@ func TestHistogramSumDoesNotOverflow(t *testing.T) {
 	h := emptyHistogram()
 	for _, r := range []*Recorder{&a, &b} {
 		r.AddTo(&h)
-		if h.Sum != math.MaxInt64 || h.Mean() < 0 {
-			t.Errorf("the sum is %d", h.Sum)
-		}
+		require.EqualValues(t, math.MaxInt64, h.Sum)
+		require.GreaterOrEqual(t, h.Mean(), time.Duration(0))
 	}
 	var c Recorder
 	c.Record(0, 1<<63+1)
@@ -180,9 +168,9 @@ func TestHistogramSumDoesNotOverflow(t *testing.T) {
 	if h := readingOf(&c); h.Sum != math.MaxInt64 || h.AtMost(1000*time.Second) != 0 {
 		t.Errorf("of what is longer than a duration, the sum is %d", h.Sum)
 	}
-	if h.Count != 11 || h.AtMost(time.Second) != 5 || h.Quantile(1) != math.MaxInt64 {
-		t.Errorf("%+v", h)
-	}
+	require.EqualValues(t, 11, h.Count)
+	require.EqualValues(t, 5, h.AtMost(time.Second))
+	require.EqualValues(t, math.MaxInt64, h.Quantile(1))
 }
 
 func emptyHistogram() (h Histogram) {
