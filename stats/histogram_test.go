@@ -85,12 +85,10 @@ func recorded(durations ...time.Duration) Histogram {
 
 func TestHistogramOfNothing(t *testing.T) {
 	for _, h := range []Histogram{{}, emptyHistogram()} {
-		if h.Count != 0 || h.Sum != 0 || h.Mean() != 0 || h.Quantile(0.5) != 0 || h.AtMost(math.MaxInt64) != 0 {
-			t.Errorf("%+v", h)
+		for _, zero := range []any{h.Count, h.Sum, h.Mean(), h.Quantile(0.5), h.AtMost(math.MaxInt64)} {
+			require.Zero(t, zero)
 		}
-		for bound := range h.Buckets() {
-			t.Errorf("there is a bucket to %v", bound)
-		}
+		require.Empty(t, maps.Collect(h.Buckets()))
 	}
 }
 
@@ -159,18 +157,17 @@ func TestHistogramSumDoesNotOverflow(t *testing.T) {
 	h := emptyHistogram()
 	for _, r := range []*Recorder{&a, &b} {
 		r.AddTo(&h)
-		require.EqualValues(t, math.MaxInt64, h.Sum)
+		require.Equal(t, time.Duration(math.MaxInt64), h.Sum)
 		require.GreaterOrEqual(t, h.Mean(), time.Duration(0))
 	}
 	var c Recorder
 	c.Record(0, 1<<63+1)
 	c.Record(0, math.MaxUint64)
-	if h := readingOf(&c); h.Sum != math.MaxInt64 || h.AtMost(1000*time.Second) != 0 {
-		t.Errorf("of what is longer than a duration, the sum is %d", h.Sum)
-	}
+	require.Equal(t, time.Duration(math.MaxInt64), readingOf(&c).Sum)
+	require.Zero(t, readingOf(&c).AtMost(1000*time.Second))
 	require.EqualValues(t, 11, h.Count)
 	require.EqualValues(t, 5, h.AtMost(time.Second))
-	require.EqualValues(t, math.MaxInt64, h.Quantile(1))
+	require.Equal(t, time.Duration(math.MaxInt64), h.Quantile(1))
 }
 
 func emptyHistogram() (h Histogram) {

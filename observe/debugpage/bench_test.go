@@ -15,8 +15,11 @@ func BenchmarkInspect(b *testing.B) {
 		for _, items := range []int{1000, 1_000_000} {
 			q := shardq.MustNew(shardq.Options[string]{Name: "filled", Metrics: kept == "metrics"})
 			for i := range items {
-				delay := max(0, 1-i%4) * (int(time.Hour) + i*int(time.Millisecond))
-				q.AddAfter(fmt.Sprintf("tenant-%d/invoice-%d", i%100, i), time.Duration(delay))
+				delay := time.Duration(0)
+				if i%4 == 0 {
+					delay = time.Hour + time.Duration(i)*time.Millisecond
+				}
+				q.AddAfter(fmt.Sprintf("tenant-%d/invoice-%d", i%100, i), delay)
 			}
 			for range min(1000, items/4) {
 				_, _ = q.Get()
