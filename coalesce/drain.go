@@ -83,7 +83,7 @@ func (c *Coalescer[K, V]) takeDelayed(keys []K) (dropped []Entry[K, V]) {
 			c.shards.Withdraw(key, nil) // before the values leave, because a hook may panic
 			s.mu.Lock()
 		}
-		if l := s.lines[key]; l.isAtRest() {
+		if l := s.lines[key]; l.isAtRest() || l.isPostponed() {
 			dropped = c.takeLineLocked(dropped, s, key, l)
 		}
 		s.mu.Unlock()
@@ -98,7 +98,7 @@ func (c *Coalescer[K, V]) takeLineLocked(entries []Entry[K, V], s *stripe[K, V],
 		c.limit.Release(weight)
 		entries = append(entries, Entry[K, V]{key, value})
 	}
-	s.removeLocked(key, l)
+	s.emptiedLocked(key, l)
 	return entries
 }
 

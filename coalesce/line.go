@@ -60,8 +60,8 @@ type segment[V any] struct {
 	// that returns it goes on. No call merges more into it.
 	reserved bool
 	taking   bool // a ClaimBatch is about to take the value, and no Cancel takes it
-	// returning: the call that gives the value back has not finished. No drain
-	// takes it, but a Cancel does.
+	// returning: the call that gives the value back has not finished. A Cancel
+	// takes it all the same, and a drain that drops its delay.
 	returning bool
 	// mergeFailed: Merge has panicked with the previous value and this one. No
 	// call tries that again.
@@ -169,6 +169,12 @@ func (l *line[V]) length() (n int) {
 // take or return one.
 func (l *line[V]) isAtRest() bool {
 	return !l.isEmpty() && !l.first.taking && !l.first.returning && l.all(func(s *segment[V]) bool { return !s.merging })
+}
+
+// isPostponed reports whether a call is returning a value with a delay. If a
+// drain drops the delay, the call would not notice it: the drain takes the value.
+func (l *line[V]) isPostponed() bool {
+	return !l.isEmpty() && l.first.returning && l.key == delayed && l.all(func(s *segment[V]) bool { return !s.merging })
 }
 
 // isOnlyOf reports whether the values could be taken out, and have nothing but

@@ -203,6 +203,28 @@ func (t slowTimer) Stop() bool {
 	return t.Timer.Stop()
 }
 
+// A drain drops the delay of a Retry that has not returned: it has the value, too.
+func TestC42C55DropBesideARetry(t *testing.T) {
+	var c *coalesce.Coalescer[string, string]
+	var dropped []coalesce.Entry[string, string]
+	drain := func() { dropped, _ = c.Drain(atOnce(), shardq.DrainOptions{Retries: shardq.AcceptRetries}) }
+	c = newJoiner(1, func(o *coalesce.Options[string, string]) {
+		o.Queue.Clock = hookedClock{newFake(), func(call string) {
+			if call == "AfterFunc" {
+				drain()
+			}
+		}}
+	})
+	require.NoError(t, c.Put("a", "1"))
+	claim, err := c.Claim(t.Context())
+	require.NoError(t, err)
+	drain() // from here on, it counts no calls that return values
+	require.NoError(t, claim.Retry())
+	require.Equal(t, []coalesce.Entry[string, string]{{Key: "a", Value: "1"}}, dropped)
+	requireNothing(t, c)
+	require.Zero(t, c.Stats().Held)
+}
+
 // TestC57ShutDownAndDrainBesideAPut checks that the ShutDown happens after the
 // Put has returned. It ends the Drains that began before it, and not one that
 // began after it.

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/shardq/shardq/internal/testscale"
 )
 
 // A hashing maps the items of a table test to hashes. The table must work with
@@ -133,6 +135,7 @@ func (c *checkedTable) check() {
 // TestTableAgainstModel runs random operations on the table and the model, with
 // bursts that come and go, so that segments split and merge.
 func TestTableAgainstModel(t *testing.T) {
+	testscale.Rapid(100)
 	for _, h := range hashings {
 		t.Run(h.name, func(t *testing.T) { rapid.Check(t, h.againstModel) })
 	}

@@ -5,10 +5,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/shardq/shardq/internal/testscale"
 )
 
 // TestReadyAgainstModel compares the bits with a set of shards.
 func TestReadyAgainstModel(t *testing.T) {
+	testscale.Rapid(100)
 	rapid.Check(t, func(t *rapid.T) {
 		shards := rapid.SampledFrom([]int{2, 15, 16, 17, 63, 64, 65, 200, 4096}).Draw(t, "shards")
 		r, model := NewReady(shards), map[int]bool{}
