@@ -15,7 +15,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -27,7 +26,6 @@ type lot struct {
 	path, scratch string  // the path of the module, and a directory
 	places, drawn []place // those to draw from, and those that compile
 	checks        []*check
-	survived      atomic.Int64
 }
 
 // A check is the compiled tests of a package.
@@ -36,6 +34,8 @@ type check struct {
 	deps, args []string
 	duration   time.Duration // without a mistake
 }
+
+const timeLimit = "time limit"
 
 var (
 	scope = strings.Fields(`list -f {{range.GoFiles}}{{$.ImportPath}}/{{.}}{{"\n"}}{{end}}` +
@@ -55,21 +55,11 @@ func newLot(path string, seed uint64) (*lot, error) {
 			l.places, err = append(l.places, places...), errors.Join(err, e1, e2)
 		}
 	}
-	rand.New(rand.NewPCG(seed, 0)).Shuffle(len(l.places), func(i, j int) {
-		l.places[i], l.places[j] = l.places[j], l.places[i]
-	})
-	for i := range l.places {
-		l.places[i].number = i + 1
+	drawn := slices.Clone(l.places)
+	for i, from := range rand.New(rand.NewPCG(seed, 0)).Perm(len(drawn)) {
+		l.places[i], l.places[i].number = drawn[from], i+1
 	}
 	return l, err
-}
-
-func output(command string, args ...string) (string, error) {
-	text, err := exec.Command(command, args...).CombinedOutput()
-	if err != nil {
-		err = fmt.Errorf("%s %s: %w\n%s", command, args[0], err, text)
-	}
-	return string(text), err
 }
 
 // plant writes the files with their mistakes, and an overlay for the build.
@@ -117,6 +107,7 @@ func (l *lot) build(count int) error {
 	for {
 		more := min(count-len(l.drawn), len(l.places))
 		l.drawn, l.places = append(l.drawn, l.places[:more]...), l.places[more:]
+		fmt.Printf("building with %d mistakes\n", len(l.drawn))
 		overlay, e := l.plant()
 		errs, err := output("go", "build", "-overlay", overlay, "./...")
 		if err = errors.Join(e, err); err == nil {
@@ -124,11 +115,7 @@ func (l *lot) build(count int) error {
 		}
 		before := len(l.drawn)
 		l.drawn = slices.DeleteFunc(l.drawn, func(p place) bool {
-			broken := strings.Contains(errs, fmt.Sprintf("lot%d.go:", p.number))
-			if broken {
-				fmt.Printf("%v: no build\n", p)
-			}
-			return broken
+			return strings.Contains(errs, fmt.Sprintf("lot%d.go:", p.number))
 		})
 		if len(l.drawn) == before {
 			return err
@@ -150,6 +137,7 @@ func (l *lot) buildChecks(overlay string) error {
 			l.checks, build = append(l.checks, c), append(build, c.pkg)
 		}
 	}
+	fmt.Printf("building the tests of %d packages\n", len(l.checks))
 	_, e := output("go", build...)
 	return errors.Join(err, e)
 }
@@ -172,7 +160,7 @@ func (l *lot) try(c *check, number int, limit time.Duration, args ...string) (fa
 	if err == nil {
 		return ""
 	} else if ctx.Err() != nil {
-		return "time limit"
+		return timeLimit
 	}
 	names := strings.Join(failure.FindAllString(string(text), -1), "|")
 	return cmp.Or(strings.ReplaceAll(names, "--- FAIL: ", ""), "crash")
@@ -185,6 +173,7 @@ func (l *lot) measure(c *check) {
 		start := time.Now()
 		failed := l.try(c, 0, 5*time.Minute)
 		if c.duration = time.Since(start); failed == "" {
+			fmt.Printf("%s passes in %.1f s\n", c.pkg, c.duration.Seconds())
 			return
 		}
 		fmt.Printf("%s: skips %s, which fails without a mistake\n", c.pkg, failed)
@@ -194,17 +183,37 @@ func (l *lot) measure(c *check) {
 }
 
 // examine runs the checks that concern a mistake, until one fails.
-func (l *lot) examine(p place) {
+func (l *lot) examine(p place) (result string) {
 	for _, c := range l.checks {
 		if l.concerns(c, p) {
 			if failed := l.try(c, p.number, 30*time.Second+5*c.duration, "-test.failfast"); failed != "" {
-				fmt.Printf("%v: killed by %s %s\n", p, c.pkg, failed)
-				return
+				return "killed by " + c.pkg + " " + failed
 			}
 		}
 	}
-	fmt.Printf("%v: SURVIVED\n", p)
-	l.survived.Add(1)
+	return "SURVIVED"
+}
+
+// examineAll reports whether all were killed. A time limit may be that of a busy
+// machine: the last line names such kills.
+func (l *lot) examineAll() bool {
+	var survived, limited []int
+	var mu sync.Mutex
+	begun := time.Now()
+	each(l.drawn, func(p place) {
+		result := l.examine(p)
+		mu.Lock()
+		defer mu.Unlock()
+		fmt.Printf("%v: %s\n", p, result)
+		if result == "SURVIVED" {
+			survived = append(survived, p.number)
+		} else if strings.HasSuffix(result, timeLimit) {
+			limited = append(limited, p.number)
+		}
+	})
+	fmt.Printf("in %v, %d killed, %d of them by a time limit: %v; %d survived: %v\n", time.Since(begun).Round(time.Second),
+		len(l.drawn)-len(survived), len(limited), limited, len(survived), survived)
+	return len(survived) == 0
 }
 
 // each calls f for all, twice as many at once as there are processors: tests that
@@ -217,42 +226,4 @@ func each[T any](all []T, f func(T)) {
 		done.Go(func() { f(one); <-lanes })
 	}
 	done.Wait()
-}
-
-// plantByLot draws and examines mistakes, or one alone, or lists them.
-func plantByLot(path string, seed uint64, count, only int, list bool) error {
-	l, err := newLot(path, seed)
-	if most := len(l.places); err == nil && max(count, only) > most {
-		err = fmt.Errorf("there are %d places for a mistake", most)
-	}
-	if err != nil || list {
-		for i := 0; i < count && err == nil; i++ {
-			fmt.Println(l.places[i])
-		}
-		return err
-	}
-	if l.scratch, err = os.MkdirTemp("", "mutants"); err != nil {
-		return err
-	}
-	defer os.RemoveAll(l.scratch)
-	if only > 0 {
-		p, file := l.places[only-1], filepath.Join(l.scratch, "mistake")
-		err = os.WriteFile(file, []byte(p.planted(0, len(p.text))), 0o600)
-		patch, _ := output("git", "diff", "--no-index", p.name, file) // which fails where they differ
-		fmt.Print(patch)
-		l.places, count = l.places[only-1:only], 1
-	}
-	if err := errors.Join(err, l.build(count)); err != nil {
-		return err
-	}
-	each(l.checks, l.measure)
-	slices.SortFunc(l.checks, func(a, b *check) int { return cmp.Compare(a.duration, b.duration) })
-	begun := time.Now()
-	each(l.drawn, l.examine)
-	survived := int(l.survived.Load())
-	fmt.Printf("%d killed, %d survived, in %v\n", len(l.drawn)-survived, survived, time.Since(begun).Round(time.Second))
-	if survived > 0 {
-		err = errors.New("not all were killed")
-	}
-	return err
 }

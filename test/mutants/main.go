@@ -4,6 +4,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"flag"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 )
@@ -110,11 +112,50 @@ func plantPatches(match string) error {
 	return survived
 }
 
+// plantByLot draws and examines mistakes, or one alone, or lists them.
+func plantByLot(path string, seed uint64, count, only int, list bool) error {
+	l, err := newLot(path, seed)
+	if most := len(l.places); err == nil && max(count, only) > most {
+		err = fmt.Errorf("there are %d places for a mistake", most)
+	}
+	if err != nil || list {
+		for i := 0; i < count && err == nil; i++ {
+			fmt.Println(l.places[i])
+		}
+		return err
+	}
+	if only > 0 {
+		l.places, count = l.places[only-1:only], 1
+	}
+	if l.scratch, err = os.MkdirTemp("", "mutants"); err != nil {
+		return err
+	}
+	defer os.RemoveAll(l.scratch)
+	if err := l.build(count); err != nil {
+		return err
+	}
+	fmt.Println("running them without a mistake")
+	each(l.checks, l.measure)
+	slices.SortFunc(l.checks, func(a, b *check) int { return cmp.Compare(a.duration, b.duration) })
+	if !l.examineAll() {
+		return errors.New("not all were killed")
+	}
+	return nil
+}
+
+func output(command string, args ...string) (string, error) {
+	text, err := exec.Command(command, args...).CombinedOutput()
+	if err != nil {
+		err = fmt.Errorf("%s %s: %w\n%s", command, args[0], err, text)
+	}
+	return string(text), err
+}
+
 func main() {
 	match := flag.String("run", "", "only the mutants whose names match this `regexp`")
 	count := flag.Int("random", 0, "plant this `number` of mistakes by lot instead")
 	seed := flag.Uint64("seed", 1, "the `seed` of the lot")
-	only := flag.Int("only", 0, "plant the mistake with this `number` in the lot, and show it")
+	only := flag.Int("only", 0, "plant the mistake with this `number` in the lot")
 	list := flag.Bool("list", false, "list the lot, and plant nothing")
 	flag.Parse()
 	byLot := *count > 0 || *only > 0

@@ -31,6 +31,13 @@ func (s *set) step(most int) (n int) {
 		panic(text(n < 1))
 	}
 	for i := 0; i <= n; i++ {
+		switch {
+		case s.full():
+			continue
+		}
+		if s.left == 0 {
+			return !s.closed
+		}
 		defer s.unlock()
 	}
 	return n
@@ -55,13 +62,19 @@ func TestOperators(t *testing.T) {
 		"0 sample.go:6 dropped 1: " + head + " → `if n = min(most, s.left); n > 0 && !s.closed {`",
 		"0 sample.go:6 edge: " + head + " → `if n = min(most, s.left-1); n >= 0 && !s.closed {`",
 		"0 sample.go:6 and for or: " + head + " → `if n = min(most, s.left-1); n > 0 || !s.closed {`",
+		"0 sample.go:6 negated condition: " + head + " → `if n = min(most, s.left-1); n > 0 && s.closed {`",
 		"0 sample.go:7 removed statement: `s.owes |= wake` → ``",
 		"0 sample.go:7 plain assignment: `s.owes |= wake` → `s.owes = wake`",
 		"0 sample.go:8 removed statement: `s.show(s.first, most)` → ``",
 		"0 sample.go:8 swapped arguments: `s.show(s.first, most)` → `s.show(most, s.first)`",
 		"0 sample.go:11 early return: `for i := 0; i <= n; i++ {` → `return; for i := 0; i <= n; i++ {`",
 		"0 sample.go:11 edge: `for i := 0; i <= n; i++ {` → `for i := 0; i < n; i++ {`",
-		"0 sample.go:12 removed statement: `defer s.unlock()` → ``",
+		"0 sample.go:13 negated condition: `case s.full():` → `case !(s.full()):`",
+		"0 sample.go:14 break for continue: `continue` → `break`",
+		"0 sample.go:16 removed guard: `if s.left == 0 { return !s.closed }` → `{}`",
+		"0 sample.go:16 negated condition: `if s.left == 0 {` → `if s.left != 0 {`",
+		"0 sample.go:17 negated condition: `return !s.closed` → `return s.closed`",
+		"0 sample.go:19 removed statement: `defer s.unlock()` → ``",
 	}, found)
 }
 

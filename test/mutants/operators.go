@@ -74,10 +74,26 @@ func (f *finder) returns(function *ast.FuncDecl) {
 func (f *finder) visit(n ast.Node) bool {
 	switch n := n.(type) {
 	case *ast.BinaryExpr:
-		f.binary(n)
+		f.other(n.Op, n.OpPos)
+		if (n.Op == token.ADD || n.Op == token.SUB) && f.source(n.Y) == "1" {
+			f.add("dropped 1", n.Pos(), n.End(), f.source(n.X))
+		}
+	case *ast.UnaryExpr:
+		f.other(n.Op, n.OpPos)
+	case *ast.BranchStmt:
+		f.other(n.Tok, n.TokPos)
 	case *ast.IfStmt:
-		if c, ok := n.Cond.(*ast.BinaryExpr); !ok || c.Op != token.EQL && c.Op != token.NEQ {
-			f.add("negated condition", n.Cond.Pos(), n.Cond.End(), "!("+f.source(n.Cond)+")")
+		f.condition(n.Cond)
+		if n.Else == nil && guarded.MatchString(f.source(n.Body)) {
+			f.add("removed guard", n.Pos(), n.End(), "{}")
+		}
+	case *ast.SwitchStmt:
+		for _, clause := range n.Body.List {
+			for _, c := range clause.(*ast.CaseClause).List {
+				if n.Tag == nil {
+					f.condition(c)
+				}
+			}
 		}
 	case *ast.CallExpr:
 		f.call(n)
@@ -103,17 +119,25 @@ var (
 	otherFunction = map[string]string{"min": "max", "max": "min"}
 	otherOperator = map[token.Token][2]string{
 		token.LSS: {"edge", "<="}, token.LEQ: {"edge", "<"}, token.GTR: {"edge", ">="}, token.GEQ: {"edge", ">"},
-		token.EQL: {"negated condition", "!="}, token.NEQ: {"negated condition", "=="},
-		token.LAND: {"and for or", "||"}, token.LOR: {"and for or", "&&"},
+		token.EQL: {"negated condition", "!="}, token.NEQ: {"negated condition", "=="}, token.NOT: {"negated condition", ""},
+		token.LAND: {"and for or", "||"}, token.LOR: {"and for or", "&&"}, token.CONTINUE: {"break for continue", "break"},
 	}
-	simple = regexp.MustCompile(`^[\w.]+$`)
+	simple  = regexp.MustCompile(`^[\w.]+$`)
+	guarded = regexp.MustCompile(`^\{\s*(return|break|continue)\b`)
 )
 
-func (f *finder) binary(n *ast.BinaryExpr) {
-	if other, ok := otherOperator[n.Op]; ok {
-		f.add(other[0], n.OpPos, n.OpPos+token.Pos(len(n.Op.String())), other[1])
-	} else if (n.Op == token.ADD || n.Op == token.SUB) && f.source(n.Y) == "1" {
-		f.add("dropped 1", n.Pos(), n.End(), f.source(n.X))
+func (f *finder) other(operator token.Token, at token.Pos) {
+	if other, ok := otherOperator[operator]; ok {
+		f.add(other[0], at, at+token.Pos(len(operator.String())), other[1])
+	}
+}
+
+// condition negates one that no operator of its own does.
+func (f *finder) condition(c ast.Expr) {
+	_, negated := c.(*ast.UnaryExpr)
+	compared, ok := c.(*ast.BinaryExpr)
+	if !negated && (!ok || compared.Op != token.EQL && compared.Op != token.NEQ) {
+		f.add("negated condition", c.Pos(), c.End(), "!("+f.source(c)+")")
 	}
 }
 
