@@ -24,7 +24,6 @@ func sum(pending, next int) (int, error) { return pending + next, nil }
 func withValues(o *cluster.Options[string]) { o.Values = true }
 
 func valuesOf[V any](t *testing.T, node *cluster.Node[string], merge func(pending, next V) (V, error)) *cluster.Values[string, V] {
-	t.Helper()
 	values, err := cluster.NewValues(node, cluster.ValuesOptions[V]{Merge: merge})
 	require.NoError(t, err)
 	return values
@@ -32,7 +31,6 @@ func valuesOf[V any](t *testing.T, node *cluster.Node[string], merge func(pendin
 
 // deadValues returns the values of the dead letters.
 func deadValues(t *testing.T, node *cluster.Node[string]) (values []string) {
-	t.Helper()
 	for _, letter := range letters(t, node) {
 		values = append(values, string(letter.Value))
 	}

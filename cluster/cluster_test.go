@@ -32,7 +32,6 @@ func options(servers *clustertest.Servers) cluster.Options[string] {
 }
 
 func join(t *testing.T, o cluster.Options[string]) *cluster.Node[string] {
-	t.Helper()
 	node, err := cluster.Join(t.Context(), o)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = node.Close() })
@@ -41,7 +40,6 @@ func join(t *testing.T, o cluster.Options[string]) *cluster.Node[string] {
 
 // alone returns a node with a server, and the server.
 func alone(t *testing.T, change func(o *cluster.Options[string])) (*cluster.Node[string], *clustertest.Servers) {
-	t.Helper()
 	servers := clustertest.Start(t, 1)
 	o := options(servers)
 	change(&o)
@@ -54,7 +52,6 @@ type handler = func(context.Context, cluster.Claim[string]) error
 
 // start runs a node in the background. stop ends the run, and waits for it.
 func start(t *testing.T, node *cluster.Node[string], o cluster.RunOptions[string]) (stop func()) {
-	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- node.RunWith(ctx, o) }()
@@ -72,13 +69,11 @@ func start(t *testing.T, node *cluster.Node[string], o cluster.RunOptions[string
 }
 
 func work(t *testing.T, node *cluster.Node[string], handle handler) (stop func()) {
-	t.Helper()
 	return start(t, node, cluster.RunOptions[string]{Workers: 4, Handle: handle})
 }
 
 // workKeys has a node send the keys that it runs.
 func workKeys(t *testing.T, node *cluster.Node[string]) (ran <-chan string, stop func()) {
-	t.Helper()
 	keys := make(chan string, 2000)
 	return keys, work(t, node, func(_ context.Context, c cluster.Claim[string]) error {
 		keys <- c.Key
@@ -88,7 +83,6 @@ func workKeys(t *testing.T, node *cluster.Node[string]) (ran <-chan string, stop
 
 // discard runs a node whose failures of attempts are final after some of them.
 func discard(t *testing.T, node *cluster.Node[string], attempts int, handle handler) (discarded <-chan worker.Failure[string], stop func()) {
-	t.Helper()
 	failures := make(chan worker.Failure[string], 10)
 	return failures, start(t, node, cluster.RunOptions[string]{
 		Workers: 1, MaxAttempts: attempts, Handle: handle,
@@ -100,7 +94,6 @@ func fails(context.Context, cluster.Claim[string]) error { return errors.New("no
 
 // connect returns a client of the servers.
 func connect(t *testing.T, servers *clustertest.Servers) jetstream.JetStream {
-	t.Helper()
 	conn, err := nats.Connect(servers.URLs())
 	require.NoError(t, err)
 	t.Cleanup(conn.Close)
@@ -111,7 +104,6 @@ func connect(t *testing.T, servers *clustertest.Servers) jetstream.JetStream {
 
 // receive receives from a channel, and fails if that takes too long.
 func receive[V any](t *testing.T, c <-chan V) (v V) {
-	t.Helper()
 	select {
 	case v = <-c:
 	case <-time.After(patience):
@@ -122,14 +114,12 @@ func receive[V any](t *testing.T, c <-chan V) (v V) {
 
 // receiveKey receives keys until one comes. Others may run again meanwhile.
 func receiveKey(t *testing.T, ran <-chan string, want string) {
-	t.Helper()
 	for receive(t, ran) != want {
 	}
 }
 
 // receiveKeys receives keys, in any order.
 func receiveKeys(t *testing.T, ran <-chan string, want ...string) {
-	t.Helper()
 	var got []string
 	for range want {
 		got = append(got, receive(t, ran))
@@ -138,7 +128,6 @@ func receiveKeys(t *testing.T, ran <-chan string, want ...string) {
 }
 
 func status(t *testing.T, node *cluster.Node[string]) cluster.Status {
-	t.Helper()
 	s, err := node.Status(t.Context())
 	require.NoError(t, err)
 	return s
@@ -146,7 +135,6 @@ func status(t *testing.T, node *cluster.Node[string]) cluster.Status {
 
 // waitUntilEmpty waits until nothing is pending.
 func waitUntilEmpty(t *testing.T, node *cluster.Node[string]) {
-	t.Helper()
 	eventually(t, func() bool {
 		s, err := node.Status(t.Context())
 		return err == nil && s.Pending == 0
@@ -154,13 +142,11 @@ func waitUntilEmpty(t *testing.T, node *cluster.Node[string]) {
 }
 
 func eventually(t *testing.T, is func() bool) {
-	t.Helper()
 	require.Eventually(t, is, patience, 20*time.Millisecond)
 }
 
 // letters returns the dead letters.
 func letters(t *testing.T, node *cluster.Node[string]) (all []cluster.DeadLetter[string]) {
-	t.Helper()
 	for letter, err := range node.Dead(t.Context()) {
 		require.NoError(t, err)
 		all = append(all, letter)

@@ -19,7 +19,6 @@ import (
 // natsserver starts a server with options of its own, and returns those of a
 // queue on it.
 func natsserver(t *testing.T, change func(o *server.Options)) cluster.Options[string] {
-	t.Helper()
 	o := &server.Options{Host: "127.0.0.1", Port: -1, JetStream: true, StoreDir: t.TempDir(), NoLog: true, NoSigs: true}
 	change(o)
 	s, err := server.NewServer(o)
@@ -32,7 +31,6 @@ func natsserver(t *testing.T, change func(o *server.Options)) cluster.Options[st
 
 // requireFault checks the error of Join, which has to mention all parts.
 func requireFault(t *testing.T, o cluster.Options[string], parts ...string) {
-	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second) // enough for an election beside much else
 	defer cancel()
 	_, err := cluster.Join(ctx, o)

@@ -15,7 +15,6 @@ import (
 )
 
 func inProcess(t *testing.T, dir string) *Node[string] {
-	t.Helper()
 	node, err := Join(t.Context(), Options[string]{Name: "inside", Dir: dir, Partitions: 1})
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = node.Close() })
@@ -119,7 +118,6 @@ func TestFailuresAreReadAgain(t *testing.T) {
 
 // own returns the partition, which nothing reads or keeps.
 func own(t *testing.T, node *Node[string]) *partition[string] {
-	t.Helper()
 	leases := lease.Store{
 		JetStream: node.js, Stream: node.streams.state, Subject: node.names.Lease, Node: node.id, Time: time.Minute, Floor: node.lastEpoch,
 	}

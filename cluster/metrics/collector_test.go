@@ -33,7 +33,6 @@ func (s source) Status(context.Context) (cluster.Status, error) {
 }
 
 func gather(t *testing.T, c *metrics.Collector) map[string]float64 {
-	t.Helper()
 	r := prometheus.NewPedanticRegistry()
 	require.NoError(t, r.Register(c))
 	problems, err := testutil.GatherAndLint(r)

@@ -36,7 +36,6 @@ var declared = regexp.MustCompile(`(?m)^ *(?:func|type|const|var) ([A-Z]\w*)`)
 
 // namesIn returns the exported names of a package.
 func namesIn(t *testing.T, path string) map[string]bool {
-	t.Helper()
 	output, err := exec.Command("go", "doc", "-short", path).Output()
 	require.NoError(t, err)
 	names := map[string]bool{}

@@ -64,7 +64,6 @@ func (d *desk) form(action string, pairs ...string) *http.Request {
 
 // press sends a form, whose answer must have the status.
 func (d *desk) press(status int, action string, pairs ...string) string {
-	d.Helper()
 	w := ask(d.h, d.form(action, pairs...))
 	require.Equal(d, status, w.Code, w.Body.String())
 	return w.Header().Get("Location")
@@ -72,7 +71,6 @@ func (d *desk) press(status int, action string, pairs ...string) string {
 
 // buttons returns the actions that a page offers.
 func (d *desk) buttons(query string) (all []string) {
-	d.Helper()
 	pattern := regexp.MustCompile(`<form method="post"(?: data-paused="\w+")?>\s.* name="action" value="([^"]*)"`)
 	for _, found := range pattern.FindAllStringSubmatch(get(d.T, d.h, query), -1) {
 		all = append(all, found[1])

@@ -40,7 +40,6 @@ func ask(h http.Handler, r *http.Request) *httptest.ResponseRecorder {
 
 // get returns the answer of a handler to a GET, which must succeed.
 func get(t *testing.T, h http.Handler, query string) string {
-	t.Helper()
 	w := ask(h, request("GET", query))
 	require.Equal(t, http.StatusOK, w.Code, w.Body.String())
 	return w.Body.String()
@@ -49,13 +48,11 @@ func get(t *testing.T, h http.Handler, query string) string {
 // getReport returns the answer as JSON, and getQueue that about the first
 // queue.
 func getReport(t *testing.T, h http.Handler, query string) (r report) {
-	t.Helper()
 	require.NoError(t, json.Unmarshal([]byte(get(t, h, "?format=json"+query)), &r))
 	return r
 }
 
 func getQueue(t *testing.T, h http.Handler, query string) queueReport {
-	t.Helper()
 	return getReport(t, h, query).Queues[0]
 }
 
@@ -68,7 +65,6 @@ func column(rows []entry, name string) (values []any) {
 }
 
 func must(t *testing.T, options Options) http.Handler {
-	t.Helper()
 	h, err := New(options)
 	require.NoError(t, err)
 	return h
@@ -85,7 +81,6 @@ func newQueue(name string) *shardq.Queue[string] {
 
 // take takes the next item, and fails if Get would block.
 func take[T comparable](t *testing.T, q *shardq.Queue[T]) T {
-	t.Helper()
 	require.NotZero(t, q.Len(), "nothing is ready")
 	item, _ := q.Get()
 	return item

@@ -31,7 +31,6 @@ var update = flag.Bool("update", false, "write the golden files")
 
 // golden compares an answer with a golden file.
 func golden(t *testing.T, name, got string) {
-	t.Helper()
 	path := filepath.Join("testdata", name)
 	if *update {
 		require.NoError(t, os.WriteFile(path, []byte(got), 0o644))
@@ -94,7 +93,6 @@ func reportOutcomes(q *shardq.Queue[string]) {
 // counting returns a coalescer with two pending keys, of which one has been put
 // three times, and one taken.
 func counting(t *testing.T) *coalesce.Coalescer[string, int] {
-	t.Helper()
 	c := coalesce.MustNew(coalesce.Options[string, int]{
 		Queue:    shardq.Options[string]{Name: "clicks", Shards: 1, Metrics: true, Clock: newFake()},
 		Merge:    func(pending, next int) int { return pending + next },
@@ -129,7 +127,6 @@ func TestGolden(t *testing.T) {
 }
 
 func indented(t *testing.T, text string) string {
-	t.Helper()
 	var b bytes.Buffer
 	require.NoError(t, json.Indent(&b, []byte(text), "", "  "))
 	return regexp.MustCompile(`"id": "[0-9a-f]{16}"`).ReplaceAllString(b.String(), `"id": "random"`)

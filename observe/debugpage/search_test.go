@@ -208,7 +208,6 @@ func TestBatchesAndStuckItems(t *testing.T) {
 		show(items)
 	}
 	requireStuck := func(want float64, atLeast bool, text string) {
-		t.Helper()
 		whole, seen := Handler(q), Handler(q, newQueue("other"))
 		for name, r := range map[string]queueReport{
 			"overview": getQueue(t, seen, ""), "queue": getQueue(t, whole, ""), "one row": getQueue(t, whole, "&rows=1"),

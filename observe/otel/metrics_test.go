@@ -28,7 +28,6 @@ type watch struct {
 }
 
 func newWatch(t testing.TB, options shardqotel.Options, queues ...shardq.Inspector) watch {
-	t.Helper()
 	observer, err := shardqotel.NewObserver(options, queues...)
 	require.NoError(t, err)
 	reader := sdkmetric.NewManualReader(sdkmetric.WithProducer(observer))
@@ -39,7 +38,6 @@ func newWatch(t testing.TB, options shardqotel.Options, queues ...shardq.Inspect
 
 // collect returns the collected metrics by name.
 func (w watch) collect(t testing.TB) map[string]metricdata.Metrics {
-	t.Helper()
 	var all metricdata.ResourceMetrics
 	require.NoError(t, w.reader.Collect(t.Context(), &all))
 	byName := map[string]metricdata.Metrics{}
@@ -55,7 +53,6 @@ func (w watch) collect(t testing.TB) map[string]metricdata.Metrics {
 
 // value returns the value with these attributes.
 func value(t testing.TB, all map[string]metricdata.Metrics, name string, attributes ...attribute.KeyValue) float64 {
-	t.Helper()
 	require.Contains(t, all, name)
 	want := attribute.NewSet(attributes...)
 	values := points(all[name])
@@ -190,7 +187,6 @@ func TestHistogramsAgree(t *testing.T) {
 
 // histogram returns the only point of a histogram.
 func histogram(t *testing.T, all map[string]metricdata.Metrics, name string) metricdata.ExponentialHistogramDataPoint[float64] {
-	t.Helper()
 	require.Equal(t, "s", all[name].Unit)
 	data := all[name].Data.(metricdata.ExponentialHistogram[float64])
 	require.Equal(t, metricdata.CumulativeTemporality, data.Temporality)

@@ -46,7 +46,6 @@ type traced struct {
 }
 
 func newTraced(t *testing.T, o shardqotel.TracerOptions[string], handle func(context.Context, string) error) *traced {
-	t.Helper()
 	fake := clock.NewFake(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	s := &traced{T: t, recorder: tracetest.NewSpanRecorder(), script: shardqtest.NewScript(handle)}
 	s.provider = sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(s.recorder))
@@ -82,7 +81,6 @@ func (s *traced) attempts() []sdktrace.ReadOnlySpan {
 
 // step runs the next item, and returns its span.
 func (s *traced) step() sdktrace.ReadOnlySpan {
-	s.Helper()
 	s.read = len(s.recorder.Ended())
 	_, ok := s.driver.Step()
 	if !ok {

@@ -27,7 +27,6 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func newCollector(t testing.TB, options shardqprom.Options, queues ...shardq.Inspector) *shardqprom.Collector {
-	t.Helper()
 	c, err := shardqprom.NewCollector(options, queues...)
 	require.NoError(t, err)
 	return c
@@ -36,14 +35,12 @@ func newCollector(t testing.TB, options shardqprom.Options, queues ...shardq.Ins
 // gather scrapes a collector with a pedantic registry, and returns the families
 // by name.
 func gather(t testing.TB, c prometheus.Collector) map[string]*dto.MetricFamily {
-	t.Helper()
 	registry := prometheus.NewPedanticRegistry()
 	require.NoError(t, registry.Register(c))
 	return gatherFrom(t, registry)
 }
 
 func gatherFrom(t testing.TB, from prometheus.Gatherer) map[string]*dto.MetricFamily {
-	t.Helper()
 	families, err := from.Gather()
 	require.NoError(t, err)
 	byName := map[string]*dto.MetricFamily{}
@@ -56,7 +53,6 @@ func gatherFrom(t testing.TB, from prometheus.Gatherer) map[string]*dto.MetricFa
 // find returns the metric of a family with these labels, each written as
 // name=value.
 func find(t testing.TB, family *dto.MetricFamily, labels ...string) *dto.Metric {
-	t.Helper()
 	for _, m := range family.GetMetric() {
 		if hasAll(m, labels) {
 			return m
@@ -81,7 +77,6 @@ func hasAll(m *dto.Metric, labels []string) bool {
 
 // value returns the value of a counter or a gauge.
 func value(t testing.TB, families map[string]*dto.MetricFamily, name string, labels ...string) float64 {
-	t.Helper()
 	require.Contains(t, families, name)
 	m := find(t, families[name], labels...)
 	if m.Counter != nil {
@@ -245,7 +240,6 @@ func TestEverySeries(t *testing.T) {
 
 // requireNumbers compares the numbers, by their names in OpenTelemetry.
 func requireNumbers(t *testing.T, families map[string]*dto.MetricFamily, want map[string]float64) {
-	t.Helper()
 	for name, number := range want {
 		name := strings.ReplaceAll(name, ".", "_")
 		for _, ending := range []string{"", "_seconds", "_ratio", "_total"} {

@@ -18,7 +18,6 @@ import (
 
 // admin runs the command, and returns what it prints.
 func admin(t *testing.T, arguments ...string) (string, error) {
-	t.Helper()
 	var out strings.Builder
 	err := run(t.Context(), arguments, &out)
 	return out.String(), err

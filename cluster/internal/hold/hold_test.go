@@ -22,7 +22,6 @@ func sequences(ms []hold.Message[string]) (all []uint64) {
 }
 
 func add(t *testing.T, h *table, sequence uint64, waits bool, replaced ...uint64) {
-	t.Helper()
 	old, ok := h.Add("a", message(sequence))
 	require.Equal(t, waits, ok)
 	require.Equal(t, replaced, sequences(old))

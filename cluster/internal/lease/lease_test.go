@@ -16,7 +16,6 @@ import (
 
 // stores returns the stores of two nodes.
 func stores(t *testing.T) (a, b *lease.Store) {
-	t.Helper()
 	servers := clustertest.Start(t, 1)
 	conn, err := nats.Connect(servers.URLs())
 	require.NoError(t, err)

@@ -23,7 +23,6 @@ import (
 
 // with starts a server with options of its own.
 func with(t *testing.T, change func(o *server.Options)) (s *server.Server, o *server.Options) {
-	t.Helper()
 	o = &server.Options{Host: "127.0.0.1", Port: -1, JetStream: true, StoreDir: t.TempDir(), NoLog: true, NoSigs: true}
 	if change != nil {
 		change(o)

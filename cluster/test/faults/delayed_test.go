@@ -27,7 +27,6 @@ func TestDelayedKeysCannotBeRead(t *testing.T) {
 	require.NoError(t, err)
 	ran, _ := beginKeys(t, node)
 	fails := func(reason string) {
-		t.Helper()
 		eventually(t, func() bool {
 			s := status(t, node)
 			return node.Stats().Failing == 1 && len(s.Members) == 1 && s.Members[0].Due.State == cluster.Failing

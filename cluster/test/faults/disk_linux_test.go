@@ -50,7 +50,6 @@ func TestAFullDisk(t *testing.T) {
 
 // fill writes a file until the disk is full.
 func fill(t *testing.T, name string) {
-	t.Helper()
 	f, err := os.Create(name)
 	require.NoError(t, err)
 	defer f.Close()

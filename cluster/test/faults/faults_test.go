@@ -59,12 +59,10 @@ type cell struct {
 }
 
 func newCell(t *testing.T, servers int) *cell {
-	t.Helper()
 	return newCellWith(t, servers, shortLease)
 }
 
 func newCellWith(t *testing.T, servers int, lease time.Duration) *cell {
-	t.Helper()
 	c := &cell{t: t, servers: clustertest.Start(t, servers), history: &History{}}
 	var err error
 	c.sink, err = Listen(c.history)
@@ -79,7 +77,6 @@ func newCellWith(t *testing.T, servers int, lease time.Duration) *cell {
 
 // spawn starts a worker process. It is killed at the end of the test.
 func (c *cell) spawn(s Setting) *exec.Cmd {
-	c.t.Helper()
 	text, err := json.Marshal(s)
 	require.NoError(c.t, err)
 	self, err := os.Executable()
@@ -94,7 +91,6 @@ func (c *cell) spawn(s Setting) *exec.Cmd {
 }
 
 func (c *cell) spawnMany(n int) {
-	c.t.Helper()
 	for range n {
 		c.spawn(c.setting)
 	}
@@ -103,7 +99,6 @@ func (c *cell) spawnMany(n int) {
 // spawnBehind starts a worker process that reaches the servers at another
 // address.
 func (c *cell) spawnBehind(servers string) *exec.Cmd {
-	c.t.Helper()
 	behind := c.setting
 	behind.Servers = servers
 	return c.spawn(behind)
@@ -149,7 +144,6 @@ func (c *cell) addOne(key string) {
 
 // check waits until nothing is pending, and checks the history.
 func (c *cell) check() {
-	c.t.Helper()
 	require.NoError(c.t, c.verdict())
 }
 
@@ -168,14 +162,12 @@ func (c *cell) verdict() error {
 }
 
 func (c *cell) send(process int, s syscall.Signal) {
-	c.t.Helper()
 	require.NoError(c.t, syscall.Kill(process, s))
 }
 
 // addAndHold begins to add all keys. It returns the next run that comes to a
 // step, which is held there, and wait of add.
 func (c *cell) addAndHold(step Step) (r Run, h *Hold, wait func()) {
-	c.t.Helper()
 	h = c.sink.HoldNext(step)
 	wait = c.add()
 	return receive(c.t, h.Held), h, wait
@@ -183,7 +175,6 @@ func (c *cell) addAndHold(step Step) (r Run, h *Hold, wait func()) {
 
 // waitForAnother waits until a later owner has written the key of a run.
 func (c *cell) waitForAnother(r Run) {
-	c.t.Helper()
 	require.Eventually(c.t, func() bool {
 		return c.history.Find(func(w *Run) bool { return w.Key == r.Key && w.Epoch > r.Epoch && w.wrote != 0 }) != nil
 	}, *patience, tick)

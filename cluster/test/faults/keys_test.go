@@ -18,7 +18,6 @@ import (
 
 // entries returns what is pending or delayed of keys, or of all.
 func entries(t *testing.T, node *cluster.Node[string], keys ...string) (pending, delayed []string) {
-	t.Helper()
 	for e, err := range node.Keys(t.Context(), keys...) {
 		require.NoError(t, err)
 		if e.Due.IsZero() {

@@ -21,7 +21,6 @@ type link struct {
 func (c *cell) newLink() *link { return newLink(c.t, c.servers.URL(0)) }
 
 func newLink(t *testing.T, server string) *link {
-	t.Helper()
 	quiet := zerolog.Nop()
 	proxies := toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), quiet)
 	l := &link{t, toxiproxy.NewProxy(proxies, "link", "127.0.0.1:0", strings.TrimPrefix(server, "nats://"))}
@@ -34,7 +33,6 @@ func (l *link) url() string { return "nats://" + l.proxy.Listen }
 
 // spoil has a toxic in both directions, or in the named ones, until heal.
 func (l *link) spoil(kind, attributes string, streams ...string) {
-	l.t.Helper()
 	if streams == nil {
 		streams = []string{"upstream", "downstream"}
 	}
@@ -46,7 +44,6 @@ func (l *link) spoil(kind, attributes string, streams ...string) {
 }
 
 func (l *link) heal() {
-	l.t.Helper()
 	l.proxy.Toxics.ResetToxics(l.t.Context())
 }
 

@@ -29,7 +29,6 @@ const tick = 10 * time.Millisecond
 
 // receive receives from a channel.
 func receive[V any](t *testing.T, from <-chan V) (v V) {
-	t.Helper()
 	select {
 	case v = <-from:
 	case <-time.After(*patience):
@@ -40,7 +39,6 @@ func receive[V any](t *testing.T, from <-chan V) (v V) {
 
 // run has a node work until each of the keys had a run.
 func run(t *testing.T, node *cluster.Node[string], keys map[string]bool) {
-	t.Helper()
 	ran, stop := beginKeys(t, node)
 	for left := maps.Clone(keys); len(left) > 0; {
 		delete(left, receive(t, ran))
@@ -57,7 +55,6 @@ func small(servers string) cluster.Options[string] {
 }
 
 func join(t *testing.T, o cluster.Options[string]) *cluster.Node[string] {
-	t.Helper()
 	node, err := cluster.Join(t.Context(), o)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = node.Close() })
@@ -67,7 +64,6 @@ func join(t *testing.T, o cluster.Options[string]) *cluster.Node[string] {
 // start runs a node in the background, until stop or the end of the test. The end
 // of Run is received.
 func start(t *testing.T, node *cluster.Node[string], o cluster.RunOptions[string]) (ended <-chan error, stop func()) {
-	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	ends, over := make(chan error, 1), make(chan struct{})
 	go func() {
@@ -80,25 +76,21 @@ func start(t *testing.T, node *cluster.Node[string], o cluster.RunOptions[string
 }
 
 func begin(t *testing.T, node *cluster.Node[string], handle func(context.Context, cluster.Claim[string]) error) (ended <-chan error, stop func()) {
-	t.Helper()
 	return start(t, node, cluster.RunOptions[string]{Workers: 4, Handle: handle})
 }
 
 // beginKeys is begin with a handler that sends its keys.
 func beginKeys(t *testing.T, node *cluster.Node[string]) (ran <-chan string, stop func()) {
-	t.Helper()
 	keys := make(chan string, 20_000)
 	_, stop = begin(t, node, func(_ context.Context, c cluster.Claim[string]) error { keys <- c.Key; return nil })
 	return keys, stop
 }
 
 func eventually(t *testing.T, is func() bool) {
-	t.Helper()
 	require.Eventually(t, is, *patience, tick)
 }
 
 func status(t *testing.T, node *cluster.Node[string]) cluster.Status {
-	t.Helper()
 	s, err := node.Status(t.Context())
 	require.NoError(t, err)
 	return s
@@ -106,7 +98,6 @@ func status(t *testing.T, node *cluster.Node[string]) cluster.Status {
 
 // client returns a client of servers.
 func client(t *testing.T, servers string) jetstream.JetStream {
-	t.Helper()
 	conn, err := nats.Connect(servers)
 	require.NoError(t, err)
 	t.Cleanup(conn.Close)
@@ -117,7 +108,6 @@ func client(t *testing.T, servers string) jetstream.JetStream {
 
 // stream returns a stream of the queue of small.
 func stream(t *testing.T, js jetstream.JetStream, name string) jetstream.Stream {
-	t.Helper()
 	s, err := js.Stream(t.Context(), "shardq-faults-"+name)
 	require.NoError(t, err)
 	return s

@@ -34,7 +34,6 @@ func TestAnswersThatAreNotUnderstood(t *testing.T) {
 		_, _ = fmt.Fprint(w, text)
 	}))
 	unclear := func(with func(string) string) {
-		t.Helper()
 		spoil.Store(&with)
 		b.waitFor(connection + `"unclear"`)
 		require.Equal(t, "the answer is not understood; trying again. Last seen", b.text("#connection-text"))
@@ -178,7 +177,6 @@ func TestRestartedProgram(t *testing.T) {
 
 // between serves the page of a queue, behind a function of the test.
 func between(t *testing.T, q shardq.Inspector, put func(page http.Handler, w http.ResponseWriter, r *http.Request)) string {
-	t.Helper()
 	page, err := debugpage.New(debugpage.Options{Queues: []shardq.Inspector{q}, PollEvery: pollEvery})
 	require.NoError(t, err)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { put(page, w, r) }))

@@ -67,7 +67,6 @@ type tab struct {
 
 // newTab starts a browser with an empty profile, which ends with the test.
 func newTab(t *testing.T) *tab {
-	t.Helper()
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.ExecPath(chromium(t)),
 		chromedp.UserDataDir(t.TempDir()),
@@ -99,7 +98,6 @@ func (b *tab) start(options []chromedp.ExecAllocatorOption) error {
 
 // call sends a command to the browser.
 func call[P, R any](b *tab, command cdp.Command[P, R], parameters P) R {
-	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.ctx, patience)
 	defer cancel()
 	result, err := chromedp.Call(ctx, command, parameters)
@@ -123,7 +121,6 @@ func (b *tab) listen(event any) {
 // requireNoComplaints fails if the page has reported an error, or a violation
 // of its policy.
 func (b *tab) requireNoComplaints() {
-	b.t.Helper()
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	require.Empty(b.t, b.complaints)
@@ -131,7 +128,6 @@ func (b *tab) requireNoComplaints() {
 
 // run runs actions in the tab.
 func (b *tab) run(actions ...chromedp.Action[chromedp.Void]) {
-	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.ctx, patience)
 	defer cancel()
 	require.NoError(b.t, chromedp.Do(ctx, actions...))
@@ -139,7 +135,6 @@ func (b *tab) run(actions ...chromedp.Action[chromedp.Void]) {
 
 // open loads an address, and waits for the first answer.
 func (b *tab) open(address string) {
-	b.t.Helper()
 	b.run(chromedp.Navigate(address))
 	b.waitFor(`document.documentElement.classList.contains("updating")`)
 }
@@ -147,7 +142,6 @@ func (b *tab) open(address string) {
 // waitFor waits until an expression is true. It polls in the page, without
 // eval, which the page's policy forbids.
 func (b *tab) waitFor(expression string) {
-	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.ctx, patience)
 	defer cancel()
 	poll := chromedp.Evaluate[bool](
@@ -168,7 +162,6 @@ func (b *tab) waitFor(expression string) {
 
 // waitForFrames waits until the page was drawn n times.
 func (b *tab) waitForFrames(n int) {
-	b.t.Helper()
 	evaluate[bool](b, fmt.Sprintf(
 		"new Promise(resolve => { let n = %d; const next = () => n-- > 0 ? requestAnimationFrame(next) : resolve(true); next() })", n),
 		chromedp.EvalAwaitPromise)
@@ -176,13 +169,11 @@ func (b *tab) waitForFrames(n int) {
 
 // waitForText waits until an element has a text.
 func (b *tab) waitForText(selector, text string) {
-	b.t.Helper()
 	b.waitFor(`document.querySelector(` + quote(selector) + `)?.textContent === ` + quote(text))
 }
 
 // evaluate returns the value of an expression.
 func evaluate[V any](b *tab, expression string, options ...chromedp.EvaluateOption) V {
-	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.ctx, patience)
 	defer cancel()
 	value, err := chromedp.Run(ctx, chromedp.Evaluate[V](expression, options...))
@@ -192,13 +183,11 @@ func evaluate[V any](b *tab, expression string, options ...chromedp.EvaluateOpti
 
 // text returns the text of an element.
 func (b *tab) text(selector string) string {
-	b.t.Helper()
 	return evaluate[string](b, `document.querySelector(`+quote(selector)+`).textContent`)
 }
 
 // texts returns the trimmed texts of all elements.
 func (b *tab) texts(selector string) []string {
-	b.t.Helper()
 	return evaluate[[]string](b, `[...document.querySelectorAll(`+quote(selector)+`)].map(e => e.textContent.trim())`)
 }
 
@@ -209,7 +198,6 @@ func quote(text string) string {
 
 // serve serves a page until the test ends, below a prefix, as in a mux.
 func serve(t *testing.T, options debugpage.Options) (address string) {
-	t.Helper()
 	if options.PollEvery == 0 {
 		options.PollEvery = pollEvery
 	}
@@ -244,12 +232,10 @@ const unfolded = "?refresh=3600"
 
 // newStepped opens the page of a queue, and gives it the first answer.
 func newStepped(t *testing.T, queue shardq.Inspector) *stepped {
-	t.Helper()
 	return newSteppedOf(t, debugpage.Options{Queues: []shardq.Inspector{queue}}, unfolded, unchanged)
 }
 
 func newSteppedOf(t *testing.T, options debugpage.Options, query string, first func(report map[string]any)) *stepped {
-	t.Helper()
 	options.PollEvery = pollEvery
 	page, err := debugpage.New(options)
 	require.NoError(t, err)
@@ -312,7 +298,6 @@ func set(queue map[string]any, path string, value any) {
 
 // attributes returns an attribute of all elements.
 func (b *tab) attributes(selector, name string) []string {
-	b.t.Helper()
 	return evaluate[[]string](b, `[...document.querySelectorAll(`+quote(selector)+`)].map(e => e.getAttribute(`+quote(name)+`))`)
 }
 

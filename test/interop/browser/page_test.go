@@ -153,7 +153,6 @@ func TestNarrow(t *testing.T) {
 	b := newTab(t)
 	b.run(chromedp.EmulateViewport(320, 740, chromedp.EmulateMobile))
 	require320 := func() {
-		t.Helper()
 		require.LessOrEqual(t, evaluate[int64](b, `document.documentElement.scrollWidth`), int64(320))
 	}
 	many := shardq.MustNew(shardq.Options[int]{Name: "q", Shards: 4096})

@@ -22,7 +22,6 @@ var matcher = regexp.MustCompile(`^alertname=~?"([\w|]+)"$`)
 
 // alertsOf returns the names in the only matcher of a list.
 func alertsOf(t *testing.T, matchers []string) []string {
-	t.Helper()
 	require.Len(t, matchers, 1)
 	found := matcher.FindStringSubmatch(matchers[0])
 	require.NotNil(t, found, matchers[0])

@@ -24,7 +24,6 @@ import (
 var docs = filepath.Join("..", "..", "..", "docs")
 
 func readDocument(t *testing.T, path ...string) string {
-	t.Helper()
 	text, err := os.ReadFile(filepath.Join(append([]string{docs}, path...)...))
 	require.NoError(t, err)
 	return string(text)
@@ -45,7 +44,6 @@ func exported(t *testing.T) map[string]dto.MetricType {
 
 // scraped returns the scrape of queues, by the names of the series.
 func scraped(t *testing.T, queues ...shardq.Inspector) map[string]*dto.MetricFamily {
-	t.Helper()
 	c, err := shardqprom.NewCollector(shardqprom.Options{Groups: 1}, queues...)
 	require.NoError(t, err)
 	registry := prometheus.NewPedanticRegistry()
@@ -116,7 +114,6 @@ func TestExpressionsInDocumentsParse(t *testing.T) {
 // parse parses an expression and returns the families that it selects, which
 // must be exported.
 func parse(t *testing.T, expression string) (names []string) {
-	t.Helper()
 	expression = strings.ReplaceAll(expression, "$__rate_interval", "5m")
 	tree, err := parser.NewParser(parser.Options{}).ParseExpr(expression)
 	require.NoError(t, err, expression)

@@ -21,14 +21,12 @@ import (
 )
 
 func readRules(t *testing.T) map[string]rulefmt.Rule {
-	t.Helper()
 	all := readFile(t, "shardq.rules.yaml")
 	maps.Copy(all, readFile(t, "kubernetes.rules.yaml"))
 	return all
 }
 
 func readFile(t *testing.T, name string) map[string]rulefmt.Rule {
-	t.Helper()
 	groups, faults := rulefmt.Parse([]byte(readDocument(t, "alerts", name)), false,
 		model.UTF8Validation, parser.NewParser(parser.Options{}), slog.New(slog.DiscardHandler))
 	require.Empty(t, faults)
@@ -60,7 +58,6 @@ func TestRulesAreComplete(t *testing.T) {
 // requireSection checks that the runbook's address leads to a section that is
 // about the alert.
 func requireSection(t *testing.T, page, alert, address string) {
-	t.Helper()
 	anchor, ok := strings.CutPrefix(address, "https://github.com/shardq/shardq/blob/main/docs/reference/operations.md#")
 	require.True(t, ok, address)
 	for section := range strings.SplitSeq(page, "\n## ") {
@@ -277,7 +274,6 @@ func requireFires(t *testing.T, rules map[string]rulefmt.Rule, stories []story) 
 // fires reports whether a rule fires at the end: its expression has held for
 // the duration of the rule.
 func fires(t *testing.T, stored storage.Queryable, rule rulefmt.Rule) bool {
-	t.Helper()
 	end := time.Unix(0, 0).Add(2 * time.Hour)
 	for at := end.Add(-time.Duration(rule.For)); !at.After(end); at = at.Add(time.Minute) {
 		if len(query(t, stored, rule.Expr, at)) == 0 {
@@ -289,7 +285,6 @@ func fires(t *testing.T, stored storage.Queryable, rule rulefmt.Rule) bool {
 
 // query returns the result of an expression at a time.
 func query(t *testing.T, stored storage.Queryable, expression string, at time.Time) promql.Vector {
-	t.Helper()
 	engine := promqltest.NewTestEngine(t, false, 0, promqltest.DefaultMaxSamplesPerQuery)
 	query, err := engine.NewInstantQuery(t.Context(), stored, nil, expression, at)
 	require.NoError(t, err)

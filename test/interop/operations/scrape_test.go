@@ -76,7 +76,6 @@ func TestPrometheusReadsTheScrape(t *testing.T) {
 // parseScrape returns the numbers and the native histograms of a scrape by the
 // names of the series.
 func parseScrape(t *testing.T, body []byte, kind string) (map[string]float64, map[string]*histogram.Histogram) {
-	t.Helper()
 	parser, err := textparse.New(body, kind, labels.NewSymbolTable(), textparse.ParserOptions{})
 	require.NoError(t, err)
 	numbers, histograms := map[string]float64{}, map[string]*histogram.Histogram{}
