@@ -53,7 +53,7 @@ func TestValuesComeTogetherAndInOrder(t *testing.T) {
 		sum             int
 	}
 	ran, first := make(chan run, 100), true
-	stop := work(t, node, func(_ context.Context, c cluster.Claim[string]) error {
+	work(t, node, func(_ context.Context, c cluster.Claim[string]) error {
 		r := run{requests: attemptOf(c).requests}
 		for _, v := range c.Values() {
 			r.texts = append(r.texts, string(v.Data))
@@ -81,7 +81,6 @@ func TestValuesComeTogetherAndInOrder(t *testing.T) {
 	}
 	require.Equal(t, 4950, total)
 	waitUntilEmpty(t, node)
-	stop()
 }
 
 // TestValuesAreMerged checks that a handler gets one value of all that are
@@ -96,7 +95,7 @@ func TestValuesAreMerged(t *testing.T) {
 		require.NoError(t, sums.PutOnce(t.Context(), "a", 100, "id"))
 	}
 	ran := make(chan int, 10)
-	stop := work(t, node, sums.Handle(func(_ context.Context, c cluster.Claim[string], value int) error {
+	work(t, node, sums.Handle(func(_ context.Context, c cluster.Claim[string], value int) error {
 		values := c.Values()
 		if len(values) < 11 { // they arrive one by one
 			return errors.New("not all")
@@ -113,7 +112,6 @@ func TestValuesAreMerged(t *testing.T) {
 	}))
 	require.Equal(t, 145, receive(t, ran))
 	waitUntilEmpty(t, node)
-	stop()
 }
 
 // TestValuesThatCannotBeMerged checks that they fail the attempt, and that each

@@ -221,7 +221,6 @@ func TestAttemptsCountOnAllNodes(t *testing.T) {
 	require.Equal(t, 3, all[0].Attempts)
 	require.NoError(t, one.Revive(t.Context(), all[0]))
 	require.Equal(t, 1, receive(t, attempts), "it starts over")
-	stop()
 }
 
 // TestACancelEndsARun checks that a canceled run is not repeated when it fails,
@@ -286,9 +285,8 @@ func TestAFullQueueRefusesKeys(t *testing.T) {
 	require.ErrorIs(t, node.AddAll(t.Context(), "c"), cluster.ErrFull)
 	require.NoError(t, node.Add(t.Context(), "a"), "a pending key needs no room")
 	require.NoError(t, node.AddAfter(t.Context(), "c", time.Millisecond), "and neither does a delay")
-	ran, stop := workKeys(t, node)
+	ran, _ := workKeys(t, node)
 	receiveKeys(t, ran, "a", "b", "c")
-	stop()
 }
 
 // TestAHandlerThatOutlivesTheLeave checks that no other node has its key before
@@ -309,7 +307,7 @@ func TestAHandlerThatOutlivesTheLeave(t *testing.T) {
 	})
 	require.NoError(t, one.Add(t.Context(), "a"))
 	require.Equal(t, "one", receive(t, began))
-	stopOther := work(t, other, func(context.Context, cluster.Claim[string]) error {
+	work(t, other, func(context.Context, cluster.Claim[string]) error {
 		select {
 		case <-running:
 			began <- "other"
@@ -321,7 +319,6 @@ func TestAHandlerThatOutlivesTheLeave(t *testing.T) {
 	stopOne()
 	require.Equal(t, "other", receive(t, began))
 	waitUntilEmpty(t, other)
-	stopOther()
 }
 
 func TestAQueueOfOneProcessSurvivesItsEnd(t *testing.T) {
@@ -336,9 +333,8 @@ func TestAQueueOfOneProcessSurvivesItsEnd(t *testing.T) {
 	require.ErrorIs(t, node.Add(t.Context(), "a"), cluster.ErrClosed)
 
 	node = join(t, o)
-	ran, stop := workKeys(t, node)
+	ran, _ := workKeys(t, node)
 	receiveKeys(t, ran, "a", "b", "c")
-	stop()
 }
 
 // TestCloseDuringRun checks that a node which is closed while handlers fail
@@ -361,7 +357,6 @@ func TestCloseDuringRun(t *testing.T) {
 	ran, stop := workKeys(t, other)
 	require.Equal(t, "a", receive(t, ran))
 	waitUntilEmpty(t, other)
-	stop()
 }
 
 // TestManyKeysRunOnce checks that no key runs twice because the node has more
@@ -391,7 +386,7 @@ func TestPrioritiesAndGroups(t *testing.T) {
 		o.Partitions, o.Queue.Shards, o.Queue.Group = 1, 1, func(key string) string { return key[:1] }
 	})
 	ran, goOn := make(chan string, 10), make(chan struct{})
-	stop := start(t, node, cluster.RunOptions[string]{Workers: 1, Handle: func(_ context.Context, c cluster.Claim[string]) error {
+	start(t, node, cluster.RunOptions[string]{Workers: 1, Handle: func(_ context.Context, c cluster.Claim[string]) error {
 		ran <- c.Key
 		<-goOn
 		return nil
@@ -409,7 +404,6 @@ func TestPrioritiesAndGroups(t *testing.T) {
 	require.Equal(t, "a4", got[slices.IndexFunc(got, func(key string) bool { return key[0] == 'a' })], "the highest priority of its group")
 	require.Less(t, slices.Index(got, "b1"), 2, "the groups take turns: %v", got)
 	waitUntilEmpty(t, node)
-	stop()
 }
 
 // TestPanicsAndHooks checks that a handler that panics is a failure, that a
@@ -433,9 +427,8 @@ func TestPanicsAndHooks(t *testing.T) {
 		})
 	})
 	require.ErrorIs(t, node.Run(t.Context(), 1, fails), cluster.ErrRunning)
-	ran, stop := workKeys(t, join(t, options(servers)))
+	ran, _ := workKeys(t, join(t, options(servers)))
 	receive(t, ran)
-	stop()
 }
 
 type requestKey struct{}
@@ -476,7 +469,7 @@ func TestHeadersReachTheHandler(t *testing.T) {
 	node, _ := alone(t, withInject)
 	attempts := make(chan attempt, 10)
 	first := map[string]error{"delayed": errors.New("on purpose"), "backoff": worker.RequeueAfter(1100 * time.Millisecond)}
-	stop := start(t, node, cluster.RunOptions[string]{Workers: 1, Handle: func(_ context.Context, c cluster.Claim[string]) error {
+	start(t, node, cluster.RunOptions[string]{Workers: 1, Handle: func(_ context.Context, c cluster.Claim[string]) error {
 		attempts <- attemptOf(c)
 		err := first[c.Key]
 		delete(first, c.Key)
@@ -499,5 +492,4 @@ func TestHeadersReachTheHandler(t *testing.T) {
 	}
 	require.NoError(t, node.Add(t.Context(), "none"))
 	require.Equal(t, attempt{"none", []string{""}}, receive(t, attempts))
-	stop()
 }

@@ -154,7 +154,7 @@ func TestAHeartbeatHasALimit(t *testing.T) {
 	o := natsserver(t, func(o *server.Options) { o.MaxPayload = 64 << 10 })
 	node := join(t, o)
 	goOn := make(chan struct{})
-	stop := start(t, node, cluster.RunOptions[string]{Workers: 10, Handle: func(context.Context, cluster.Claim[string]) error { <-goOn; return nil }})
+	start(t, node, cluster.RunOptions[string]{Workers: 10, Handle: func(context.Context, cluster.Claim[string]) error { <-goOn; return nil }})
 	for i := range 10 {
 		require.NoError(t, node.Add(t.Context(), strconv.Itoa(i)+strings.Repeat("\x01", 2000)))
 	}
@@ -163,5 +163,4 @@ func TestAHeartbeatHasALimit(t *testing.T) {
 		return len(s.Members) == 1 && s.Members[0].InFlight == 10 && len(s.Members[0].Oldest) > 1
 	})
 	close(goOn)
-	stop()
 }

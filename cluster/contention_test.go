@@ -82,7 +82,7 @@ func TestAFullPartitionHoldsUpNoOther(t *testing.T) {
 		keys[p] = append(keys[p], key)
 	}
 	ran, goOn := make(chan string, 2000), make(chan struct{})
-	stop := work(t, node, func(_ context.Context, c cluster.Claim[string]) error {
+	work(t, node, func(_ context.Context, c cluster.Claim[string]) error {
 		ran <- c.Key
 		if c.Fence().Partition == 0 {
 			<-goOn
@@ -102,7 +102,6 @@ func TestAFullPartitionHoldsUpNoOther(t *testing.T) {
 	close(goOn)
 	for !slices.Contains(waiting, receive(t, ran)) { // what waited runs when there is room
 	}
-	stop()
 }
 
 // TestTheAnswerOfAMoveIsLost checks that a delayed value comes once if the
@@ -215,13 +214,12 @@ func TestTheConsumerOfDueKeysFails(t *testing.T) {
 	for name, fault := range map[string]consumerFault{"deleted": deleteConsumer, "forgets": forget} {
 		t.Run(name, func(t *testing.T) {
 			node, servers := alone(t, asItIs)
-			ran, stop := workKeys(t, node)
+			ran, _ := workKeys(t, node)
 			require.NoError(t, node.AddAfter(t.Context(), "a", time.Millisecond))
 			receiveKey(t, ran, "a")
 			require.NoError(t, fault(connect(t, servers), "shardq-test-delayed", "due"))
 			require.NoError(t, node.AddAfter(t.Context(), "b", time.Millisecond))
 			receiveKey(t, ran, "b")
-			stop()
 		})
 	}
 }
@@ -234,7 +232,7 @@ func TestAServerThatForgetsMessages(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			node, servers := alone(t, func(o *cluster.Options[string]) { o.Partitions, o.MaxAckPending = 1, limit })
 			ran, goOn := make(chan string, 10), make(chan struct{})
-			stop := work(t, node, func(_ context.Context, c cluster.Claim[string]) error {
+			work(t, node, func(_ context.Context, c cluster.Claim[string]) error {
 				if ran <- c.Key; c.Key == "a" {
 					<-goOn
 				}
@@ -256,7 +254,6 @@ func TestAServerThatForgetsMessages(t *testing.T) {
 				close(goOn)
 			}
 			waitUntilEmpty(t, node)
-			stop()
 		})
 	}
 }

@@ -3,7 +3,6 @@
 package faults
 
 import (
-	"context"
 	"strconv"
 	"testing"
 	"time"
@@ -13,6 +12,8 @@ import (
 
 	"github.com/shardq/shardq/cluster"
 )
+
+func sizeOf(c cluster.Claim[string]) int { return len(c.Values()[0].Data) }
 
 // TestLargeValuesOverASlowLink checks that a server has no reason to cut off a
 // node whose link is slower than its disk.
@@ -29,11 +30,7 @@ func TestLargeValuesOverASlowLink(t *testing.T) {
 	l := newLink(t, s.ClientURL())
 	l.spoil("bandwidth", `{"rate": 20000}`, "downstream")
 	o.Servers = l.url()
-	ran := make(chan int, values+1)
-	begin(t, join(t, o), func(_ context.Context, c cluster.Claim[string]) error {
-		ran <- len(c.Values()[0].Data)
-		return nil
-	})
+	ran, _ := beginSeeing(t, join(t, o), sizeOf)
 	for range values {
 		require.Equal(t, size, receive(t, ran))
 	}
@@ -57,10 +54,6 @@ func TestAMessageLargerThanARequest(t *testing.T) {
 	lower := settings.Clone()
 	lower.MaxPayload = 1 << 20
 	require.NoError(t, s.ReloadOptions(lower))
-	ran := make(chan int, 10)
-	begin(t, join(t, o), func(_ context.Context, c cluster.Claim[string]) error {
-		ran <- len(c.Values()[0].Data)
-		return nil
-	})
+	ran, _ := beginSeeing(t, join(t, o), sizeOf)
 	require.Equal(t, size, receive(t, ran))
 }

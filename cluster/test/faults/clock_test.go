@@ -68,8 +68,7 @@ func losing(lost *sync.Map) forger {
 // TestAnswersAreLost checks that each costs an attempt, and not the whole time of
 // a call.
 func TestAnswersAreLost(t *testing.T) {
-	t.Parallel()
-	o := small(clustertest.Start(t, 1).URLs())
+	o := alone(t)
 	var lost sync.Map
 	o.Partitions, o.NATS = 1, []nats.Option{nats.SetCustomDialer(losing(&lost))}
 	ctx, cancel := context.WithTimeout(t.Context(), *patience)

@@ -87,7 +87,7 @@ func TestAConnectionIsClosed(t *testing.T) {
 	o := small("")
 	o.Connection = connection
 	node := join(t, o)
-	ended, _ := begin(t, node, func(context.Context, cluster.Claim[string]) error { return nil })
+	ended, _ := begin(t, node, nothing)
 	connection.Close()
 	require.ErrorIs(t, receive(t, ended), nats.ErrConnectionClosed)
 	receive(t, node.Done())
@@ -158,5 +158,3 @@ func TestTheServersHaveNoRoom(t *testing.T) {
 	close(goOn)
 	eventually(t, func() bool { return status(t, node).Pending == 0 })
 }
-
-func nothing(context.Context, cluster.Claim[string]) error { return nil }

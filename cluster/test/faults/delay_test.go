@@ -9,15 +9,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/shardq/shardq/cluster"
-	"github.com/shardq/shardq/cluster/clustertest"
 	"github.com/shardq/shardq/worker"
 )
 
 // TestAVeryLongDelay checks that a delay for which the servers have no number
 // does not end at once.
 func TestAVeryLongDelay(t *testing.T) {
-	t.Parallel()
-	node := join(t, small(clustertest.Start(t, 1).URLs()))
+	node := join(t, alone(t))
 	ran := make(chan string, 1000)
 	begin(t, node, func(_ context.Context, c cluster.Claim[string]) error {
 		ran <- c.Key

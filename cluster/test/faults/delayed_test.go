@@ -8,18 +8,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/shardq/shardq/cluster"
-	"github.com/shardq/shardq/cluster/clustertest"
 )
 
 // TestDelayedKeysCannotBeRead checks that keys without a delay run beside an
 // operator's consumer on the stream of delays, or without that stream, that the
 // node says so once, and that delayed keys run when the cause is gone.
 func TestDelayedKeysCannotBeRead(t *testing.T) {
-	t.Parallel()
-	servers := clustertest.Start(t, 1).URLs()
-	js := client(t, servers)
-	var log logbook
-	o := small(servers)
+	o, log := alone(t), logbook{}
+	js := client(t, o.Servers)
 	o.Logger = log.logger()
 	node := join(t, o)
 	audit := jetstream.ConsumerConfig{Durable: "audit", AckPolicy: jetstream.AckExplicitPolicy}

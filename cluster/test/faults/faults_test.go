@@ -58,11 +58,7 @@ type cell struct {
 	workers []*exec.Cmd
 }
 
-func newCell(t *testing.T, servers int) *cell {
-	return newCellWith(t, servers, shortLease)
-}
-
-func newCellWith(t *testing.T, servers int, lease time.Duration) *cell {
+func newCell(t *testing.T, servers int, lease time.Duration) *cell {
 	c := &cell{t: t, servers: clustertest.Start(t, servers), history: &History{}}
 	var err error
 	c.sink, err = Listen(c.history)
@@ -175,15 +171,17 @@ func (c *cell) addAndHold(step Step) (r Run, h *Hold, wait func()) {
 
 // waitForAnother waits until a later owner has written the key of a run.
 func (c *cell) waitForAnother(r Run) {
-	require.Eventually(c.t, func() bool {
-		return c.history.Find(func(w *Run) bool { return w.Key == r.Key && w.Epoch > r.Epoch && w.wrote != 0 }) != nil
-	}, *patience, tick)
+	c.waitForRun(func(w *Run) bool { return w.Key == r.Key && w.Epoch > r.Epoch && w.wrote != 0 })
+}
+
+func (c *cell) waitForRun(is func(*Run) bool) {
+	eventually(c.t, func() bool { return c.history.Find(is) != nil })
 }
 
 // TestAKeyIsAddedInFlight checks an add whose message the owner has taken
 // before the run ends that does not serve it.
 func TestAKeyIsAddedInFlight(t *testing.T) {
-	c := newCell(t, 1)
+	c := newCell(t, 1, shortLease)
 	c.spawn(c.setting)
 	c.add()()
 	c.check() // nothing else is on its way
@@ -224,7 +222,7 @@ func TestNoLeaseIsLost(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := newCellWith(t, 1, longLease)
+			c := newCell(t, 1, longLease)
 			spawn(c)
 			c.spawn(c.setting)
 			c.add()()
@@ -235,45 +233,38 @@ func TestNoLeaseIsLost(t *testing.T) {
 	}
 }
 
-func TestAWorkerIsKilledAtEachStep(t *testing.T) {
+func TestAWorkerIsLostAtEachStep(t *testing.T) {
 	for _, step := range []Step{Begins, Writes, Wrote} {
-		t.Run(string(step), func(t *testing.T) {
-			t.Parallel()
-			c := newCell(t, 1)
-			c.spawnMany(3)
-			victim, h, wait := c.addAndHold(step)
-			c.send(victim.Process, syscall.SIGKILL)
-			h.Release()
-			wait()
-			c.waitForAnother(victim)
-			c.check()
-		})
-	}
-}
-
-func TestAWorkerIsFrozenAtEachStep(t *testing.T) {
-	for _, step := range []Step{Begins, Writes, Wrote} {
-		t.Run(string(step), func(t *testing.T) {
-			t.Parallel()
-			c := newCell(t, 1)
-			c.spawnMany(3)
-			victim, h, wait := c.addAndHold(step)
-			c.send(victim.Process, syscall.SIGSTOP)
-			wait()
-			c.waitForAnother(victim)
-			c.send(victim.Process, syscall.SIGCONT)
-			h.Release()
-			if step != Wrote {
-				require.Eventually(t, func() bool { return c.sink.Refused.Load() > 0 }, *patience, tick)
-			}
-			c.add()() // it does not come back as an owner of an old epoch
-			c.check()
-		})
+		for _, freezes := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s/freezes=%t", step, freezes), func(t *testing.T) {
+				t.Parallel()
+				c := newCell(t, 1, shortLease)
+				c.spawnMany(3)
+				victim, h, wait := c.addAndHold(step)
+				if !freezes {
+					c.send(victim.Process, syscall.SIGKILL)
+					h.Release()
+				} else {
+					c.send(victim.Process, syscall.SIGSTOP)
+				}
+				wait()
+				c.waitForAnother(victim)
+				if freezes {
+					c.send(victim.Process, syscall.SIGCONT)
+					h.Release()
+					if step != Wrote {
+						eventually(t, func() bool { return c.sink.Refused.Load() > 0 })
+					}
+					c.add()() // it does not come back as an owner of an old epoch
+				}
+				c.check()
+			})
+		}
 	}
 }
 
 func TestWorkersComeAndGo(t *testing.T) {
-	c := newCellWith(t, 1, longLease)
+	c := newCell(t, 1, longLease)
 	c.spawn(c.setting)
 	for range 3 {
 		c.spawn(c.setting)
@@ -308,7 +299,7 @@ func TestServersAreLost(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := newCell(t, 3)
+			c := newCell(t, 3, shortLease)
 			c.spawnMany(2)
 			_, h, wait := c.addAndHold(Writes)
 			fault(t, c.servers)
@@ -322,7 +313,7 @@ func TestServersAreLost(t *testing.T) {
 // TestPlantedSinkWithoutFences plants a fault into the sink: it does not check the
 // epoch, and accepts the writes of all. The history reveals it.
 func TestPlantedSinkWithoutFences(t *testing.T) {
-	c := newCell(t, 1)
+	c := newCell(t, 1, shortLease)
 	c.sink.Unfenced = true
 	c.spawnMany(2)
 	victim, h, wait := c.addAndHold(Writes)
@@ -330,9 +321,7 @@ func TestPlantedSinkWithoutFences(t *testing.T) {
 	wait()
 	c.waitForAnother(victim)
 	h.Release() // the server's side of the write, which the process has sent
-	require.Eventually(t, func() bool {
-		return c.history.Find(func(r *Run) bool { return r.Key == victim.Key && r.Epoch == victim.Epoch && r.wrote != 0 }) != nil
-	}, *patience, tick)
+	c.waitForRun(func(r *Run) bool { return r.Key == victim.Key && r.Epoch == victim.Epoch && r.wrote != 0 })
 	c.send(victim.Process, syscall.SIGCONT)
 	require.ErrorContains(t, c.verdict(), "was accepted after one of epoch")
 }

@@ -9,15 +9,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/shardq/shardq/cluster"
-	"github.com/shardq/shardq/cluster/clustertest"
 )
 
 // TestAHotKey checks that a key which is added again and again beside an endless
 // backlog, but less often than others, gets turns, once for each message that is
 // stored, and in no two runs at a time. At the end nothing is left.
 func TestAHotKey(t *testing.T) {
-	t.Parallel()
-	o := small(clustertest.Start(t, 1).URLs())
+	o := alone(t)
 	o.Partitions, o.MaxAckPending, o.Lease = 1, 8, longLease
 	node := join(t, o)
 	const backlog = 100

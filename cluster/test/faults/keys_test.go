@@ -12,7 +12,6 @@ import (
 
 	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/cluster"
-	"github.com/shardq/shardq/cluster/clustertest"
 	"github.com/shardq/shardq/worker"
 )
 
@@ -33,8 +32,7 @@ func entries(t *testing.T, node *cluster.Node[string], keys ...string) (pending,
 // TestKeysAreCanceled checks keys that are pending with the servers, taken by a
 // node, delayed, in flight, and added once more in flight.
 func TestKeysAreCanceled(t *testing.T) {
-	t.Parallel()
-	o := small(clustertest.Start(t, 1).URLs())
+	o := alone(t)
 	o.Lease, o.Partitions, o.MaxAckPending = longLease, 1, 2
 	node := join(t, o)
 	cancel := func(key string, want bool) {
@@ -83,8 +81,7 @@ func TestKeysAreCanceled(t *testing.T) {
 // TestLettersAreFoundByKey checks that a letter is found, and its value, without
 // those of other keys.
 func TestLettersAreFoundByKey(t *testing.T) {
-	t.Parallel()
-	o := small(clustertest.Start(t, 1).URLs())
+	o := alone(t)
 	o.Values = true
 	node := join(t, o)
 	for _, key := range []string{"a", "b", "a"} {
@@ -97,7 +94,7 @@ func TestLettersAreFoundByKey(t *testing.T) {
 	discarded := make(chan string, 3)
 	start(t, node, cluster.RunOptions[string]{
 		Workers:   1,
-		Handle:    func(_ context.Context, c cluster.Claim[string]) error { return worker.Permanent(context.Canceled) },
+		Handle:    func(context.Context, cluster.Claim[string]) error { return worker.Permanent(context.Canceled) },
 		OnDiscard: func(_ context.Context, f worker.Failure[string]) { discarded <- f.Item },
 	})
 	for range 2 {
@@ -120,8 +117,7 @@ func TestLettersAreFoundByKey(t *testing.T) {
 // TestSettingsOfAQueue checks that pauses and rates reach all nodes, also one that
 // comes later, and that nodes share a rate.
 func TestSettingsOfAQueue(t *testing.T) {
-	t.Parallel()
-	o := small(clustertest.Start(t, 1).URLs())
+	o := alone(t)
 	o.Partitions = 32 // so many that each node has some
 	o.Queue.Group = func(key string) string { return strings.Split(key, "/")[0] }
 	nodes := []*cluster.Node[string]{join(t, o), join(t, o)}
@@ -183,12 +179,11 @@ func TestSettingsOfAQueue(t *testing.T) {
 // TestSettingsThatCannotBeRead checks that Run says so, and that they can be
 // replaced.
 func TestSettingsThatCannotBeRead(t *testing.T) {
-	t.Parallel()
-	o := small(clustertest.Start(t, 1).URLs())
+	o := alone(t)
 	node := join(t, o)
 	_, err := client(t, o.Servers).Publish(t.Context(), "shardq.faults.lease.settings", []byte("{"))
 	require.NoError(t, err)
-	require.ErrorContains(t, node.Run(t.Context(), 1, func(context.Context, cluster.Claim[string]) error { return nil }), "settings")
+	require.ErrorContains(t, node.Run(t.Context(), 1, nothing), "settings")
 	require.NoError(t, node.Change(t.Context(), func(s *cluster.Settings) { s.Rate.PerSecond = 7 }))
 	require.EqualValues(t, 7, status(t, node).Settings.Rate.PerSecond)
 }
@@ -199,8 +194,7 @@ func isAbout(perSecond float64, want int) bool { return math.Abs(perSecond-float
 // TestAHandlerNeverReturns checks that Run ends without it, and says which key it
 // has, and that another node runs the key.
 func TestAHandlerNeverReturns(t *testing.T) {
-	t.Parallel()
-	o := small(clustertest.Start(t, 1).URLs())
+	o := alone(t)
 	o.LeaveTimeout = time.Millisecond
 	node := join(t, o)
 	require.NoError(t, node.Add(t.Context(), "hangs"))

@@ -51,7 +51,7 @@ func (l *link) heal() {
 // renew the lease, that another node takes over, and that the write of the
 // first is refused.
 func TestAWorkerIsCutOff(t *testing.T) {
-	c := newCell(t, 1)
+	c := newCell(t, 1, shortLease)
 	l := c.newLink()
 	c.spawnBehind(l.url())
 	victim, h, wait := c.addAndHold(Writes)
@@ -62,7 +62,7 @@ func TestAWorkerIsCutOff(t *testing.T) {
 	wait()
 	c.waitForAnother(victim)
 	h.Release()
-	require.Eventually(t, func() bool { return c.sink.Refused.Load() > 0 }, *patience, tick)
+	eventually(t, func() bool { return c.sink.Refused.Load() > 0 })
 	l.heal()
 	c.check()
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/cluster"
+	"github.com/shardq/shardq/cluster/clustertest"
 	"github.com/shardq/shardq/limiter"
 )
 
@@ -54,6 +55,12 @@ func small(servers string) cluster.Options[string] {
 	}
 }
 
+// alone has a test run beside others, with a server of its own.
+func alone(t *testing.T) cluster.Options[string] {
+	t.Parallel()
+	return small(clustertest.Start(t, 1).URLs())
+}
+
 func join(t *testing.T, o cluster.Options[string]) *cluster.Node[string] {
 	node, err := cluster.Join(t.Context(), o)
 	require.NoError(t, err)
@@ -79,11 +86,17 @@ func begin(t *testing.T, node *cluster.Node[string], handle func(context.Context
 	return start(t, node, cluster.RunOptions[string]{Workers: 4, Handle: handle})
 }
 
-// beginKeys is begin with a handler that sends its keys.
+func nothing(context.Context, cluster.Claim[string]) error { return nil }
+
+// beginSeeing is begin with a handler that sends what a function sees of its runs.
+func beginSeeing[V any](t *testing.T, node *cluster.Node[string], see func(c cluster.Claim[string]) V) (seen <-chan V, stop func()) {
+	all := make(chan V, 20_000)
+	_, stop = begin(t, node, func(_ context.Context, c cluster.Claim[string]) error { all <- see(c); return nil })
+	return all, stop
+}
+
 func beginKeys(t *testing.T, node *cluster.Node[string]) (ran <-chan string, stop func()) {
-	keys := make(chan string, 20_000)
-	_, stop = begin(t, node, func(_ context.Context, c cluster.Claim[string]) error { keys <- c.Key; return nil })
-	return keys, stop
+	return beginSeeing(t, node, func(c cluster.Claim[string]) string { return c.Key })
 }
 
 func eventually(t *testing.T, is func() bool) {

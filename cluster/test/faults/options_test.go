@@ -70,9 +70,7 @@ func TestOptionsThatDiffer(t *testing.T) {
 // TestAnOldServer checks that Join names the version that it wants, and makes
 // nothing.
 func TestAnOldServer(t *testing.T) {
-	t.Parallel()
-	servers := clustertest.Start(t, 1).URLs()
-	o := small(servers)
+	o := alone(t)
 	o.NATS = []nats.Option{nats.SetCustomDialer(forger(func(received []byte) {
 		if at := bytes.Index(received, []byte(`"version":"2.1`)); at >= 0 {
 			received[at+len(`"version":"2.`)] = '0'
@@ -80,6 +78,6 @@ func TestAnOldServer(t *testing.T) {
 	}))}
 	_, err := cluster.Join(t.Context(), o)
 	require.ErrorContains(t, err, "want 2.14 or later")
-	_, err = client(t, servers).Stream(t.Context(), "shardq-faults-state")
+	_, err = client(t, o.Servers).Stream(t.Context(), "shardq-faults-state")
 	require.ErrorIs(t, err, jetstream.ErrStreamNotFound)
 }

@@ -24,14 +24,10 @@ import (
 // partition, stops nothing else: not the other partitions, nor the servers by
 // endless attempts. The partition goes on when the consumer is gone.
 func TestAPartitionFails(t *testing.T) {
-	t.Parallel()
-	servers := clustertest.Start(t, 1).URLs()
-	var log logbook
-	o := small(servers)
+	o, log := alone(t), logbook{}
 	o.Logger = log.logger()
 	node := join(t, o)
-	js := client(t, servers)
-	conn := js.Conn()
+	js := client(t, o.Servers)
 	work := stream(t, js, "1")
 	_, err := work.CreateConsumer(t.Context(), jetstream.ConsumerConfig{Durable: "audit", AckPolicy: jetstream.AckExplicitPolicy})
 	require.NoError(t, err)
@@ -44,15 +40,14 @@ func TestAPartitionFails(t *testing.T) {
 	require.NotEmpty(t, ill.Owner, "the lease stays, as another node would fail as well")
 	others := map[string]bool{}
 	for i := range 40 {
-		key := strconv.Itoa(i)
-		require.NoError(t, node.Add(t.Context(), key))
+		require.NoError(t, node.Add(t.Context(), strconv.Itoa(i)))
 	}
 	for range 40 - status(t, node).Partitions[1].Pending {
 		others[receive(t, ran)] = true
 	}
 	require.Equal(t, 1, node.Stats().Failing)
 	require.Equal(t, 3, node.Stats().Partitions)
-	requests, err := conn.SubscribeSync("$JS.API.CONSUMER.CREATE.shardq-faults-1.>")
+	requests, err := js.Conn().SubscribeSync("$JS.API.CONSUMER.CREATE.shardq-faults-1.>")
 	require.NoError(t, err)
 	before := stream(t, js, "state").CachedInfo().State.LastSeq
 	began := time.Now()
@@ -75,14 +70,12 @@ func TestAPartitionFails(t *testing.T) {
 // TestAConsumerIsDeleted checks that the owner of a partition sees at once that an
 // operator has deleted its consumer: not by its own checks, which come each lease.
 func TestAConsumerIsDeleted(t *testing.T) {
-	t.Parallel()
-	servers := clustertest.Start(t, 1).URLs()
-	o := small(servers)
+	o := alone(t)
 	o.Partitions, o.Lease = 1, time.Hour
 	node := join(t, o)
 	ran, _ := beginKeys(t, node)
 	eventually(t, func() bool { return node.Stats().Partitions == 1 })
-	require.NoError(t, stream(t, client(t, servers), "0").DeleteConsumer(t.Context(), "owner"))
+	require.NoError(t, stream(t, client(t, o.Servers), "0").DeleteConsumer(t.Context(), "owner"))
 	require.NoError(t, node.Add(t.Context(), "a"))
 	require.Equal(t, "a", receive(t, ran))
 }
@@ -90,13 +83,10 @@ func TestAConsumerIsDeleted(t *testing.T) {
 // TestALeaseCannotBeRead checks the same where an operator has written over a
 // lease: its partition fails, and the node acquires the others.
 func TestALeaseCannotBeRead(t *testing.T) {
-	t.Parallel()
-	servers := clustertest.Start(t, 1).URLs()
-	var log logbook
-	o := small(servers)
+	o, log := alone(t), logbook{}
 	o.Logger = log.logger()
 	node := join(t, o)
-	js := client(t, servers)
+	js := client(t, o.Servers)
 	_, err := js.Publish(t.Context(), "shardq.faults.lease.2", []byte("mine"))
 	require.NoError(t, err)
 	beginKeys(t, node)
@@ -111,11 +101,10 @@ func TestALeaseCannotBeRead(t *testing.T) {
 // TestOpeningLeavesNoConsumer checks that restarts of workers do not add up to
 // the servers' limit of consumers.
 func TestOpeningLeavesNoConsumer(t *testing.T) {
-	t.Parallel()
-	servers := clustertest.Start(t, 1).URLs()
-	js := client(t, servers)
+	o := alone(t)
+	js := client(t, o.Servers)
 	for range 3 {
-		node := join(t, small(servers))
+		node := join(t, o)
 		for partition := range 4 { // a key of each has failed before
 			m := nats.NewMsg(fmt.Sprintf("shardq.faults.failures.%d.YQ", partition))
 			m.Data = []byte(`{"failures":1}`)
@@ -134,15 +123,13 @@ func TestOpeningLeavesNoConsumer(t *testing.T) {
 // TestAWorkStreamIsDeleted checks what an add says, at once, that the status has
 // the other partitions, and that a node that joins makes the stream again.
 func TestAWorkStreamIsDeleted(t *testing.T) {
-	t.Parallel()
-	servers := clustertest.Start(t, 1).URLs()
-	o := small(servers)
+	o := alone(t)
 	o.Partitions = 2
 	node := join(t, o)
 	keys := strings.Split("abcdefghij", "")
 	require.NoError(t, node.AddAll(t.Context(), keys...))
 	left := status(t, node).Partitions[1].Pending
-	require.NoError(t, client(t, servers).DeleteStream(t.Context(), "shardq-faults-0"))
+	require.NoError(t, client(t, o.Servers).DeleteStream(t.Context(), "shardq-faults-0"))
 	s := status(t, node)
 	require.Equal(t, cluster.Failing, s.Partitions[0].State)
 	require.Contains(t, s.Partitions[0].Error, "stream not found")
@@ -158,17 +145,11 @@ func TestAWorkStreamIsDeleted(t *testing.T) {
 // TestEpochsGrow checks that a sink accepts the writes of new owners after the
 // stream of the leases was deleted, and its numbers start over.
 func TestEpochsGrow(t *testing.T) {
-	t.Parallel()
-	servers := clustertest.Start(t, 1).URLs()
-	js := client(t, servers)
-	last := map[int]uint64{}
+	o, last := alone(t), map[int]uint64{}
+	js := client(t, o.Servers)
 	for round := range 3 {
-		node := join(t, small(servers))
-		fences := make(chan cluster.Fence, 1000)
-		_, stop := begin(t, node, func(_ context.Context, c cluster.Claim[string]) error {
-			fences <- c.Fence()
-			return nil
-		})
+		node := join(t, o)
+		fences, stop := beginSeeing(t, node, cluster.Claim[string].Fence)
 		next := map[int]uint64{}
 		for i := 0; len(next) < 4; i++ {
 			require.NoError(t, node.Add(t.Context(), strconv.Itoa(i)))

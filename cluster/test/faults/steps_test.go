@@ -28,7 +28,7 @@ func TestTheProtocolIsCutAtEachStep(t *testing.T) {
 }
 
 func cutAt(t *testing.T, step ProtocolStep, sends, freezes bool) {
-	c := newCell(t, 1)
+	c := newCell(t, 1, shortLease)
 	tap, err := NewTap(strings.TrimPrefix(c.servers.URL(0), "nats://"), step, sends)
 	require.NoError(t, err)
 	t.Cleanup(tap.Close)
