@@ -59,18 +59,23 @@ func do(f *func() error) error {
 	return once()
 }
 
+// cancel cancels a key, and returns what is then.
+func cancel(t *testing.T, node *Node[string]) Status {
+	canceled, err := node.Cancel(t.Context(), "a")
+	require.NoError(t, err)
+	require.True(t, canceled)
+	s, err := node.Status(t.Context())
+	require.NoError(t, err)
+	return s
+}
+
 // TestACancelMeetsAnAdd checks that what is added meanwhile stays.
 func TestACancelMeetsAnAdd(t *testing.T) {
 	node := inProcess(t, t.TempDir())
 	add := func() error { return node.Add(t.Context(), "a") }
 	require.NoError(t, add())
 	node.streams.work[0] = &meddler{Stream: node.streams.work[0], after: add}
-	canceled, err := node.Cancel(t.Context(), "a")
-	require.NoError(t, err)
-	require.True(t, canceled)
-	s, err := node.Status(t.Context())
-	require.NoError(t, err)
-	require.EqualValues(t, 1, s.Pending)
+	require.EqualValues(t, 1, cancel(t, node).Pending)
 }
 
 // TestACancelMeetsTheEndOfADelay checks that a key is found that moves meanwhile.
@@ -85,11 +90,7 @@ func TestACancelMeetsTheEndOfADelay(t *testing.T) {
 		}
 		return errors.Join(err, node.Add(t.Context(), "a"))
 	}}
-	canceled, err := node.Cancel(t.Context(), "a")
-	require.NoError(t, err)
-	require.True(t, canceled)
-	s, err := node.Status(t.Context())
-	require.NoError(t, err)
+	s := cancel(t, node)
 	require.Zero(t, s.Pending+s.Delayed)
 }
 

@@ -40,9 +40,7 @@ func (l *late) PublishMsg(ctx context.Context, m *nats.Msg, options ...jetstream
 // taken for one that has stopped.
 func TestALateDisk(t *testing.T) {
 	t.Parallel()
-	node, err := Join(t.Context(), Options[string]{Name: "late", Dir: t.TempDir(), Partitions: 1})
-	require.NoError(t, err)
-	defer node.Close()
+	node := inProcess(t, t.TempDir())
 	node.js = &late{JetStream: node.js, after: attemptTime + 100*time.Millisecond}
 	require.NoError(t, node.Add(t.Context(), "a"))
 }
@@ -108,9 +106,7 @@ func (m *making) CreateStream(ctx context.Context, c jetstream.StreamConfig) (je
 // TestNodesThatMakeAQueueTogether checks a node that is slower than another.
 func TestNodesThatMakeAQueueTogether(t *testing.T) {
 	t.Parallel()
-	node, err := Join(t.Context(), Options[string]{Name: "one", Dir: t.TempDir(), Partitions: 1})
-	require.NoError(t, err)
-	defer node.Close()
+	node := inProcess(t, t.TempDir())
 	o, err := Options[string]{Name: "two", Partitions: 1}.complete()
 	require.NoError(t, err)
 	streams, err := openStreams(t.Context(), &making{JetStream: node.js}, o)

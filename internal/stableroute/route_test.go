@@ -4,6 +4,8 @@ import (
 	"math"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 )
 
 // Item types with stable values.
@@ -28,11 +30,8 @@ type (
 type objectKey struct{ Namespace, Name string }
 
 func stable[T comparable](t *testing.T) func(item T) uint64 {
-	t.Helper()
 	route, err := Of[T]()
-	if err != nil {
-		t.Fatalf("%T: %v", *new(T), err)
-	}
+	require.NoError(t, err)
 	return route
 }
 
@@ -42,26 +41,21 @@ func stable[T comparable](t *testing.T) func(item T) uint64 {
 func TestStableRouteGolden(t *testing.T) {
 	pod := objectKey{"default", "nginx"}
 	tree := nested{Owner: pod, Ports: [3]uint16{80, 443, 65535}, On: true}
-	for _, test := range []struct {
-		name      string
-		got, want uint64
-	}{
-		{"empty string", stable[string](t)(""), 0xef46db3751d8e999},
-		{"string", stable[string](t)("a"), 0xd24ec4f1a98c6e5b},
-		{"named string", stable[name](t)("default/nginx"), 0xcc8086d9b34cd1fc},
-		{"int", stable[int](t)(-1), 0x85d136adb773c6c9},
-		{"uint", stable[uint](t)(math.MaxUint32), 0xfcf55a534242931b},
-		{"uint64", stable[uint64](t)(1 << 40), 0xa13ea4c7924fd453},
-		{"bool", stable[bool](t)(true), 0x9f29cb17a2a49995},
-		{"two strings", stable[objectKey](t)(pod), 0x7a62888a661500d2},
-		{"nested", stable[nested](t)(tree), 0x37770a66f82f98b8},
-		{"array", stable[[2]string](t)([2]string{"x", ""}), 0xcffdb152e9c71971},
-		{"widths", stable[widths](t)(widths{-1, -1, -1, -1, -1}), 0xdea1a73445f5c1bb},
-		{"nothing", stable[nothing](t)(nothing{}), 0xef46db3751d8e999},
+	for name, hash := range map[string]struct{ got, want uint64 }{
+		"empty string": {stable[string](t)(""), 0xef46db3751d8e999},
+		"string":       {stable[string](t)("a"), 0xd24ec4f1a98c6e5b},
+		"named string": {stable[name](t)("default/nginx"), 0xcc8086d9b34cd1fc},
+		"int":          {stable[int](t)(-1), 0x85d136adb773c6c9},
+		"uint":         {stable[uint](t)(math.MaxUint32), 0xfcf55a534242931b},
+		"uint64":       {stable[uint64](t)(1 << 40), 0xa13ea4c7924fd453},
+		"bool":         {stable[bool](t)(true), 0x9f29cb17a2a49995},
+		"two strings":  {stable[objectKey](t)(pod), 0x7a62888a661500d2},
+		"nested":       {stable[nested](t)(tree), 0x37770a66f82f98b8},
+		"array":        {stable[[2]string](t)([2]string{"x", ""}), 0xcffdb152e9c71971},
+		"widths":       {stable[widths](t)(widths{-1, -1, -1, -1, -1}), 0xdea1a73445f5c1bb},
+		"nothing":      {stable[nothing](t)(nothing{}), 0xef46db3751d8e999},
 	} {
-		if test.got != test.want {
-			t.Errorf("%s: %#x, want %#x", test.name, test.got, test.want)
-		}
+		require.Equal(t, hash.want, hash.got, name)
 	}
 }
 
@@ -92,18 +86,10 @@ func TestStableRouteFaults(t *testing.T) {
 }
 
 func checkFaults[T comparable](t *testing.T, faults ...string) {
-	t.Helper()
 	route, err := Of[T]()
-	if err == nil || route != nil {
-		t.Fatalf("%T has a stable route", *new(T))
-	}
-	got := strings.Split(err.Error(), "\n")
-	if len(got) != len(faults) {
-		t.Errorf("%d faults, want %d:\n%v", len(got), len(faults), err)
-	}
+	require.Nil(t, route)
 	for _, fault := range faults {
-		if !strings.Contains(err.Error(), fault) {
-			t.Errorf("the error does not say %q:\n%v", fault, err)
-		}
+		require.ErrorContains(t, err, fault)
 	}
+	require.Equal(t, len(faults)-1, strings.Count(err.Error(), "\n"), "%v", err)
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"io"
 	"strings"
 	"testing"
 	"time"
@@ -16,11 +17,11 @@ import (
 	"github.com/shardq/shardq/worker"
 )
 
-// admin runs the command, and returns what it prints.
-func admin(t *testing.T, arguments ...string) (string, error) {
+// admin runs the command, which must succeed, and returns what it prints.
+func admin(t *testing.T, arguments ...string) string {
 	var out strings.Builder
-	err := run(t.Context(), arguments, &out)
-	return out.String(), err
+	require.NoError(t, run(t.Context(), arguments, &out), arguments)
+	return out.String()
 }
 
 func TestDeadLetters(t *testing.T) {
@@ -48,20 +49,16 @@ func TestDeadLetters(t *testing.T) {
 	require.NoError(t, <-ended)
 
 	queue := []string{"-servers", servers.URLs(), "-name", "q"}
-	got, err := admin(t, append(queue, "dead")...)
-	require.NoError(t, err)
+	got := admin(t, append(queue, "dead")...)
 	require.Equal(t, 4, strings.Count(got, "\n"))
 	require.Contains(t, got, `"no luck"`)
 
-	got, err = admin(t, append(queue, "revive", "b")...)
-	require.NoError(t, err)
-	require.Equal(t, "revive \"b\"\n", got)
+	require.Equal(t, "revive \"b\"\n", admin(t, append(queue, "revive", "b")...))
 	s, err := node.Status(t.Context())
 	require.NoError(t, err)
 	require.EqualValues(t, 1, s.Pending)
 	require.EqualValues(t, 2, s.Dead)
-	_, err = admin(t, append(queue, "revive", "b")...)
-	require.ErrorContains(t, err, `no dead letter has the key ["b"]`)
+	require.ErrorContains(t, run(t.Context(), append(queue, "revive", "b"), io.Discard), `no dead letter has the key ["b"]`)
 
 	// A message that is no letter hides none of the letters.
 	conn, err := nats.Connect(servers.URLs())
@@ -71,20 +68,15 @@ func TestDeadLetters(t *testing.T) {
 	require.NoError(t, err)
 	_, err = js.Publish(t.Context(), "shardq.q.dead.0.YQ", []byte("no letter"))
 	require.NoError(t, err)
-	got, err = admin(t, append(queue, "dead")...)
-	require.NoError(t, err)
+	got = admin(t, append(queue, "dead")...)
 	require.Contains(t, got, `"c"`)
 	require.Contains(t, got, "cannot be read: shardq.q.dead.0.YQ")
-	got, err = admin(t, append(queue, "revive", "all")...)
-	require.NoError(t, err)
+	got = admin(t, append(queue, "revive", "all")...)
 	require.Contains(t, got, "revive \"c\"\n")
 	require.Contains(t, got, "left: cluster: a dead letter cannot be read")
 
-	_, err = admin(t, append(queue, "forget", "all")...)
-	require.NoError(t, err)
-	got, err = admin(t, append(queue, "dead")...)
-	require.NoError(t, err)
-	require.Equal(t, 1, strings.Count(got, "\n"))
+	admin(t, append(queue, "forget", "all")...)
+	require.Equal(t, 1, strings.Count(admin(t, append(queue, "dead")...), "\n"))
 }
 
 func TestKeysAndSettings(t *testing.T) {
@@ -110,9 +102,7 @@ func TestKeysAndSettings(t *testing.T) {
 		{"status", []string{`"Pending": 1`, `"Delayed": 0`, `"Paused": true`}},
 		{"-max-pending 7 -max-dead 8 update", []string{"updated"}},
 	} {
-		arguments := append([]string{"-servers", servers.URLs(), "-name", "q"}, strings.Fields(each.arguments)...)
-		got, err := admin(t, arguments...)
-		require.NoError(t, err, each.arguments)
+		got := admin(t, append([]string{"-servers", servers.URLs(), "-name", "q"}, strings.Fields(each.arguments)...)...)
 		for _, want := range each.want {
 			require.Contains(t, got, want, each.arguments)
 		}
@@ -125,11 +115,12 @@ func TestKeysAndSettings(t *testing.T) {
 
 func TestCommandsWithFaults(t *testing.T) {
 	for _, arguments := range [][]string{{}, {"-name", "q"}, {"-name", "q", "-dir", "x", "bury"}, {"-name", "q", "-dir", "x", "revive"}, {"-name", "q", "-dir", "x", "status", "a"}, {"-name", "q", "-dir", "x", "update"}} {
-		_, err := admin(t, arguments...)
-		require.ErrorContains(t, err, "want")
+		require.ErrorContains(t, run(t.Context(), arguments, io.Discard), "want")
 	}
-	_, err := admin(t, "-servers", "tls://127.0.0.1:1", "-name", "q", "-tlsca", "no such file", "status")
-	require.ErrorContains(t, err, "no such file")
-	_, err = admin(t, "-servers", clustertest.Start(t, 1).URLs(), "-name", "q", "status")
-	require.ErrorContains(t, err, `the queue "q": nats: API error`)
+	for want, arguments := range map[string][]string{
+		"no such file":                   {"-servers", "tls://127.0.0.1:1", "-tlsca", "no such file"},
+		`the queue "q": nats: API error`: {"-servers", clustertest.Start(t, 1).URLs()},
+	} {
+		require.ErrorContains(t, run(t.Context(), append(arguments, "-name", "q", "status"), io.Discard), want)
+	}
 }

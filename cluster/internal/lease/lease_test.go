@@ -37,24 +37,27 @@ func stores(t *testing.T) (a, b *lease.Store) {
 	return store("a"), store("b")
 }
 
+func acquire(t *testing.T, s *lease.Store, partition int) *lease.Lease {
+	l, err := s.Acquire(t.Context(), partition)
+	require.NoError(t, err)
+	return l
+}
+
 func TestALeaseHasOneOwner(t *testing.T) {
 	a, b := stores(t)
-	first, err := a.Acquire(t.Context(), 1)
-	require.NoError(t, err)
+	first := acquire(t, a, 1)
 	require.True(t, first.IsFresh())
 	require.NoError(t, first.Renew(t.Context()))
-	_, err = b.Acquire(t.Context(), 1)
+	_, err := b.Acquire(t.Context(), 1)
 	require.ErrorIs(t, err, lease.ErrHeld)
 	_, err = a.Acquire(t.Context(), 1)
 	require.ErrorIs(t, err, lease.ErrHeld, "not twice, either")
-	other, err := b.Acquire(t.Context(), 2)
-	require.NoError(t, err)
+	other := acquire(t, b, 2)
 	require.Greater(t, other.Epoch, first.Epoch)
 
 	require.NoError(t, first.Release(t.Context()))
 	require.ErrorIs(t, first.Renew(t.Context()), lease.ErrLost)
-	second, err := b.Acquire(t.Context(), 1)
-	require.NoError(t, err)
+	second := acquire(t, b, 1)
 	require.Greater(t, second.Epoch, other.Epoch)
 }
 
@@ -62,10 +65,10 @@ func TestALeaseHasOneOwner(t *testing.T) {
 // renew the lease of the next owner nor give it back.
 func TestALeaseThatExpires(t *testing.T) {
 	a, b := stores(t)
-	late, err := a.Acquire(t.Context(), 1)
-	require.NoError(t, err)
+	late := acquire(t, a, 1)
 	var next *lease.Lease
 	require.Eventually(t, func() bool {
+		var err error
 		next, err = b.Acquire(t.Context(), 1)
 		return err == nil
 	}, 30*time.Second, 10*time.Millisecond)
@@ -78,8 +81,7 @@ func TestALeaseThatExpires(t *testing.T) {
 
 	// Nor that of its own node, in a later epoch.
 	require.NoError(t, next.Release(t.Context()))
-	again, err := a.Acquire(t.Context(), 1)
-	require.NoError(t, err)
+	again := acquire(t, a, 1)
 	require.ErrorIs(t, late.Renew(t.Context()), lease.ErrLost)
 	require.Greater(t, again.Epoch, next.Epoch)
 }
@@ -105,8 +107,7 @@ func TestALeaseWithoutRoom(t *testing.T) {
 	expired := func(renews bool) *lease.Lease {
 		js.full = false
 		require.NoError(t, a.Stream.Purge(t.Context()))
-		l, err := a.Acquire(t.Context(), 1)
-		require.NoError(t, err)
+		l := acquire(t, a, 1)
 		js.full = true
 		require.NoError(t, l.Renew(t.Context()))
 		require.Eventually(t, func() bool {
@@ -124,8 +125,7 @@ func TestALeaseWithoutRoom(t *testing.T) {
 	require.NoError(t, a.Stream.Purge(t.Context()))
 	require.ErrorIs(t, l.Renew(t.Context()), lease.ErrLost)
 	l = expired(true)
-	_, err = b.Acquire(t.Context(), 1)
-	require.NoError(t, err)
+	acquire(t, b, 1)
 	require.ErrorIs(t, l.Renew(t.Context()), lease.ErrLost)
 	require.ErrorIs(t, expired(false).Renew(t.Context()), lease.ErrLost)
 }
@@ -137,8 +137,7 @@ func TestEpochsAfterARollback(t *testing.T) {
 	last := uint64(1)
 	for _, floor := range []uint64{last, 1000, 1000} { // the first message has the epoch of the floor
 		a.Floor = func(context.Context, int) (uint64, error) { return floor, nil }
-		l, err := a.Acquire(t.Context(), 1)
-		require.NoError(t, err)
+		l := acquire(t, a, 1)
 		require.Greater(t, l.Epoch, max(last, floor))
 		last = l.Epoch
 		require.NoError(t, l.Release(t.Context()))
