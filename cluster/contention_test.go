@@ -1,17 +1,13 @@
 package cluster_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"slices"
-	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 
@@ -102,64 +98,6 @@ func TestAFullPartitionHoldsUpNoOther(t *testing.T) {
 	close(goOn)
 	for !slices.Contains(waiting, receive(t, ran)) { // what waited runs when there is room
 	}
-}
-
-// TestTheAnswerOfAMoveIsLost checks that a delayed value comes once if the
-// answer to its move from the delayed keys to its partition is lost.
-func TestTheAnswerOfAMoveIsLost(t *testing.T) {
-	deaf := &deafDialer{answer: []byte(`"stream":"shardq-test-0"`)}
-	node, servers := alone(t, func(o *cluster.Options[string]) {
-		o.Values, o.Partitions, o.NATS = true, 1, []nats.Option{nats.SetCustomDialer(deaf)}
-	})
-	ran := make(chan []cluster.Value, 10)
-	stop := work(t, node, func(_ context.Context, c cluster.Claim[string]) error {
-		ran <- c.Values()
-		return nil
-	})
-	deaf.loses.Store(1)
-	require.NoError(t, node.PutAfter(t.Context(), "a", []byte("1"), time.Millisecond))
-	require.Len(t, receive(t, ran), 1)
-	delayed, err := connect(t, servers).Stream(t.Context(), "shardq-test-delayed")
-	require.NoError(t, err)
-	eventually(t, func() bool { // it is moved to the end
-		info, err := delayed.Info(t.Context())
-		return err == nil && info.State.Msgs == 0
-	})
-	waitUntilEmpty(t, node)
-	stop()
-	require.Zero(t, deaf.loses.Load(), "no answer was lost")
-	require.Empty(t, ran, "the value came twice")
-}
-
-// A deafDialer makes connections that lose answers of the server.
-type deafDialer struct {
-	answer []byte
-	loses  atomic.Int64 // how many are lost yet
-}
-
-func (d *deafDialer) Dial(network, address string) (net.Conn, error) {
-	c, err := net.Dial(network, address)
-	return &deafConn{c, d}, err
-}
-
-type deafConn struct {
-	net.Conn
-	*deafDialer
-}
-
-// Read spoils the subject of an answer, so that nobody waits for it.
-func (c *deafConn) Read(p []byte) (n int, err error) {
-	n, err = c.Conn.Read(p)
-	at := bytes.Index(p[:n], c.answer)
-	if at < 0 || c.loses.Load() <= 0 {
-		return n, err
-	}
-	if subject := bytes.LastIndex(p[:at], []byte(" _INBOX.")); subject >= 0 {
-		end := subject + 1 + bytes.IndexByte(p[subject+1:at], ' ')
-		copy(p[end-3:end], "~~~")
-		c.loses.Add(-1)
-	}
-	return n, err
 }
 
 // forget makes a server lose track of the messages of a consumer.

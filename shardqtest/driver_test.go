@@ -18,6 +18,8 @@ import (
 
 var errOnPurpose = errors.New("on purpose")
 
+func succeed(context.Context, string) error { return nil }
+
 // forEachClock runs a test with a fake clock, and with the usual clock in a
 // bubble, where fake is nil.
 func forEachClock(t *testing.T, test func(t *testing.T, fake *clock.Fake, q *shardq.Queue[string])) {
@@ -188,8 +190,7 @@ func TestThrottledGroup(t *testing.T) {
 	q.AddBatch([]string{"a1", "a2", "b1"}, shardq.AddOptions{})
 	item, _ := q.Get()
 	require.Equal(t, "a1", item)
-	handle := func(context.Context, string) error { return nil }
-	driver := shardqtest.Drive(t, q, fake, worker.Options[string]{Handle: handle})
+	driver := shardqtest.Drive(t, q, fake, worker.Options[string]{Handle: succeed})
 	require.Equal(t, []string{"b1: attempt 1: succeeded"}, texts(driver.RunReady()))
 	requireFailure(t, `shardqtest: the queue is not idle, and nothing in it can run
 The queue "tenants" holds 2 items.
@@ -198,7 +199,7 @@ The queue "tenants" holds 2 items.
     a2 (group "a")
   in processing: 1
     a1 (group "a")`, func(t stub) {
-		shardqtest.Drive(t, q, fake, worker.Options[string]{Handle: handle}).RunUntilIdle()
+		shardqtest.Drive(t, q, fake, worker.Options[string]{Handle: succeed}).RunUntilIdle()
 	})
 	q.Done(item)
 	require.Len(t, driver.RunUntilIdle(), 1)
@@ -218,7 +219,6 @@ func TestItemThatRunsForever(t *testing.T) {
 }
 
 func TestFaultsOfADriver(t *testing.T) {
-	handle := func(context.Context, string) error { return nil }
 	drive := func(q *shardq.Queue[string], fake *clock.Fake, o worker.Options[string]) string {
 		return failureOf(func(t stub) { shardqtest.Drive(t, q, fake, o) })
 	}
@@ -228,13 +228,13 @@ func TestFaultsOfADriver(t *testing.T) {
 	fake, other := newFake(), newFake()
 	other.Step(time.Second)
 	require.Contains(t, drive(withFake(fake), fake, worker.Options[string]{}), "Handle and HandleBatch are both nil")
-	require.Contains(t, drive(withFake(fake), fake, worker.Options[string]{Handle: handle, Timeout: -1}), "Timeout is -1ns")
+	require.Contains(t, drive(withFake(fake), fake, worker.Options[string]{Handle: succeed, Timeout: -1}), "Timeout is -1ns")
 	require.Contains(t, drive(withFake(fake), fake, worker.Options[string]{
-		Handle: handle, Use: []worker.Middleware[string]{worker.TimeoutOf[string](nil)},
+		Handle: succeed, Use: []worker.Middleware[string]{worker.TimeoutOf[string](nil)},
 	}), "Use[0] is nil, or TimeoutOf(nil)")
-	require.Contains(t, drive(withFake(fake), other, worker.Options[string]{Handle: handle}), "want the same clock")
-	require.Contains(t, drive(withFake(fake), nil, worker.Options[string]{Handle: handle}), "want the queue's fake clock")
-	require.Contains(t, drive(shardq.MustNew(shardq.Options[string]{}), nil, worker.Options[string]{Handle: handle}), "want one of them")
+	require.Contains(t, drive(withFake(fake), other, worker.Options[string]{Handle: succeed}), "want the same clock")
+	require.Contains(t, drive(withFake(fake), nil, worker.Options[string]{Handle: succeed}), "want the queue's fake clock")
+	require.Contains(t, drive(shardq.MustNew(shardq.Options[string]{}), nil, worker.Options[string]{Handle: succeed}), "want one of them")
 }
 
 // A handler whose item is added again, or canceled, may end early.
@@ -261,7 +261,7 @@ func TestInterruptions(t *testing.T) {
 // TestRatesAndPauses checks that the driver waits for tokens and for the ends
 // of pauses, and that nothing blocks.
 func TestRatesAndPauses(t *testing.T) {
-	tenth, handle := shardq.Rate{PerSecond: 10, Burst: 1}, func(context.Context, string) error { return nil }
+	tenth := shardq.Rate{PerSecond: 10, Burst: 1}
 	for name, o := range map[string]shardq.Options[string]{
 		"queue": {Rate: tenth},
 		"group": {Group: func(string) string { return "a" }, GroupPolicy: func(string) shardq.GroupPolicy { return shardq.GroupPolicy{Rate: tenth} }},
@@ -270,7 +270,7 @@ func TestRatesAndPauses(t *testing.T) {
 			fake := newFake()
 			o.Clock = fake
 			queue := shardq.MustNew(o)
-			d := shardqtest.Drive(t, queue, fake, worker.Options[string]{Handle: handle})
+			d := shardqtest.Drive(t, queue, fake, worker.Options[string]{Handle: succeed})
 			queue.AddBatch([]string{"1", "2", "3", "4", "5"}, shardq.AddOptions{})
 			require.Len(t, d.RunReady(), 1)
 			require.Len(t, d.RunFor(200*time.Millisecond), 2)
@@ -283,7 +283,7 @@ func TestRatesAndPauses(t *testing.T) {
 			_, ok := d.Step()
 			require.False(t, ok)
 			require.Contains(t, failureOf(func(s stub) {
-				shardqtest.Drive(s, queue, fake, worker.Options[string]{Handle: handle}).RunUntilIdle()
+				shardqtest.Drive(s, queue, fake, worker.Options[string]{Handle: succeed}).RunUntilIdle()
 			}), "nothing in it can run")
 			queue.Resume()
 			require.Len(t, d.RunUntilIdle(), 1)
@@ -292,7 +292,7 @@ func TestRatesAndPauses(t *testing.T) {
 	t.Run("a pause with an end", func(t *testing.T) {
 		fake := newFake()
 		queue := shardq.MustNew(shardq.Options[string]{Clock: fake, Group: func(string) string { return "a" }})
-		d := shardqtest.Drive(t, queue, fake, worker.Options[string]{Handle: handle})
+		d := shardqtest.Drive(t, queue, fake, worker.Options[string]{Handle: succeed})
 		begin := fake.Now()
 		queue.PauseGroup("a", begin.Add(time.Minute))
 		queue.Add("1")
@@ -307,7 +307,7 @@ func TestAnotherConsumerIsFaster(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := shardq.MustNew(shardq.Options[string]{Shards: 1})
 		driver := shardqtest.Drive(t, q, nil, worker.Options[string]{
-			Handle: func(context.Context, string) error { return nil },
+			Handle: succeed,
 			Use: []worker.Middleware[string]{func(next worker.Handler[string]) worker.Handler[string] {
 				if claim, ok := q.TryClaim(); ok { // a Driver makes a pool after the check
 					require.NoError(t, claim.Done())

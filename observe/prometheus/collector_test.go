@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -63,16 +64,19 @@ func find(t testing.TB, family *dto.MetricFamily, labels ...string) *dto.Metric 
 }
 
 func hasAll(m *dto.Metric, labels []string) bool {
-	has := map[string]bool{}
+	has := labelsOf(m)
+	return !slices.ContainsFunc(labels, func(label string) bool {
+		name, value, _ := strings.Cut(label, "=")
+		return has[name] != value
+	})
+}
+
+func labelsOf(m *dto.Metric) map[string]string {
+	all := map[string]string{}
 	for _, l := range m.GetLabel() {
-		has[l.GetName()+"="+l.GetValue()] = true
+		all[l.GetName()] = l.GetValue()
 	}
-	for _, l := range labels {
-		if !has[l] {
-			return false
-		}
-	}
-	return true
+	return all
 }
 
 // value returns the value of a counter or a gauge.
@@ -271,13 +275,8 @@ func readyByGroup(t *testing.T, limit int, q shardq.Inspector) map[string]float6
 	shown := map[string]float64{}
 	family := gather(t, newCollector(t, shardqprom.Options{Groups: limit}, q))["shardq_group_items"]
 	for _, m := range family.GetMetric() {
-		if !hasAll(m, []string{"state=ready"}) {
-			continue
-		}
-		for _, l := range m.GetLabel() {
-			if l.GetName() == "group" {
-				shown[l.GetValue()] = m.Gauge.GetValue()
-			}
+		if labels := labelsOf(m); labels["state"] == "ready" {
+			shown[labels["group"]] = m.Gauge.GetValue()
 		}
 	}
 	return shown

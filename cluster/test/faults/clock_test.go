@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/stretchr/testify/require"
@@ -86,6 +87,24 @@ func TestAnswersAreLost(t *testing.T) {
 	}
 	_, ok := lost.Load("0")
 	require.True(t, ok, "that of an add")
+}
+
+// TestTheAnswerOfAMoveIsLost checks that a delayed value comes once if the
+// answer to its move from the delayed keys to its partition is lost.
+func TestTheAnswerOfAMoveIsLost(t *testing.T) {
+	o, lost := alone(t), sync.Map{}
+	o.Values, o.Partitions, o.NATS = true, 1, []nats.Option{nats.SetCustomDialer(losing(&lost))}
+	node := join(t, o)
+	ran, stop := beginSeeing(t, node, cluster.Claim[string].Values)
+	require.NoError(t, node.PutAfter(t.Context(), "a", []byte("1"), time.Millisecond))
+	require.Len(t, receive(t, ran), 1)
+	js := client(t, o.Servers)
+	eventually(t, func() bool { return stream(t, js, "delayed").CachedInfo().State.Msgs == 0 }) // it is moved to the end
+	eventually(t, func() bool { return status(t, node).Pending == 0 })
+	stop()
+	_, ok := lost.Load("0")
+	require.True(t, ok, "that of the move")
+	require.Empty(t, ran, "the value came twice")
 }
 
 // TestServersWhoseClocksDiffer checks that a node sees it, says so once, and

@@ -16,7 +16,6 @@ import (
 	"github.com/prometheus/prometheus/promql/parser"
 	"github.com/stretchr/testify/require"
 
-	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/internal/series/seriestest"
 	shardqprom "github.com/shardq/shardq/observe/prometheus"
 )
@@ -35,26 +34,17 @@ func exported(t *testing.T) map[string]dto.MetricType {
 	values := seriestest.NewCoalescer("values", 1)
 	_, err := values.NewSource("log", 1)
 	require.NoError(t, err)
-	types := map[string]dto.MetricType{}
-	for name, f := range scraped(t, seriestest.Play("q"), values.Queue()) {
-		types[name] = f.GetType()
-	}
-	return types
-}
-
-// scraped returns the scrape of queues, by the names of the series.
-func scraped(t *testing.T, queues ...shardq.Inspector) map[string]*dto.MetricFamily {
-	c, err := shardqprom.NewCollector(shardqprom.Options{Groups: 1}, queues...)
+	c, err := shardqprom.NewCollector(shardqprom.Options{Groups: 1}, seriestest.Play("q"), values.Queue())
 	require.NoError(t, err)
 	registry := prometheus.NewPedanticRegistry()
 	require.NoError(t, registry.Register(c))
 	families, err := registry.Gather()
 	require.NoError(t, err)
-	byName := map[string]*dto.MetricFamily{}
+	types := map[string]dto.MetricType{}
 	for _, f := range families {
-		byName[f.GetName()] = f
+		types[f.GetName()] = f.GetType()
 	}
-	return byName
+	return types
 }
 
 var row = regexp.MustCompile("(?m)^\\| `(\\w+)` \\| (\\w+) \\|")
