@@ -206,7 +206,7 @@ func TestAttemptsCountOnAllNodes(t *testing.T) {
 	waitUntilEmpty(t, slow) // the delay of an hour is with the servers
 	stop()
 
-	discarded, stop := discard(t, one, 3, failing)
+	discarded, _ := discard(t, one, 3, failing)
 	require.NoError(t, one.Add(t.Context(), "a"))
 	require.Equal(t, 2, receive(t, attempts))
 	require.Equal(t, 3, receive(t, attempts))
@@ -354,7 +354,7 @@ func TestCloseDuringRun(t *testing.T) {
 	stop()
 
 	other := join(t, options(servers))
-	ran, stop := workKeys(t, other)
+	ran, _ := workKeys(t, other)
 	require.Equal(t, "a", receive(t, ran))
 	waitUntilEmpty(t, other)
 }
