@@ -232,6 +232,20 @@ func TestC86Finish(t *testing.T) {
 	})
 }
 
+// Drop leaves a value that came from no source, also once it has merged with others.
+func TestC86DropOfAMergedValue(t *testing.T) {
+	c, s := newSource(t, Options[int, int]{})
+	require.NoError(t, s.Put(1, 1, 0))
+	claim, err := c.Claim(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, s.Put(1, 1, 1))
+	require.NoError(t, c.Put(1, 1))
+	require.NoError(t, claim.Release())
+	require.NoError(t, s.Put(1, 1, 2)) // merges what was given back with the others
+	require.Empty(t, s.Drop())
+	require.Equal(t, 1, c.Len())
+}
+
 // A Done that comes while a return goes on, or after it, does not count.
 func TestC85LateDone(t *testing.T) {
 	var claim worker.Claim[Entry[int, int]]

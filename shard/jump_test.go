@@ -2,11 +2,13 @@ package shard
 
 import (
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/shardq/shardq/clock"
+	"github.com/shardq/shardq/stats"
 )
 
 // A jumpingClock shows a time that jumps, and its timers do not notice.
@@ -50,4 +52,19 @@ func TestC27JumpOfAClockWhoseTimersDoNot(t *testing.T) {
 	c.call()
 	require.Equal(t, 2, s.Core.Len())
 	require.Equal(t, 2*time.Minute-time.Millisecond, c.left)
+}
+
+func TestC44JumpOfAClockWhoseTimersDoNot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, stuck := &jumpingClock{now: start}, 0
+		s := newTestSet(t, Config[int]{Settings: Settings{
+			Clock: c, Ages: true, StuckAfter: time.Second, OnStuck: func(stats.Item[any]) { stuck++ },
+		}})
+		s.Add(1)
+		s.TryTake()
+		c.now = c.now.Add(time.Minute)
+		s.AddAfter(2, time.Hour)
+		synctest.Wait()
+		require.Equal(t, 1, stuck)
+	})
 }

@@ -146,7 +146,7 @@ func heap() (bytes int64) {
 
 // requireMemoryReturns makes a queue, uses it, and compares its memory when
 // idle with its memory when new. use returns the number of items of the burst.
-func requireMemoryReturns(t *testing.T, options shardq.Options[string], use func(q *shardq.Queue[string]) (n int)) {
+func requireMemoryReturns[T comparable](t *testing.T, options shardq.Options[T], use func(q *shardq.Queue[T]) (n int)) {
 	t.Helper()
 	before := heap()
 	q := shardq.MustNew(options)
@@ -217,6 +217,18 @@ func TestC8MemoryReturnsAfterABurst(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestC8C80MemoryOfCanceledWindowsReturns(t *testing.T) {
+	requireMemoryReturns(t, shardq.Options[int]{Shards: 16, Clock: newFake()}, func(q *shardq.Queue[int]) int {
+		for item := range 20_000 {
+			q.AddWith(item, shardq.AddOptions{NotAgainWithin: time.Hour})
+		}
+		for item := range 20_000 {
+			q.Cancel(item)
+		}
+		return 0
+	})
 }
 
 // H8: keys of 1 MiB are compared, hashed and forgotten like others.

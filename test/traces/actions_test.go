@@ -114,13 +114,13 @@ func (p *player) cancel(c *command) string {
 	if c.worker == "" {
 		return describeCanceled(p.queue.Cancel(itemOf(c.items[0])))
 	}
-	for _, w := range slices.Concat(p.away[:]...) {
+	for _, w := range slices.Concat(slices.Concat(p.away[:]...), p.loops) {
 		if w.name == c.worker && w.cancel != nil {
 			w.cancel()
 			return ""
 		}
 	}
-	p.fault = fmt.Errorf("worker %s does not wait in a call with a context", c.worker)
+	p.fault = fmt.Errorf("worker %s is in no call with a context", c.worker)
 	return ""
 }
 

@@ -596,7 +596,7 @@ func (p *program) compare() {
 	order := []uint32{}
 	p.l.Walk(&p.t, func(id uint32) bool { order = append(order, id); return true })
 	want := []uint32{}
-	byRate, byPause, first := 0, 0, uint64(Never)
+	byRate, byPause, first, frees := 0, 0, uint64(Never), uint64(Never)
 	if p.c.Grouped {
 		for _, c := range slices.Backward(p.m.circles) {
 			for _, g := range c.groups {
@@ -611,7 +611,14 @@ func (p *program) compare() {
 			case stats.ThrottledByPause:
 				byPause++
 			}
+			if g.bucket != nil {
+				if at := g.wait(p.m.latest); at != 0 && at != Never {
+					frees = min(frees, p.c.tickAt(at))
+				}
+			}
 		}
+		require.True(p, frees == Never || p.l.Frees(frees))
+		require.False(p, len(p.m.throttled) == 0 && p.l.Frees(Never-1))
 		for _, g := range p.m.groups {
 			if g.bucket != nil {
 				if at := g.wait(p.m.latest); at != 0 && at != Never {
