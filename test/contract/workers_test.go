@@ -863,7 +863,7 @@ func TestC52LastWorkerStaysAtAShutdown(t *testing.T) {
 		var pool *worker.Pool[string]
 		pool, err := worker.New(q, worker.Options[string]{Workers: 1, Handle: func(context.Context, string) error {
 			if runs++; runs == 1 {
-				pool.Resize(0)
+				require.Zero(t, pool.ResizeBy(-2), "and not below")
 				q.Add("a")
 				q.ShutDown()
 			}
