@@ -68,3 +68,32 @@ func TestC44JumpOfAClockWhoseTimersDoNot(t *testing.T) {
 		require.Equal(t, 1, stuck)
 	})
 }
+
+// A tardyClock calls a function in the middle of one of its readings.
+type tardyClock struct {
+	jumpingClock
+	readings int // until then
+	then     func()
+}
+
+func (c *tardyClock) Now() time.Time {
+	now := c.now
+	if c.readings--; c.readings == 0 {
+		c.then()
+	}
+	return now
+}
+
+// The clock is set back while the driver reads it, and an item's window begins.
+func TestC80ClockSetBackDuringAReading(t *testing.T) {
+	c, window := &tardyClock{jumpingClock: jumpingClock{now: start}}, Delay{Window: time.Minute}
+	s := newTestSet(t, Config[int]{Settings: Settings{Clock: c}})
+	s.AddWith(1, window)
+	c.now = c.now.Add(time.Minute)
+	c.readings, c.then = 2, func() {
+		c.now = start.Add(-time.Hour)
+		s.AddWith(2, window)
+	}
+	c.call()
+	require.Equal(t, ErrNotAgain, s.TryAdd(2, window))
+}
