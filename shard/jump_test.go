@@ -16,9 +16,18 @@ type jumpingClock struct {
 	now  time.Time
 	left time.Duration // of its one timer, when it was set
 	call func()
+	// then is called in the middle of a reading, after so many others.
+	then     func()
+	readings int
 }
 
-func (c *jumpingClock) Now() time.Time { return c.now }
+func (c *jumpingClock) Now() time.Time {
+	now := c.now
+	if c.readings--; c.readings == 0 {
+		c.then()
+	}
+	return now
+}
 
 func (c *jumpingClock) AfterFunc(d time.Duration, f func()) clock.Timer {
 	c.left, c.call = d, f
@@ -69,24 +78,9 @@ func TestC44JumpOfAClockWhoseTimersDoNot(t *testing.T) {
 	})
 }
 
-// A tardyClock calls a function in the middle of one of its readings.
-type tardyClock struct {
-	jumpingClock
-	readings int // until then
-	then     func()
-}
-
-func (c *tardyClock) Now() time.Time {
-	now := c.now
-	if c.readings--; c.readings == 0 {
-		c.then()
-	}
-	return now
-}
-
-// The clock is set back while the driver reads it, and an item's window begins.
+// TestC80ClockSetBackDuringAReading: as the driver reads, a window begins.
 func TestC80ClockSetBackDuringAReading(t *testing.T) {
-	c, window := &tardyClock{jumpingClock: jumpingClock{now: start}}, Delay{Window: time.Minute}
+	c, window := &jumpingClock{now: start}, Delay{Window: time.Minute}
 	s := newTestSet(t, Config[int]{Settings: Settings{Clock: c}})
 	s.AddWith(1, window)
 	c.now = c.now.Add(time.Minute)

@@ -221,10 +221,8 @@ func TestC8MemoryReturnsAfterABurst(t *testing.T) {
 
 func TestC8C80MemoryOfCanceledWindowsReturns(t *testing.T) {
 	requireMemoryReturns(t, shardq.Options[int]{Shards: 16, Clock: newFake()}, func(q *shardq.Queue[int]) int {
-		for item := range 20_000 {
-			q.AddWith(item, shardq.AddOptions{NotAgainWithin: time.Hour})
-		}
-		for item := range 20_000 {
+		q.AddBatch(numbers(20_000), shardq.AddOptions{NotAgainWithin: time.Hour})
+		for _, item := range numbers(20_000) {
 			q.Cancel(item)
 		}
 		return 0
