@@ -42,17 +42,3 @@ func TestSealedHandle(t *testing.T) {
 	_, again = s.Core.Seal(only)
 	require.False(t, again || s.Core.End(only))
 }
-
-// Late ends are reported in any part of a batch.
-func TestC15LateEndsInABatch(t *testing.T) {
-	var late []int
-	s := newTestSet(t, Config[int]{OnMisuse: func(_ Misuse, item int) { late = append(late, item) }})
-	items, handles := make([]int, 100), make([]Handle, 100)
-	for i := range items {
-		s.Add(i)
-		items[i], _, handles[i], _ = s.TryTake()
-	}
-	s.DoneBatchAt(items[60:], handles[60:])
-	s.DoneBatchAt(items, handles)
-	require.Equal(t, items[60:], late)
-}
