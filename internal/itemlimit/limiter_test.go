@@ -8,6 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/shardq/shardq/internal/testscale"
 )
 
 // A call is an Acquire in a goroutine of its own.
@@ -57,6 +59,7 @@ func TestC41HookPanics(t *testing.T) {
 // TestC40LimiterAgainstModel runs random calls on a Limiter and on a model with
 // slices.
 func TestC40LimiterAgainstModel(t *testing.T) {
+	testscale.Rapid(2_000)
 	rapid.Check(t, func(t *rapid.T) {
 		rapid.SyncTest(t, func(t *rapid.T) {
 			m := &model{capacity: rapid.Int64Range(1, 6).Draw(t, "capacity")}

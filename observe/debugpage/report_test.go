@@ -132,7 +132,6 @@ func indented(t *testing.T, text string) string {
 	return regexp.MustCompile(`"id": "[0-9a-f]{16}"`).ReplaceAllString(b.String(), `"id": "random"`)
 }
 
-// The oldest item may be in any shard.
 func TestOldestOfAllShards(t *testing.T) {
 	s := shardq.Stats{PerShard: []stats.Shard{{OldestReady: 3e9, OldestProcessing: 5e9}, {}}}
 	g := (&reading{options: stats.Configuration{Ages: true}, stats: s}).gauges()
