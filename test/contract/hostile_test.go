@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"math/bits"
+	"slices"
 	"testing"
 
 	"github.com/cespare/xxhash/v2"
@@ -116,7 +117,7 @@ func TestC18H9CollidingKeys(t *testing.T) {
 	forEachShardCount(t, func(t *testing.T, shards int) {
 		keys := collidingKeys(t, burstSize(shards))
 		taken := cycleAll(t, newQueue[string](shards), keys)
-		require.True(t, shards == 1 || !equal(keys, taken), "all in one shard")
+		require.True(t, shards == 1 || !slices.Equal(keys, taken), "all in one shard")
 	})
 }
 
@@ -126,17 +127,8 @@ func TestC18H9CollidingKeysWithStableRouting(t *testing.T) {
 		keys := collidingKeys(t, burstSize(shards))
 		q := shardq.MustNew(shardq.Options[string]{Shards: shards, StableRouting: true})
 		taken := cycleAll(t, q, keys)
-		require.True(t, equal(keys, taken), "not the order of one shard: the keys are not as bad as they should be")
+		require.True(t, slices.Equal(keys, taken), "not the order of one shard: the keys are not as bad as they should be")
 	})
-}
-
-func equal[T comparable](a, b []T) bool {
-	for i := range a {
-		if a[i] != b[i] {
-			return false
-		}
-	}
-	return len(a) == len(b)
 }
 
 // No two queues route alike: knowledge of one does not help to attack another.
