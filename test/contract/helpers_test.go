@@ -157,7 +157,7 @@ func requireCycle[T comparable](t *testing.T, q *shardq.Queue[T], item T) {
 }
 
 // requireCounts checks the numbers of items by their states.
-func requireCounts[T comparable](t *testing.T, q *shardq.Queue[T], ready, delayed, processing int) {
+func requireCounts[T comparable](t testing.TB, q *shardq.Queue[T], ready, delayed, processing int) {
 	t.Helper()
 	stats := q.Stats()
 	require.Equal(t, ready, stats.Ready, "ready")

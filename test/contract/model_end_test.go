@@ -12,6 +12,8 @@ import (
 // must do.
 type pending struct {
 	cancel canceler
+	call   string            // in Go
+	clause string            // which says when it returns
 	item   string            // of an AddContext
 	add    shardq.AddOptions // of an AddContext
 	// panicked says that user code has panicked in an AddContext after its wait,

@@ -41,16 +41,6 @@ const (
 
 func (m *model) grouped() bool { return m.setup.is("routing", "group") }
 
-// groupOf returns the group of an item: a, d and g are of group x. The items
-// from j on have groups of their own.
-func groupOf[T any](item T) string { // C47
-	name := nameOf(item)
-	if name[0] >= 'j' {
-		return name[:1]
-	}
-	return string("xyz"[(name[0]-'a')%3])
-}
-
 func (m *model) lineOf(e *entry) *line {
 	if e.shard < 0 {
 		e.shard = m.locate(e.item)

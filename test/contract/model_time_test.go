@@ -198,8 +198,6 @@ func (m *model) forget(item string) { // C28
 	e.backsOff = false
 }
 
-const leastBackoff, mostBackoff = 3 * time.Millisecond, 100 * time.Millisecond
-
 // pass lets time pass, backward if to is before now. What is due by then
 // happens: waits of groups end, and then delays, in the order of their ticks.
 func (m *model) pass(to time.Duration) { // C24

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/shardq/shardq"
@@ -15,33 +16,37 @@ import (
 func (p *player[T]) check() {
 	q, m := p.queue, p.model
 	got, want := q.Stats(), m.stats()
-	if len(p.lines) > p.noted || p.taking {
-		p.note("(%d ready, %d delayed, %d in flight)", want.Ready, want.Delayed, want.Processing)
+	if counts := code("%d, %d, %d", want.Ready, want.Delayed, want.Processing); counts != p.counts {
+		p.counts = counts
+		p.write("requireCounts(%s, q, %s)", p.t(), counts)
 	}
 	if counts := counted(got); !reflect.DeepEqual(counts, want) {
-		p.fatalf("Stats are\n%+v, not\n%+v", counts, want)
+		p.differs("counted(q.Stats())", want, "Stats are\n%+v, not\n%+v (C6)", counts, want)
 	}
 	if q.Len() != want.Ready || q.ShuttingDown() != want.ShuttingDown || got.Parked != len(p.parked) || q.Name() != queueName {
-		p.fatalf("Len is %d, ShuttingDown %v, Parked %d, not %d", q.Len(), q.ShuttingDown(), got.Parked, len(p.parked))
+		p.differs("results(q.Len(), q.ShuttingDown(), q.Stats().Parked, q.Name())", []any{want.Ready, want.ShuttingDown, len(p.parked), queueName},
+			"Len is %d, ShuttingDown %v, Parked %d, not %d (C6)", q.Len(), q.ShuttingDown(), got.Parked, len(p.parked))
 	}
 	p.checkParts(got)
 	if e := m.starving(); e != nil {
-		p.fatalf("%s has been ready for %d Gets, more than %d: %+v", e.item, e.wait.gets, m.bound(e), e.wait)
+		p.write("require.NotEqual(t, stats.Ready, results(q.Lookup(%s))[0].(stats.Item[%s]).State)", p.literal(itemOf[T](e.item)), typeOf[T]())
+		p.fatalf("%s has been ready for %d Gets, more than %d (C46, C47): %+v", e.item, e.wait.gets, m.bound(e), e.wait)
 	}
 	p.checkHooks()
 	for _, k := range p.claims {
 		if live := p.model.isLive(k.ofTurn); k.Valid() != live || k.Canceled() != (live && m.entry(k.item).canceled) {
-			p.fatalf("of the claim to %s in turn %d Valid is %v, Canceled %v", k.item, k.turn, k.Valid(), k.Canceled())
+			p.write("require.Equal(t, [2]bool{%v, %v}, [2]bool{%s.Valid(), %[3]s.Canceled()})", live, live && m.entry(k.item).canceled, k.name)
+			p.fatalf("of the claim to %s in turn %d Valid is %v, Canceled %v (C60)", k.item, k.turn, k.Valid(), k.Canceled())
 		}
 	}
 	for item, e := range m.items {
 		if row, held := p.lookup(item); held != e.held() {
-			p.fatalf("Lookup of %s says %v, %+v", item, held, row)
+			p.differs(code("results(q.Lookup(%s))[1]", p.literal(itemOf[T](item))), e.held(), "Lookup of %s says %v, %+v (C65)", item, held, row)
 		} else if held {
 			p.checkRow(row)
 		}
 		if got := q.NumRequeues(itemOf[T](item)); got != m.limiter[item] {
-			p.fatalf("NumRequeues(%s) is %d, not %d", item, got, m.limiter[item])
+			p.differs(code("q.NumRequeues(%s)", p.literal(itemOf[T](item))), m.limiter[item], "NumRequeues(%s) is %d, not %d (C28)", item, got, m.limiter[item])
 		}
 	}
 	p.checkAll()
@@ -51,18 +56,6 @@ func (p *player[T]) check() {
 	}
 	if fake, ok := p.clock.(*clock.Fake); ok {
 		p.checkTimer(fake)
-	}
-}
-
-// counted returns the fields of Stats that [model.stats] returns as well.
-func counted(s shardq.Stats) shardq.Stats {
-	return shardq.Stats{
-		Shards: s.Shards, Ready: s.Ready, Delayed: s.Delayed, Processing: s.Processing, Held: s.Held,
-		Groups: s.Groups, Throttled: s.Throttled, ThrottledByRate: s.ThrottledByRate, ThrottledByPause: s.ThrottledByPause,
-		Paused: s.Paused,
-		Added:  s.Added, Deduplicated: s.Deduplicated, Expired: s.Expired, Dropped: s.Dropped, Canceled: s.Canceled,
-		OverCapacity: s.OverCapacity, Rejected: s.Rejected, Misused: s.Misused, Discarded: s.Discarded,
-		Capacity: s.Capacity, ShuttingDown: s.ShuttingDown,
 	}
 }
 
@@ -79,7 +72,7 @@ func (p *player[T]) checkParts(st shardq.Stats) { // C6, C43, C69
 	}
 	total := stats.Shard{Ready: st.Ready, Processing: st.Processing, Delayed: st.Delayed, Held: st.Held}
 	if sum != total || added != st.Added {
-		p.fatalf("the shards have %+v, but together there are %+v", st.PerShard, total)
+		p.shows("q.Stats().PerShard", st.PerShard, "the shards have %+v, but together there are %+v (C43)", st.PerShard, total)
 	}
 	byPriority := map[int]int{}
 	for _, e := range m.items {
@@ -89,22 +82,22 @@ func (p *player[T]) checkParts(st shardq.Stats) { // C6, C43, C69
 	}
 	for _, row := range st.Priorities {
 		if byPriority[row.Priority] != row.Ready {
-			p.fatalf("the priorities are %+v, not %v", st.Priorities, byPriority)
+			p.shows("q.Stats().Priorities", st.Priorities, "the priorities are %+v, not %v (C45)", st.Priorities, byPriority)
 		}
 		delete(byPriority, row.Priority)
 	}
 	if delete(byPriority, 0); len(byPriority) > 0 {
-		p.fatalf("the priorities are %+v, which lack %v", st.Priorities, byPriority)
+		p.shows("q.Stats().Priorities", st.Priorities, "the priorities are %+v, which lack %v (C45)", st.Priorities, byPriority)
 	}
 	if rate := m.gate.rate; m.gate.limits() != (st.Rate.PerSecond > 0) || m.gate.limits() && st.Rate.Burst != burst(rate) {
-		p.fatalf("the rate is %+v, not %+v", st.Rate, rate)
+		p.shows("q.Stats().Rate", st.Rate, "the rate is %+v, not %+v (C69)", st.Rate, rate)
 	}
 	closed := m.gate.paused || m.gate.limits() && m.gate.opens() > m.now
 	if st.Closed != closed && (m.gate.paused || st.Closed && m.now >= m.tickAt(m.gate.opens())) {
-		p.fatalf("Closed is %v, and the rate allows an item from %v on", st.Closed, m.gate.opens())
+		p.differs("q.Stats().Closed", closed, "Closed is %v (C69), and the rate allows an item from %v on", st.Closed, m.gate.opens())
 	}
 	if earliest, waits := m.earliest(); waits && earliest < 200*years && (st.NextDue.IsZero() || st.NextDue.After(p.began.Add(earliest))) {
-		p.fatalf("the next delay ends at %v, but NextDue is %v", p.began.Add(earliest), st.NextDue)
+		p.shows("q.Stats().NextDue", st.NextDue, "the next delay ends at %v (C43), but NextDue is %v", p.began.Add(earliest), st.NextDue)
 	}
 }
 
@@ -136,15 +129,32 @@ func (p *player[T]) checkHooks() { // C15, C41, C64
 			p.fatalf("OnMisuse was called with %+v", misuse)
 		}
 	}
+	p.writeHooks()
 	if !sameItems(misused, m.misused) || !slices.Equal(p.marks, m.bounds.reported) {
-		p.fatalf("the hooks were called with %q, %v, not %q, %v", misused, p.marks, m.misused, m.bounds.reported)
+		p.fatalf("the hooks were called with %q, %v, not %q, %v (C15, C41)", misused, p.marks, m.misused, m.bounds.reported)
 	}
 	if !sameAdds(p.adds, m.reported) {
-		p.fatalf("OnAdd was called with %+v, not %+v", p.adds, m.reported)
+		p.fatalf("OnAdd was called with %+v, not %+v (C64)", p.adds, m.reported)
 	}
 	p.checkStuck(p.reports)
 	p.misused, p.marks, p.reports, p.adds = nil, nil, nil, nil
 	m.misused, m.bounds.reported, m.reported = nil, nil, nil
+}
+
+func (p *player[T]) writeHooks() {
+	calls := ""
+	for _, item := range p.model.misused {
+		calls += code(", %q", item+" is misused")
+	}
+	for _, high := range p.model.bounds.reported {
+		calls += code(`, "high is %v"`, high)
+	}
+	for _, add := range p.model.reported {
+		calls += code(", %q", code("%+v", add))
+	}
+	if len(calls)+len(p.misused)+len(p.marks)+len(p.adds) > 0 {
+		p.write("require.ElementsMatch(%s, []string{%s}, noted(journal))", p.t(), strings.TrimPrefix(calls, ", "))
+	}
 }
 
 // checkStuck checks that OnStuck was called once for each item that has been in
@@ -159,16 +169,24 @@ func (p *player[T]) checkStuck(reports []stuckReport) { // C44
 	for _, r := range reports {
 		e := m.entry(r.info.Item)
 		if p.stuck[e.item] || p.closed || r.at < due(e) || r.info.State != stats.Processing {
-			p.fatalf("OnStuck was called for %+v at %v", r.info, r.at)
+			p.fatalf("OnStuck was called for %+v at %v (C44)", r.info, r.at)
 		}
 		p.stuck[e.item] = true
 	}
 	p.closed = m.ends.phase == queueClosed
 	for item, e := range m.items {
 		if e.inFlight() && m.ends.phase != queueClosed && !p.stuck[item] && m.now > due(e) {
-			p.fatalf("OnStuck was not called for %s, in processing since %v, and now is %v", item, e.since, m.now)
+			p.fatalf("OnStuck was not called for %s, in processing since %v, and now is %v (C44)", item, e.since, m.now)
 		}
 	}
+}
+
+func (p *player[T]) lookup(name string) (row stats.Item[string], held bool) {
+	of, held := p.queue.Lookup(itemOf[T](name))
+	if held {
+		row = rowOf(of)
+	}
+	return row, held
 }
 
 func (p *player[T]) checkRow(row stats.Item[string]) { // C65
@@ -183,7 +201,7 @@ func (p *player[T]) checkRow(row stats.Item[string]) { // C65
 		same = same && row.Since.Equal(p.began.Add(e.since))
 	}
 	if want.Since, want.Deadline = row.Since, row.Deadline; !same || row != want {
-		p.fatalf("there is %+v, but the model has %+v", row, *e)
+		p.shows(code("results(q.Lookup(%s))[0]", p.literal(itemOf[T](e.item))), results(p.queue.Lookup(itemOf[T](e.item)))[0], "there is %+v, but the model has %+v (C65)", row, *e)
 	}
 }
 
@@ -199,14 +217,15 @@ func (p *player[T]) checkAll() { // C43
 	limit := len(p.played) % 4
 	s := p.queue.Snapshot(limit)
 	if !s.Time.Equal(p.clock.Now()) || !reflect.DeepEqual(counted(s.Stats), p.model.stats()) {
-		p.fatalf("a snapshot at %v is of %v, with %+v", p.clock.Now(), s.Time, s.Stats)
+		p.shows(code("q.Snapshot(%d)", limit), s, "a snapshot at %v is of %v, with %+v (C43)", p.clock.Now(), s.Time, s.Stats)
 	}
 	first := map[stats.State][]stats.Item[T]{stats.Ready: s.Ready, stats.Processing: s.Processing, stats.Delayed: s.Delayed}
 	for state, some := range first {
 		rows := slices.Collect(p.queue.All(state))
 		n := p.model.count(func(e *entry) bool { return e.held() && stateOf(e) == state })
 		if len(rows) != n || len(some) != min(limit, n) {
-			p.fatalf("All and Snapshot show %d and %d items of %v, not %d", len(rows), len(some), state, n)
+			p.write("require.Len(t, slices.Collect(q.All(%d)), %d)\nrequire.Equal(t, %[2]d, q.Stats().%[3]v)", state, n, state)
+			p.fatalf("All and Snapshot show %d and %d items of %v, not %d (C43)", len(rows), len(some), state, n)
 		}
 		for _, row := range slices.Concat(rows, some) {
 			p.checkRow(rowOf(row))
@@ -216,7 +235,7 @@ func (p *player[T]) checkAll() { // C43
 			bySince := func(a, b stats.Item[T]) int { return a.Since.Compare(b.Since) }
 			slices.SortStableFunc(rows, bySince)
 			if !slices.EqualFunc(some, rows[:len(some)], func(a, b stats.Item[T]) bool { return bySince(a, b) == 0 }) {
-				p.fatalf("Snapshot begins with %+v, not with the longest in processing, %+v", some, rows)
+				p.shows(code("q.Snapshot(%d)", limit), s, "Snapshot (C43) begins with %+v, not with the longest in processing, %+v", some, rows)
 			}
 		}
 	}
@@ -250,7 +269,7 @@ func (p *player[T]) checkOrder(state stats.State, rows []stats.Item[T]) { // C5,
 	for _, row := range rows {
 		e := p.model.entry(nameOf(row.Item))
 		if seen[e.item] {
-			p.fatalf("of the state %v, %s comes twice", state, e.item)
+			p.shows(code("slices.Collect(q.All(%d))", state), rows, "of the state %v, %s comes twice (C43)", state, e.item)
 		}
 		seen[e.item] = true
 		l := p.model.lineOf(e)
@@ -269,7 +288,7 @@ func (p *player[T]) checkOrder(state stats.State, rows []stats.Item[T]) { // C5,
 			wrong = p.hasAges() && !p.setBack && !p.shared && before.since > e.since
 		}
 		if wrong {
-			p.fatalf("of the state %v, %s comes before %s", state, before.item, e.item)
+			p.shows(code("slices.Collect(q.All(%d))", state), rows, "of the state %v, %s comes before %s (C5, C43)", state, before.item, e.item)
 		}
 	}
 }
@@ -284,7 +303,7 @@ func (p *player[T]) checkLeft(w *pending, left *shardq.DrainError[T]) { // C42
 	want, rank := p.model.stats(), []stats.State{stats.Processing, stats.Ready, stats.Delayed}
 	counts := [3]int{left.Processing, left.Ready, left.Delayed}
 	if counts != [3]int{want.Processing, want.Ready, want.Held - want.Ready - want.Processing} || left.Queue != queueName {
-		p.fatalf("a Drain left %+v, not %+v", left, want)
+		p.shows(code("(*%s)[1]", w.call), w.err, "a Drain left %+v, not %+v (C42)", left, want)
 	}
 	items := left.Left()
 	if len(items) != want.Held || !slices.IsSortedFunc(items, func(a, b stats.Item[T]) int {
@@ -293,7 +312,7 @@ func (p *player[T]) checkLeft(w *pending, left *shardq.DrainError[T]) { // C42
 		}
 		return slices.Index(rank, a.State) - slices.Index(rank, b.State)
 	}) {
-		p.fatalf("a Drain has %+v as left", items)
+		p.shows(code("(*%s)[1].(*shardq.DrainError[%s]).Left()", w.call, typeOf[T]()), left.Left(), "a Drain has %+v as left (C42)", items)
 	}
 	for _, row := range items {
 		p.checkRow(rowOf(row))
@@ -306,7 +325,7 @@ func (p *player[T]) checkGroups() { // C43, C47
 	for row := range p.queue.Groups() {
 		l := m.lines[row.Group]
 		if l == nil {
-			p.fatalf("there is the group %+v", row)
+			p.shows("slices.Collect(q.Groups())", slices.Collect(p.queue.Groups()), "there is the group %+v", row)
 		}
 		want := stats.Group{
 			Group: l.name, Held: m.heldIn(l), Ready: len(m.readyIn(l)), Processing: m.inFlightOf(l),
@@ -317,10 +336,10 @@ func (p *player[T]) checkGroups() { // C43, C47
 		if row.Held == 0 {
 			want.Weight, want.Limit = row.Weight, row.Limit
 		} else if l.wanted.Burst > 1 && row.Rate.Burst != l.wanted.Burst || (row.Rate.PerSecond > 0) != (l.wanted.PerSecond > 0) {
-			p.fatalf("the rate of %+v is not %+v", row, l.wanted)
+			p.shows("slices.Collect(q.Groups())", slices.Collect(p.queue.Groups()), "the rate of %+v is not %+v", row, l.wanted)
 		}
 		if l.paused && l.until < endOfTime && !row.PausedUntil.Equal(p.began.Add(l.until)) || row != want {
-			p.fatalf("there is the group %+v, not %+v, until %v", row, want, l.until)
+			p.shows("slices.Collect(q.Groups())", slices.Collect(p.queue.Groups()), "there is the group %+v, not %+v, until %v", row, want, l.until)
 		}
 		seen++
 	}
@@ -330,7 +349,7 @@ func (p *player[T]) checkGroups() { // C43, C47
 		}
 	}
 	if seen != 0 {
-		p.fatalf("Groups shows %d groups too many", seen)
+		p.shows("slices.Collect(q.Groups())", slices.Collect(p.queue.Groups()), "Groups shows %d groups too many", seen)
 	}
 }
 
@@ -341,14 +360,15 @@ func (p *player[T]) checkMetrics(got *stats.Metrics) { // C33
 	dirty := m.inPhase(dirty)
 	counts := [4]int{got.Depth, got.Dirty, int(got.Retries), int(got.Backoffs)}
 	if want := [4]int{m.inPhase(ready) + dirty, dirty, int(s.retries), int(s.backoffs)}; counts != want {
-		p.fatalf("depth, dirty, retries and back-offs are %v, not %v", counts, want)
+		p.write("m := q.Stats().Metrics")
+		p.differs("[4]int{m.Depth, m.Dirty, int(m.Retries), int(m.Backoffs)}", want, "depth, dirty, retries and back-offs are %v, not %v (C33)", counts, want)
 	}
 	p.checkHistogram("QueueDuration", got.QueueDuration, s.queued)
 	p.checkHistogram("WorkDuration", got.WorkDuration, s.worked)
 	p.checkHistogram("Delay", got.Delay, s.delays)
 	together, longest := s.unfinishedAt(m.now)
 	if exact := !p.shared && !p.setBack && longest < years; exact && (got.Unfinished != together || got.LongestRunning != longest) {
-		p.fatalf("unfinished are %v, the longest %v, not %v and %v", got.Unfinished, got.LongestRunning, together, longest)
+		p.differs("[]any{q.Stats().Metrics.Unfinished, q.Stats().Metrics.LongestRunning}", []any{together, longest}, "unfinished are %v, the longest %v, not %v and %v", got.Unfinished, got.LongestRunning, together, longest)
 	}
 }
 
@@ -358,7 +378,7 @@ func (p *player[T]) checkHistogram(name string, h stats.Histogram, want []time.D
 		sum += min(d, endOfTime-sum)
 	}
 	if int(h.Count) != len(want) || h.Sum != sum && !p.shared && !p.setBack {
-		p.fatalf("%s is %d durations of %v together, not %v", name, h.Count, h.Sum, want)
+		p.shows("q.Stats().Metrics."+name, h, "%s is %d durations of %v together, not %v", name, h.Count, h.Sum, want)
 	}
 }
 
@@ -367,11 +387,11 @@ func (p *player[T]) checkHistogram(name string, h stats.Histogram, want []time.D
 func (p *player[T]) checkTimer(fake *clock.Fake) { // C25
 	m, timers := p.model, fake.Timers()
 	if lingers := m.grouped() || !m.ends.stopped; timers > 1 || m.ends.phase == queueClosed && timers > 0 && !lingers {
-		p.fatalf("%d timers are set", timers)
+		p.shows("c.Timers()", timers, "%d timers are set (C25)", timers)
 	}
 	next, set := fake.Next()
 	if at, any := m.nextEvent(); any && at < 200*years && (!set || m.now+max(next, 0) > at) && !m.onlyRate() {
-		p.fatalf("the next event is at %v, now is %v, but the timer is set for %v from now: %v", at, m.now, next, set)
+		p.shows("results(c.Next())", results(next, set), "the next event is at %v, now is %v, but the timer is set for %v from now (C25): %v", at, m.now, next, set)
 	}
 }
 

@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -16,12 +17,14 @@ import (
 // A consumer is a call that waits for items, with its outcome.
 type consumer[T comparable] struct {
 	cancel   canceler
-	forever  bool // it has no context
+	call     string // in Go, "" for TryClaim
+	forever  bool   // it has no context
 	canceled bool
 	size     int // the largest number of items that fit
 	// fresh says that the call was made with nobody parked before it.
 	fresh bool
 
+	got        []string // so far
 	items      []string
 	priorities []int // nil if they are unknown
 	claims     []worker.Claim[T]
@@ -65,47 +68,35 @@ func (p *player[T]) doConsume(c call) {
 	switch c.letter {
 	case 'g', 'G':
 		p.hurried = c.letter == 'g' && !p.model.mayTakeAny() && !p.model.mayLeave()
-		p.consume(&consumer[T]{size: 1, forever: true}, "q.Get()", func(_ context.Context, s *consumer[T]) {
+		p.consume(&consumer[T]{size: 1, forever: true}, "return results(q.Get())", func(_ context.Context, s *consumer[T]) {
 			item, shutdown := q.Get()
 			if s.items = []string{nameOf(item)}; shutdown {
 				s.err = shardq.ErrShutDown
 			}
 		})
 	case 'C':
-		p.consume(&consumer[T]{size: 1}, "q.GetContext(ctx)", func(ctx context.Context, s *consumer[T]) {
+		p.consume(&consumer[T]{size: 1}, "return results(q.GetContext(ctx))", func(ctx context.Context, s *consumer[T]) {
 			item, err := q.GetContext(ctx)
 			s.items, s.err = []string{nameOf(item)}, err
 		})
 	case 'E':
-		ctx, cancel := context.WithCancel(context.Background())
-		cancel()
-		item, first := q.GetContext(ctx)
-		_, second := q.Claim(ctx)
-		n, third := q.ClaimBatch(ctx, make([]worker.Claim[T], 5))
-		for range q.Items(ctx) {
-			n++
-		}
-		added, waited := q.AddContext(ctx, itemOf[T](c.item(0)), shardq.AddOptions{RateLimited: true}), q.WaitIdle(ctx)
-		if p.model.held() == 0 && waited == nil {
-			waited = context.Canceled
-		}
-		for _, err := range []error{first, second, third, added, waited} {
-			if item != *new(T) || n > 0 || err != context.Canceled {
-				p.fatalf("with a context that has ended, calls returned %#v, %d items, %v", item, n, err)
-			}
+		it := itemOf[T](c.item(0))
+		p.write("require.NoError(t, withEndedContext(q, %s))", p.literal(it))
+		if err := withEndedContext(q, it); err != nil {
+			p.fatalf("%v (C35)", err)
 		}
 	case 'I':
 		p.consume(&consumer[T]{size: 1, next: make(chan struct{})}, "", p.loopOnce)
 	case 'k':
 		s := &consumer[T]{size: 1, name: p.newClaims(1)}
-		p.consume(s, s.name+"[0], _ = q.Claim(ctx)", func(ctx context.Context, s *consumer[T]) {
+		p.consume(s, code("claim, err := q.Claim(ctx); %s[0] = claim; return results(err)", s.name), func(ctx context.Context, s *consumer[T]) {
 			var claim worker.Claim[T]
 			claim, s.err = q.Claim(ctx)
 			s.claimed([]worker.Claim[T]{claim})
 		})
 	case 'l':
 		s := &consumer[T]{size: c.size(), name: p.newClaims(c.size())}
-		p.consume(s, code("q.ClaimBatch(ctx, %s)", s.name), func(ctx context.Context, s *consumer[T]) {
+		p.consume(s, code("_, err := q.ClaimBatch(ctx, %s); return results(err)", s.name), func(ctx context.Context, s *consumer[T]) {
 			dst := make([]worker.Claim[T], s.size)
 			n, err := q.ClaimBatch(ctx, dst)
 			s.err = err
@@ -114,10 +105,10 @@ func (p *player[T]) doConsume(c call) {
 	case 't':
 		may := p.model.mayTakeAny()
 		s := &consumer[T]{size: 1, name: p.newClaims(1)}
-		p.write("%s[0], _ = q.TryClaim()", s.name)
+		p.write("%s[0], ok = q.TryClaim()\nrequire.Equal(t, %v, ok)", s.name, may)
 		claim, ok := q.TryClaim()
 		if ok != may {
-			p.fatalf("TryClaim returned %v, %v, but may: %v", claim, ok, may)
+			p.fatalf("TryClaim returned %v, %v, but may (C4): %v", claim, ok, may)
 		}
 		if ok {
 			s.claimed([]worker.Claim[T]{claim})
@@ -159,13 +150,15 @@ func (p *player[T]) consume(s *consumer[T], text string, call func(ctx context.C
 	ctx := context.Background()
 	if s.fresh = len(p.parked) == 0; !s.forever {
 		ctx, s.cancel = p.newContext(0, "ctx")
+	} else {
+		p.names++
 	}
 	if s.next != nil {
-		s.name = code("turn%d", p.names)
-		p.write("%s := make(chan struct{})", s.name)
-		p.write("go func() { for item := range q.Items(ctx%d) { t.Log(item); <-%s; break } }()", p.names, s.name)
+		s.name, s.call = code("turn%d", p.names), code("call[%d]", p.names)
+		p.write("took%d, %s := new([]any), make(chan struct{})", p.names, s.name)
+		p.writeStart(code("for item := range q.Items(ctx) { *took%d = results(item); select { case <-%s: case <-ctx.Done(): }; break }; return results()", p.names, s.name))
 	} else {
-		p.writeGo(text)
+		s.call = p.writeStart(text)
 	}
 	p.parked = append(p.parked, s)
 	go func() {
@@ -203,6 +196,7 @@ func (p *player[T]) settle() {
 	}
 	synctest.Wait()
 	p.disarm()
+	p.chance = p.chance || p.spread || len(p.results) > 0
 	p.taking, p.takers = false, nil
 	p.noteTurnedAway()
 	p.explain()
@@ -268,7 +262,7 @@ func (p *player[T]) endTurn() bool {
 			continue
 		}
 		p.model.crossMarks(p.watermarks())
-		p.write("close(%s)", s.name)
+		p.write("close(%s)\nsynctest.Wait()", s.name)
 		close(s.next)
 		synctest.Wait()
 		p.model.done(s.took)
@@ -292,6 +286,7 @@ func (p *player[T]) take(s *consumer[T]) bool { // C1, C5
 	if len(s.priorities) > 0 {
 		priority = &s.priorities[0]
 	}
+	p.chance = p.chance || len(p.parked) > 1 || p.model.mayChoose()
 	if !p.model.take(s.items[0], priority) {
 		return false
 	}
@@ -305,7 +300,7 @@ func (p *player[T]) took(s *consumer[T]) {
 	if len(s.priorities) > 0 {
 		s.priorities = s.priorities[1:]
 	}
-	p.note("got %s", item)
+	s.got = append(s.got, item)
 	p.taking = true
 	if !slices.Contains(p.takers, s) {
 		p.takers = append(p.takers, s)
@@ -317,8 +312,10 @@ func (p *player[T]) took(s *consumer[T]) {
 	delete(p.stuck, item)
 	if s.next != nil {
 		s.took = item
+		p.write("requireReturned(%s, %s, %s)", p.t(), strings.Replace(s.name, "turn", "took", 1), p.literal(itemOf[T](item)))
 	}
 	if len(s.claims) > 0 {
+		p.write("require.Equal(%s, %s, %s)", p.t(), p.literal(itemOf[T](item)), s.item())
 		p.keep(s.claims[0], code("%s[%d]", s.name, s.named))
 		s.named++
 		s.claims = s.claims[1:]
@@ -331,30 +328,33 @@ func (p *player[T]) returned(s *consumer[T]) { // C10, C35, C37
 		p.outcomes = slices.DeleteFunc(p.outcomes, func(o *consumer[T]) bool { return o == s })
 	})
 	p.parked = slices.DeleteFunc(p.parked, func(o *consumer[T]) bool { return o == s })
+	if s.call != "" {
+		p.write("requireReturned(%s, %s, %s)", p.t(), s.call, p.outcome(s))
+	}
 	nothing := func(items []string) bool { return len(items) == 0 || len(items) == 1 && items[0] == nameOf(*new(T)) }
 	switch {
 	case s.err == nil:
 		if s.fresh && s.size > 0 && !p.spread && p.model.mayTakeAny() {
-			p.fatalf("a batch returned, though it had room for %d items more", s.size)
+			p.unlike(s, "a batch returned, though it had room for %d items more (C37)", s.size)
 		}
 	case !nothing(s.items):
-		p.fatalf("items %#v were returned with the error %v", s.items, s.err)
+		p.unlike(s, "items %#v were returned with the error %v (C10)", s.items, s.err)
 	case errors.Is(s.err, shardq.ErrShutDown) && p.model.ends.phase == queueClosed:
-		p.note("got the shutdown")
 		if !p.model.mayLeave() && !s.canceled && !p.model.disordered {
-			p.fatalf("a consumer got the shutdown, and something is ready")
+			p.unlike(s, "a consumer got the shutdown, and one of %q is ready (C10)", p.model.takeable())
 		}
 	case errors.Is(s.err, errInjected):
-		p.note("got the panic")
 	case !s.canceled || !errors.Is(s.err, context.Canceled):
-		p.fatalf("a consumer got the error %v", s.err)
+		p.unlike(s, "a consumer got the error %v (C35)", s.err)
 	}
 }
 
 // checkParked checks that the parked consumers must not return.
 func (p *player[T]) checkParked() { // C4, C10
 	if outcomes := p.copyOutcomes(); len(outcomes) > 0 {
-		p.fatalf("consumers got %q, which is not the order", outcomes[0].items)
+		s, may := outcomes[0], p.model.takeable()
+		p.write("require.Contains(t, %s, %s)", p.literal(itemsOf[T](may)), s.item())
+		p.fatalf("%s got %q, and not one of %q, which is not the order (C5)", s.call, s.items, may)
 	}
 	m := p.model
 	// If the clock was set back, a pause may begin again, of which consumers
@@ -362,13 +362,66 @@ func (p *player[T]) checkParked() { // C4, C10
 	leave := m.mayLeave() && !(p.setBack && m.grouped())
 	for _, s := range p.parked {
 		if s.canceled || leave || m.mustTake() {
-			p.fatalf("of %d parked consumers, one stays, canceled: %v, shutdown: %v", len(p.parked), s.canceled, m.mayLeave())
+			owed := code("one of %q (C4)", m.takeable())
+			if s.canceled {
+				owed = "the end of its context (C35)"
+			} else if leave {
+				owed = "the shutdown (C10)"
+			}
+			p.write("requireReturned(t, %s) // it must get %s", s.call, owed)
+			p.fatalf("of %d parked consumers, %s stays, and must get %s", len(p.parked), s.call, owed)
 		}
 	}
 }
 
-func (m *model) mayTakeAny() bool {
-	return m.count(func(e *entry) bool { return e.phase == ready && m.mayTake(e) }) > 0
+// outcome writes what a call has returned.
+func (p *player[T]) outcome(s *consumer[T]) string {
+	item := p.literal(itemOf[T](slices.Concat(s.got, []string{nameOf(*new(T))})[0])) + ", "
+	switch {
+	case s.err == errInjected:
+		return "errInjected"
+	case s.forever:
+		return code("%s%v", item, s.err != nil)
+	case s.next != nil:
+		return ""
+	case s.name != "":
+		item = ""
+	}
+	return item + p.literal(s.err)
+}
+
+// item is the next item of a consumer, in Go.
+func (s *consumer[T]) item() string {
+	if len(s.claims) > 0 {
+		return code("%s[%d].Item", s.name, s.named)
+	}
+	return code("(*%s)[0]", strings.Replace(cmp.Or(s.name, s.call), "turn", "took", 1))
+}
+
+// unlike ends the test because a consumer has returned what it has returned.
+func (p *player[T]) unlike(s *consumer[T], format string, arguments ...any) {
+	p.lines[len(p.lines)-1] = code("require.NotEqual(t, results(%s), *%s)", p.outcome(s), s.call)
+	p.fatalf(s.call+": "+format, arguments...)
+}
+
+func (m *model) takeable() (items []string) {
+	for item, e := range m.items {
+		if e.phase == ready && m.mayTake(e) {
+			items = append(items, item)
+		}
+	}
+	return items
+}
+
+func (m *model) mayTakeAny() bool { return len(m.takeable()) > 0 }
+
+// mayChoose reports whether a Get may return one item or another, at least in
+// another run, with which another goroutine begins at another shard.
+func (m *model) mayChoose() bool {
+	disordered := m.disordered
+	defer func() { m.disordered = disordered }()
+	m.disordered = disordered || m.counts.Shards > 1
+	return len(m.takeable()) > 1
 }
 
 // mustTake reports whether a parked consumer must have been woken. The queue
@@ -381,7 +434,8 @@ func (m *model) mustTake() bool { // C4
 func (p *player[T]) keep(claim worker.Claim[T], name string) { // C60
 	item := nameOf(claim.Item)
 	if last := p.fences[item]; claim.Fence() <= last {
-		p.fatalf("the claim to %s has the fence %d, after %d", item, claim.Fence(), last)
+		p.write("require.Greater(t, %s.Fence(), uint64(%d))", name, last)
+		p.fatalf("the claim to %s has the fence %d, after %d (C60)", item, claim.Fence(), last)
 	}
 	p.fences[item] = claim.Fence()
 	p.claims = append(p.claims, keptClaim[T]{claim, ofTurn{item, p.model.entry(item).turns}, name})
@@ -407,7 +461,7 @@ func (p *player[T]) actOnClaim(c call, d time.Duration) (a action, ok bool) { //
 		}
 	}
 	return action{
-		code: code("%s.%s", k.name, map[byte]string{'e': "Done()", 'r': "Retry()", 'q': code("RequeueAfter(%s)", p.literal(d)), 'a': "Release()"}[c.letter]),
+		code: code("[2]error{%s, %[1]s}", p.endOf(k, c.letter, d)),
 		on:   func() any { return [2]error{end(c.letter, k.Claim, d), end(c.letter, k.Claim, d)} },
 		in: func(m *model) any {
 			if !m.isLive(k.ofTurn) {
@@ -418,6 +472,10 @@ func (p *player[T]) actOnClaim(c call, d time.Duration) (a action, ok bool) { //
 		ends:  true,
 		parts: []func(m *model) any{readyAgain(func(*model) {}), readyAgain(func(m *model) { m.forget(k.item) })},
 	}, true
+}
+
+func (p *player[T]) endOf(k keptClaim[T], letter byte, d time.Duration) string {
+	return k.name + "." + map[byte]string{'e': "Done()", 'r': "Retry()", 'q': code("RequeueAfter(%s)", p.literal(d)), 'a': "Release()"}[letter]
 }
 
 // end ends a claim as a call says.
@@ -518,13 +576,16 @@ func (p *player[T]) endEnded(c call) { // C60
 	if len(ended) == 0 {
 		return
 	}
-	claim := ended[modulo(c.number(), len(ended))].Claim
+	k := ended[modulo(c.number(), len(ended))]
+	claim := k.Claim
 	errs := []error{p.queue.DoneClaims([]worker.Claim[T]{claim, claim})}
+	p.write("require.ErrorIs(t, q.DoneClaims([]worker.Claim[%s]{%s, %[2]s}), worker.ErrClaimEnded)", typeOf[T](), k.name)
 	for _, letter := range []byte("erqa") {
+		p.write("require.ErrorIs(t, %s, worker.ErrClaimEnded)", p.endOf(k, letter, time.Second))
 		errs = append(errs, end(letter, claim, time.Second))
 	}
 	if slices.ContainsFunc(errs, func(err error) bool { return err != worker.ErrClaimEnded }) {
-		p.fatalf("the ends of a claim to %v that has ended returned %v", claim.Item, errs)
+		p.fatalf("the ends of a claim to %v that has ended returned %v (C60)", claim.Item, errs)
 	}
 }
 
@@ -536,23 +597,24 @@ func (p *player[T]) settlePending() { // C11, C12, C40, C42, C59
 		p.locked(func() { returned = w.returned })
 		if w.mayEnd && returned && !w.ended {
 			w.end(nil)
-			p.model.ends.idlers = slices.DeleteFunc(p.model.ends.idlers, func(o *pending) bool { return o == w })
+			p.chance, p.model.ends.idlers = true, slices.DeleteFunc(p.model.ends.idlers, func(o *pending) bool { return o == w })
 		}
+		p.writeEnd(w, returned)
 		if returned != w.ended || returned && !errors.Is(w.err, w.wantErr) {
-			p.fatalf("a call with the item %q, drain %+v: returned is %v, %v, not %v, %v",
-				w.item, w.drain, returned, w.err, w.ended, w.wantErr)
+			p.fatalf("%s, with the item %q, drain %+v: returned is %v, %v, not %v, %v (%s)",
+				w.call, w.item, w.drain, returned, w.err, w.ended, w.wantErr, w.clause)
 		}
 		if !returned {
 			continue
 		}
 		w.cancel.CancelFunc()
 		if want := w.wantDropped; w.shared == nil && !sameItems(w.dropped, want) {
-			p.fatalf("a Drain returned %q as dropped, not %q", w.dropped, want)
+			p.fatalf("%s, a Drain, returned %q as dropped, not %q (C42)", w.call, w.dropped, want)
 		}
 		if all := w.shared; all != nil {
 			all.got = append(all.got, w.dropped...)
 			if all.left--; all.left == 0 && !sameItems(all.got, all.want) {
-				p.fatalf("drains returned %q as dropped, not %q", all.got, all.want)
+				p.shows("*"+w.call, results(sorted(w.dropped), w.err), "drains returned %q as dropped, not %q (C42)", all.got, all.want)
 			}
 		}
 		if left := (*shardq.DrainError[T])(nil); errors.As(w.err, &left) {
@@ -562,7 +624,23 @@ func (p *player[T]) settlePending() { // C11, C12, C40, C42, C59
 	p.model.pending = slices.DeleteFunc(p.model.pending, func(w *pending) bool { return w.ended })
 }
 
+// writeEnd writes that a call has ended as the model says, or goes on.
+func (p *player[T]) writeEnd(w *pending, returned bool) {
+	want, dropped := p.literal(w.wantErr), w.wantDropped
+	if w.shared != nil {
+		p.chance, dropped = true, w.dropped
+	}
+	if w.clause == "C42" {
+		want = code("%#v, %s", sorted(dropped), want)
+	}
+	if w.ended {
+		p.write("requireReturned(%s, %s, %s)", p.t(), w.call, want)
+	} else if returned {
+		p.write("require.Nil(t, *%s, \"it must not return yet\")", w.call)
+	}
+}
+
 // sameItems compares items in any order.
 func sameItems(a, b []string) bool {
-	return slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b)))
+	return slices.Equal(sorted(a), sorted(b))
 }

@@ -1,65 +1,12 @@
 package contract
 
 import (
-	"errors"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing/synctest"
 
 	"github.com/shardq/shardq"
 )
-
-// faults let a function of the user panic at one of its calls (C17). Each call
-// also looks at the queue, which hangs if a lock is held.
-type faults struct {
-	look    func()
-	looking atomic.Bool
-	mu      sync.Mutex
-	name    string // of the function that panics at the call number left, or ""
-	left    int
-}
-
-var errInjected = errors.New("injected")
-
-func (f *faults) arm(name string, left int) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.name, f.left = name, left
-}
-
-func (f *faults) call(name string) {
-	if f.look != nil {
-		if !f.looking.CompareAndSwap(false, true) {
-			return // it is look that calls
-		}
-		f.look()
-		f.looking.Store(false)
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.name != name {
-		return
-	}
-	if f.left--; f.left == 0 {
-		f.name = ""
-		panic(errInjected)
-	}
-}
-
-// caught runs do, and reports whether the injected panic occurred.
-func caught(do func()) (panicked bool) {
-	defer func() {
-		if r := recover(); r != nil {
-			if panicked = r == any(errInjected); !panicked {
-				panic(r)
-			}
-		}
-	}()
-	do()
-	return false
-}
 
 func (p *player[T]) hasFaults() bool { return p.setup.is("faults", "yes") }
 
@@ -86,7 +33,7 @@ func (p *player[T]) armFor(c call) {
 func (p *player[T]) disarm() {
 	if p.armed {
 		p.armed = false
-		p.write("f.arm(\"\", 0)")
+		p.write("f.arm(\"\", 0)\nq.AddBatch(nil, shardq.AddOptions{})\nsynctest.Wait()")
 		p.faults.arm("", 0)
 		p.queue.AddBatch(nil, shardq.AddOptions{}) // C64: it calls the hooks that the panic kept from being called
 		synctest.Wait()
@@ -145,7 +92,7 @@ func (p *player[T]) explainPanic() {
 			return
 		}
 	}
-	p.fatalf("nothing that the contract allows explains %+v after a panic", counted(p.queue.Stats()))
+	p.shows("counted(q.Stats())", counted(p.queue.Stats()), "nothing that the contract allows (C17) explains %+v after a panic", counted(p.queue.Stats()))
 }
 
 // keepHistories takes over what the limiter has counted or forgotten: all that

@@ -77,12 +77,4 @@ func addOf[T comparable](a stats.Add[T]) stats.Add[string] {
 	}
 }
 
-func (p *player[T]) lookup(name string) (row stats.Item[string], held bool) {
-	of, held := p.queue.Lookup(itemOf[T](name))
-	if held {
-		row = rowOf(of)
-	}
-	return row, held
-}
-
 func typeOf[T any]() string { return reflect.TypeFor[T]().String() }

@@ -99,10 +99,13 @@ func FuzzQueue(f *testing.F) {
 // are blocked. So any number of consumers can be parked in Get.
 type player[T comparable] struct {
 	failer
-	setup  setup
-	played []call
-	lines  []string // in Go, see write
-	noted  int      // how many lines may have a comment
+	setup   setup
+	played  []call
+	lines   []string // in Go, see write
+	settled int      // how many of them were there after the latest call
+	counts  string   // the latest that were written
+	// chance says that chance may decide what happens in this step.
+	chance bool
 	// joined are calls to be made at once, as many more as joining says. results
 	// are those of such calls.
 	joined        []action
@@ -271,9 +274,6 @@ func (p *player[T]) options() shardq.Options[T] {
 	return o
 }
 
-// hashOf spreads items over a few shards.
-func hashOf[T any](item T) uint64 { return uint64(nameOf(item)[0] % 5) }
-
 var groups = []string{"x", "y", "z"}
 
 // firstPolicy returns the number of the policy that a group has at first.
@@ -305,7 +305,7 @@ func (p *player[T]) shardOf(item string) int {
 		return -1 // it came and went
 	}
 	if !held {
-		p.fatalf("%s is not held", item)
+		p.differs(code("results(q.Lookup(%s))[1]", p.literal(itemOf[T](item))), true, "%s is not held (C65)", item)
 	}
 	return row.Shard
 }
@@ -355,6 +355,7 @@ func (p *player[T]) play(c call) {
 	if !p.hurried {
 		p.check()
 	}
+	p.settled, p.chance = len(p.lines), p.hurried
 }
 
 func (p *player[T]) perform(c call) {
@@ -419,6 +420,7 @@ type action struct {
 	on    func() any
 	in    func(m *model) any
 	parts []func(m *model) any // of in, after a panic
+	void  bool                 // it returns nothing
 	ends  bool                 // a claim ends even if user code panics
 	whole bool                 // how much was done does not show after a panic
 }
@@ -473,8 +475,8 @@ func (p *player[T]) act(c call) (a action, ok bool) {
 // plain is an action that returns nothing.
 func (p *player[T]) plain(format string, on func(), in func(m *model), arguments ...any) (action, bool) {
 	return action{
-		code: "q." + code(format, arguments...),
-		on:   func() any { on(); return nil }, in: func(m *model) any { in(m); return nil },
+		code: "q." + code(format, arguments...), void: true,
+		on: func() any { on(); return nil }, in: func(m *model) any { in(m); return nil },
 	}, true
 }
 
@@ -534,23 +536,37 @@ func (p *player[T]) carryOut(a action) {
 	if a.whole {
 		p.disarm()
 	}
-	if p.armed {
-		p.write("caught(func() { %s })", a.code)
+	at := len(p.lines)
+	if p.write("%s", a.code); p.armed {
 		panicked := caught(func() { got = a.on() })
+		p.write("synctest.Wait()\nf.arm(\"\", 0)")
 		synctest.Wait()
 		p.faults.arm("", 0) // not for what the player asks
 		if panicked {
+			p.chance = true
+			p.lines[at] = code("require.True(luck{t}, caught(func() { %s }))", a.statement())
 			p.survive(a)
 			return
 		}
 	} else {
-		p.write("%s", a.code)
 		got = a.on()
 	}
-	if want := a.in(p.model); got != want {
-		p.fatalf("it returned %+v, not %+v", got, want)
+	want := a.in(p.model)
+	if p.lines[at] = p.returning(a, want); len(p.lines) > at+1 {
+		p.lines[at] = code("require.False(luck{t}, caught(func() { %s }))", p.lines[at])
+	}
+	if got != want {
+		p.fatalf("%s returned %+v, not %+v", a.code, got, want)
 	}
 	p.forgetDone()
+}
+
+// statement is the call, whose results are not used.
+func (a action) statement() string {
+	if a.void {
+		return a.code
+	}
+	return code("results(%s)", a.code)
 }
 
 const years = 365 * 24 * time.Hour
@@ -561,7 +577,7 @@ func (p *player[T]) doEnd(c call) {
 	switch c.letter {
 	case 'Y':
 		w := &pending{deed: &deed{}}
-		p.begin(w, 0, "q.ShutDownWithDrain()", func(context.Context) { q.ShutDownWithDrain() })
+		p.begin(w, "C12", 0, "q.ShutDownWithDrain(); return results(nil)", func(context.Context) { q.ShutDownWithDrain() })
 		m.shutDownWithDrain(w)
 	case 'Z':
 		n := modulo(c.number(), 6)
@@ -575,14 +591,14 @@ func (p *player[T]) doEnd(c call) {
 			w.deadline = m.tickOf(m.now+d) + p.tick + p.tick/2
 		}
 		wait := max(0, w.deadline-m.now)
-		p.begin(w, wait, code("q.Drain(ctx, %s)", p.literal(options)), func(ctx context.Context) {
+		p.begin(w, "C42", wait, code("dropped, err := q.Drain(ctx, %s); return results(sorted(dropped), err)", p.literal(options)), func(ctx context.Context) {
 			dropped, err := q.Drain(ctx, options)
 			w.dropped, w.err = namesOf(dropped), err
 		})
 		m.startDrain(w)
 	case 'w':
 		w := &pending{deed: &deed{}}
-		p.begin(w, 0, "q.WaitIdle(ctx)", func(ctx context.Context) { w.err = q.WaitIdle(ctx) })
+		p.begin(w, "C59", 0, "return results(q.WaitIdle(ctx))", func(ctx context.Context) { w.err = q.WaitIdle(ctx) })
 		m.waitIdle(w)
 	case 'u':
 		if c.number()%2 == 0 || len(m.ends.idlers) == 0 {
@@ -597,17 +613,17 @@ func (p *player[T]) doEnd(c call) {
 		same := func(w *pending) bool { return w.item == item }
 		if len(m.bounds.waiters) < 4 && !slices.ContainsFunc(m.bounds.waiters, same) {
 			w := &pending{deed: &deed{}, item: item, add: o}
-			p.begin(w, 0, code("q.AddContext(ctx, %s, %s)", p.literal(itemOf[T](item)), p.literal(o)), func(ctx context.Context) { w.err = q.AddContext(ctx, itemOf[T](item), o) })
+			p.begin(w, "C40", 0, code("return results(q.AddContext(ctx, %s, %s))", p.literal(itemOf[T](item)), p.literal(o)), func(ctx context.Context) { w.err = q.AddContext(ctx, itemOf[T](item), o) })
 			m.addContext(w)
 		}
 	}
 }
 
 // begin makes a call that may block, with a limited wait unless that is 0.
-func (p *player[T]) begin(w *pending, limit time.Duration, text string, call func(ctx context.Context)) {
+func (p *player[T]) begin(w *pending, clause string, limit time.Duration, text string, call func(ctx context.Context)) {
 	var ctx context.Context
 	ctx, w.cancel = p.newContext(limit, text)
-	p.writeGo(text)
+	w.clause, w.call = clause, p.writeStart(text)
 	p.model.pending = append(p.model.pending, w)
 	go func() {
 		if caught(func() { call(ctx) }) {
@@ -757,16 +773,8 @@ func (p *player[T]) release() {
 	if len(p.parked)+len(p.model.pending) == 0 {
 		return // nothing is blocked, and a queue that has failed might fail again
 	}
-	p.queue.Resume()
-	p.queue.SetRate(shardq.Rate{})
 	clear(p.model.policy)
-	for group := range p.model.lines {
-		if p.model.grouped() {
-			p.queue.ResumeGroup(group)
-			p.queue.RefreshGroup(group)
-		}
-	}
-	p.queue.ShutDown()
+	free(p.queue)
 	for _, w := range p.model.pending {
 		w.cancel.CancelFunc()
 	}
@@ -798,7 +806,7 @@ func (p *player[T]) finish() {
 	p.processAll(kind)
 	s := p.queue.Stats()
 	if s.Held+len(p.parked)+len(p.model.pending) > 0 {
-		p.fatalf("at the end, Stats are %+v, and %d are parked, %d pending", s, len(p.parked), len(p.model.pending))
+		p.differs("results(q.Stats().Held, q.Stats().Parked)", []any{0, 0}, "at the end, Stats are %+v, and %d are parked, %d pending", s, len(p.parked), len(p.model.pending))
 	}
 }
 

@@ -66,12 +66,17 @@ func (p *player[T]) playJoined() {
 		return
 	}
 	got := make([]any, len(actions))
+	first := p.names + 1
 	for i, a := range actions {
-		p.write("go func() { %s }()", a.code)
+		p.names++
+		p.writeStart(map[bool]string{true: a.code + "; return results(nil)", false: "return " + a.statement()}[a.void])
 		go func() { got[i] = a.on() }()
 	}
 	synctest.Wait()
+	p.wait()
+	p.chance = true
 	for i, a := range actions {
+		p.write("requireReturned(luck{t}, call[%d], %s)", first+i, p.literal(got[i]))
 		p.results = append(p.results, result{a, got[i]})
 	}
 	p.settle()
@@ -97,7 +102,7 @@ func (p *player[T]) explain() { // C2, C37
 		for _, r := range p.results {
 			returned = append(returned, r.got)
 		}
-		p.fatalf("no order of the calls explains %+v, and that they returned %v", counted(p.queue.Stats()), returned)
+		p.shows("counted(q.Stats())", counted(p.queue.Stats()), "no order of the calls (C37) explains %+v, and that they returned %v", counted(p.queue.Stats()), returned)
 	}
 	for _, e := range m.items { // which was first is unknown
 		e.place, e.filed = min(e.place, before), min(e.filed, before)

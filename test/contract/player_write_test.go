@@ -2,15 +2,21 @@ package contract
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"go/format"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
+
+	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/worker"
 )
 
 // A player writes its program down as a test in Go, which can be pasted into
-// this package. Comments say what happened.
+// this package. It asserts what the model expects, and at the end what the queue
+// does not do. Where chance decides, an assertion takes luck{t} for t.
 
 // write adds a line of Go.
 func (p *player[T]) write(format string, arguments ...any) {
@@ -19,40 +25,81 @@ func (p *player[T]) write(format string, arguments ...any) {
 
 // wait adds the end of a step with other goroutines.
 func (p *player[T]) wait() {
-	const wait = "; synctest.Wait()"
-	if n := len(p.lines); n > p.noted && !strings.HasSuffix(p.lines[n-1], wait) {
-		p.lines[n-1] += wait
+	const wait = "synctest.Wait()"
+	if n := len(p.lines); n > p.settled && !strings.HasSuffix(p.lines[n-1], wait) {
+		p.write(wait)
 	}
 }
 
-// note adds a result to the latest line.
-func (p *player[T]) note(format string, arguments ...any) {
-	if n := len(p.lines); n > p.noted {
-		p.lines[n-1] += " //"
-		p.noted = n
+// t is the test of an assertion.
+func (p *player[T]) t() string {
+	if p.chance {
+		return "luck{t}"
 	}
-	if n := len(p.lines); n > 0 {
-		p.lines[n-1] += " " + code(format, arguments...)
-	}
+	return "t"
 }
+
+// differs ends the test because an expression is not what the model wants.
+func (p *player[T]) differs(expression string, want any, format string, arguments ...any) {
+	p.write("require.Equal(t, %s, %s)", p.literal(want), expression)
+	p.fatalf(format, arguments...)
+}
+
+// shows is differs if only the wrong value is known.
+func (p *player[T]) shows(expression string, wrong any, format string, arguments ...any) {
+	p.write("require.NotEqual(t, %q, fmt.Sprint(%s))", fmt.Sprint(wrong), expression)
+	p.fatalf(format, arguments...)
+}
+
+// returning is a call that returns what the model wants.
+func (p *player[T]) returning(a action, want any) string {
+	switch {
+	case a.void:
+		return a.code
+	case want == nil:
+		return code("require.NoError(%s, %s)", p.t(), a.code)
+	}
+	return code("require.Equal(%s, %s, %s)", p.t(), p.literal(want), a.code)
+}
+
+// imports are those that a program may need.
+var imports = strings.Fields(`context errors fmt slices testing testing/synctest time github.com/stretchr/testify/require
+	github.com/shardq/shardq github.com/shardq/shardq/clock github.com/shardq/shardq/internal/engine github.com/shardq/shardq/limiter
+	github.com/shardq/shardq/shard github.com/shardq/shardq/stats github.com/shardq/shardq/worker`)
 
 // story returns the program, as a text and in Go.
 func (p *player[T]) story() string {
 	text := p.prologue() + strings.Join(p.lines, "\n") + "\n})\n}"
+	used := slices.DeleteFunc(slices.Clone(imports), func(path string) bool {
+		return !strings.Contains(text, path[strings.LastIndexByte(path, '/')+1:]+".")
+	})
+	text = "package contract\nimport (\n\"" + strings.Join(used, "\"\n\"") + "\"\n)\n" + text
 	if formatted, err := format.Source([]byte(text)); err == nil {
 		text = string(formatted)
 	}
-	return fmt.Sprintf("program: %q\n%s", program{p.setup, p.played}.text(), text)
+	return fmt.Sprintf("program: %q\nin Go, for a new file of test/contract, whose name ends in _test.go:\n%s", program{p.setup, p.played}.text(), text)
 }
 
 func (p *player[T]) prologue() string {
 	s, o := p.setup, p.options()
 	var b strings.Builder
 	write := func(format string, arguments ...any) { b.WriteString(code(format, arguments...) + "\n") }
-	clocks := map[string]string{"fake": "newFake()", "real": "clock.Real()", "wall": "clock.Wall()"}
+	clocks, lines := map[string]string{"fake": "newFake()", "real": "clock.Real()", "wall": "clock.Wall()"}, strings.Join(p.lines, "")
+	misuses := p.hasFaults() || strings.Contains(lines, "misused")
 	write("func TestProgram(t *testing.T) {\nsynctest.Test(t, func(t *testing.T) {")
-	if write("c := %s", clocks[s.value("clock")]); strings.Contains(strings.Join(p.lines, ""), "began.") {
-		write("began := c.Now()")
+	write("c := %s", clocks[s.value("clock")])
+	for _, variable := range []struct {
+		there bool
+		text  string
+	}{
+		{strings.Contains(lines, "began."), "began := c.Now()"},
+		{strings.Contains(lines, "call["), "call := map[int]*[]any{}"},
+		{strings.Contains(lines, "ok ="), "var ok bool"},
+		{misuses || o.OnAdd != nil || o.Watermarks.High > 0, "journal := make(chan string, 1000)"},
+	} {
+		if variable.there {
+			write("%s", variable.text)
+		}
 	}
 	if o.Group != nil {
 		write("policies := map[string]shardq.GroupPolicy{")
@@ -94,10 +141,10 @@ func (p *player[T]) prologue() string {
 		{o.Hash != nil, code("Hash: func(i %s) uint64 { _ = i%s; return hashOf(i) },", of, user("Hash"))},
 		{o.Group != nil, code("Group: func(i %s) string { _ = i%s; return groupOf(i) },", of, user("Group"))},
 		{o.Group != nil, code("GroupPolicy: func(group string) shardq.GroupPolicy { _ = group%s; return policies[group] },", user("GroupPolicy"))},
-		{o.Watermarks.High > 0, code("Watermarks: shardq.Watermarks{Low: %d, High: %d, On: func(w shardq.Watermark) { t.Log(w)%s }},", o.Watermarks.Low, o.Watermarks.High, user("OnWatermark"))},
+		{o.Watermarks.High > 0, code(`Watermarks: shardq.Watermarks{Low: %d, High: %d, On: func(w shardq.Watermark) { journal <- fmt.Sprint("high is ", w.High)%s }},`, o.Watermarks.Low, o.Watermarks.High, user("OnWatermark"))},
 		{o.OnStuck != nil, code("OnStuck: func(i stats.Item[%s]) { t.Log(i) },", of)},
-		{o.OnAdd != nil, code("OnAdd: func(a stats.Add[%s]) { t.Log(a)%s },", of, user("OnAdd"))},
-		{p.hasFaults(), code("OnMisuse: func(m shardq.Misuse[%s]) { t.Log(m)%s },", of, user("OnMisuse"))},
+		{o.OnAdd != nil, code(`OnAdd: func(a stats.Add[%s]) { journal <- fmt.Sprintf("%%+v", addOf(a))%s },`, of, user("OnAdd"))},
+		{misuses, code(`OnMisuse: func(m shardq.Misuse[%s]) { journal <- nameOf(m.Item) + " is misused"%s },`, of, user("OnMisuse"))},
 		{p.hasFaults(), code("RateLimiter: hookedLimiter[%s]{limiter.NewExponential[%[1]s](leastBackoff, mostBackoff), f.call},", of)},
 		{!p.hasFaults(), code("RateLimiter: limiter.NewExponential[%s](leastBackoff, mostBackoff),", of)},
 	} {
@@ -105,7 +152,13 @@ func (p *player[T]) prologue() string {
 			write("%s", field.text)
 		}
 	}
-	write("}), %s)", p.literal(s.rules()))
+	write("}), %s)\ndefer free(q)", p.literal(s.rules()))
+	if o.Group != nil {
+		write("defer clear(policies)")
+	}
+	if p.hasFaults() {
+		write("f.look = func() { q.Stats() }\ndefer f.arm(\"\", 0)")
+	}
 	return b.String()
 }
 
@@ -138,14 +191,11 @@ func (p *player[T]) cancelCall(cancel canceler) {
 	cancel.CancelFunc()
 }
 
-// writeGo writes a call in a goroutine.
-func (p *player[T]) writeGo(text string) {
-	text = strings.Replace(text, "ctx", code("ctx%d", p.names), 1)
-	if strings.Contains(text, "WithDrain()") || strings.Contains(text, "= q.") {
-		p.write("go func() { %s }()", text)
-	} else {
-		p.write("go func() { t.Log(%s) }()", text)
-	}
+// writeStart writes a call in a goroutine, with the latest context.
+func (p *player[T]) writeStart(text string) (name string) {
+	name = code("call[%d]", p.names)
+	p.write("%s = start(func() []any { %s })", name, strings.ReplaceAll(text, "ctx", code("ctx%d", p.names)))
+	return name
 }
 
 // newClaims returns the name of a slice for claims.
@@ -166,6 +216,25 @@ func (p *player[T]) literal(v any) string {
 		return "nil"
 	case *string:
 		return code("pointerTo(%q)", nameOf(v))
+	case []any:
+		var items []string
+		for _, item := range v {
+			items = append(items, p.literal(item))
+		}
+		return code("[]any{%s}", strings.Join(items, ", "))
+	case error:
+		for name, err := range map[string]error{
+			"shardq.ErrShutDown": shardq.ErrShutDown, "shardq.ErrFull": shardq.ErrFull, "shardq.ErrNotAgain": shardq.ErrNotAgain,
+			"context.Canceled": context.Canceled, "context.DeadlineExceeded": context.DeadlineExceeded,
+			"worker.ErrClaimEnded": worker.ErrClaimEnded, "errInjected": errInjected,
+		} {
+			if errors.Is(v, err) {
+				return name
+			}
+		}
+		return code("errors.New(%q)", v)
+	case [2]error:
+		return code("[2]error{%s, %s}", p.literal(v[0]), p.literal(v[1]))
 	case []T:
 		var items []string
 		for _, item := range v {
