@@ -88,19 +88,16 @@ func (p *player[T]) prologue() string {
 	misuses := p.hasFaults() || strings.Contains(lines, "misused")
 	write("func TestProgram(t *testing.T) {\nsynctest.Test(t, func(t *testing.T) {")
 	write("c := %s", clocks[s.value("clock")])
-	for _, variable := range []struct {
-		there bool
-		text  string
-	}{
-		{strings.Contains(lines, "began."), "began := c.Now()"},
-		{strings.Contains(lines, "call["), "call := map[int]*[]any{}"},
-		{strings.Contains(lines, "ok ="), "var ok bool"},
-		{misuses || o.OnAdd != nil || o.Watermarks.High > 0, "journal := make(chan string, 1000)"},
-	} {
-		if variable.there {
-			write("%s", variable.text)
+	when := func(there bool, text string) {
+		if there {
+			write("%s", text)
 		}
 	}
+	when(strings.Contains(lines, "began."), "began := c.Now()")
+	when(strings.Contains(lines, "call["), "call := map[int]*[]any{}")
+	when(strings.Contains(lines, "ok ="), "var ok bool")
+	when(misuses || o.OnAdd != nil || o.Watermarks.High > 0, "journal := make(chan string, 1000)")
+	when(p.hasFaults(), "var f faults")
 	if o.Group != nil {
 		write("policies := map[string]shardq.GroupPolicy{")
 		for i, group := range groups {
@@ -109,9 +106,6 @@ func (p *player[T]) prologue() string {
 		write("}")
 	}
 	on := "c"
-	if p.hasFaults() {
-		write("var f faults")
-	}
 	if _, hooked := o.Clock.(hookedClock); hooked {
 		on = "hookedClock{c, f.call}"
 	}
@@ -134,31 +128,18 @@ func (p *player[T]) prologue() string {
 		}
 		return ""
 	}
-	for _, field := range []struct {
-		there bool
-		text  string
-	}{
-		{o.Hash != nil, code("Hash: func(i %s) uint64 { _ = i%s; return hashOf(i) },", of, user("Hash"))},
-		{o.Group != nil, code("Group: func(i %s) string { _ = i%s; return groupOf(i) },", of, user("Group"))},
-		{o.Group != nil, code("GroupPolicy: func(group string) shardq.GroupPolicy { _ = group%s; return policies[group] },", user("GroupPolicy"))},
-		{o.Watermarks.High > 0, code(`Watermarks: shardq.Watermarks{Low: %d, High: %d, On: func(w shardq.Watermark) { journal <- fmt.Sprint("high is ", w.High)%s }},`, o.Watermarks.Low, o.Watermarks.High, user("OnWatermark"))},
-		{o.OnStuck != nil, code("OnStuck: func(i stats.Item[%s]) { t.Log(i) },", of)},
-		{o.OnAdd != nil, code(`OnAdd: func(a stats.Add[%s]) { journal <- fmt.Sprintf("%%+v", addOf(a))%s },`, of, user("OnAdd"))},
-		{misuses, code(`OnMisuse: func(m shardq.Misuse[%s]) { journal <- nameOf(m.Item) + " is misused"%s },`, of, user("OnMisuse"))},
-		{p.hasFaults(), code("RateLimiter: hookedLimiter[%s]{limiter.NewExponential[%[1]s](leastBackoff, mostBackoff), f.call},", of)},
-		{!p.hasFaults(), code("RateLimiter: limiter.NewExponential[%s](leastBackoff, mostBackoff),", of)},
-	} {
-		if field.there {
-			write("%s", field.text)
-		}
-	}
+	when(o.Hash != nil, code("Hash: func(i %s) uint64 { _ = i%s; return hashOf(i) },", of, user("Hash")))
+	when(o.Group != nil, code("Group: func(i %s) string { _ = i%s; return groupOf(i) },", of, user("Group")))
+	when(o.Group != nil, code("GroupPolicy: func(group string) shardq.GroupPolicy { _ = group%s; return policies[group] },", user("GroupPolicy")))
+	when(o.Watermarks.High > 0, code(`Watermarks: shardq.Watermarks{Low: %d, High: %d, On: func(w shardq.Watermark) { journal <- fmt.Sprint("high is ", w.High)%s }},`, o.Watermarks.Low, o.Watermarks.High, user("OnWatermark")))
+	when(o.OnStuck != nil, code("OnStuck: func(i stats.Item[%s]) { t.Log(i) },", of))
+	when(o.OnAdd != nil, code(`OnAdd: func(a stats.Add[%s]) { journal <- fmt.Sprintf("%%+v", addOf(a))%s },`, of, user("OnAdd")))
+	when(misuses, code(`OnMisuse: func(m shardq.Misuse[%s]) { journal <- nameOf(m.Item) + " is misused"%s },`, of, user("OnMisuse")))
+	when(p.hasFaults(), code("RateLimiter: hookedLimiter[%s]{limiter.NewExponential[%[1]s](leastBackoff, mostBackoff), f.call},", of))
+	when(!p.hasFaults(), code("RateLimiter: limiter.NewExponential[%s](leastBackoff, mostBackoff),", of))
 	write("}), %s)\ndefer free(q)", p.literal(s.rules()))
-	if o.Group != nil {
-		write("defer clear(policies)")
-	}
-	if p.hasFaults() {
-		write("f.look = func() { q.Stats() }\ndefer f.arm(\"\", 0)")
-	}
+	when(o.Group != nil, "defer clear(policies)")
+	when(p.hasFaults(), "f.look = func() { q.Stats() }\ndefer f.arm(\"\", 0)")
 	return b.String()
 }
 
