@@ -415,12 +415,12 @@ func (m *model) takeable() (items []string) {
 
 func (m *model) mayTakeAny() bool { return len(m.takeable()) > 0 }
 
-// mayChoose reports whether a Get may return one item or another, at least in
-// another run, with which another goroutine begins at another shard.
+// mayChoose reports whether a Get may return one item or another, perhaps in
+// another run, which visits other shards. Of many, that is not worth the time.
 func (m *model) mayChoose() bool {
-	disordered := m.disordered
-	defer func() { m.disordered = disordered }()
-	m.disordered = disordered || m.counts.Shards > 1
+	if n := m.inPhase(ready); n < 2 || n > 40 || m.disordered || m.counts.Shards > 1 {
+		return n > 1
+	}
 	return len(m.takeable()) > 1
 }
 
