@@ -2,6 +2,7 @@ package contract
 
 import (
 	"cmp"
+	"math/bits"
 	"slices"
 	"time"
 
@@ -315,13 +316,15 @@ func (m *model) nextEvent() (at time.Duration, any bool) { // C25
 }
 
 // racy reports whether consumers that wake until a moment may take items while
-// the order still changes.
-func (m *model) racy(until time.Duration) bool {
+// the order still changes. Many delays do not end at once.
+func (m *model) racy(until time.Duration) bool { // C26
 	waits := m.gate.limits() && m.tickAt(m.gate.opens()) > m.now // they wake at a tick
 	for _, l := range m.lines {
 		waits = waits || l.review <= until
 	}
-	return waits && m.count(func(e *entry) bool { return e.delayed && e.deadline <= until }) > 0
+	due := m.count(func(e *entry) bool { return e.delayed && e.deadline <= until })
+	levels := 1 + bits.Len64(uint64(max(0, until-m.now)/m.tick))/6 // of the wheel, as a rule
+	return waits && due > 0 || due*levels > 128
 }
 
 // readiesApart reports whether items become ready by a moment in several shards,
