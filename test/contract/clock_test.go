@@ -1,7 +1,6 @@
 package contract
 
 import (
-	"math"
 	"math/rand/v2"
 	"runtime"
 	"sync"
@@ -13,7 +12,6 @@ import (
 
 	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/clock"
-	"github.com/shardq/shardq/stats"
 )
 
 // H15: ten minutes pass at once with a million delays due, all in one shard.
@@ -120,47 +118,5 @@ func TestC19H14ClockSetBackUnderItsTimers(t *testing.T) {
 		requireCounts(t, q, 0, 1, 0)
 		line.pass(3 * tick)
 		requireCounts(t, q, 1, 0, 0)
-	})
-}
-
-// C22: delays work as before on a clock that has advanced 200 years. The
-// longest delay has not expired then.
-func TestC22DelaysAfterCenturies(t *testing.T) {
-	fake := clock.NewFake(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
-	q := shardq.MustNew(shardq.Options[int]{Clock: fake})
-	q.AddAfter(1, math.MaxInt64)
-	const centuries = 200 * 365 * 24 * time.Hour
-	fake.Step(centuries)
-	require.Zero(t, q.Len())
-	q.AddAfter(2, time.Second)
-	fake.Step(time.Second)
-	require.Equal(t, 1, q.Len())
-	fake.Step(math.MaxInt64 - centuries - time.Second - time.Nanosecond)
-	require.Equal(t, 1, q.Len())
-}
-
-// With nothing in processing, no timer is set.
-func TestC44IdleMeansIdle(t *testing.T) {
-	forEachShardCount(t, func(t *testing.T, shards int) {
-		fake := newFake()
-		q := shardq.MustNew(shardq.Options[string]{
-			Shards: shards, Clock: fake, StuckAfter: time.Hour, OnStuck: func(stats.Item[string]) {},
-		})
-		require.Zero(t, fake.Timers())
-		q.Add("a")
-		takeItem(t, q, "a")
-		q.Done("a")
-		for range 3 {
-			fake.Step(2 * time.Hour)
-		}
-		require.Zero(t, fake.Timers())
-		q.Add("a")
-		takeItem(t, q, "a")
-		for range 3 {
-			fake.Step(2 * time.Hour)
-		}
-		require.Zero(t, fake.Timers(), "it was reported")
-		q.ShutDown()
-		require.Zero(t, fake.Timers())
 	})
 }

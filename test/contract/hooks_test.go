@@ -22,14 +22,14 @@ import (
 type userCode func(function string)
 
 type hookedClock struct {
-	*clock.Fake
+	clock.Clock
 	call userCode
 }
 
-func (c hookedClock) Now() time.Time { c.call("Now"); return c.Fake.Now() }
+func (c hookedClock) Now() time.Time { c.call("Now"); return c.Clock.Now() }
 func (c hookedClock) AfterFunc(d time.Duration, f func()) clock.Timer {
 	c.call("AfterFunc")
-	return hookedTimer{c.Fake.AfterFunc(d, func() { c.call("timer"); f() }), c.call}
+	return hookedTimer{c.Clock.AfterFunc(d, func() { c.call("timer"); f() }), c.call}
 }
 
 type hookedTimer struct {
@@ -57,6 +57,7 @@ type hookedHandler struct {
 	call userCode
 }
 
+func (h hookedHandler) Enabled(context.Context, slog.Level) bool { h.call("Enabled"); return true }
 func (h hookedHandler) Handle(ctx context.Context, r slog.Record) error {
 	h.call("Logger")
 	return h.Handler.Handle(ctx, r)
@@ -66,12 +67,12 @@ func (h hookedHandler) Handle(ctx context.Context, r slog.Record) error {
 // because the queue calls it in a goroutine of its own.
 var userFunctions = []string{
 	"Hash", "Group", "GroupPolicy", "Now", "AfterFunc", "Reset", "Stop", "When", "Forget", "NumRequeues",
-	"Logger", "OnWatermark", "OnMisuse",
+	"Enabled", "Logger", "OnWatermark", "OnMisuse",
 }
 
-func hookedOptions(call userCode, groups bool, fake *clock.Fake) shardq.Options[int] {
+func hookedOptions(call userCode, groups bool, c clock.Clock) shardq.Options[int] {
 	o := shardq.Options[int]{
-		Shards: 4, Clock: hookedClock{fake, call}, Metrics: true, LowPriorityInterval: 3, Capacity: 12,
+		Shards: 4, Clock: hookedClock{c, call}, Metrics: true, LowPriorityInterval: 3, Capacity: 12,
 		RateLimiter: hookedLimiter[int]{limiter.NewExponential[int](10*time.Millisecond, 20*time.Millisecond), call},
 		Watermarks:  shardq.Watermarks{High: 3, Low: 1, On: func(shardq.Watermark) { call("OnWatermark") }},
 		OnMisuse:    func(shardq.Misuse[int]) { call("OnMisuse") },
@@ -188,17 +189,15 @@ func TestC17UserCodeMayShutDown(t *testing.T) {
 func TestC25OneWakeUpPerDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const deadlines = 20
-		for name, use := range map[string]func(q *shardq.Queue[int], of func(item int) int){
-			"delays": func(q *shardq.Queue[int], of func(item int) int) {
-				for i := range deadlines {
-					q.AddAfter(of(i), time.Duration(i+1)*time.Second)
+		for name, use := range map[string]func(q *shardq.Queue[int]){
+			"delays": func(q *shardq.Queue[int]) {
+				for item := range deadlines {
+					q.AddAfter(item, time.Duration(item+1)*time.Second)
 				}
 			},
-			"a rate": func(q *shardq.Queue[int], of func(item int) int) {
+			"a rate": func(q *shardq.Queue[int]) {
 				q.SetRate(shardq.Rate{PerSecond: 1})
-				for i := range deadlines + 1 {
-					q.Add(of(i))
-				}
+				addAll(q, numbers(deadlines+1))
 			},
 		} {
 			var mu sync.Mutex // consumers read the clock, too
@@ -210,7 +209,7 @@ func TestC25OneWakeUpPerDeadline(t *testing.T) {
 			}
 			fake := newFake()
 			q := shardq.MustNew(shardq.Options[int]{Shards: 2, Clock: hookedClock{fake, count}})
-			use(q, func(item int) int { return item })
+			use(q)
 			served := 0
 			over := returned(func() {
 				for range q.Items(t.Context()) {

@@ -12,7 +12,7 @@ import (
 	"github.com/shardq/shardq/stats"
 )
 
-func TestC42UnknownPolicyPanics(t *testing.T) {
+func TestC38C42UnknownPolicyPanics(t *testing.T) {
 	q := newQueue[int](2)
 	for fault, options := range map[string]shardq.DrainOptions{
 		"shardq: DrainOptions.Delayed is 9: want DropDelayed, RunDelayed or AwaitDelayed":        {Delayed: 9},
@@ -20,8 +20,10 @@ func TestC42UnknownPolicyPanics(t *testing.T) {
 	} {
 		require.PanicsWithValue(t, fault, func() { _, _ = q.Drain(t.Context(), options) })
 		require.False(t, q.ShuttingDown())
-		requireCycle(t, q, 1)
 	}
+	require.PanicsWithValue(t, "shardq: AddOptions.Policy is 4: want KeepEarliest, KeepLatest, KeepNew or KeepOld",
+		func() { q.AddWith(1, shardq.AddOptions{Policy: 4}) })
+	requireCycle(t, q, 1)
 }
 
 func TestC67Faults(t *testing.T) {
@@ -32,20 +34,14 @@ func TestC67Faults(t *testing.T) {
 		require.Error(t, r.Validate(), "%v", r)
 		_, err := shardq.New(shardq.Options[string]{Rate: r})
 		require.ErrorContains(t, err, "Options.Rate: ")
-		faulty := true
-		q := shardq.MustNew(shardq.Options[string]{Group: tenant, GroupPolicy: func(group string) shardq.GroupPolicy {
-			return shardq.GroupPolicy{Rate: func(string) shardq.Rate {
-				if faulty {
-					return r
-				}
-				return shardq.Rate{}
-			}(group)}
-		}})
+		asked := r
+		policy := func(string) shardq.GroupPolicy { return shardq.GroupPolicy{Rate: asked} }
+		q := shardq.MustNew(shardq.Options[string]{Group: tenant, GroupPolicy: policy})
 		require.Panics(t, func() { q.Add("a/1") })
 		require.Panics(t, func() { q.RefreshGroup("a") })
 		require.Panics(t, func() { q.SetRate(r) })
 		require.Zero(t, q.Stats().Held)
-		faulty = false
+		asked = shardq.Rate{}
 		q.Add("a/1")
 		takeItem(t, q, "a/1")
 	}
@@ -88,22 +84,4 @@ func TestOptionsEachFaultAlone(t *testing.T) {
 		require.ErrorContains(t, err, fault)
 		require.NotContains(t, err.Error(), "\n", "one fault, one line")
 	}
-}
-
-// Items of one Hash share a shard: they are handed out in the order of their
-// adds.
-func TestOptionsHashRoutes(t *testing.T) {
-	for _, value := range []uint64{0, 1, 77, math.MaxUint64} {
-		q := shardq.MustNew(shardq.Options[int]{Shards: 16, Hash: func(int) uint64 { return value }})
-		addAll(q, numbers(200))
-		require.Equal(t, numbers(200), takeAll(t, q))
-	}
-}
-
-func TestC38UnknownPolicyPanics(t *testing.T) {
-	q := newQueue[string](2)
-	require.PanicsWithValue(t,
-		"shardq: AddOptions.Policy is 4: want KeepEarliest, KeepLatest, KeepNew or KeepOld",
-		func() { q.AddWith("a", shardq.AddOptions{Policy: 4}) })
-	requireCounts(t, q, 0, 0, 0)
 }

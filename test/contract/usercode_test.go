@@ -22,13 +22,11 @@ func TestC40SlowGroupPolicyBlocksNobody(t *testing.T) {
 		slow := false
 		var q *shardq.Queue[string]
 		q = shardq.MustNew(shardq.Options[string]{Shards: 1, Capacity: 3, Group: tenant, GroupPolicy: func(group string) shardq.GroupPolicy {
-			return shardq.GroupPolicy{Weight: func(group string) int {
-				if slow && group == "slow" {
-					require.NoError(t, q.AddContext(t.Context(), "c/within", shardq.AddOptions{}))
-					<-gate
-				}
-				return 1
-			}(group)}
+			if slow && group == "slow" {
+				require.NoError(t, q.AddContext(t.Context(), "c/within", shardq.AddOptions{}))
+				<-gate
+			}
+			return shardq.GroupPolicy{Weight: 1}
 		}})
 		for _, item := range []string{"a/1", "a/2", "a/3"} {
 			q.Add(item)
@@ -56,17 +54,17 @@ func TestC40SlowGroupPolicyBlocksNobody(t *testing.T) {
 }
 
 // A hook for stuck items that does not return blocks only its own goroutine: no
-// Get calls it.
+// Get calls it, and ShutDown does not wait for it. That call is the last: the
+// other items that were found are not reported.
 func TestC44C17HookThatBlocksIsAlone(t *testing.T) {
 	forEachShardCountInBubble(t, func(t *testing.T, shards int) {
-		release := make(chan struct{})
+		calls, served, release := 0, 0, make(chan struct{})
 		q := shardq.MustNew(shardq.Options[int]{
 			Shards: shards, StuckAfter: time.Second,
-			OnStuck: func(stats.Item[int]) { <-release },
+			OnStuck: func(stats.Item[int]) { calls++; <-release },
 		})
-		q.AddBatch(numbers(8), shardq.AddOptions{})
+		q.AddBatch(numbers(200), shardq.AddOptions{})
 		stuck := takeAll(t, q)
-		served := 0
 		workers := returned(func() {
 			for range q.Items(context.Background()) {
 				served++
@@ -74,15 +72,18 @@ func TestC44C17HookThatBlocksIsAlone(t *testing.T) {
 		})
 		for round := range 20 {
 			time.Sleep(500 * time.Millisecond)
-			q.Add(100 + round)
+			q.Add(1000 + round)
 			synctest.Wait()
 			require.Equal(t, round+1, served)
 		}
+		requireBecomesTrue(t, returned(q.ShutDown))
 		close(release)
+		synctest.Wait()
+		require.Equal(t, 1, calls)
 		for _, item := range stuck {
 			q.Done(item)
 		}
-		q.ShutDown()
+		requireCounts(t, q, 0, 0, 0)
 		requireBecomesTrue(t, workers)
 	})
 }
@@ -116,33 +117,6 @@ func TestC44HookMayUseTheQueue(t *testing.T) {
 		require.Equal(t, 2, calls, "the next call of the timer reports the other")
 		require.Equal(t, 1, q.Stats().Processing)
 		require.ElementsMatch(t, []string{"later", "c"}, finishAll(t, q))
-	})
-}
-
-// ShutDown does not wait for a running call of the hook, which may be its own
-// caller. That call is the last: the other items that were found are not
-// reported.
-func TestC44ShutDownBesideACall(t *testing.T) {
-	forEachShardCountInBubble(t, func(t *testing.T, shards int) {
-		calls, release := 0, make(chan struct{})
-		q := shardq.MustNew(shardq.Options[int]{
-			Shards: shards, StuckAfter: time.Second,
-			OnStuck: func(stats.Item[int]) { calls++; <-release },
-		})
-		q.AddBatch(numbers(200), shardq.AddOptions{})
-		items := takeAll(t, q)
-		time.Sleep(2 * time.Second)
-		synctest.Wait()
-		require.Equal(t, 1, calls)
-
-		requireBecomesTrue(t, returned(q.ShutDown))
-		close(release)
-		synctest.Wait()
-		require.Equal(t, 1, calls)
-		for _, item := range items {
-			q.Done(item)
-		}
-		requireCounts(t, q, 0, 0, 0)
 	})
 }
 

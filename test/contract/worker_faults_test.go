@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
-	"strconv"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -93,64 +91,25 @@ func (c *tally) once(t *testing.T, n int) {
 	require.Len(t, c.counts, n)
 }
 
-type faultLimiter[T comparable] struct {
-	limiter.Limiter[T]
-	*workerFault
+// A survivingClock has timers whose functions may panic: no caller waits for
+// their goroutines.
+type survivingClock struct{ clock.Clock }
+
+func (c survivingClock) AfterFunc(d time.Duration, f func()) clock.Timer {
+	return c.Clock.AfterFunc(d, func() { recovered(f) })
 }
-
-func (l faultLimiter[T]) When(i T) time.Duration { l.tick("When"); return l.Limiter.When(i) }
-func (l faultLimiter[T]) Forget(i T)             { l.tick("Forget"); l.Limiter.Forget(i) }
-func (l faultLimiter[T]) NumRequeues(i T) int {
-	l.tick("NumRequeues")
-	return l.Limiter.NumRequeues(i)
-}
-
-type faultClock struct{ *workerFault }
-
-func (c faultClock) Now() time.Time { c.tick("Now"); return time.Now() }
-func (c faultClock) AfterFunc(d time.Duration, f func()) clock.Timer {
-	c.tick("AfterFunc")
-	return faultTimer{time.AfterFunc(d, func() {
-		defer func() { _ = recover() }() // no caller waits for this goroutine
-		f()
-	}), c.workerFault}
-}
-
-type faultTimer struct {
-	*time.Timer
-	*workerFault
-}
-
-func (t faultTimer) Reset(d time.Duration) bool { t.tick("Reset"); return t.Timer.Reset(d) }
-
-type faultLog struct{ *workerFault }
-
-func (l faultLog) Enabled(context.Context, slog.Level) bool  { l.tick("Enabled"); return true }
-func (l faultLog) Handle(context.Context, slog.Record) error { l.tick("Log"); return nil }
-func (l faultLog) WithAttrs([]slog.Attr) slog.Handler        { return l }
-func (l faultLog) WithGroup(string) slog.Handler             { return l }
 
 // faultOptions returns the options of a queue with a fault in each of the
 // user's functions.
 func faultOptions(b *workerFault, grouped bool) shardq.Options[int] {
-	o := shardq.Options[int]{
-		Shards: 3, Clock: faultClock{b}, Ages: true, Logger: slog.New(faultLog{b}),
-		RateLimiter: faultLimiter[int]{limiter.NewExponential[int](time.Second, time.Minute), b},
-		Watermarks:  shardq.Watermarks{High: 4, Low: 1, On: func(shardq.Watermark) { b.tick("OnWatermark") }},
-		OnMisuse:    func(shardq.Misuse[int]) { b.tick("OnMisuse") },
-	}
-	if grouped {
-		o.Group = func(item int) string { b.tick("Group"); return strconv.Itoa(item % 2) }
-		o.GroupPolicy = func(string) shardq.GroupPolicy { b.tick("GroupPolicy"); return shardq.GroupPolicy{Weight: 2} }
-	} else {
-		o.Hash = func(item int) uint64 { b.tick("Hash"); return uint64(item) }
-	}
+	o := hookedOptions(b.tick, grouped, survivingClock{clock.Real()})
+	o.RateLimiter = hookedLimiter[int]{limiter.NewExponential[int](time.Second, time.Minute), b.tick}
 	return o
 }
 
 var bombs = []string{
 	"Handle", "As", "OnError", "OnDiscard", "When", "Forget", "NumRequeues", "Now", "AfterFunc", "Reset",
-	"Enabled", "Log", "OnWatermark", "OnMisuse", "Hash", "Group", "GroupPolicy", "Merge", "Weight", "Weigh",
+	"Enabled", "Logger", "OnWatermark", "OnMisuse", "Hash", "Group", "GroupPolicy", "Merge", "Weight", "Weigh",
 }
 
 // forEachFault runs a test with a fault at each call of each function, until
