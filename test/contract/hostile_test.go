@@ -1,7 +1,6 @@
 package contract
 
 import (
-	"context"
 	"encoding/binary"
 	"math/bits"
 	"slices"
@@ -11,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/shardq/shardq"
-	"github.com/shardq/shardq/coalesce"
 	"github.com/shardq/shardq/worker"
 )
 
@@ -31,17 +29,6 @@ func TestC60ForgedTokens(t *testing.T) {
 		func() { _ = claim.Return(worker.Return{Reason: 77}) })
 	require.True(t, claim.Valid())
 	require.NoError(t, claim.Done())
-}
-
-// TestC42NilContext: a Drain panics before anything is changed.
-func TestC42NilContext(t *testing.T) {
-	var none context.Context
-	q := shardq.MustNew(shardq.Options[int]{})
-	c := coalesce.MustNew(coalesce.Options[int, int]{Merge: func(_, next int) int { return next }})
-	require.Panics(t, func() { _, _ = q.Drain(none, shardq.DrainOptions{}) })
-	require.Panics(t, func() { _, _ = c.Drain(none, shardq.DrainOptions{}) })
-	require.False(t, q.ShuttingDown())
-	require.NoError(t, c.Put(1, 1))
 }
 
 // Two of the constants of xxHash64. They are variables because their sum

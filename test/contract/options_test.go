@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"context"
 	"log/slog"
 	"math"
 	"testing"
@@ -12,8 +13,13 @@ import (
 	"github.com/shardq/shardq/stats"
 )
 
-func TestC38C42UnknownPolicyPanics(t *testing.T) {
-	q := newQueue[int](2)
+// A call that panics for its arguments changes nothing.
+func TestC38C42WrongArgumentsPanic(t *testing.T) {
+	var none context.Context
+	q, c := newQueue[int](2), newJoiner(1)
+	require.Panics(t, func() { _, _ = c.Drain(none, shardq.DrainOptions{}) })
+	require.NoError(t, c.Put("a", ""))
+	require.Panics(t, func() { _, _ = q.Drain(none, shardq.DrainOptions{}) })
 	for fault, options := range map[string]shardq.DrainOptions{
 		"shardq: DrainOptions.Delayed is 9: want DropDelayed, RunDelayed or AwaitDelayed":        {Delayed: 9},
 		"shardq: DrainOptions.Retries is 9: want DefaultRetries, RefuseRetries or AcceptRetries": {Retries: 9},

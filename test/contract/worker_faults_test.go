@@ -30,20 +30,15 @@ type workerFault struct {
 }
 
 func (b *workerFault) tick(function string) {
-	if b.occurs(function) {
-		panic("bomb")
-	}
-}
-
-func (b *workerFault) occurs(function string) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if !b.armed || function != b.function {
-		return false
+		return
 	}
-	b.call--
-	b.spent = b.spent || b.call == 0
-	return b.call == 0
+	if b.call--; b.call == 0 {
+		b.spent = true
+		panic("bomb")
+	}
 }
 
 func (b *workerFault) arm(armed bool) {
@@ -56,13 +51,6 @@ func (b *workerFault) occurred() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.spent
-}
-
-// disabled runs do without counting calls.
-func (b *workerFault) disabled(do func()) {
-	b.arm(false)
-	do()
-	b.arm(true)
 }
 
 // A tally counts by number, for successive pools of workers.
@@ -103,7 +91,7 @@ func (c survivingClock) AfterFunc(d time.Duration, f func()) clock.Timer {
 // user's functions.
 func faultOptions(b *workerFault, grouped bool) shardq.Options[int] {
 	o := hookedOptions(b.tick, grouped, survivingClock{clock.Real()})
-	o.RateLimiter = hookedLimiter[int]{limiter.NewExponential[int](time.Second, time.Minute), b.tick}
+	o.Capacity, o.RateLimiter = 0, hookedLimiter[int]{limiter.NewExponential[int](time.Second, time.Minute), b.tick}
 	return o
 }
 
@@ -274,10 +262,10 @@ func TestC58NoPanicLosesAValue(t *testing.T) {
 			func(one entry) error {
 				attempt := attempts.count(one.Key)
 				if attempt < 3 {
-					b.disabled(func() { // merges with the returned value
-						putNext(one.Key)
-						putNext(one.Key)
-					})
+					b.arm(false) // it merges with the returned value
+					putNext(one.Key)
+					putNext(one.Key)
+					b.arm(true)
 				}
 				return b.answer(one.Key, attempt)
 			}, func(one entry) {
