@@ -3,7 +3,6 @@ package contract
 import (
 	"math/rand/v2"
 	"runtime"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -54,47 +53,6 @@ func cyclesDuringCatchUp(t *testing.T, shards, timers int) (cycles int) {
 	requireCounts(t, q, 0, 0, 0)
 	require.EqualValues(t, timers, q.Stats().Expired)
 	return cycles
-}
-
-// A promptClock calls the function of a timer that is due already at once, in
-// the goroutine that sets it. Each reading of it is later than the one before.
-type promptClock struct {
-	mu  sync.Mutex
-	now time.Time
-}
-
-func (c *promptClock) Now() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.now = c.now.Add(10 * time.Millisecond)
-	return c.now
-}
-
-func (c *promptClock) AfterFunc(d time.Duration, f func()) clock.Timer {
-	timer := promptTimer(f)
-	timer.Reset(d)
-	return timer
-}
-
-type promptTimer func()
-
-func (t promptTimer) Stop() bool { return false }
-
-func (t promptTimer) Reset(d time.Duration) bool {
-	if d <= 0 {
-		t()
-	}
-	return false
-}
-
-func TestC27ClockThatCallsAtOnce(t *testing.T) {
-	forEachShardCount(t, func(t *testing.T, shards int) {
-		q := shardq.MustNew(shardq.Options[string]{Shards: shards, Clock: &promptClock{now: newFake().Now()}})
-		q.AddAfter("a", 5*time.Millisecond)
-		requireCounts(t, q, 1, 0, 0)
-		takeItem(t, q, "a")
-		q.Done("a")
-	})
 }
 
 // An offsetClock can be set while its timers follow another clock, as the wall
