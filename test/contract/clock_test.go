@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"math"
 	"math/rand/v2"
 	"runtime"
 	"sync/atomic"
@@ -77,4 +78,20 @@ func TestC19H14ClockSetBackUnderItsTimers(t *testing.T) {
 		line.pass(3 * tick)
 		requireCounts(t, q, 1, 0, 0)
 	})
+}
+
+// C22: delays work as before on a clock that has advanced 200 years. The
+// longest delay has not expired then.
+func TestC22DelaysAfterCenturies(t *testing.T) {
+	fake := clock.NewFake(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+	q := shardq.MustNew(shardq.Options[int]{Clock: fake})
+	q.AddAfter(1, math.MaxInt64)
+	const centuries = 200 * 365 * 24 * time.Hour
+	fake.Step(centuries)
+	require.Zero(t, q.Len())
+	q.AddAfter(2, time.Second)
+	fake.Step(time.Second)
+	require.Equal(t, 1, q.Len())
+	fake.Step(math.MaxInt64 - centuries - time.Second - time.Nanosecond)
+	require.Equal(t, 1, q.Len())
 }
