@@ -21,7 +21,6 @@ func TestSetRateMakesNoTokens(t *testing.T) {
 }
 
 func changeRateBesideTakes(t *testing.T) {
-	t.Helper()
 	const tokens, consumers = 1000, 8
 	rates := [2]stats.Rate{{PerSecond: 1.0 / 3600, Burst: tokens}, {PerSecond: 1.0 / 7200, Burst: tokens}}
 	s := newTestSet(t, Config[int]{Settings: Settings{Clock: clock.NewFake(start), Rate: rates[0]}})
@@ -87,7 +86,6 @@ func TestTokenOfARefusedItemComesBack(t *testing.T) {
 		s.Add(i)
 	}
 	takes := func(want bool) {
-		t.Helper()
 		_, _, _, ok := s.TryTake()
 		require.Equal(t, want, ok)
 	}

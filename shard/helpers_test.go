@@ -25,7 +25,6 @@ var start = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 // newTestSet returns a set with defaults for what config leaves out: one shard,
 // a millisecond, and a clock that stands still.
 func newTestSet[T comparable](t tester, config Config[T]) *Set[T] {
-	t.Helper()
 	if config.Shards == 0 {
 		config.Shards = 1
 	}

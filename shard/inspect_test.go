@@ -49,7 +49,6 @@ func inspections(s *Set[int]) map[string]func() {
 // processing, and the others delayed. So many delays are about as long as the
 // next that the wheel cannot tell which is the next.
 func largeSet(t testing.TB, config Config[int], items, ready, inProcessing, priorities int) *Set[int] {
-	t.Helper()
 	s := newTestSet(t, config)
 	for item := range ready + inProcessing {
 		s.AddWith(item, Delay{Priority: item * 7 % max(1, priorities)})
@@ -165,7 +164,6 @@ func TestC43InspectionsBesideChanges(t *testing.T) {
 				}
 			}
 			stays := func(first int, got []int) {
-				t.Helper()
 				seen := map[int]bool{}
 				for _, item := range got {
 					require.False(t, seen[item], "%d twice", item)

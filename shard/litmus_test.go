@@ -33,7 +33,6 @@ const hangs = time.Minute
 // eventually waits for something that other goroutines are doing, without
 // sleeping.
 func eventually(t *testing.T, what string, happened func() bool) {
-	t.Helper()
 	var since time.Time
 	for n := 0; !happened(); n++ {
 		runtime.Gosched()

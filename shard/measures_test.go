@@ -12,7 +12,6 @@ import (
 
 // checkMeasures checks that the measures of a shard agree with its entries.
 func checkMeasures(t tester, sh *shard) {
-	t.Helper()
 	if sh.set.measures == nil {
 		return
 	}

@@ -13,7 +13,6 @@ import (
 // left returns the buckets of the times left as a map, and checks that they
 // agree with Count.
 func left(t *testing.T, s *Set[int]) map[time.Duration]uint64 {
-	t.Helper()
 	h, buckets, n := s.Core.TimeLeft(), map[time.Duration]uint64{}, uint64(0)
 	for bound, count := range h.Buckets() {
 		buckets[bound] = count

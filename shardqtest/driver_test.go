@@ -23,7 +23,6 @@ func succeed(context.Context, string) error { return nil }
 // forEachClock runs a test with a fake clock, and with the usual clock in a
 // bubble, where fake is nil.
 func forEachClock(t *testing.T, test func(t *testing.T, fake *clock.Fake, q *shardq.Queue[string])) {
-	t.Helper()
 	t.Run("fake", func(t *testing.T) {
 		fake := newFake()
 		test(t, fake, shardq.MustNew(shardq.Options[string]{Shards: 1, Clock: fake}))

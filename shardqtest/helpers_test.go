@@ -24,7 +24,6 @@ func (stub) Fatalf(format string, arguments ...any) {
 
 // requireFailure checks that f fails its test with that message.
 func requireFailure(t *testing.T, want string, f func(stub)) {
-	t.Helper()
 	require.Equal(t, want, failureOf(f))
 }
 

@@ -17,7 +17,6 @@ type failer interface {
 // links in both directions, places and deadlines, slots and their bits, rings
 // and the count of timers, timers and the memory behind them.
 func checkInvariants(t failer, w *Wheel) {
-	t.Helper()
 	c := &invariants{failer: t, wheel: w, filed: map[uint32]bool{}}
 	for level := range levels {
 		c.level(level)

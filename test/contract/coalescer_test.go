@@ -55,7 +55,6 @@ func weighed(o *coalesce.Options[string, string]) {
 
 // takeValue takes the one value that is expected next.
 func takeValue(t *testing.T, c *coalesce.Coalescer[string, string], key, value string) {
-	t.Helper()
 	require.NotZero(t, c.Queue().Len(), "nothing is ready")
 	k, v, err := c.Take(context.Background())
 	require.NoError(t, err)
@@ -64,7 +63,6 @@ func takeValue(t *testing.T, c *coalesce.Coalescer[string, string], key, value s
 
 // requireNothing checks that no key is ready and that none has a value.
 func requireNothing(t *testing.T, c *coalesce.Coalescer[string, string]) {
-	t.Helper()
 	require.Zero(t, c.Queue().Len())
 	require.Zero(t, c.Len())
 	require.Zero(t, c.Stats().Values.Weight)

@@ -20,7 +20,6 @@ const tick = shardq.DefaultTick
 // requireStillFalse checks that passed is false after all other goroutines of
 // the bubble are blocked.
 func requireStillFalse(t *testing.T, passed func() bool, why string) {
-	t.Helper()
 	synctest.Wait()
 	require.False(t, passed(), why)
 }
@@ -28,7 +27,6 @@ func requireStillFalse(t *testing.T, passed func() bool, why string) {
 // requireBecomesTrue checks that passed is true after all other goroutines of
 // the bubble are blocked.
 func requireBecomesTrue(t *testing.T, passed func() bool) {
-	t.Helper()
 	synctest.Wait()
 	require.True(t, passed())
 }
@@ -50,7 +48,6 @@ func ofTenant(name string, n int) (items []string) {
 // forEachShardCount runs a test with one shard, which has client-go's order,
 // with the smallest number above that, and with a usual number.
 func forEachShardCount(t *testing.T, test func(t *testing.T, shards int)) {
-	t.Helper()
 	for _, shards := range []int{1, 2, 16} {
 		t.Run(fmt.Sprintf("shards=%d", shards), func(t *testing.T) { test(t, shards) })
 	}
@@ -59,7 +56,6 @@ func forEachShardCount(t *testing.T, test func(t *testing.T, shards int)) {
 // forEachShardCountInBubble is forEachShardCount with each run in a synctest
 // bubble of its own.
 func forEachShardCountInBubble(t *testing.T, test func(t *testing.T, shards int)) {
-	t.Helper()
 	forEachShardCount(t, func(t *testing.T, shards int) {
 		synctest.Test(t, func(t *testing.T) { test(t, shards) })
 	})
@@ -75,7 +71,6 @@ type timeline struct {
 // forEachClock runs a test with a fake clock that is stepped, and with the real
 // clock in a synctest bubble, for every shard count.
 func forEachClock(t *testing.T, test func(t *testing.T, shards int, line timeline)) {
-	t.Helper()
 	forEachShardCount(t, func(t *testing.T, shards int) {
 		t.Run("clock=fake", func(t *testing.T) { test(t, shards, fakeTimeline()) })
 		t.Run("clock=real", func(t *testing.T) {
@@ -108,7 +103,6 @@ func newQueue[T comparable](shards int) *shardq.Queue[T] {
 
 // take returns the next item, and fails where Get would block.
 func take[T comparable](t *testing.T, q *shardq.Queue[T]) T {
-	t.Helper()
 	require.NotZero(t, q.Len(), "nothing is ready")
 	item, shutdown := q.Get()
 	require.False(t, shutdown, "shutdown with an item ready")
@@ -117,13 +111,11 @@ func take[T comparable](t *testing.T, q *shardq.Queue[T]) T {
 
 // takeItem takes the next item, which must be want.
 func takeItem[T comparable](t *testing.T, q *shardq.Queue[T], want T) {
-	t.Helper()
 	require.Equal(t, want, take(t, q))
 }
 
 // takeAll takes all ready items, without Done.
 func takeAll[T comparable](t *testing.T, q *shardq.Queue[T]) []T {
-	t.Helper()
 	var items []T
 	for range q.Len() {
 		item, shutdown := q.Get()
@@ -135,7 +127,6 @@ func takeAll[T comparable](t *testing.T, q *shardq.Queue[T]) []T {
 
 // finishAll takes all ready items, and then calls Done of each.
 func finishAll[T comparable](t *testing.T, q *shardq.Queue[T]) []T {
-	t.Helper()
 	items := takeAll(t, q)
 	for _, item := range items {
 		q.Done(item)
@@ -145,7 +136,6 @@ func finishAll[T comparable](t *testing.T, q *shardq.Queue[T]) []T {
 
 // requireCycle adds, takes and ends an item, to check that a queue works.
 func requireCycle[T comparable](t *testing.T, q *shardq.Queue[T], item T) {
-	t.Helper()
 	require.Zero(t, q.Len())
 	q.Add(item)
 	require.Equal(t, 1, q.Len())
@@ -158,7 +148,6 @@ func requireCycle[T comparable](t *testing.T, q *shardq.Queue[T], item T) {
 
 // requireCounts checks the numbers of items by their states.
 func requireCounts[T comparable](t testing.TB, q *shardq.Queue[T], ready, delayed, processing int) {
-	t.Helper()
 	stats := q.Stats()
 	require.Equal(t, ready, stats.Ready, "ready")
 	require.Equal(t, delayed, stats.Delayed, "delayed")
@@ -169,7 +158,6 @@ func requireCounts[T comparable](t testing.TB, q *shardq.Queue[T], ready, delaye
 // requireGetSaysShutdown checks that Get returns the zero T and true. In a
 // bubble, a Get that blocks instead is a deadlock, which synctest reports.
 func requireGetSaysShutdown[T comparable](t *testing.T, q *shardq.Queue[T]) {
-	t.Helper()
 	item, shutdown := q.Get()
 	require.True(t, shutdown)
 	require.Zero(t, item)
@@ -235,7 +223,6 @@ func addAll[T comparable](q *shardq.Queue[T], items []T) {
 
 // requireShutsDown checks that no lock is held and that no call blocks forever.
 func requireShutsDown[T comparable](t *testing.T, q *shardq.Queue[T]) {
-	t.Helper()
 	q.ShutDownWithDrain()
 	q.ShutDown()
 	requireGetSaysShutdown(t, q)

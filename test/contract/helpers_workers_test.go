@@ -11,7 +11,6 @@ import (
 
 // runPool runs a pool of one worker, or more with Workers, until it ends.
 func runPool[T any](ctx context.Context, t *testing.T, source worker.Source[T], o worker.Options[T]) error {
-	t.Helper()
 	o.Workers = max(1, o.Workers)
 	pool, err := worker.New(source, o)
 	require.NoError(t, err)

@@ -64,7 +64,6 @@ func inverse(odd uint64) uint64 {
 }
 
 func claimOne(t *testing.T, q *shardq.Queue[int]) worker.Claim[int] {
-	t.Helper()
 	claim, ok := q.TryClaim()
 	require.True(t, ok)
 	require.True(t, claim.Valid())

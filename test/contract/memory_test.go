@@ -103,7 +103,6 @@ func TestC7NothingRefersToItemsDroppedAtShutdown(t *testing.T) {
 // requireCollected calls use with new items, and checks that nothing refers to
 // any of them afterwards.
 func requireCollected(t *testing.T, use func([]any)) {
-	t.Helper()
 	left := makeAndUse(use)
 	for range 5 {
 		runtime.GC()
@@ -147,7 +146,6 @@ func heap() (bytes int64) {
 // requireMemoryReturns makes a queue, uses it, and compares its memory when
 // idle with its memory when new. use returns the number of items of the burst.
 func requireMemoryReturns[T comparable](t *testing.T, options shardq.Options[T], use func(q *shardq.Queue[T]) (n int)) {
-	t.Helper()
 	before := heap()
 	q := shardq.MustNew(options)
 	fresh := heap() - before

@@ -148,7 +148,6 @@ func (b *workerFault) answer(item, attempt int) error {
 // is called when an item has succeeded or was discarded.
 func runWithFault[T any](t *testing.T, b *workerFault, batch int, source worker.Source[T],
 	drain func(context.Context) ([]T, error), handle func(T) error, end func(T)) {
-	t.Helper()
 	one := func(_ context.Context, item T) error {
 		err := handle(item)
 		if err == nil {
