@@ -290,6 +290,53 @@ func ExampleOptions_groupPolicy() {
 	// acme/3 is in flight
 }
 
+// Tenants take turns, and each may have two items in flight. One whose service
+// answers 429 is paused, and the others go on.
+func ExampleQueue_PauseGroup() {
+	fake := clock.NewFake(time.Unix(0, 0)) // for this example: it moves on command
+	queue := shardq.MustNew(shardq.Options[string]{
+		Shards: 1, Clock: fake,
+		Group: func(key string) string {
+			tenant, _, _ := strings.Cut(key, "/")
+			return tenant
+		},
+		GroupPolicy: func(tenant string) shardq.GroupPolicy {
+			return shardq.GroupPolicy{Limit: 2, Rate: shardq.Rate{PerSecond: 10, Burst: 5}}
+		},
+	})
+	handOut := func() (claims []worker.Claim[string]) {
+		for claim, ok := queue.TryClaim(); ok; claim, ok = queue.TryClaim() {
+			fmt.Println(fake.Now().Sub(time.Unix(0, 0)), claim.Item)
+			claims = append(claims, claim)
+		}
+		return claims
+	}
+	queue.AddBatch([]string{"acme/1", "acme/2", "acme/3", "other/1"}, shardq.AddOptions{})
+	claims := handOut()
+	for group := range queue.Groups() {
+		if group.Throttled {
+			fmt.Println(group.Group, "is held back by its", group.Reason)
+		}
+	}
+
+	// The service of acme answers 429 with Retry-After: 30.
+	queue.PauseGroup("acme", fake.Now().Add(30*time.Second))
+	for _, claim := range claims {
+		_ = claim.Done()
+	}
+	queue.Add("other/2")
+	handOut()
+	fake.Step(30 * time.Second)
+	handOut()
+	// Output:
+	// 0s acme/1
+	// 0s other/1
+	// 0s acme/2
+	// acme is held back by its limit
+	// 0s other/2
+	// 30s acme/3
+}
+
 // An operator stops all workers while the database is upgraded. The queue goes
 // on taking in items, and nothing is lost.
 func ExampleQueue_Pause() {
@@ -377,23 +424,6 @@ func ExampleQueue_Claim() {
 	// true
 	// true true
 	// <nil> 0
-}
-
-// DoneClaims ends the claims of a batch together.
-func ExampleQueue_ClaimBatch() {
-	q := shardq.MustNew(shardq.Options[string]{Shards: 1})
-	q.AddBatch([]string{"1", "2", "3"}, shardq.AddOptions{})
-	claims := make([]worker.Claim[string], 64)
-	n, _ := q.ClaimBatch(context.Background(), claims)
-	for _, claim := range claims[:n] {
-		fmt.Println(claim.Item)
-	}
-	fmt.Println(q.DoneClaims(claims[:n]))
-	// Output:
-	// 1
-	// 2
-	// 3
-	// <nil>
 }
 
 // On SIGTERM the workers send the mails that are ready, and the program keeps
@@ -491,34 +521,6 @@ func Example_observing() {
 	// invoice/17 in flight for 5m0s
 	// invoice/18 delayed for another 55m0s
 	// ready: 0 longest: 5m0s
-}
-
-// A queue keeps the last failures of its workers, and with Metrics it counts
-// all attempts by their results.
-func ExampleQueue_RecentFailures() {
-	q := shardq.MustNew(shardq.Options[string]{Shards: 1, Metrics: true})
-	q.AddBatch([]string{"invoice/17", "invoice/18"}, shardq.AddOptions{})
-	q.ShutDown()
-	_ = q.Run(context.Background(), 1, func(_ context.Context, item string) error {
-		if item == "invoice/18" {
-			return worker.Permanent(errors.New("no such customer"))
-		}
-		return nil
-	})
-
-	_, discarded := q.RecentFailures(10)
-	for _, f := range discarded {
-		fmt.Printf("%s, attempt %d: %s (%s)\n", f.Item, f.Attempt, f.Error, f.Reason)
-	}
-	for result, durations := range q.Stats().Metrics.Attempts.All() {
-		if durations.Count > 0 {
-			fmt.Println(result, durations.Count)
-		}
-	}
-	// Output:
-	// invoice/18, attempt 1: no such customer (permanent)
-	// success 1
-	// discarded 1
 }
 
 // In a bubble of testing/synctest two hours of backoff take no time.

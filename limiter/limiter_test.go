@@ -25,7 +25,6 @@ var start = time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC)
 func always(x float64) func() float64 { return func() float64 { return x } }
 
 func requireDelays[T comparable](t *testing.T, l Limiter[T], item T, want ...time.Duration) {
-	t.Helper()
 	for i, w := range want {
 		require.Equal(t, w, l.When(item), "delay of failure %d of %v", i+1, item)
 	}
@@ -38,7 +37,6 @@ func expiring(after time.Duration) (Options, *clock.Fake) {
 
 // entries checks the number of a limiter's histories and returns it.
 func entries[T comparable](t *testing.T, l Limiter[T]) (n int) {
-	t.Helper()
 	for range l.(*perItem[T]).all.Load().Range {
 		n++
 	}
