@@ -18,6 +18,7 @@ import (
 )
 
 // This is what a program that a player has printed uses of this package.
+var _ = []any{luck.Errorf, luck.FailNow, start, requireReturned, noted}
 
 const leastBackoff, mostBackoff = 3 * time.Millisecond, 100 * time.Millisecond
 

@@ -2,6 +2,7 @@ package contract
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -58,10 +59,10 @@ func TestC40SlowGroupPolicyBlocksNobody(t *testing.T) {
 // items that were found are not reported.
 func TestC44C17HookThatBlocksIsAlone(t *testing.T) {
 	forEachShardCountInBubble(t, func(t *testing.T, shards int) {
-		calls, served, release := 0, 0, make(chan struct{})
+		calls, served, release := atomic.Int32{}, 0, make(chan struct{})
 		q := shardq.MustNew(shardq.Options[int]{
 			Shards: shards, StuckAfter: time.Second,
-			OnStuck: func(stats.Item[int]) { calls++; <-release },
+			OnStuck: func(stats.Item[int]) { calls.Add(1); <-release },
 		})
 		q.AddBatch(numbers(200), shardq.AddOptions{})
 		stuck := takeAll(t, q)
@@ -76,11 +77,12 @@ func TestC44C17HookThatBlocksIsAlone(t *testing.T) {
 			synctest.Wait()
 			require.Equal(t, round+1, served)
 		}
-		before := calls
+		before := calls.Load()
+		require.Positive(t, before)
 		requireBecomesTrue(t, returned(q.ShutDown))
 		close(release)
 		synctest.Wait()
-		require.Equal(t, before, calls)
+		require.Equal(t, before, calls.Load())
 		for _, item := range stuck {
 			q.Done(item)
 		}
