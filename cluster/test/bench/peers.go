@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"time"
 
@@ -11,6 +12,17 @@ import (
 
 	"github.com/shardq/shardq/cluster/clustertest"
 )
+
+// create asks again for what exists or not when JetStream did not answer in its
+// five seconds, as servers that have just begun and elect leaders may not.
+func create[V any](attempt func() (V, error)) V {
+	for begin := time.Now(); ; {
+		v, err := attempt()
+		if !errors.Is(err, context.DeadlineExceeded) || time.Since(begin) > time.Minute {
+			return must(v, err)
+		}
+	}
+}
 
 // plain has one consumer for each of some work queues. With one, it is what
 // JetStream can do at most; with as many as a cluster has partitions, what a
@@ -23,12 +35,16 @@ func plain(replicas, streams int) func(context.Context, string) system {
 		consumers := make([]jetstream.Consumer, streams)
 		for i := range consumers {
 			name := fmt.Sprintf("plain-%d", i)
-			stream := must(js.CreateStream(ctx, jetstream.StreamConfig{
-				Name: name, Subjects: []string{name + ".>"}, Retention: jetstream.WorkQueuePolicy, MaxMsgsPerSubject: 1, Replicas: replicas,
-			}))
-			consumers[i] = must(stream.CreateConsumer(ctx, jetstream.ConsumerConfig{
-				Durable: "plain", AckPolicy: jetstream.AckExplicitPolicy, MaxAckPending: 8 * batch,
-			}))
+			stream := create(func() (jetstream.Stream, error) {
+				return js.CreateStream(ctx, jetstream.StreamConfig{
+					Name: name, Subjects: []string{name + ".>"}, Retention: jetstream.WorkQueuePolicy, MaxMsgsPerSubject: 1, Replicas: replicas,
+				})
+			})
+			consumers[i] = create(func() (jetstream.Consumer, error) {
+				return stream.CreateConsumer(ctx, jetstream.ConsumerConfig{
+					Durable: "plain", AckPolicy: jetstream.AckExplicitPolicy, MaxAckPending: 8 * batch,
+				})
+			})
 		}
 		return system{
 			store: func(keys []string) {
