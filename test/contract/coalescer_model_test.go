@@ -15,11 +15,7 @@ import (
 // the coalescer's, one after the other. They return what is wrong with a result
 // of the coalescer, or "".
 type joinModel struct {
-	capacity     int
-	weighed      bool
-	putEnds      bool // PutEndsBackoff
-	linger       time.Duration
-	lingerValues int
+	joinSetup
 
 	now    time.Time
 	keys   map[any]*joinKey
@@ -78,6 +74,10 @@ const (
 	valueWaits                     // for the end of a PutWith's delay
 	valueBacksOff                  // for the end of its return's delay
 )
+
+func (k joinKey) String() string {
+	return fmt.Sprintf("%q in phase %d until %v, taken %q", k.pending, k.phase, k.deadline, k.taken)
+}
 
 func (k *joinKey) isBusy() bool    { return k.taken != "" }
 func (k *joinKey) isReady() bool   { return k.phase == valueReady && !k.isBusy() }
@@ -160,14 +160,14 @@ func (m *joinModel) Put(key any, value string, o coalesce.PutOptions) (fault str
 	k.pending += value
 	k.values++
 	phase, end := valueWaits, m.from(o.Delay)
-	if o.Delay == 0 && m.linger > 0 {
-		phase, end = valueLingers, m.from(m.linger)
+	if o.Delay == 0 && m.Linger > 0 {
+		phase, end = valueLingers, m.from(m.Linger)
 	}
 	switch limit := m.from(o.MaxWait); {
 	case k.vague, k.ghost:
 		k.blur(end)
-	case k.phase == valueReady, k.phase == valueBacksOff && !m.putEnds:
-	case m.lingerValues > 0 && k.values >= m.lingerValues && (phase == valueLingers || k.phase == valueLingers):
+	case k.phase == valueReady, k.phase == valueBacksOff && !m.PutEnds:
+	case m.LingerValues > 0 && k.values >= m.LingerValues && (phase == valueLingers || k.phase == valueLingers):
 		k.makeReady()
 	case k.phase == noValue && end.IsZero():
 		k.makeReady()
@@ -200,12 +200,12 @@ func (m *joinModel) choose(k *joinKey, phase joinPhase, end, limit time.Time, po
 // fits reports whether a value fits into the capacity.
 func (m *joinModel) fits(key any, value string) bool { // C56
 	switch {
-	case m.capacity == 0:
+	case m.Capacity == 0:
 		return true
-	case m.weighed:
-		return m.weight() == 0 || m.weight()+len(value) <= m.capacity
+	case m.Weighed:
+		return m.weight() == 0 || m.weight()+len(value) <= m.Capacity
 	default:
-		return m.keys[key].pending != "" || m.weight() < m.capacity
+		return m.keys[key].pending != "" || m.weight() < m.Capacity
 	}
 }
 
@@ -214,7 +214,7 @@ func (m *joinModel) fits(key any, value string) bool { // C56
 func (m *joinModel) weight() (sum int) {
 	for _, k := range m.keys {
 		switch {
-		case m.weighed:
+		case m.Weighed:
 			sum += len(k.pending)
 		case k.pending != "":
 			sum++
@@ -312,8 +312,8 @@ func (m *joinModel) GiveBack(key any, priority int, delay time.Duration) { // C5
 		k.blur(latest(end, m.now.Add(longestBackoff)))
 	case delay <= 0:
 		k.makeReady()
-	case k.phase == valueReady && m.putEnds:
-	case k.phase >= valueLingers && m.putEnds:
+	case k.phase == valueReady && m.PutEnds:
+	case k.phase >= valueLingers && m.PutEnds:
 		k.delay(valueBacksOff, earliest(k.deadline, end), time.Time{})
 	case k.phase == valueWaits:
 		k.limit = time.Time{}

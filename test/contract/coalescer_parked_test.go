@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"testing/synctest"
 	"time"
 
@@ -22,16 +21,17 @@ import (
 // those have returned that the contract lets return, and no others.
 type joinParking struct {
 	parks                 bool
-	over                  bool // ShutDown was called, or a drain has ended in time
-	mu                    sync.Mutex
+	over                  bool          // ShutDown was called, or a drain has ended in time
 	puts, takes, drainers []*joinParked // in the order of the calls
+	parked                int           // calls in Go
 }
 
 type joinParked struct {
-	key      any // of a PutContext
+	*parkedCall
+	text     string // in Go
+	key      any    // of a PutContext
 	value    string
 	options  coalesce.PutOptions
-	cancel   context.CancelFunc
 	canceled bool
 	known    bool // it needs no room, because its key has a value
 	from     *joinSource
@@ -39,40 +39,37 @@ type joinParked struct {
 	at       time.Time
 	seen     int // the values that the model has taken
 
-	returned bool
-	err      error
-	entries  []joinEntry
-	claims   []worker.Claim[joinEntry] // nil for Take
+	err     error
+	entries []joinEntry
+	claims  []worker.Claim[joinEntry] // nil for Take
+	texts   []string                  // of the claims
 }
 
-func (p *joinPlayer) onAdd() {
-	p.interrupt()
-	if p.panics {
-		p.panics = false
-		panic(errInjected)
-	}
-}
+func (w *joinParked) returned() bool { return w.result != "" }
 
 // mustQueue reports whether a put that needs room comes behind others.
 func (p *joinPlayer) mustQueue(m *joinModel, key any) bool {
-	return len(p.puts) > 0 && (m.weighed || m.keys[key].pending == "")
+	return len(p.puts) > 0 && (m.Weighed || m.keys[key].pending == "")
 }
 
-// park makes a call in a goroutine.
-func (p *joinPlayer) park(list *[]*joinParked, w *joinParked, call func(ctx context.Context) error) {
+// park makes a call in a goroutine. In Go, its results are those of text.
+func (p *joinPlayer) park(list *[]*joinParked, w *joinParked, call func(ctx context.Context) []any, format string, arguments ...any) {
 	if len(*list) == 3 {
 		p.rt.Skip("enough")
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	w.cancel = cancel
+	p.parked++
+	w.text = code("call%d", p.parked)
+	p.write("%s := park(func(ctx context.Context) string { return %s })", w.text, code(format, arguments...))
+	p.write("defer %s.cancel()", w.text)
 	*list = append(*list, w)
-	go func() {
-		err := call(ctx)
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		w.returned, w.err = true, err
-	}()
-	synctest.Wait()
+	w.parkedCall = park(func(ctx context.Context) string {
+		results := call(ctx)
+		w.err, _ = results[len(results)-1].(error)
+		if w.claims != nil {
+			return outcome(results...) + entriesOf(w.claims)
+		}
+		return outcome(results...)
+	})
 }
 
 func (p *joinPlayer) parkedCalls() map[string]func() {
@@ -83,35 +80,36 @@ func (p *joinPlayer) parkedCalls() map[string]func() {
 				w.key = p.puts[0].key
 			}
 			w.value, w.options = p.nextValue(w.key), p.drawOptions()
-			w.known = p.possible[0].keys[w.key].pending != "" && !p.possible[0].weighed
-			put := func(ctx context.Context) error { return p.PutContext(ctx, w.key, w.value, w.options) }
-			if w.from != nil {
-				w.offset = w.from.next() + rapid.Int64Range(0, 2).Draw(p.rt, "gap")
-				put = func(ctx context.Context) error { return w.from.PutContext(ctx, w.key, w.value, w.offset, w.options) }
+			w.known = p.possible[0].keys[w.key].pending != "" && !p.possible[0].Weighed
+			if w.from == nil {
+				p.park(&p.puts, w, func(ctx context.Context) []any { return []any{p.PutContext(ctx, w.key, w.value, w.options)} },
+					"outcome(c.PutContext(ctx, %s, %q, %s))", goOf(w.key), w.value, goOf(w.options))
+				return
 			}
-			if p.park(&p.puts, w, put); w.from != nil {
-				w.from.putting = true
-			}
+			w.offset = w.from.next() + rapid.Int64Range(0, 2).Draw(p.rt, "gap")
+			p.park(&p.puts, w, func(ctx context.Context) []any {
+				return []any{w.from.PutContext(ctx, w.key, w.value, w.offset, w.options)}
+			}, "outcome(%s.PutContext(ctx, %s, %q, %d, %s))", w.from.text, goOf(w.key), w.value, w.offset, goOf(w.options))
+			w.from.putting = true
 		},
 		"Take parks": func() {
 			w := &joinParked{}
-			p.park(&p.takes, w, func(ctx context.Context) error {
+			p.park(&p.takes, w, func(ctx context.Context) []any {
 				key, value, err := p.Take(ctx)
 				w.entries = []joinEntry{{Key: key, Value: value}}
-				return err
-			})
+				return []any{key, value, err}
+			}, "outcome(c.Take(ctx))")
 		},
 		"ClaimBatch parks": func() {
-			w := &joinParked{}
-			claims := make([]worker.Claim[joinEntry], rapid.IntRange(1, 3).Draw(p.rt, "size"))
-			p.park(&p.takes, w, func(ctx context.Context) error {
-				n, err := p.ClaimBatch(ctx, claims)
-				w.claims = claims[:n]
-				for _, claim := range w.claims {
+			w := &joinParked{claims: make([]worker.Claim[joinEntry], rapid.IntRange(1, 3).Draw(p.rt, "size"))}
+			w.texts = p.nameClaims(len(w.claims))
+			p.park(&p.takes, w, func(ctx context.Context) []any {
+				n, err := p.ClaimBatch(ctx, w.claims)
+				for _, claim := range w.claims[:n] {
 					w.entries = append(w.entries, claim.Item)
 				}
-				return err
-			})
+				return []any{n, err}
+			}, "outcome(c.ClaimBatch(ctx, %s)) + entriesOf(%[1]s)", sliceOf(w.texts))
 		},
 		"Drain parks": func() {
 			if rapid.IntRange(0, 9).Draw(p.rt, "rarely") < 9 {
@@ -122,10 +120,11 @@ func (p *joinPlayer) parkedCalls() map[string]func() {
 				Retries: rapid.SampledFrom([]shardq.RetryPolicy{shardq.RefuseRetries, shardq.AcceptRetries}).Draw(p.rt, "retries"),
 			}
 			w := &joinParked{}
-			p.park(&p.drainers, w, func(ctx context.Context) (err error) {
-				w.entries, err = p.Drain(ctx, o)
-				return err
-			})
+			p.park(&p.drainers, w, func(ctx context.Context) []any {
+				entries, err := p.Drain(ctx, o)
+				w.entries = entries
+				return []any{entries, err}
+			}, "outcome(c.Drain(ctx, %s))", goOf(o))
 			_ = p.possible[0].Close(o, nil)
 		},
 		"end a context": func() {
@@ -135,6 +134,7 @@ func (p *joinPlayer) parkedCalls() map[string]func() {
 			}
 			w := rapid.SampledFrom(all).Draw(p.rt, "call")
 			w.canceled = true
+			p.write("%s.cancel()", w.text)
 			w.cancel()
 		},
 	}
@@ -144,25 +144,30 @@ func (p *joinPlayer) parkedCalls() map[string]func() {
 // and says what is wrong with that.
 func (p *joinPlayer) settleParked(m *joinModel) (fault string) {
 	synctest.Wait()
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	p.wait()
+	calls := slices.Concat(p.puts, p.takes, p.drainers)
 	for p.takeOne(m) || p.admitOne(m) {
 	}
-	if slices.ContainsFunc(p.drainers, func(w *joinParked) bool { return w.returned && w.err == nil }) {
+	if slices.ContainsFunc(p.drainers, func(w *joinParked) bool { return w.returned() && w.err == nil }) {
 		p.over, m.retries = true, shardq.RefuseRetries
 	}
 	for _, list := range []*[]*joinParked{&p.puts, &p.takes, &p.drainers} {
 		for _, w := range *list {
 			if fault = p.checkParked(m, w); fault != "" {
-				return fault
+				return code("require.NotEqual(t, %q, %s.result) // %s", w.result, w.text, strings.ReplaceAll(fault, "\n", "\n// "))
 			}
 		}
 		*list = slices.DeleteFunc(*list, func(w *joinParked) bool {
-			if w.returned && w.from != nil {
+			if w.returned() && w.from != nil {
 				w.from.putting = false
 			}
-			return w.returned
+			return w.returned()
 		})
+	}
+	for _, w := range calls {
+		if w.returned() {
+			p.saw(w.result, "%s.result", w.text)
+		}
 	}
 	return p.compare(m)
 }
@@ -171,12 +176,12 @@ func (p *joinPlayer) settleParked(m *joinModel) (fault string) {
 func (p *joinPlayer) admitOne(m *joinModel) bool { // C40, C56
 	first := true
 	for i, w := range p.puts {
-		if w.returned && w.err != nil {
+		if w.returned() && w.err != nil {
 			continue
 		}
 		isFirst := first
 		first = false
-		if w.returned && (w.known || isFirst && m.hasRoomFor(w)) && m.Put(w.key, w.value, w.options) == "" {
+		if w.returned() && (w.known || isFirst && m.hasRoomFor(w)) && m.Put(w.key, w.value, w.options) == "" {
 			p.puts = slices.Delete(p.puts, i, i+1)
 			if w.from != nil {
 				w.from.putting = false
@@ -191,11 +196,11 @@ func (p *joinPlayer) admitOne(m *joinModel) bool { // C40, C56
 
 func (m *joinModel) hasRoomFor(w *joinParked) bool { // C56
 	weight := m.weight()
-	return m.capacity == 0 || weight == 0 || weight+m.weightOf(w.value) <= m.capacity
+	return m.Capacity == 0 || weight == 0 || weight+m.weightOf(w.value) <= m.Capacity
 }
 
 func (m *joinModel) weightOf(value string) int {
-	if m.weighed {
+	if m.Weighed {
 		return len(value)
 	}
 	return 1
@@ -204,7 +209,7 @@ func (m *joinModel) weightOf(value string) int {
 // takeOne lets a call take its next value, if the model can.
 func (p *joinPlayer) takeOne(m *joinModel) bool { // C54
 	for _, w := range p.takes {
-		if !w.returned || w.err != nil || w.seen == len(w.entries) {
+		if !w.returned() || w.err != nil || w.seen == len(w.entries) {
 			continue
 		}
 		e := w.entries[w.seen]
@@ -214,7 +219,7 @@ func (p *joinPlayer) takeOne(m *joinModel) bool { // C54
 		p.left(true, 1)
 		p.claims[e.Key] = joinTaken{value: e.Value}
 		if w.claims != nil {
-			p.claims[e.Key] = joinTaken{e.Value, &w.claims[w.seen]}
+			p.claims[e.Key] = joinTaken{e.Value, &w.claims[w.seen], w.texts[w.seen]}
 		}
 		w.seen++
 		return true
@@ -229,7 +234,7 @@ func (m *joinModel) isEmpty() bool {
 // checkParked checks that a call has returned if it must, and as it must.
 func (p *joinPlayer) checkParked(m *joinModel, w *joinParked) (fault string) { // C4, C40, C42, C86
 	wrong := func() string {
-		return fmt.Sprintf("a parked call: %+v, closed %v, with %+v", *w, m.closed, m.describe())
+		return fmt.Sprintf("closed %v, with\n%s", m.closed, m.describe())
 	}
 	isTake, isPut := slices.Contains(p.takes, w), slices.Contains(p.puts, w)
 	ready := false
@@ -237,15 +242,15 @@ func (p *joinPlayer) checkParked(m *joinModel, w *joinParked) (fault string) { /
 		ready = ready || k.isReady() && m.lets(key) && !k.vague && !k.ghost
 	}
 	switch {
-	case w.returned && w.err == nil && isTake && w.seen < len(w.entries), w.returned && w.err == nil && isPut:
+	case w.returned() && w.err == nil && isTake && w.seen < len(w.entries), w.returned() && w.err == nil && isPut:
 		return wrong()
-	case w.returned && w.err == nil && !isTake && !m.isEmpty():
+	case w.returned() && w.err == nil && !isTake && !m.isEmpty():
 		return wrong()
-	case w.returned && w.err == coalesce.ErrSourceClosed && isPut && w.from.closed: // C86
+	case w.returned() && w.err == coalesce.ErrSourceClosed && isPut && w.from.closed: // C86
 		return ""
-	case w.returned && w.err != nil && !(w.canceled && errors.Is(w.err, context.Canceled)) && !(m.closed && errors.Is(w.err, shardq.ErrShutDown) && !(isTake && ready)):
+	case w.returned() && w.err != nil && !(w.canceled && errors.Is(w.err, context.Canceled)) && !(m.closed && errors.Is(w.err, shardq.ErrShutDown) && !(isTake && ready)):
 		return wrong()
-	case w.returned:
+	case w.returned():
 		return ""
 	case w.canceled, isTake && (ready || p.over && m.isEmpty()), isPut && m.closed, !isTake && !isPut && m.isEmpty():
 		return wrong()

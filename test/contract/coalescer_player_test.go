@@ -2,7 +2,6 @@ package contract
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -15,11 +14,9 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/shardq/shardq"
-	"github.com/shardq/shardq/clock"
 	"github.com/shardq/shardq/coalesce"
 	"github.com/shardq/shardq/internal/nowait"
 	"github.com/shardq/shardq/internal/testscale"
-	"github.com/shardq/shardq/limiter"
 	"github.com/shardq/shardq/stats"
 	"github.com/shardq/shardq/worker"
 )
@@ -31,13 +28,18 @@ import (
 // theirs, and the other one before, after or between them.
 func TestCoalescerBehavesAsItsModel(t *testing.T) {
 	testscale.Rapid(40_000)
-	rapid.Check(t, func(rt *rapid.T) {
-		rapid.SyncTest(rt, func(rt *rapid.T) {
-			p := newJoinPlayer(rt)
-			defer p.release()
-			rt.Repeat(p.actions())
-			p.finish(rt)
-		})
+	rapid.Check(t, checkCoalescer)
+}
+
+func FuzzCoalescer(f *testing.F) { f.Fuzz(rapid.MakeFuzz(checkCoalescer)) }
+
+func checkCoalescer(rt *rapid.T) {
+	rapid.SyncTest(rt, func(rt *rapid.T) {
+		p := newJoinPlayer(rt)
+		defer p.release()
+		defer rt.Logf("%v", p)
+		rt.Repeat(p.actions())
+		p.finish(rt)
 	})
 }
 
@@ -57,38 +59,37 @@ func (c joinCall) isAbout(key any) bool { return c.keys == nil || slices.Contain
 
 // A joinPlayer plays calls to a coalescer and to its models.
 type joinPlayer struct {
-	*coalesce.Coalescer[any, string]
+	*joinedUser
+	script
+	setup    joinSetup
 	operator stats.Operator
 	possible []*joinModel // those that agree with all results so far
-	clock    *clock.Fake
 	rt       *rapid.T
 	claims   map[any]joinTaken // what was taken, by key
 	keys     []any
 	sources  []*joinSource
 	closed   []closedSource
 	from     map[string]*joinSource // by the value
-	readable bool
-	grouped  bool
-	strict   bool // a Take returns a key of the highest priority
-	put      int  // the number of the last value
-	gone     int  // the values that have left, less those that came back
+	strict   bool                   // a Take returns a key of the highest priority
+	put      int                    // the number of the last value
+	claimed  int                    // the number of claims in Go
+	gone     int                    // the values that have left, less those that came back
 
 	depth   int // of calls under way
 	until   int // so many calls of user code, other calls run
-	inside  []joinCall
+	reached int // the calls of user code so far
+	between []joinCall
 	inClock bool
 	sane    bool // no value is put whose Merge panics
 	risky   bool // such a value was put in the call under way
 	joinParking
-	isHigh bool  // by the last call of Watermarks.On
-	panics bool  // OnAdd does at its next call
-	faulty []any // keys whose Merge has panicked in the call under way
 }
 
 // A joinTaken is a value in processing, with its claim if it has one.
 type joinTaken struct {
 	value string
 	claim *worker.Claim[joinEntry]
+	text  string // of the claim in Go
 }
 
 type joinEntry = coalesce.Entry[any, string]
@@ -102,48 +103,27 @@ var modelPolicies = []shardq.DelayPolicy{shardq.KeepEarliest, shardq.KeepLatest,
 func letterOf(key any) string { return string(rune('a' + slices.Index(anyItems, key))) }
 func tenantOf(key any) string { return string('a' + (letterOf(key)[0]-'a')/2*2) }
 
-var errMerge = errors.New("on purpose: merge")
-
 func newJoinPlayer(rt *rapid.T) *joinPlayer {
 	p := &joinPlayer{
-		rt: rt, clock: newFake(), claims: map[any]joinTaken{}, from: map[string]*joinSource{},
-		keys:     anyItems[:rapid.IntRange(1, 4).Draw(rt, "keys")],
-		readable: rapid.Bool().Draw(rt, "Readable"),
+		rt: rt, claims: map[any]joinTaken{}, from: map[string]*joinSource{}, keys: anyItems[:rapid.IntRange(1, 4).Draw(rt, "keys")],
+		setup: joinSetup{
+			Shards: rapid.IntRange(1, 5).Draw(rt, "shards"), Capacity: rapid.IntRange(0, 8).Draw(rt, "capacity"),
+			Weighed: rapid.Bool().Draw(rt, "weighed"), PutEnds: rapid.Bool().Draw(rt, "PutEndsBackoff"),
+			Linger:   drawDuration(rt, "Linger", 0, 10*time.Second, 10*time.Second, 2*time.Minute),
+			Readable: rapid.Bool().Draw(rt, "Readable"), Grouped: rapid.Bool().Draw(rt, "groups"), Metrics: rapid.Bool().Draw(rt, "Metrics"),
+		},
 	}
-	m := &joinModel{
-		capacity: rapid.IntRange(0, 8).Draw(rt, "capacity"),
-		weighed:  rapid.Bool().Draw(rt, "weighed"),
-		putEnds:  rapid.Bool().Draw(rt, "PutEndsBackoff"),
-		linger:   drawDuration(rt, "Linger", 0, 10*time.Second, 10*time.Second, 2*time.Minute),
-		now:      p.clock.Now(), keys: map[any]*joinKey{}, pauses: map[string]time.Time{}, done: map[string]bool{},
+	if p.setup.Linger > 0 {
+		p.setup.LingerValues = rapid.IntRange(0, 4).Draw(rt, "LingerValues")
 	}
-	if m.linger > 0 {
-		m.lingerValues = rapid.IntRange(0, 4).Draw(rt, "LingerValues")
-	}
+	p.parks = rapid.Bool().Draw(rt, "parks")
+	p.strict = p.setup.Shards == 1 && !p.setup.Grouped
+	p.joinedUser = newJoined(p.setup, p.user)
+	m := &joinModel{joinSetup: p.setup, now: p.clock.Now(), keys: map[any]*joinKey{}, pauses: map[string]time.Time{}, done: map[string]bool{}}
 	for _, key := range p.keys {
 		m.keys[key] = &joinKey{}
 	}
 	p.possible = []*joinModel{m}
-	shards := rapid.SampledFrom([]int{1, 2}).Draw(rt, "shards")
-	o := coalesce.Options[any, string]{
-		Queue: shardq.Options[any]{
-			Shards: shards, Clock: joinClock{p.clock, p}, Metrics: rapid.Bool().Draw(rt, "Metrics"),
-			RateLimiter: joinLimiter{limiter.NewExponential[any](firstBackoff, longestBackoff), p},
-			OnAdd:       func(stats.Add[any]) { p.onAdd() },
-			Watermarks:  shardq.Watermarks{Low: 1, High: 3, On: func(w shardq.Watermark) { p.isHigh = w.High }},
-		},
-		Capacity: m.capacity, Merge: p.merge, PutEndsBackoff: m.putEnds, Readable: p.readable,
-		Linger: m.linger, LingerValues: m.lingerValues,
-	}
-	if m.weighed {
-		o.Weight = func(v string) int { p.interrupt(); return len(v) }
-	}
-	if p.grouped = rapid.Bool().Draw(rt, "groups"); p.grouped {
-		o.Queue.Group = func(key any) string { p.interrupt(); return tenantOf(key) }
-	}
-	p.parks = rapid.Bool().Draw(rt, "parks")
-	p.strict = shards == 1 && !p.grouped
-	p.Coalescer = coalesce.MustNew(o)
 	p.operator = p.Inspect().Operator()
 	for n := range rapid.IntRange(0, 2).Draw(rt, "sources") {
 		p.sources = append(p.sources, p.open(string(rune('x'+n)), int64(n)))
@@ -151,42 +131,23 @@ func newJoinPlayer(rt *rapid.T) *joinPlayer {
 	return p
 }
 
+// String returns the program in Go.
+func (p *joinPlayer) String() string {
+	return p.program(code("c := newJoined(%s, nil)\n", goOf(p.setup)))
+}
+
 func drawDuration(rt *rapid.T, label string, from ...time.Duration) time.Duration {
 	return rapid.SampledFrom(from).Draw(rt, label)
 }
 
-type joinClock struct {
-	*clock.Fake
-	p *joinPlayer
-}
-
-// Now may be called by the driver of the delays, for which a ShutDown waits.
-func (c joinClock) Now() time.Time {
-	if !c.p.parks && c.p.depth == 1 {
-		c.p.inClock = true
-		c.p.interrupt()
-		c.p.inClock = false
+// user is called by the user's code. The clock may be called by the driver of the
+// delays, for which a ShutDown waits.
+func (p *joinPlayer) user(name string) {
+	if !p.parks && p.depth == 1 {
+		p.inClock = name == "Now"
+		p.interrupt()
+		p.inClock = false
 	}
-	return c.Fake.Now()
-}
-
-type joinLimiter struct {
-	limiter.Limiter[any]
-	p *joinPlayer
-}
-
-func (l joinLimiter) When(key any) time.Duration { l.p.interrupt(); return l.Limiter.When(key) }
-func (l joinLimiter) Forget(key any)             { l.p.interrupt(); l.Limiter.Forget(key) }
-
-// merge joins two values, which shows their order. It panics if the next one
-// begins with "!".
-func (p *joinPlayer) merge(pending, next string) string {
-	p.interrupt()
-	if strings.HasPrefix(next[1:], "!") {
-		p.faulty = append(p.faulty, anyItems[next[0]-'a'])
-		panic(errMerge)
-	}
-	return pending + next
 }
 
 // atOnce ends when a call is about to wait.
@@ -242,15 +203,15 @@ func (p *joinPlayer) calls() map[string]func() (joinCall, bool) {
 
 // play plays a call, and those that run in its middle.
 func (p *joinPlayer) play(rt *rapid.T, call func() (joinCall, bool)) {
-	p.rt, p.inside, p.faulty, p.risky = rt, nil, nil, false
+	p.rt, p.between, p.faulty, p.risky, p.script.step = rt, nil, nil, false, len(p.lines)
 	p.until = rapid.IntRange(0, 4).Draw(rt, "interrupted at")
-	p.depth = 1
+	p.depth, p.reached = 1, 0
 	outer, is := p.catch(call)
 	p.depth = 0
 	if !is {
 		rt.Skip("impossible")
 	}
-	p.settle(rt, outer, p.inside)
+	p.settle(rt, outer, p.between)
 }
 
 // catch notes that Merge has panicked.
@@ -265,6 +226,7 @@ func (p *joinPlayer) catch(call func() (joinCall, bool)) (c joinCall, is bool) {
 		if err := recover(); err != errMerge {
 			panic(err)
 		}
+		p.write("require.Panics(t, func() { %s })", p.endCall())
 		c, is = joinCall{keys: keys, panicked: true, play: func(m *joinModel) string {
 			for _, key := range keys {
 				m.keys[key].split = true
@@ -281,11 +243,17 @@ func (p *joinPlayer) interrupt() {
 	if p.parks || p.depth != 1 {
 		return
 	}
+	p.reached++
 	if p.until--; p.until != 0 {
 		return
 	}
+	begin, number := len(p.lines), p.reached
 	p.depth++
-	defer func() { p.depth-- }()
+	defer func() {
+		p.depth--
+		body := slices.Clone(p.lines[begin:])
+		p.lines = slices.Insert(p.lines[:begin], p.script.step, slices.Concat([]scriptLine{{text: code("c.at, c.inside = %d, func() {", number)}}, body, []scriptLine{{text: "}"}})...)
+	}()
 	calls := p.calls()
 	names := make([]string, 0, len(calls))
 	for name := range calls {
@@ -295,7 +263,7 @@ func (p *joinPlayer) interrupt() {
 	for range rapid.IntRange(1, 3).Draw(p.rt, "calls in the middle") {
 		call := calls[rapid.SampledFrom(names).Draw(p.rt, "call in the middle")]
 		if c, is := p.catch(call); is {
-			p.inside = append(p.inside, c)
+			p.between = append(p.between, c)
 		}
 	}
 }
@@ -334,9 +302,16 @@ func (p *joinPlayer) settle(rt *rapid.T, outer joinCall, inside []joinCall) {
 		}
 	}
 	if len(agree) == 0 {
+		if len(faults) > 1 {
+			for _, key := range p.keys {
+				p.saw(outcome(p.Queue().Lookup(key)), "outcome(c.Queue().Lookup(%s))", goOf(key))
+			}
+			p.saw(outcome(countsOf(p.Coalescer)), "outcome(countsOf(c.Coalescer))")
+		}
+		p.fail(faults)
 		rt.Fatalf("no order of the calls explains what happened:\n%s", strings.Join(faults, "\n"))
 	}
-	p.possible = agree
+	p.possible, p.script.step = agree, len(p.lines)
 }
 
 // overlap makes those keys vague that calls in the middle of another one share
@@ -406,8 +381,8 @@ func (p *joinPlayer) compare(m *joinModel) (fault string) {
 		if fault := m.adopt(key, item, held); fault != "" {
 			return fault
 		}
-		if value, want := p.peek(key), k.taken+k.pending; p.readable && value != want && !strings.Contains(want, "!") {
-			return fmt.Sprintf("Peek(%v) is %q, not %q", key, value, want)
+		if value, want := p.peek(key), k.taken+k.pending; p.setup.Readable && value != want && !strings.Contains(want, "!") {
+			return mustEqual(want, value, "first(c.Peek(%s))", goOf(key))
 		}
 		if k.ghost && k.pending == "" {
 			count(&busy, item.State == stats.Processing)
@@ -420,8 +395,8 @@ func (p *joinPlayer) compare(m *joinModel) (fault string) {
 		if k.isBusy() && k.isDelayed() || k.vague {
 			want.Priority = item.Priority // not known
 		}
-		if held != wantHeld || item != want {
-			return fmt.Sprintf("the queue has %+v, %v, not %+v, %v: %+v", item, held, want, wantHeld, *k)
+		if fault := mustEqual(outcome(want, wantHeld), outcome(item, held), "outcome(c.Queue().Lookup(%s))", goOf(key)); fault != "" {
+			return fault + code(" // %+v", *k)
 		}
 		count(&keys, k.pending != "")
 		count(&ready, k.isReady())
@@ -431,23 +406,22 @@ func (p *joinPlayer) compare(m *joinModel) (fault string) {
 	}
 	s := p.Stats()
 	v := s.Values
-	got := [...]int{v.Keys, p.Len(), s.Ready, s.Processing, s.Delayed, v.Weight, v.Capacity, int(v.Put)}
-	want := [...]int{keys, keys, ready, busy, delayed, m.weight(), m.capacity, int(m.put)}
+	want := counts{keys, keys, ready, busy, delayed, m.weight(), m.Capacity, int(m.put)}
 	if pending := int(v.Put-v.Merged) - p.gone - m.dropped; pending < keys || keys == 0 && pending > 0 {
 		return fmt.Sprintf("put %d and merged %d, and %d have left", v.Put, v.Merged, p.gone)
 	}
 	if s.Held >= 3 && !p.isHigh || s.Held <= 1 && p.isHigh {
 		return fmt.Sprintf("the last call of Watermarks.On says that it is high: %v, with %d keys", p.isHigh, s.Held)
 	}
-	if got != want {
-		return fmt.Sprintf("keys, Len, ready, processing, delayed, weight, capacity and put are %v, not %v", got, want)
+	if fault := mustEqual(outcome(want), outcome(countsOf(p.Coalescer)), "outcome(countsOf(c.Coalescer))"); fault != "" {
+		return fault
 	}
 	// A wait that has ended may count as a linger while another one is running.
 	lingers := m.count(func(k *joinKey) bool { return k.phase == valueLingers })
 	if v.Lingering < lingers || v.Lingering > delayed {
 		return fmt.Sprintf("%d linger, not %d to %d", v.Lingering, lingers, delayed)
 	}
-	return p.compareSources(m, v.Sources)
+	return p.compareSources(m)
 }
 
 func (m *joinModel) count(is func(*joinKey) bool) (n int) {
@@ -460,7 +434,7 @@ func (m *joinModel) count(is func(*joinKey) bool) (n int) {
 }
 
 func (p *joinPlayer) peek(key any) (value string) {
-	if p.readable {
+	if p.setup.Readable {
 		before := len(p.faulty)
 		defer func() {
 			_ = recover() // a Merge that panics
@@ -487,10 +461,10 @@ func (p *joinPlayer) nextValue(key any) string {
 func (p *joinPlayer) callPut() (joinCall, bool) {
 	key := p.drawKey()
 	value := p.nextValue(key)
-	return p.putBy(key, value, coalesce.PutOptions{}, func() error { return p.Put(key, value) })
+	return p.putBy(key, value, coalesce.PutOptions{}, code("Put(%s, %q)", goOf(key), value), func() error { return p.Put(key, value) })
 }
 
-func (p *joinPlayer) putBy(key any, value string, o coalesce.PutOptions, put func() error) (joinCall, bool) {
+func (p *joinPlayer) putBy(key any, value string, o coalesce.PutOptions, text string, put func() error) (joinCall, bool) {
 	how, from := rapid.IntRange(0, 2).Draw(p.rt, "how"), p.drawSource()
 	if from != nil && (how == 1 || o != coalesce.PutOptions{}) {
 		how = 2
@@ -503,9 +477,14 @@ func (p *joinPlayer) putBy(key any, value string, o coalesce.PutOptions, put fun
 	if from != nil {
 		ways[0] = func() error { return p.putFrom(from, key, value, nil) }
 		ways[2] = func() error { return p.putFrom(from, key, value, &o) }
+	} else {
+		p.begin("c.%s", []string{text, code("TryPut(%s, %q, %s)", goOf(key), value, goOf(o)), code("PutContext(atOnce(), %s, %q, %s)", goOf(key), value, goOf(o))}[how])
 	}
 	err := ways[how]()
-	return joinCall{keys: []any{key}, wait: max(o.Delay, p.possible[0].linger), play: func(m *joinModel) string {
+	if from == nil {
+		p.returned(err)
+	}
+	return joinCall{keys: []any{key}, wait: max(o.Delay, p.possible[0].Linger), play: func(m *joinModel) string {
 		switch {
 		case err == shardq.ErrShutDown && m.closed:
 			return ""
@@ -524,7 +503,7 @@ func (p *joinPlayer) callPutWith() (joinCall, bool) {
 	key := p.drawKey()
 	value := p.nextValue(key)
 	o := p.drawOptions()
-	return p.putBy(key, value, o, func() error { return p.PutWith(key, value, o) })
+	return p.putBy(key, value, o, code("PutWith(%s, %q, %s)", goOf(key), value, goOf(o)), func() error { return p.PutWith(key, value, o) })
 }
 
 // callPutBatch plays a batch as a whole: no other call runs in its middle.
@@ -545,8 +524,10 @@ func (p *joinPlayer) callPutBatch() (joinCall, bool) {
 		}
 	}
 	o := p.drawOptions()
+	p.begin("c.PutBatch(%s, %s)", goOf(entries), goOf(o))
 	n, err := p.PutBatch(entries, o)
-	return joinCall{keys: p.keys, wait: max(o.Delay, p.possible[0].linger), play: func(m *joinModel) string {
+	p.returned(n, err)
+	return joinCall{keys: p.keys, wait: max(o.Delay, p.possible[0].Linger), play: func(m *joinModel) string {
 		for _, e := range entries[:n] {
 			if fault := m.Put(e.Key, e.Value, o); fault != "" {
 				return fault
@@ -583,7 +564,9 @@ func (p *joinPlayer) left(is bool, values int) {
 
 func (p *joinPlayer) callCancel() (joinCall, bool) {
 	key := p.drawKey()
+	p.begin("c.Cancel(%s)", goOf(key))
 	value, ok := p.Cancel(key)
+	p.returned(value, ok)
 	p.left(ok, 1)
 	return joinCall{keys: []any{key}, play: func(m *joinModel) string {
 		if ok != (value != "") {
@@ -602,7 +585,9 @@ func (p *joinPlayer) callOperatorCancel() (joinCall, bool) {
 		return joinCall{}, false // the model would not know what is left
 	}
 	p.until = 0 // likewise
+	p.begin("c.Inspect().Operator().Cancel(%s)", goOf(key))
 	was := p.operator.Cancel(key)
+	p.returned(was)
 	p.left(was.Any(), 1)
 	return joinCall{keys: []any{key}, play: func(m *joinModel) string {
 		k := m.keys[key]
@@ -616,12 +601,14 @@ func (p *joinPlayer) callOperatorCancel() (joinCall, bool) {
 
 func (p *joinPlayer) callRetryNow() (joinCall, bool) {
 	key := p.drawKey()
+	p.begin("c.Inspect().Operator().RetryNow(%s)", goOf(key))
 	ended := p.operator.RetryNow(key)
+	p.returned(ended)
 	return joinCall{keys: []any{key}, play: func(m *joinModel) string { return m.RetryNow(key, ended) }}, true
 }
 
 // taken returns the call that has taken some values.
-func (p *joinPlayer) taken(err error, entries []joinEntry, claims []worker.Claim[joinEntry]) (joinCall, bool) {
+func (p *joinPlayer) taken(err error, entries []joinEntry, claims []worker.Claim[joinEntry], texts ...string) (joinCall, bool) {
 	var keys []any
 	if err != nil {
 		entries = nil
@@ -631,7 +618,7 @@ func (p *joinPlayer) taken(err error, entries []joinEntry, claims []worker.Claim
 		keys = append(keys, e.Key)
 		p.claims[e.Key] = joinTaken{value: e.Value}
 		if claims != nil {
-			p.claims[e.Key] = joinTaken{e.Value, &claims[i]}
+			p.claims[e.Key] = joinTaken{e.Value, &claims[i], texts[i]}
 		}
 	}
 	return joinCall{keys: keys, passes: true, play: func(m *joinModel) string {
@@ -659,13 +646,19 @@ func (p *joinPlayer) taken(err error, entries []joinEntry, claims []worker.Claim
 
 func (p *joinPlayer) callTake() (joinCall, bool) {
 	if rapid.Bool().Draw(p.rt, "claims") {
+		text := p.nameClaims(1)[0]
+		p.begin("%s, c.err = c.Claim(atOnce())", text)
 		claim, err := p.Claim(atOnce())
+		p.returned()
+		p.saw(outcome(claim.Item, claim.Priority, err), "outcome(%s.Item, %[1]s.Priority, c.err)", text)
 		if err != nil {
 			return p.taken(err, nil, nil)
 		}
-		return p.taken(nil, []joinEntry{claim.Item}, []worker.Claim[joinEntry]{claim})
+		return p.taken(nil, []joinEntry{claim.Item}, []worker.Claim[joinEntry]{claim}, text)
 	}
+	p.begin("c.Take(atOnce())")
 	key, value, err := p.Take(atOnce())
+	p.returned(key, value, err)
 	if err != nil {
 		return p.taken(err, nil, nil)
 	}
@@ -674,12 +667,31 @@ func (p *joinPlayer) callTake() (joinCall, bool) {
 
 func (p *joinPlayer) callClaimBatch() (joinCall, bool) {
 	claims := make([]worker.Claim[joinEntry], rapid.IntRange(1, 5).Draw(p.rt, "size"))
+	texts := p.nameClaims(len(claims))
+	p.begin("c.ClaimBatch(atOnce(), %s)", sliceOf(texts))
 	n, err := p.ClaimBatch(atOnce(), claims)
+	p.returned(n, err)
+	p.saw(entriesOf(claims), "entriesOf(%s)", sliceOf(texts))
 	var entries []joinEntry
 	for _, claim := range claims[:n] {
 		entries = append(entries, claim.Item)
 	}
-	return p.taken(err, entries, claims)
+	return p.taken(err, entries, claims, texts...)
+}
+
+// nameClaims returns the names of new claims.
+func (p *joinPlayer) nameClaims(n int) (texts []string) {
+	for range n {
+		texts = append(texts, code("c.claims[%d]", p.claimed))
+		p.claimed++
+	}
+	return texts
+}
+
+// sliceOf returns the slice of some named claims.
+func sliceOf(texts []string) string {
+	first := strings.TrimSuffix(texts[0], "]")
+	return code("%s:][:%d]", first, len(texts))
 }
 
 // drawTaken draws a key in processing. It is no longer taken.
@@ -707,11 +719,13 @@ func (p *joinPlayer) callDone() (joinCall, bool) {
 	err := error(nil)
 	switch {
 	case t.claim == nil:
-		p.Done(key)
+		p.end(key, t)
 	case rapid.Bool().Draw(p.rt, "DoneClaims"):
+		p.begin("c.DoneClaims([]worker.Claim[joinEntry]{%s})", t.text)
 		err = p.DoneClaims([]worker.Claim[joinEntry]{*t.claim})
+		p.returned(err)
 	default:
-		err = t.claim.Done()
+		err = p.end(key, t)
 	}
 	return joinCall{keys: []any{key}, play: func(m *joinModel) string {
 		if err != nil {
@@ -723,11 +737,11 @@ func (p *joinPlayer) callDone() (joinCall, bool) {
 }
 
 func (p *joinPlayer) callPutBack() (joinCall, bool) {
-	return p.giveBack(p.PutBack, worker.Claim[joinEntry].Release, func(k *joinKey) time.Duration { return 0 })
+	return p.giveBack("PutBack Release()", p.PutBack, worker.Claim[joinEntry].Release, func(k *joinKey) time.Duration { return 0 })
 }
 
 func (p *joinPlayer) callRetry() (joinCall, bool) {
-	return p.giveBack(p.Retry, worker.Claim[joinEntry].Retry, func(k *joinKey) time.Duration {
+	return p.giveBack("Retry Retry()", p.Retry, worker.Claim[joinEntry].Retry, func(k *joinKey) time.Duration {
 		k.failures++
 		return min(firstBackoff<<(k.failures-1), longestBackoff)
 	})
@@ -735,13 +749,13 @@ func (p *joinPlayer) callRetry() (joinCall, bool) {
 
 func (p *joinPlayer) callRequeueAfter() (joinCall, bool) {
 	after := drawDuration(p.rt, "after", 0, 5*time.Second, time.Minute)
-	return p.giveBack(nil, func(c worker.Claim[joinEntry]) error { return c.RequeueAfter(after) },
+	return p.giveBack(code("- RequeueAfter(%s)", goOf(after)), nil, func(c worker.Claim[joinEntry]) error { return c.RequeueAfter(after) },
 		func(k *joinKey) time.Duration { k.failures = 0; return after })
 }
 
 // giveBack ends a processing by its claim or, without one, by its key and
 // value. Delay returns how long the value is delayed.
-func (p *joinPlayer) giveBack(byKey func(key any, value string) error, byClaim func(worker.Claim[joinEntry]) error,
+func (p *joinPlayer) giveBack(text string, byKey func(key any, value string) error, byClaim func(worker.Claim[joinEntry]) error,
 	delay func(k *joinKey) time.Duration,
 ) (joinCall, bool) {
 	key, t, is := p.drawTaken()
@@ -753,11 +767,17 @@ func (p *joinPlayer) giveBack(byKey func(key any, value string) error, byClaim f
 		return joinCall{}, false
 	}
 	priority, err := 0, error(nil)
+	onKey, onClaim, _ := strings.Cut(text, " ")
 	if t.claim != nil {
+		p.begin("%s.%s", t.text, onClaim)
 		priority, err = t.claim.Priority, byClaim(*t.claim)
-	} else if err = byKey(key, t.value); err != nil {
-		p.claims[key] = t // it is still in processing
+	} else {
+		p.begin("c.%s(%s, %q)", onKey, goOf(key), t.value)
+		if err = byKey(key, t.value); err != nil {
+			p.claims[key] = t // it is still in processing
+		}
 	}
+	p.returned(err)
 	p.left(err == nil, -1)
 	return joinCall{keys: []any{key}, wait: longestBackoff, play: func(m *joinModel) string {
 		k := m.keys[key]
@@ -784,8 +804,15 @@ func (p *joinPlayer) giveBack(byKey func(key any, value string) error, byClaim f
 
 // callPeek only reads.
 func (p *joinPlayer) callPeek() (joinCall, bool) {
-	p.peek(p.drawKey())
+	key := p.drawKey()
+	if p.setup.Readable {
+		p.begin("caught(func() { c.Peek(%s) })", goOf(key))
+		p.peek(key)
+		p.returned()
+	}
+	p.begin("c.Stats()")
 	p.Stats()
+	p.returned()
 	return joinCall{keys: []any{}, play: noFault}, true
 }
 
@@ -793,17 +820,23 @@ func (p *joinPlayer) callPause() (joinCall, bool) {
 	p.until = 0 // all models have the same pauses
 	group := tenantOf(p.drawKey())
 	_, paused := p.possible[0].pauses[group]
-	change, play := p.Pause, func(m *joinModel) { m.paused = true }
+	change, play, text := p.Pause, func(m *joinModel) { m.paused = true }, "Pause()"
 	switch n := rapid.IntRange(0, 3).Draw(p.rt, "kind"); {
 	case p.possible[0].paused:
-		change, play = p.Resume, func(m *joinModel) { m.paused = false }
+		change, play, text = p.Resume, func(m *joinModel) { m.paused = false }, "Resume()"
 	case paused:
-		change, play = func() { p.ResumeGroup(group) }, func(m *joinModel) { delete(m.pauses, group) }
-	case n > 0 && p.grouped:
-		end := p.possible[0].from(drawDuration(p.rt, "pause", 0, 3*time.Second, time.Minute))
-		change, play = func() { p.PauseGroup(group, end) }, func(m *joinModel) { m.pauses[group] = end }
+		change, play, text = func() { p.ResumeGroup(group) }, func(m *joinModel) { delete(m.pauses, group) }, code("ResumeGroup(%q)", group)
+	case n > 0 && p.setup.Grouped:
+		d, until := drawDuration(p.rt, "pause", 0, 3*time.Second, time.Minute), "time.Time{}"
+		end := p.possible[0].from(d)
+		if d > 0 {
+			until = code("c.clock.Now().Add(%s)", goOf(d))
+		}
+		change, play, text = func() { p.PauseGroup(group, end) }, func(m *joinModel) { m.pauses[group] = end }, code("PauseGroup(%q, %s)", group, until)
 	}
+	p.begin("c.%s", text)
 	change()
+	p.returned()
 	return joinCall{keys: []any{}, play: func(m *joinModel) string { play(m); return "" }}, true
 }
 
@@ -812,12 +845,21 @@ func (p *joinPlayer) callShutDown() (joinCall, bool) {
 		return joinCall{}, false
 	}
 	p.panics = p.parks && len(p.puts)+len(p.takes)+len(p.drainers) == 0 && rapid.Bool().Draw(p.rt, "panics") // in this goroutine
-	caught(p.ShutDown)
-	p.over = true
+	if p.panics {
+		p.write("c.panics = true")
+	}
+	p.shutDown()
 	p.panics = false
 	return joinCall{play: func(m *joinModel) string {
 		return m.Close(shutDown, nil)
 	}}, true
+}
+
+func (p *joinPlayer) shutDown() {
+	p.begin("caught(c.ShutDown)")
+	caught(p.ShutDown)
+	p.returned()
+	p.over = true
 }
 
 // A ShutDown treats what is delayed as this drain does.
@@ -832,7 +874,9 @@ func (p *joinPlayer) playDrain(rt *rapid.T) {
 		Delayed: rapid.SampledFrom([]shardq.DelayedPolicy{shardq.DropDelayed, shardq.RunDelayed, shardq.AwaitDelayed}).Draw(rt, "delayed"),
 		Retries: rapid.SampledFrom([]shardq.RetryPolicy{shardq.RefuseRetries, shardq.AcceptRetries}).Draw(rt, "retries"),
 	}
+	p.begin("c.Drain(nowait.Ended, %s)", goOf(o))
 	entries, err := p.Drain(nowait.Ended, o)
+	p.returned(entries, err)
 	p.left(true, len(entries))
 	dropped := map[any]string{}
 	for _, e := range entries {
@@ -852,6 +896,7 @@ func (p *joinPlayer) playDrain(rt *rapid.T) {
 func (p *joinPlayer) passTime(rt *rapid.T) {
 	next := p.possible[0].Next()
 	step := drawDuration(rt, "step", next, max(next-time.Millisecond, 0), time.Second, 10*time.Second, 5*time.Minute)
+	p.write("c.clock.Step(%s)", goOf(step))
 	p.clock.Step(step)
 	p.settle(rt, joinCall{play: func(m *joinModel) string { m.Step(step); return "" }}, nil)
 }
@@ -859,42 +904,53 @@ func (p *joinPlayer) passTime(rt *rapid.T) {
 // finish shuts the coalescer down, and takes what is left.
 func (p *joinPlayer) finish(rt *rapid.T) {
 	p.rt = rt
-	do := func(change func(), play func(m *joinModel)) {
+	do := func(text string, change func(), play func(m *joinModel)) {
+		if text != "" {
+			p.write("%s", text)
+		}
 		change()
 		p.settle(rt, joinCall{keys: []any{}, play: func(m *joinModel) string { play(m); return "" }}, nil)
 	}
-	do(p.Resume, func(m *joinModel) { m.paused = false })
+	do("c.Resume()", p.Resume, func(m *joinModel) { m.paused = false })
 	for group := range p.possible[0].pauses {
-		do(func() { p.ResumeGroup(group) }, func(m *joinModel) { delete(m.pauses, group) })
+		do(code("c.ResumeGroup(%q)", group), func() { p.ResumeGroup(group) }, func(m *joinModel) { delete(m.pauses, group) })
 	}
-	caught(p.ShutDown)
-	p.over = true
+	p.shutDown()
 	p.settle(rt, joinCall{play: func(m *joinModel) string { return m.Close(shutDown, nil) }}, nil)
 	for over := false; !over; {
 		for key, t := range p.claims {
 			delete(p.claims, key)
-			do(func() { p.end(key, t) }, func(m *joinModel) { m.Done(key) })
+			do("", func() { _ = p.end(key, t) }, func(m *joinModel) { m.Done(key) })
 		}
 		call, _ := p.catch(func() (joinCall, bool) {
+			p.begin("c.Take(t.Context())")
 			key, value, err := p.Take(context.Background())
+			p.returned(key, value, err)
 			over = err != nil
 			return p.taken(err, []joinEntry{{Key: key, Value: value}}, nil)
 		})
 		p.settle(rt, call, nil)
 	}
 	if p.Len() > 0 || p.Stats().Held > 0 {
+		p.write("require.Zero(t, c.Len()+c.Stats().Held)")
 		rt.Fatalf("something is left: %+v", p.Stats())
 	}
 	if left, err := p.Drain(context.Background(), shardq.DrainOptions{}); err != nil || left != nil {
+		p.write("require.Equal(t, %q, outcome(c.Drain(t.Context(), shardq.DrainOptions{})))", outcome(nil, nil))
 		rt.Fatalf("a Drain at the end returned %v, %v", left, err)
 	}
 }
 
 // end ends a processing by its claim or, without one, by its key.
-func (p *joinPlayer) end(key any, t joinTaken) {
+func (p *joinPlayer) end(key any, t joinTaken) (err error) {
 	if t.claim != nil {
-		_ = t.claim.Done()
+		p.begin("%s.Done()", t.text)
+		err = t.claim.Done()
+		p.returned(err)
 	} else {
+		p.begin("c.Done(%s)", goOf(key))
 		p.Done(key)
+		p.returned()
 	}
+	return err
 }

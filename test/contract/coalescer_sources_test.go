@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -19,6 +20,7 @@ import (
 type joinSource struct {
 	*coalesce.Source[any, string]
 	events  []joinEvent
+	text    string // in Go
 	from    int64
 	putting bool
 	closed  bool
@@ -44,6 +46,8 @@ func (s *joinSource) read(offset int64, value string, at time.Time) {
 
 // open makes a source whose name is that of a closed one.
 func (p *joinPlayer) open(name string, from int64) *joinSource {
+	text := code("c.sources[%d]", len(p.sources)+len(p.closed))
+	p.write("%s, c.err = c.NewSource(%q, %d)", text, name, from)
 	s, err := p.NewSource(name, from)
 	if err != nil {
 		p.rt.Fatal(err)
@@ -51,7 +55,7 @@ func (p *joinPlayer) open(name string, from int64) *joinSource {
 	if _, err := p.NewSource(name, from); err == nil {
 		p.rt.Fatalf("two sources are %q", name)
 	}
-	return &joinSource{Source: s, from: from}
+	return &joinSource{Source: s, text: text, from: from}
 }
 
 // valuesOf returns the values that have merged into one.
@@ -74,7 +78,9 @@ func (p *joinPlayer) drawSource() *joinSource {
 func (p *joinPlayer) putFrom(s *joinSource, key any, value string, o *coalesce.PutOptions) error {
 	offset := s.next() + rapid.Int64Range(-1, 2).Draw(p.rt, "gap")
 	if offset < s.next() {
-		if err := s.Put(key, value, offset); !errors.Is(err, coalesce.ErrOffset) {
+		p.begin("%s.Put(%s, %q, %d)", s.text, goOf(key), value, offset)
+		err := s.Put(key, value, offset)
+		if p.returned(err); !errors.Is(err, coalesce.ErrOffset) {
 			p.rt.Fatalf("offset %d: %v", offset, err)
 		}
 		offset = s.next()
@@ -83,10 +89,13 @@ func (p *joinPlayer) putFrom(s *joinSource, key any, value string, o *coalesce.P
 	defer func() { s.putting = false }()
 	at, err := p.clock.Now(), error(nil)
 	if o != nil {
+		p.begin("%s.PutContext(atOnce(), %s, %q, %d, %s)", s.text, goOf(key), value, offset, goOf(*o))
 		err = s.PutContext(atOnce(), key, value, offset, *o)
 	} else {
+		p.begin("%s.Put(%s, %q, %d)", s.text, goOf(key), value, offset)
 		err = s.Put(key, value, offset)
 	}
+	p.returned(err)
 	if err == nil {
 		s.read(offset, value, at)
 		p.from[value] = s
@@ -101,7 +110,9 @@ func (p *joinPlayer) callSkip() (joinCall, bool) {
 	}
 	offset := s.next() + rapid.Int64Range(0, 2).Draw(p.rt, "gap")
 	s.putting = true
+	p.begin("%s.Skip(%d)", s.text, offset)
 	err := s.Skip(offset)
+	p.returned(err)
 	if s.putting = false; err != nil {
 		p.rt.Fatal(err)
 	}
@@ -131,7 +142,10 @@ func (p *joinPlayer) closeSource(rt *rapid.T) {
 	finishes, finished := rapid.Bool().Draw(rt, "Finish"), false
 	s.closed = true
 	if finishes {
-		finished = s.Finish(nowait.Ended) == nil
+		p.begin("%s.Finish(nowait.Ended)", s.text)
+		err := s.Finish(nowait.Ended)
+		p.returned(err)
+		finished = err == nil
 		if !s.putting {
 			if err := s.Put(p.keys[0], "", s.next()); !p.ShuttingDown() && err != coalesce.ErrSourceClosed {
 				rt.Fatalf("put into a closed source: %v", err)
@@ -146,13 +160,16 @@ func (p *joinPlayer) closeSource(rt *rapid.T) {
 	}
 	dropped, safe := map[any]string{}, s.Safe()
 	if s.dropped = !finished; s.dropped {
-		for _, e := range s.Drop() {
+		p.begin("%s.Drop()", s.text)
+		entries := s.Drop()
+		p.returned(entries)
+		for _, e := range entries {
 			dropped[e.Key] += e.Value
 			p.gone++
 		}
 	}
 	p.sources[i] = p.open(s.Name(), rapid.Int64Range(-3, 3).Draw(rt, "from"))
-	p.closed = append(p.closed, closedSource{s.Source, safe})
+	p.closed = append(p.closed, closedSource{s, safe})
 	p.settle(rt, joinCall{keys: []any{}, play: func(m *joinModel) string {
 		if finishes && finished != (m.oldest(s) == len(s.events)) {
 			return "finished too early or too late"
@@ -162,7 +179,7 @@ func (p *joinPlayer) closeSource(rt *rapid.T) {
 }
 
 type closedSource struct {
-	*coalesce.Source[any, string]
+	*joinSource
 	safe int64
 }
 
@@ -208,8 +225,9 @@ func (m *joinModel) oldest(s *joinSource) int { // C85
 }
 
 // compareSources compares positions and offsets with the lists of all events.
-func (p *joinPlayer) compareSources(m *joinModel, got []stats.Source) (fault string) { // C85
-	var want []stats.Source
+func (p *joinPlayer) compareSources(m *joinModel) (fault string) { // C85
+	want, got := []stats.Source(nil), sourcesOf(p.Coalescer)
+	safe := "" // what is wrong with a position
 	for _, s := range p.sources {
 		i := m.oldest(s)
 		one := stats.Source{Name: s.Name(), Read: s.next() - 1, Safe: s.next(), Events: uint64(len(s.events) - i)}
@@ -218,37 +236,25 @@ func (p *joinPlayer) compareSources(m *joinModel, got []stats.Source) (fault str
 			one.Safe, one.Oldest = s.events[i].offset, m.now.Truncate(unit).Sub(s.events[i].at.Truncate(unit))
 		}
 		want = append(want, one)
-		if s.Safe() != one.Safe {
-			return fmt.Sprintf("%q is safe at %d, not %d", one.Name, s.Safe(), one.Safe)
-		}
-	}
-	byName := func(a, b stats.Source) int { return strings.Compare(a.Name, b.Name) }
-	if got = slices.SortedFunc(slices.Values(got), byName); !slices.Equal(got, want) {
-		return fmt.Sprintf("the sources are %+v, not %+v", got, want)
+		safe += mustEqual(fmt.Sprint(one.Safe), fmt.Sprint(s.Safe()), "fmt.Sprint(%s.Safe())", s.text)
 	}
 	for _, s := range p.closed {
-		if s.Safe() != s.safe {
-			return "the position of a closed source has changed"
-		}
+		safe += mustEqual(fmt.Sprint(s.safe), fmt.Sprint(s.Safe()), "fmt.Sprint(%s.Safe())", s.text)
+	}
+	if fault = mustEqual(outcome(want), outcome(got), "outcome(sourcesOf(c.Coalescer))"); fault+safe != "" {
+		return cmp.Or(fault, safe)
 	}
 	for key, k := range m.keys {
-		if got, want := p.offsets(key), p.highest(k); !slices.Equal(got, want) {
-			return fmt.Sprintf("the offsets of %q are %v, not %v", k.taken, got, want)
+		got, want := outcome(maps.Collect(p.Offsets(key))), outcome(p.highest(k))
+		if fault := mustEqual(want, got, "outcome(maps.Collect(c.Offsets(%s)))", goOf(key)); fault != "" {
+			return fault
 		}
 	}
 	return ""
 }
 
-func (p *joinPlayer) offsets(key any) (all []string) {
-	for name, offset := range p.Offsets(key) {
-		all = append(all, fmt.Sprint(name, offset))
-	}
-	slices.Sort(all)
-	return all
-}
-
 // highest returns what Offsets should: one offset for each name (C85).
-func (p *joinPlayer) highest(k *joinKey) (all []string) { // C85
+func (p *joinPlayer) highest(k *joinKey) map[string]int64 { // C85
 	highest := map[string]int64{}
 	for _, v := range valuesOf(k.taken) {
 		if s := p.from[v]; s != nil && !k.left {
@@ -258,9 +264,5 @@ func (p *joinPlayer) highest(k *joinKey) (all []string) { // C85
 			}
 		}
 	}
-	for name, offset := range highest {
-		all = append(all, fmt.Sprint(name, offset))
-	}
-	slices.Sort(all)
-	return all
+	return highest
 }

@@ -1,0 +1,288 @@
+package contract
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"go/format"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing/synctest"
+	"time"
+
+	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/clock"
+	"github.com/shardq/shardq/coalesce"
+	"github.com/shardq/shardq/limiter"
+	"github.com/shardq/shardq/stats"
+	"github.com/shardq/shardq/worker"
+)
+
+// A script is the program of a player, written down as a test in Go that can be
+// pasted into this package. It fails as the player did.
+type script struct {
+	lines []scriptLine
+	calls []string // under way
+	step  int      // the line with which the latest step began
+}
+
+// A scriptLine is a statement or, if got is set, a string expression with its
+// result.
+type scriptLine struct{ text, got string }
+
+func (s *script) write(format string, arguments ...any) {
+	s.lines = append(s.lines, scriptLine{text: code(format, arguments...)})
+}
+
+// wait writes the end of a step with other goroutines.
+func (s *script) wait() {
+	const wait = "synctest.Wait()"
+	if n := len(s.lines); n > s.step && s.lines[n-1].text != wait {
+		s.write(wait)
+	}
+}
+
+// saw writes what an expression has shown.
+func (s *script) saw(got, format string, arguments ...any) {
+	s.lines = append(s.lines, scriptLine{code(format, arguments...), got})
+}
+
+// begin notes a call that begins, and returned writes it down.
+func (s *script) begin(format string, arguments ...any) {
+	s.calls = append(s.calls, code(format, arguments...))
+}
+
+func (s *script) returned(results ...any) {
+	if text := s.endCall(); results == nil {
+		s.write("%s", text)
+	} else {
+		s.saw(outcome(results...), "outcome(%s)", text)
+	}
+}
+
+func (s *script) endCall() (text string) {
+	last := len(s.calls) - 1
+	text, s.calls = s.calls[last], s.calls[:last]
+	return text
+}
+
+// fail writes what is wrong. A fault that is an assertion must hold. Otherwise
+// the results of the step are not allowed.
+func (s *script) fail(faults []string) {
+	step := slices.Clone(s.lines[s.step:])
+	why := strings.ReplaceAll(strings.Join(faults, "\n"), "\n", "\n// ")
+	switch last := len(step) - 1; {
+	case len(faults) == 1 && strings.HasPrefix(faults[0], "require."):
+		s.write("%s", faults[0])
+	case len(faults) == 1 && last >= 0 && step[last].got != "":
+		s.lines[len(s.lines)-1] = scriptLine{text: code("require.NotEqual(t, %q, %s) // %s", step[last].got, step[last].text, why)}
+	default:
+		s.lines = s.lines[:s.step]
+		s.write("var seen []string")
+		var all []string
+		for _, line := range step {
+			if line.got != "" {
+				all = append(all, line.got)
+				line = scriptLine{text: code("seen = append(seen, %s)", line.text)}
+			}
+			s.lines = append(s.lines, line)
+		}
+		s.write("require.NotEqual(t, %#v, seen) // %s", all, why)
+	}
+}
+
+// program returns the whole test.
+func (s *script) program(prologue string) string {
+	var b strings.Builder
+	b.WriteString("func TestProgram(t *testing.T) {\nsynctest.Test(t, func(t *testing.T) {\n" + prologue)
+	for _, line := range s.lines {
+		if line.got != "" {
+			line.text = code("require.Equal(t, %q, %s)", line.got, line.text)
+		}
+		b.WriteString(line.text + "\n")
+	}
+	text := strings.ReplaceAll(b.String()+strings.Join(s.calls, "\n")+"})\n}", "coalesce.Entry[interface {},string]", "joinEntry")
+	if formatted, err := format.Source([]byte(text)); err == nil {
+		text = string(formatted)
+	}
+	return text
+}
+
+// mustEqual returns an assertion that does not hold, or "".
+func mustEqual(want, got, format string, arguments ...any) string {
+	if want == got {
+		return ""
+	}
+	return code("require.Equal(t, %q, %s)", want, code(format, arguments...))
+}
+
+var addresses = regexp.MustCompile("0x[0-9a-f]+")
+
+// outcome returns a text for the results of a call, without addresses.
+func outcome(results ...any) string {
+	for i, result := range results {
+		if entries, is := result.([]joinEntry); is {
+			results[i] = slices.SortedFunc(slices.Values(entries), func(a, b joinEntry) int { return strings.Compare(a.Value, b.Value) })
+		}
+	}
+	text := strings.ReplaceAll(fmt.Sprintf("%+v", results), time.Time{}.String(), "never")
+	return addresses.ReplaceAllString(text, "0x")
+}
+
+// goOf writes a value in Go, without the fields that are zero.
+func goOf(v any) string {
+	if d, is := v.(time.Duration); is && d%time.Millisecond == 0 {
+		return code("%d*time.Millisecond", d.Milliseconds())
+	}
+	if i := slices.Index(anyItems, v); i >= 0 && v != 0 && v != "" {
+		return code("anyItems[%d]", i)
+	}
+	of := reflect.ValueOf(v)
+	if of.Kind() == reflect.Slice {
+		var all []string
+		for i := range of.Len() {
+			all = append(all, strings.TrimPrefix(goOf(of.Index(i).Interface()), of.Type().Elem().String()))
+		}
+		return code("%T{%s}", v, strings.Join(all, ", "))
+	}
+	switch of.Kind() {
+	case reflect.Uint8: // a policy
+		return code("%d", v)
+	case reflect.Struct:
+	default:
+		return code("%#v", v)
+	}
+	var fields []string
+	for i := range of.NumField() {
+		if field := of.Field(i); !field.IsZero() {
+			fields = append(fields, of.Type().Field(i).Name+": "+goOf(field.Interface()))
+		}
+	}
+	return strings.TrimPrefix(code("%T{%s}", v, strings.Join(fields, ", ")), "contract.")
+}
+
+// A joinSetup is what a coalescer of a player has.
+type joinSetup struct {
+	Shards, Capacity, LingerValues               int
+	Linger                                       time.Duration
+	Weighed, PutEnds, Readable, Grouped, Metrics bool
+}
+
+// A joinedUser is a coalescer, with the code of a user that it calls, and with what a
+// program needs.
+type joinedUser struct {
+	*coalesce.Coalescer[any, string]
+	clock   *clock.Fake
+	claims  []worker.Claim[joinEntry]
+	sources []*coalesce.Source[any, string]
+	err     error
+
+	call   userCode
+	at     int    // in a program: the number of calls until inside runs
+	inside func() // and what runs then
+	isHigh bool   // by the last call of Watermarks.On
+	panics bool   // OnAdd does at its next call
+	faulty []any  // keys whose Merge has panicked in the call under way
+}
+
+// newJoined returns a coalescer that calls call or, in a program, counts calls.
+func newJoined(s joinSetup, call userCode) *joinedUser {
+	c := &joinedUser{
+		clock: newFake(), call: call, claims: make([]worker.Claim[joinEntry], 1000), sources: make([]*coalesce.Source[any, string], 1000),
+	}
+	if call == nil {
+		c.call = func(string) {
+			if c.inside == nil {
+				return
+			}
+			if c.at--; c.at == 0 {
+				c.inside()
+			}
+		}
+	}
+	c.Coalescer = coalesce.MustNew(s.options(c))
+	return c
+}
+
+var errMerge = errors.New("on purpose: merge")
+
+// options returns options whose Merge joins two values, which shows their order. It
+// panics if the next one has a "!".
+func (s joinSetup) options(c *joinedUser) coalesce.Options[any, string] {
+	user := func(name string) {
+		if slices.Contains([]string{"Now", "When", "Forget"}, name) {
+			c.call(name)
+		}
+	}
+	o := coalesce.Options[any, string]{
+		Queue: shardq.Options[any]{
+			Shards: s.Shards, Clock: hookedClock{c.clock, user}, Metrics: s.Metrics,
+			RateLimiter: hookedLimiter[any]{limiter.NewExponential[any](firstBackoff, longestBackoff), user},
+			OnAdd: func(stats.Add[any]) {
+				c.call("")
+				if c.panics {
+					c.panics = false
+					panic(errInjected)
+				}
+			},
+			Watermarks: shardq.Watermarks{Low: 1, High: 3, On: func(w shardq.Watermark) { c.isHigh = w.High }},
+		},
+		Capacity: s.Capacity, PutEndsBackoff: s.PutEnds, Readable: s.Readable, Linger: s.Linger, LingerValues: s.LingerValues,
+		Merge: func(pending, next string) string {
+			c.call("")
+			if strings.HasPrefix(next[1:], "!") {
+				c.faulty = append(c.faulty, anyItems[next[0]-'a'])
+				panic(errMerge)
+			}
+			return pending + next
+		},
+	}
+	if s.Weighed {
+		o.Weight = func(v string) int { c.call(""); return len(v) }
+	}
+	if s.Grouped {
+		o.Queue.StableRouting, o.Queue.Group = true, func(key any) string { c.call(""); return tenantOf(key) }
+	} else {
+		o.Queue.Hash = func(key any) uint64 { c.call(""); return uint64(letterOf(key)[0]) * 0x9e3779b97f4a7c15 }
+	}
+	return o
+}
+
+// A parkedCall is a call in a goroutine of its own.
+type parkedCall struct {
+	cancel context.CancelFunc
+	result string // or "" until it has returned
+}
+
+func park(call func(ctx context.Context) string) *parkedCall {
+	ctx, cancel := context.WithCancel(context.Background())
+	w := &parkedCall{cancel: cancel}
+	go func() { w.result = call(ctx) }()
+	synctest.Wait()
+	return w
+}
+
+// entriesOf returns the items of claims.
+func entriesOf(claims []worker.Claim[joinEntry]) (text string) {
+	for _, c := range claims {
+		text += outcome(c.Item, c.Priority)
+	}
+	return text
+}
+
+// counts are what a coalescer counts.
+type counts struct{ Keys, Len, Ready, Processing, Delayed, Weight, Capacity, Put int }
+
+func countsOf(c *coalesce.Coalescer[any, string]) counts {
+	s := c.Stats()
+	v := s.Values
+	return counts{v.Keys, c.Len(), s.Ready, s.Processing, s.Delayed, v.Weight, v.Capacity, int(v.Put)}
+}
+
+func sourcesOf(c *coalesce.Coalescer[any, string]) []stats.Source {
+	return slices.SortedFunc(slices.Values(c.Stats().Values.Sources), func(a, b stats.Source) int { return strings.Compare(a.Name, b.Name) })
+}
+
+func first(value string, _ bool) string { return value }
