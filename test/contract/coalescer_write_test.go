@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"go/format"
-	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -131,36 +130,18 @@ func outcome(results ...any) string {
 	return addresses.ReplaceAllString(text, "0x")
 }
 
-// goOf writes a value in Go, without the fields that are zero.
+var (
+	zeros   = regexp.MustCompile(`\w+:(0|0x0|false|interface \{\}\(nil\))(, |})`)
+	lengths = regexp.MustCompile(`\b(\d+)0{6}\b`)
+)
+
+// goOf writes a value in Go, without most fields that are zero. There is one
+// pointer.
 func goOf(v any) string {
-	if d, is := v.(time.Duration); is && d%time.Millisecond == 0 {
-		return code("%d*time.Millisecond", d.Milliseconds())
-	}
-	if i := slices.Index(anyItems, v); i >= 0 && v != 0 && v != "" {
-		return code("anyItems[%d]", i)
-	}
-	of := reflect.ValueOf(v)
-	if of.Kind() == reflect.Slice {
-		var all []string
-		for i := range of.Len() {
-			all = append(all, strings.TrimPrefix(goOf(of.Index(i).Interface()), of.Type().Elem().String()))
-		}
-		return code("%T{%s}", v, strings.Join(all, ", "))
-	}
-	switch of.Kind() {
-	case reflect.Uint8: // a policy
-		return code("%d", v)
-	case reflect.Struct:
-	default:
-		return code("%#v", v)
-	}
-	var fields []string
-	for i := range of.NumField() {
-		if field := of.Field(i); !field.IsZero() {
-			fields = append(fields, of.Type().Field(i).Name+": "+goOf(field.Interface()))
-		}
-	}
-	return strings.TrimPrefix(code("%T{%s}", v, strings.Join(fields, ", ")), "contract.")
+	text := strings.ReplaceAll(code("%#v", v), code("%#v", anyItems[3]), "anyItems[3]")
+	text = zeros.ReplaceAllStringFunc(text, func(field string) string { return strings.TrimLeft(field[len(field)-1:], " ") })
+	text = lengths.ReplaceAllString(text, "$1*time.Millisecond")
+	return strings.NewReplacer("<nil>", "nil", "contract.", "").Replace(text)
 }
 
 // A joinSetup is what a coalescer of a player has.

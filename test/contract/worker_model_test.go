@@ -40,6 +40,11 @@ type poolModel struct {
 }
 
 type poolOptions struct {
+	shards   int
+	workers  int           // at the begin
+	until    time.Duration // DrainTimeout
+	fault    string        // what a hook does at its last call
+	calls    int           // of hooks until then
 	most     int           // MaxAttempts
 	elapsed  time.Duration // MaxElapsed
 	limit    time.Duration // Timeout
@@ -49,7 +54,8 @@ type poolOptions struct {
 	batch    int           // BatchSize, or 0
 	weight   int           // BatchWeight
 	linger   time.Duration
-	drain    *shardq.DrainOptions // nil without a drain
+	drained  bool // Drain is set
+	drain    shardq.DrainOptions
 }
 
 type poolEnd uint8
@@ -219,7 +225,7 @@ func (m *poolModel) End(timeout time.Duration) { // C49
 	if m.stopped { // Run waits for the handlers alone
 		return
 	}
-	if m.drain == nil {
+	if !m.drained {
 		m.ends = max(m.ends, endsNow)
 		m.Stop()
 		return

@@ -26,30 +26,43 @@ import (
 // everything that can be seen with a model.
 func TestPoolBehavesAsItsModel(t *testing.T) {
 	testscale.Rapid(8_000)
-	rapid.Check(t, func(rt *rapid.T) {
-		rapid.SyncTest(rt, func(rt *rapid.T) {
-			p := newPoolPlayer(rt)
-			defer p.abandon()
-			p.settle(rt, "run")
-			for range rapid.IntRange(1, 40).Draw(rt, "steps") {
-				if p.step(rt); p.isEnded() {
-					break
-				}
+	rapid.Check(t, checkPool)
+}
+
+func FuzzPool(f *testing.F) { f.Fuzz(rapid.MakeFuzz(checkPool)) }
+
+func checkPool(rt *rapid.T) {
+	rapid.SyncTest(rt, func(rt *rapid.T) {
+		m := &poolModel{poolOptions: drawPool(rt), now: time.Now(), items: map[int]*poolItem{}}
+		for item := range rapid.IntRange(1, 8).Draw(rt, "items") {
+			m.items[item] = &poolItem{}
+		}
+		if m.wanted = m.workers; m.fault == "panic" {
+			m.left = m.calls
+		}
+		p := startPlayedPool(m.poolOptions)
+		p.m = m
+		defer p.abandon()
+		defer rt.Logf("%v", p)
+		p.settle(rt, "run")
+		for range rapid.IntRange(1, 40).Draw(rt, "steps") {
+			if p.step(rt); p.isEnded() {
+				break
 			}
-			p.finish(rt)
-		})
+		}
+		p.finish(rt)
 	})
 }
 
 // A poolPlayer plays steps to a pool and to its model, to which an item is its
 // number in anyItems.
 type poolPlayer struct {
-	m       *poolModel
-	q       anyQueue
-	pool    *worker.Pool[any]
-	cancel  context.CancelFunc
-	timeout time.Duration // DrainTimeout
-	fault   string        // what a hook does at its last call
+	poolOptions
+	script
+	m      *poolModel // nil in a program
+	q      anyQueue
+	pool   *worker.Pool[any]
+	cancel context.CancelFunc
 
 	mu     sync.Mutex
 	over   bool
@@ -72,69 +85,93 @@ type poolRun struct {
 
 var errForGood = errors.New("on purpose for good")
 
-func newPoolPlayer(rt *rapid.T) *poolPlayer {
-	p := &poolPlayer{
-		q: shardq.MustNew(shardq.Options[any]{
-			Shards: rapid.SampledFrom([]int{1, 3}).Draw(rt, "shards"), Metrics: true, Tick: 1,
-			RateLimiter: limiter.NewExponential[any](time.Second, 32*time.Second),
-		}),
-	}
-	m := &poolModel{now: time.Now(), items: map[int]*poolItem{}, wanted: rapid.IntRange(1, 4).Draw(rt, "workers")}
-	m.most = rapid.IntRange(0, 3).Draw(rt, "MaxAttempts")
-	m.elapsed = time.Duration(rapid.IntRange(0, 2).Draw(rt, "MaxElapsed")) * 7 * time.Second
-	m.leftover = rapid.Bool().Draw(rt, "OnLeftover")
+func drawPool(rt *rapid.T) (o poolOptions) {
+	o.shards, o.workers = rapid.SampledFrom([]int{1, 3}).Draw(rt, "shards"), rapid.IntRange(1, 4).Draw(rt, "workers")
+	o.most = rapid.IntRange(0, 3).Draw(rt, "MaxAttempts")
+	o.elapsed = time.Duration(rapid.IntRange(0, 2).Draw(rt, "MaxElapsed")) * 7 * time.Second
+	o.leftover = rapid.Bool().Draw(rt, "OnLeftover")
 	if rapid.Bool().Draw(rt, "times out") {
-		m.limit = 10_007 * time.Millisecond // no two events happen at once
-	}
-	o := worker.Options[any]{
-		Workers: 2, MaxAttempts: m.most, MaxElapsed: m.elapsed, Timeout: m.limit, OnError: p.hook("error"), OnDiscard: p.hook("discard"),
-	}
-	if m.leftover {
-		o.OnLeftover = p.hook("leftover")
+		o.limit = 10_007 * time.Millisecond // no two events happen at once
 	}
 	if rapid.Bool().Draw(rt, "batches") {
-		m.batch = rapid.IntRange(1, 4).Draw(rt, "BatchSize")
-		o.BatchSize, o.HandleBatch = m.batch, p.handleBatch
-		if m.weight = rapid.IntRange(0, 4).Draw(rt, "BatchWeight"); m.weight > 0 {
-			o.BatchWeight, o.Weigh = m.weight, func(item any) int { return weightOf(numberOf(item)) }
-		}
-		if m.wanted == 1 && rapid.Bool().Draw(rt, "lingers") {
-			m.linger = 5_003 * time.Millisecond
-			o.Linger = m.linger
+		o.batch, o.weight = rapid.IntRange(1, 4).Draw(rt, "BatchSize"), rapid.IntRange(0, 4).Draw(rt, "BatchWeight")
+		if (o.workers == 1 || o.weight == 0) && rapid.Bool().Draw(rt, "lingers") {
+			o.linger = 5_003 * time.Millisecond
 		}
 	} else {
-		o.Handle, o.Use = p.handle, p.middleware()
-		m.again, m.canceled = rapid.Bool().Draw(rt, "again"), rapid.Bool().Draw(rt, "canceled")
-		o.CancelIfAddedAgain, o.CancelIfCanceled = m.again, m.canceled
+		o.again, o.canceled = rapid.Bool().Draw(rt, "again"), rapid.Bool().Draw(rt, "canceled")
 	}
-	if rapid.Bool().Draw(rt, "drains") {
-		m.drain = &shardq.DrainOptions{
-			Delayed: shardq.DelayedPolicy(rapid.IntRange(0, 2).Draw(rt, "delayed")),
-			Retries: shardq.RetryPolicy(rapid.IntRange(0, 2).Draw(rt, "retries")),
-		}
-		o.Drain = p.q.DrainWith(*m.drain)
-		p.timeout = time.Duration(rapid.IntRange(0, 1).Draw(rt, "DrainTimeout")) * 20_013 * time.Millisecond
-		o.DrainTimeout = p.timeout
+	if o.drained = rapid.Bool().Draw(rt, "drains"); o.drained {
+		o.drain.Delayed = shardq.DelayedPolicy(rapid.IntRange(0, 2).Draw(rt, "delayed"))
+		o.drain.Retries = shardq.RetryPolicy(rapid.IntRange(0, 2).Draw(rt, "retries"))
+		o.until = time.Duration(rapid.IntRange(0, 1).Draw(rt, "DrainTimeout")) * 20_013 * time.Millisecond
 	}
-	p.left = rapid.IntRange(0, 12).Draw(rt, "fault of a hook")
-	if p.fault = rapid.SampledFrom([]string{"panic", "Goexit"}).Draw(rt, "fault"); p.fault == "panic" {
-		m.left = p.left
+	o.calls = rapid.IntRange(0, 12).Draw(rt, "fault of a hook")
+	o.fault = rapid.SampledFrom([]string{"panic", "Goexit"}).Draw(rt, "fault")
+	return o
+}
+
+// startPlayedPool runs a pool, also in a program.
+func startPlayedPool(o poolOptions) *poolPlayer {
+	p := &poolPlayer{poolOptions: o, left: o.calls, q: shardq.MustNew(shardq.Options[any]{
+		Shards: o.shards, Metrics: true, Tick: 1, RateLimiter: limiter.NewExponential[any](time.Second, 32*time.Second),
+		Hash: func(item any) uint64 { return uint64(numberOf(item)) * 0x9e3779b97f4a7c15 },
+	})}
+	options := worker.Options[any]{
+		Workers: 2, MaxAttempts: o.most, MaxElapsed: o.elapsed, Timeout: o.limit, OnError: p.hook("error"), OnDiscard: p.hook("discard"),
+		CancelIfAddedAgain: o.again, CancelIfCanceled: o.canceled, BatchSize: o.batch, BatchWeight: o.weight, Linger: o.linger,
 	}
-	for item := range rapid.IntRange(1, 8).Draw(rt, "items") {
-		m.items[item] = &poolItem{}
+	if o.leftover {
+		options.OnLeftover = p.hook("leftover")
 	}
-	p.m = m
-	var err error
-	if p.pool, err = worker.New(p.q, o); err != nil {
-		rt.Fatal(err)
+	if o.batch > 0 {
+		options.HandleBatch = p.handleBatch
+	} else {
+		options.Handle, options.Use = p.handle, p.middleware()
 	}
-	if got := p.pool.ResizeBy(m.wanted - 2); got != m.wanted {
-		rt.Fatalf("%d workers before Run, not %d", got, m.wanted)
+	if o.weight > 0 {
+		options.Weigh = func(item any) int { return weightOf(numberOf(item)) }
+	}
+	if o.drained {
+		options.Drain, options.DrainTimeout = p.q.DrainWith(o.drain), o.until
+	}
+	pool, err := worker.New(p.q, options)
+	if err != nil {
+		panic(err)
+	}
+	if got := pool.ResizeBy(o.workers - 2); got != o.workers {
+		p.wrong = fmt.Sprintf("%d workers before Run, not %d", got, o.workers)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	p.cancel = cancel
+	p.pool, p.cancel = pool, cancel
 	go p.run(ctx)
 	return p
+}
+
+// String returns the program in Go.
+func (p *poolPlayer) String() string {
+	return p.program(code("p := startPlayedPool(%s)\ndefer p.abandon()\n", goOf(p.poolOptions)))
+}
+
+// view waits, and returns what can be seen then. It lists the latest calls of hooks
+// once.
+func (p *poolPlayer) view() string {
+	synctest.Wait()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s := p.q.Stats()
+	text := code("%d ready, %d delayed, %d processing, %d workers", s.Ready, s.Delayed, s.Processing, p.pool.Len())
+	var runs []string
+	for _, run := range p.runs {
+		runs = append(runs, fmt.Sprint(run.items))
+	}
+	slices.Sort(runs)
+	slices.Sort(p.events)
+	text += code("; handlers have %v; hooks: %q; ended: %v %s", runs, p.events, p.ended, p.wrong)
+	if p.m == nil {
+		p.events = nil
+	}
+	return text
 }
 
 func (p *poolPlayer) run(ctx context.Context) {
@@ -282,9 +319,12 @@ func (p *poolPlayer) step(rt *rapid.T) {
 		if step == "delay" {
 			delay = time.Duration(rapid.IntRange(1, 20).Draw(rt, "seconds")) * time.Second
 		}
-		p.q.AddWith(anyItems[item], shardq.AddOptions{After: delay, Priority: priorityOf(item)})
+		o := shardq.AddOptions{After: delay, Priority: priorityOf(item)}
+		p.write("p.q.AddWith(anyItems[%d], %s)", item, goOf(o))
+		p.q.AddWith(anyItems[item], o)
 		m.Add(item, delay)
 	case "cancel":
+		p.write("p.q.Inspect().Operator().Cancel(anyItems[%d])", item)
 		p.q.Inspect().Operator().Cancel(anyItems[item])
 		m.Cancel(item)
 	case "finish":
@@ -309,8 +349,10 @@ func (p *poolPlayer) step(rt *rapid.T) {
 
 func (p *poolPlayer) pause(paused bool) {
 	if p.m.paused = paused; paused {
+		p.write("p.q.Pause()")
 		p.q.Pause()
 	} else {
+		p.write("p.q.Resume()")
 		p.q.Resume()
 	}
 }
@@ -318,20 +360,23 @@ func (p *poolPlayer) pause(paused bool) {
 func (p *poolPlayer) end(rt *rapid.T) {
 	if rapid.IntRange(0, 2).Draw(rt, "end") == 0 {
 		p.m.ShutDown()
+		p.write("p.q.ShutDown()")
 		p.q.ShutDown()
 		return
 	}
-	if p.m.drain == nil || !p.m.drains {
-		p.m.End(p.timeout)
+	if !p.drained || !p.m.drains {
+		p.m.End(p.until)
 	}
+	p.write("p.cancel()")
 	p.cancel()
 }
 
 func (p *poolPlayer) resize(n int, by bool) {
-	if p.m.linger > 0 {
-		return
+	if p.linger > 0 && p.weight > 0 {
+		return // an item that does not fit cannot be told from one that lingers
 	}
 	delta := n - p.m.wanted
+	p.write(map[bool]string{false: "p.pool.Resize(%d)", true: "p.pool.ResizeBy(%[2]d)"}[by], n, delta)
 	p.lost += max(-delta, 0)
 	p.m.wanted = n
 	if !by {
@@ -346,6 +391,7 @@ func (p *poolPlayer) pass(d time.Duration) {
 	if next := p.m.Next(); !next.IsZero() {
 		d = min(d, next.Sub(p.m.now))
 	}
+	p.write("time.Sleep(%s)", goOf(d))
 	time.Sleep(d)
 	p.m.Step(d)
 }
@@ -360,7 +406,9 @@ func (p *poolPlayer) finishOne(rt *rapid.T, answers string) {
 	}
 	run := runs[rapid.IntRange(0, len(runs)-1).Draw(rt, "run")]
 	for _, item := range p.m.waitingItems() {
-		p.m.items[item].claimed = p.m.now // it may linger from now on
+		if p.weight > 0 {
+			p.m.items[item].claimed = p.m.now // it may linger from now on
+		}
 	}
 	letters := "sffrgpxazcck"
 	if p.m.batch > 0 {
@@ -370,9 +418,6 @@ func (p *poolPlayer) finishOne(rt *rapid.T, answers string) {
 		answers += string(rapid.SampledFrom([]rune(letters)).Draw(rt, "answer"))
 	}
 	answers = answers[:len(run.items)]
-	p.mu.Lock()
-	p.runs = slices.DeleteFunc(p.runs, func(other *poolRun) bool { return other == run })
-	p.mu.Unlock()
 	whole := strings.IndexAny(answers, "pxw")
 	for i, item := range run.items {
 		what := rune(answers[i])
@@ -381,18 +426,31 @@ func (p *poolPlayer) finishOne(rt *rapid.T, answers string) {
 		}
 		p.m.Finish(item, what)
 	}
+	p.write("p.answer(%d, %q)", run.items[0], answers)
+	p.answer(run.items[0], answers)
+}
+
+// answer lets the handler return that has an item.
+func (p *poolPlayer) answer(item int, answers string) {
+	p.mu.Lock()
+	i := slices.IndexFunc(p.runs, func(run *poolRun) bool { return run.items[0] == item })
+	run := p.runs[i]
+	p.runs = slices.Delete(p.runs, i, i+1)
+	p.mu.Unlock()
 	run.answer <- answers
 }
 
 // settle waits until nothing happens any more, tells the model what was taken,
 // and compares.
 func (p *poolPlayer) settle(rt *rapid.T, step string) {
-	synctest.Wait()
+	p.saw(p.view(), "p.view()")
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if fault := p.observe(); fault != "" {
+		p.fail([]string{fault})
 		rt.Fatalf("after %s: %s", step, fault)
 	}
+	p.script.step = len(p.lines)
 }
 
 func (p *poolPlayer) observe() (fault string) {
@@ -472,13 +530,14 @@ func (p *poolPlayer) observeTaken() (fault string) {
 // batch waits for more items only as long as it may.
 func (p *poolPlayer) checkTaken() (fault string) {
 	m, workers := p.m, p.pool.Len()
+	idle := workers - len(p.runs)
 	waiting := m.waitingItems() // of a batch that waits for more, or too heavy for one that is handled
 	for _, item := range waiting {
 		if it := m.items[item]; !m.holding && (m.linger == 0 || !m.now.Before(it.claimed.Add(m.linger))) {
 			return fmt.Sprintf("a batch still waits: %+v", *it)
 		}
 	}
-	if n := len(waiting); n > 0 && !m.holding && (n >= m.batch || m.weight > 0 && weightOfAll(waiting) >= m.weight || m.stopped || m.drains) {
+	if n := len(waiting); n > 0 && !m.holding && (n > idle*(m.batch-1) || m.weight > 0 && weightOfAll(waiting) >= m.weight || m.stopped || m.drains || m.ends == isShut) {
 		return fmt.Sprintf("%d items still wait", n)
 	}
 	for _, run := range p.runs {
@@ -555,34 +614,48 @@ func (p *poolPlayer) finish(rt *rapid.T) {
 		p.pass(time.Hour)
 		p.settle(rt, "pass")
 	}
+	p.write("p.cancel()")
 	p.cancel()
+	p.write("p.q.ShutDown()")
 	p.q.ShutDown()
-	if p.panics != nil {
-		p.err = p.panics.Run
+	slices.Sort(p.m.kept)
+	kept, early, panics := p.result()
+	p.saw(outcome(kept, early, panics), "outcome(p.result())")
+	fault := ""
+	switch {
+	case !p.isEnded():
+		fault = "Run does not return"
+	case panics != p.m.faulted:
+		fault = fmt.Sprintf("Run panics with %v", p.panics)
+	case !slices.Equal(kept, p.m.kept):
+		fault = "Run must return\n" + strings.Join(p.m.kept, "\n")
+	case early != p.m.early && !p.m.faulted, p.err != nil && !early && len(kept) == 0:
+		fault = fmt.Sprintf("Run returns %v", p.err)
 	}
-	_, early := errors.AsType[*shardq.DrainError[any]](p.err)
-	left, _ := errors.AsType[*worker.LeftoverError[any]](p.err)
-	var kept []string
-	if left != nil {
+	if fault != "" {
+		p.fail([]string{fault})
+		rt.Fatal(fault)
+	}
+	if again := p.pool.Run(context.Background()); again == nil {
+		rt.Fatal("Run runs again")
+	}
+}
+
+// result returns how Run has ended: what it has kept, and whether a drain has ended
+// early, and whether it has panicked.
+func (p *poolPlayer) result() (kept []string, early, panics bool) {
+	if panics = p.panics != nil; panics {
+		p.err = p.panics.Run
+		if panics = errors.Is(p.panics, errOnPurpose); !panics {
+			panic(p.panics)
+		}
+	}
+	_, early = errors.AsType[*shardq.DrainError[any]](p.err)
+	if left, _ := errors.AsType[*worker.LeftoverError[any]](p.err); left != nil {
 		for _, f := range left.Left() {
 			kept = append(kept, callOf("leftover", f))
 		}
 	}
 	slices.Sort(kept)
-	slices.Sort(p.m.kept)
-	switch {
-	case !p.isEnded():
-		rt.Fatal("Run does not return")
-	case (p.panics != nil) != p.m.faulted:
-		rt.Fatalf("Run panics with %v", p.panics)
-	case p.panics != nil && !errors.Is(p.panics, errOnPurpose):
-		rt.Fatal(p.panics)
-	case !slices.Equal(kept, p.m.kept):
-		rt.Fatalf("Run returns\n%s\nnot\n%s", strings.Join(kept, "\n"), strings.Join(p.m.kept, "\n"))
-	case early != p.m.early && !p.m.faulted, p.err != nil && !early && left == nil:
-		rt.Fatalf("Run returns %v", p.err)
-	}
-	if again := p.pool.Run(context.Background()); again == nil {
-		rt.Fatal("Run runs again")
-	}
+	return kept, early, panics
 }
