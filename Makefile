@@ -36,6 +36,8 @@ stress: ## random workloads under the race detector; SOAK=8h for longer
 FUZZ ?= 15m
 fuzz: ## every fuzz target; FUZZ=1h for longer
 	go test -run '^$$' -fuzz '^FuzzQueue$$' -fuzztime $(FUZZ) ./test/contract
+	go test -run '^$$' -fuzz '^FuzzCoalescer$$' -fuzztime $(FUZZ) ./test/contract
+	go test -run '^$$' -fuzz '^FuzzPool$$' -fuzztime $(FUZZ) ./test/contract
 	go test -run '^$$' -fuzz '^FuzzTable$$' -fuzztime $(FUZZ) ./shard/internal/items
 	go test -run '^$$' -fuzz '^FuzzWheel$$' -fuzztime $(FUZZ) ./timerwheel
 	go test -run '^$$' -fuzz '^FuzzLimiter$$' -fuzztime $(FUZZ) ./limiter

@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"github.com/shardq/shardq"
@@ -51,6 +52,18 @@ func checkPool(rt *rapid.T) {
 			}
 		}
 		p.finish(rt)
+	})
+}
+
+// A program that has failed: a Resize lets a batch linger on.
+func TestC76ResizeEndsALinger(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := startPlayedPool(poolOptions{shards: 1, workers: 1, batch: 2, linger: time.Hour})
+		defer p.abandon()
+		p.q.AddWith(anyItems[0], shardq.AddOptions{})
+		require.Equal(t, "0 ready, 0 delayed, 1 processing, 1 workers; handlers have []; hooks: []; ended: false ", p.view())
+		p.pool.Resize(0)
+		require.Equal(t, "0 ready, 0 delayed, 1 processing, 1 workers; handlers have [[0]]; hooks: []; ended: false ", p.view())
 	})
 }
 
@@ -94,7 +107,7 @@ func drawPool(rt *rapid.T) (o poolOptions) {
 		o.limit = 10_007 * time.Millisecond // no two events happen at once
 	}
 	if rapid.Bool().Draw(rt, "batches") {
-		o.batch, o.weight = rapid.IntRange(1, 4).Draw(rt, "BatchSize"), rapid.IntRange(0, 4).Draw(rt, "BatchWeight")
+		o.batch, o.weight = rapid.IntRange(1, 4).Draw(rt, "BatchSize"), max(0, rapid.IntRange(-4, 4).Draw(rt, "BatchWeight"))
 		if (o.workers == 1 || o.weight == 0) && rapid.Bool().Draw(rt, "lingers") {
 			o.linger = 5_003 * time.Millisecond
 		}
@@ -336,7 +349,11 @@ func (p *poolPlayer) step(rt *rapid.T) {
 		}
 		p.pass(d)
 	case "resize":
-		p.resize(rapid.IntRange(1, 4).Draw(rt, "to"), rapid.Bool().Draw(rt, "by"))
+		least := 1
+		if m.ends == isOpen {
+			least = 0
+		}
+		p.resize(rapid.IntRange(least, 4).Draw(rt, "to"), rapid.Bool().Draw(rt, "by"))
 	case "pause":
 		p.pause(!m.paused && m.ends == isOpen)
 	case "end":
@@ -358,6 +375,10 @@ func (p *poolPlayer) pause(paused bool) {
 }
 
 func (p *poolPlayer) end(rt *rapid.T) {
+	if p.m.wanted == 0 {
+		p.resize(1, false) // otherwise a drain would wait forever
+		p.settle(rt, "resize")
+	}
 	if rapid.IntRange(0, 2).Draw(rt, "end") == 0 {
 		p.m.ShutDown()
 		p.write("p.q.ShutDown()")
@@ -376,12 +397,15 @@ func (p *poolPlayer) resize(n int, by bool) {
 		return // an item that does not fit cannot be told from one that lingers
 	}
 	delta := n - p.m.wanted
-	p.write(map[bool]string{false: "p.pool.Resize(%d)", true: "p.pool.ResizeBy(%[2]d)"}[by], n, delta)
 	p.lost += max(-delta, 0)
 	p.m.wanted = n
 	if !by {
+		p.write("p.pool.Resize(%d)", n)
 		p.pool.Resize(n)
-	} else if got := p.pool.ResizeBy(delta); got != n {
+		return
+	}
+	p.write("require.Equal(t, %d, p.pool.ResizeBy(%d))", n, delta)
+	if got := p.pool.ResizeBy(delta); got != n {
 		p.wrong = fmt.Sprintf("ResizeBy(%d) returns %d, not %d", delta, got, n)
 	}
 }
