@@ -170,10 +170,9 @@ type joinedUser struct {
 
 // newJoined returns a coalescer that calls call or, in a program, counts calls.
 func newJoined(s joinSetup, call userCode) *joinedUser {
-	c := &joinedUser{
-		clock: newFake(), call: call, claims: make([]worker.Claim[joinEntry], 1000), sources: make([]*coalesce.Source[any, string], 1000),
-	}
+	c := &joinedUser{clock: newFake(), call: call}
 	if call == nil {
+		c.claims, c.sources = make([]worker.Claim[joinEntry], 1000), make([]*coalesce.Source[any, string], 1000)
 		c.call = func(string) {
 			if c.inside == nil {
 				return

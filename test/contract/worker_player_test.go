@@ -503,12 +503,20 @@ func (p *poolPlayer) observe() (fault string) {
 // observeTaken tells the model which items were taken.
 func (p *poolPlayer) observeTaken() (fault string) {
 	m := p.m
-	var taken []int
+	var taken, begun, dirty []int
+	for _, run := range p.runs {
+		if !run.known {
+			begun = append(begun, run.items...)
+		}
+	}
 	for _, row := range p.q.Snapshot(100).Processing {
 		item := numberOf(row.Item)
 		taken = append(taken, item)
-		if it := m.items[item]; it.taken && it.canceled && it.ready && it.began.IsZero() && !row.Dirty {
+		if it := m.items[item]; it.taken && it.canceled && it.ready && it.began.IsZero() && (!row.Dirty || slices.Contains(begun, item)) {
 			m.Release(item) // its batch has begun without it, and a worker has it again
+			if row.Dirty {
+				dirty = append(dirty, item) // a drain has ended its delay since
+			}
 		}
 	}
 	slices.Sort(taken)
@@ -526,6 +534,7 @@ func (p *poolPlayer) observeTaken() (fault string) {
 			if fault := m.Take(item); fault != "" {
 				return fault
 			}
+			it.ready = slices.Contains(dirty, item)
 		}
 	}
 	for _, run := range p.runs {
