@@ -191,15 +191,10 @@ var errMerge = errors.New("on purpose: merge")
 // options returns options whose Merge joins two values, which shows their order. It
 // panics if the next one has a "!".
 func (s joinSetup) options(c *joinedUser) coalesce.Options[any, string] {
-	user := func(name string) {
-		if slices.Contains([]string{"Now", "When", "Forget"}, name) {
-			c.call(name)
-		}
-	}
 	o := coalesce.Options[any, string]{
 		Queue: shardq.Options[any]{
-			Shards: s.Shards, Clock: hookedClock{c.clock, user}, Metrics: s.Metrics,
-			RateLimiter: hookedLimiter[any]{limiter.NewExponential[any](firstBackoff, longestBackoff), user},
+			Shards: s.Shards, Clock: hookedClock{c.clock, c.call}, Metrics: s.Metrics,
+			RateLimiter: hookedLimiter[any]{limiter.NewExponential[any](firstBackoff, longestBackoff), c.call},
 			OnAdd: func(stats.Add[any]) {
 				c.call("")
 				if c.panics {
