@@ -35,11 +35,10 @@ func (c *Coalescer[K, V]) Drain(ctx context.Context, options shardq.DrainOptions
 	// Values stay in their lines until all user code has returned.
 	how := shard.Draining{Delayed: options.Delayed, Retries: options.Retries == shardq.AcceptRetries}
 	keys, err := c.engine.Drain(ctx, how, released, c.drained)
-	if err != nil {
-		return c.takeDelayed(keys), err
+	if err == nil {
+		c.ending.retries.Decide(false) // no worker has a value any more
 	}
-	c.ending.retries.Decide(false) // no worker has a value any more
-	return c.takeLeft(), nil
+	return c.takeDelayed(keys), err
 }
 
 // DrainWith returns a function that calls [Coalescer.Drain] with these options,
@@ -74,21 +73,34 @@ func (c *Coalescer[K, V]) endedEarly(ctx context.Context, cause error) error {
 	return &DrainError[K, V]{DrainError: c.engine.EndedEarly(ctx, cause).(*shardq.DrainError[K]), coalescer: c}
 }
 
+// takeDelayed takes the values of keys that a drain has dropped. Another drain takes
+// none of them, but if user code panics, the next one takes them all.
 func (c *Coalescer[K, V]) takeDelayed(keys []K) (dropped []Entry[K, V]) {
+	left := keys
+	defer func() { c.shards.ReturnLater(left) }()
+	for _, key := range keys {
+		if c.isQueued(key) { // a Put or a return beside the drop has said so
+			c.shards.Withdraw(key, nil)
+		}
+	}
+	left = nil
 	for _, key := range keys {
 		s := c.stripeOf(key)
 		s.mu.Lock()
-		if l := s.lines[key]; l.isAtRest() && l.key == queued { // a Put or a return beside the drop has said so
-			s.mu.Unlock()
-			c.shards.Withdraw(key, nil) // before the values leave, because a hook may panic
-			s.mu.Lock()
-		}
 		if l := s.lines[key]; l.isAtRest() || l.isPostponed() {
 			dropped = c.takeLineLocked(dropped, s, key, l)
 		}
 		s.mu.Unlock()
 	}
 	return dropped
+}
+
+func (c *Coalescer[K, V]) isQueued(key K) bool {
+	s := c.stripeOf(key)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l := s.lines[key]
+	return l.isAtRest() && l.key == queued
 }
 
 // takeLineLocked expects that no call is merging one of the values.

@@ -133,7 +133,7 @@ func newJoinPlayer(rt *rapid.T) *joinPlayer {
 
 // String returns the program in Go.
 func (p *joinPlayer) String() string {
-	return p.program(code("c := newJoined(%s, nil)\n", goOf(p.setup)))
+	return p.program(code("c, err := newJoined(%s, nil), error(nil)\n_ = err\n", goOf(p.setup)))
 }
 
 func drawDuration(rt *rapid.T, label string, from ...time.Duration) time.Duration {
@@ -382,7 +382,7 @@ func (p *joinPlayer) compare(m *joinModel) (fault string) {
 			return fault
 		}
 		if value, want := p.peek(key), k.taken+k.pending; p.setup.Readable && value != want && !strings.Contains(want, "!") {
-			return mustEqual(want, value, "first(c.Peek(%s))", goOf(key))
+			return mustEqual(outcome(want, want != ""), outcome(value, value != ""), "outcome(c.Peek(%s))", goOf(key))
 		}
 		if k.ghost && k.pending == "" {
 			count(&busy, item.State == stats.Processing)
@@ -647,10 +647,10 @@ func (p *joinPlayer) taken(err error, entries []joinEntry, claims []worker.Claim
 func (p *joinPlayer) callTake() (joinCall, bool) {
 	if rapid.Bool().Draw(p.rt, "claims") {
 		text := p.nameClaims(1)[0]
-		p.begin("%s, c.err = c.Claim(atOnce())", text)
+		p.begin("%s, err = c.Claim(atOnce())", text)
 		claim, err := p.Claim(atOnce())
 		p.returned()
-		p.saw(outcome(claim.Item, claim.Priority, err), "outcome(%s.Item, %[1]s.Priority, c.err)", text)
+		p.saw(outcome(claim.Item, claim.Priority, err), "outcome(%s.Item, %[1]s.Priority, err)", text)
 		if err != nil {
 			return p.taken(err, nil, nil)
 		}

@@ -47,7 +47,7 @@ func (s *joinSource) read(offset int64, value string, at time.Time) {
 // open makes a source whose name is that of a closed one.
 func (p *joinPlayer) open(name string, from int64) *joinSource {
 	text := code("c.sources[%d]", len(p.sources)+len(p.closed))
-	p.write("%s, c.err = c.NewSource(%q, %d)", text, name, from)
+	p.write("%s, err = c.NewSource(%q, %d)", text, name, from)
 	s, err := p.NewSource(name, from)
 	if err != nil {
 		p.rt.Fatal(err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math"
 	"reflect"
 	"runtime"
@@ -221,6 +222,28 @@ func TestC42C55DropBesideARetry(t *testing.T) {
 	require.Equal(t, []coalesce.Entry[string, string]{{Key: "a", Value: "1"}}, dropped)
 	requireNothing(t, c)
 	require.Zero(t, c.Stats().Held)
+}
+
+// A Drain returns the values of the keys that it has dropped, also if its Logger
+// lets another Drain end first.
+func TestC42C57ADrainReturnsWhatItDropped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		gate := make(chan struct{})
+		c := newJoiner(1, func(o *coalesce.Options[string, string]) {
+			o.Queue.Logger = slog.New(hookedHandler{slog.DiscardHandler, func(string) { <-gate }})
+		})
+		require.NoError(t, c.PutWith("a", "1", coalesce.PutOptions{Delay: time.Hour}))
+		drain := func(delayed shardq.DelayedPolicy) *parkedCall {
+			return park(func(context.Context) string {
+				return outcome(c.Drain(t.Context(), shardq.DrainOptions{Delayed: delayed}))
+			})
+		}
+		awaits, drops := drain(shardq.AwaitDelayed), drain(shardq.DropDelayed)
+		require.Equal(t, "[[] <nil>]", awaits.result)
+		close(gate)
+		synctest.Wait()
+		require.Equal(t, "[[{Key:a Value:1}] <nil>]", drops.result)
+	})
 }
 
 // TestC57ShutDownAndDrainBesideAPut checks that the ShutDown happens after the

@@ -158,7 +158,6 @@ type joinedUser struct {
 	clock   *clock.Fake
 	claims  []worker.Claim[joinEntry]
 	sources []*coalesce.Source[any, string]
-	err     error
 
 	call   userCode
 	at     int    // in a program: the number of calls until inside runs
@@ -259,5 +258,3 @@ func countsOf(c *coalesce.Coalescer[any, string]) counts {
 func sourcesOf(c *coalesce.Coalescer[any, string]) []stats.Source {
 	return slices.SortedFunc(slices.Values(c.Stats().Values.Sources), func(a, b stats.Source) int { return strings.Compare(a.Name, b.Name) })
 }
-
-func first(value string, _ bool) string { return value }

@@ -164,28 +164,6 @@ func TestC51HookThatPanicsForEachDroppedItem(t *testing.T) {
 	}
 }
 
-// A Resize ends the linger of the workers that leave.
-func TestC76ResizeEndsALinger(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		q, took := newQueue[string](1), 0
-		p, err := worker.New(q, worker.Options[string]{
-			Workers: 1, BatchSize: 9, Linger: time.Hour,
-			HandleBatch: func(_ context.Context, items []string) []error { took += len(items); return nil },
-		})
-		require.NoError(t, err)
-		ctx, cancel := context.WithCancel(t.Context())
-		ended := returned(func() { _ = p.Run(ctx) })
-		q.Add("a")
-		synctest.Wait()
-		require.Zero(t, took)
-		p.Resize(0)
-		synctest.Wait()
-		require.Equal(t, 1, took)
-		cancel()
-		requireBecomesTrue(t, ended)
-	})
-}
-
 // A batch that lingers does not wait for more once any caller drains, whatever
 // the drain accepts.
 func TestC76LingerEndsWithTheDrainOfAnother(t *testing.T) {
