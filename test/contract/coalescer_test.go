@@ -9,8 +9,6 @@ import (
 	"reflect"
 	"runtime"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -22,7 +20,6 @@ import (
 	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/clock"
 	"github.com/shardq/shardq/coalesce"
-	"github.com/shardq/shardq/internal/testscale"
 	"github.com/shardq/shardq/limiter"
 	"github.com/shardq/shardq/stats"
 	"github.com/shardq/shardq/worker"
@@ -69,19 +66,6 @@ func requireNothing(t *testing.T, c *coalesce.Coalescer[string, string]) {
 	require.Zero(t, c.Stats().Values.Weight)
 }
 
-// slowMerge is a Merge that joins. Before that it waits, for each value that
-// ends with "?", until its channel is closed.
-func slowMerge(through map[string]chan struct{}) func(*coalesce.Options[string, string]) {
-	return func(o *coalesce.Options[string, string]) {
-		o.Merge = func(a, b string) string {
-			if gate := through[b]; gate != nil {
-				<-gate
-			}
-			return a + b
-		}
-	}
-}
-
 // A merged value takes capacity by its own weight.
 func TestC56MergedValueWeighsLess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -115,39 +99,6 @@ func TestC54PanicInALargeBatch(t *testing.T) {
 	}
 	require.Panics(t, func() { _, _ = c.ClaimBatch(t.Context(), claims) })
 	require.Equal(t, [2]int{keys, 0}, [2]int{c.Stats().Ready, c.Stats().Processing})
-}
-
-// A slow Merge of a value that has waited for capacity blocks neither later
-// waiters nor a TryPut. The values of a key keep the order of the waiters.
-func TestC56SlowMergeBlocksNobody(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		gate := make(chan struct{})
-		c := newJoiner(1, weighed, capacityOf(5), slowMerge(map[string]chan struct{}{"2?": gate}))
-		require.NoError(t, c.TryPut("other", "12345", coalesce.PutOptions{}))
-		require.NoError(t, c.Put("a", "1"))
-		in := make([]bool, 3)
-		for i, put := range []text{{Key: "a", Value: "2?"}, {Key: "b", Value: "3"}, {Key: "a", Value: "4"}} {
-			go func() {
-				assert.NoError(t, c.PutContext(context.Background(), put.Key, put.Value, coalesce.PutOptions{}))
-				in[i] = true
-			}()
-			synctest.Wait()
-		}
-		takeValue(t, c, "other", "12345")
-		synctest.Wait()
-		require.Equal(t, []bool{false, true, true}, in)
-		require.ErrorIs(t, c.TryPut("c", "5", coalesce.PutOptions{}), shardq.ErrFull)
-		k, _, err := c.Take(context.Background())
-		require.NoError(t, err)
-		require.Equal(t, "b", k, "the value of a is being merged")
-		require.NoError(t, c.TryPut("c", "5", coalesce.PutOptions{}), "there is capacity, and no waiter")
-		close(gate)
-		synctest.Wait()
-		require.True(t, in[0])
-		takeValue(t, c, "c", "5")
-		takeValue(t, c, "a", "12?4")
-		requireNothing(t, c)
-	})
 }
 
 // If a Put has waited for capacity and its Merge panics, its value is not
@@ -591,44 +542,4 @@ func TestC58ValuesOfAPool(t *testing.T) {
 		require.Equal(t, left.Left(), left.Left(), "the same again")
 		requireNothing(t, c)
 	})
-}
-
-// A Cancel beside a worker that gives each value back: no value that was put
-// before is merged with one that was put after it, and none of these is lost.
-func TestC78CancelBesideReturns(t *testing.T) {
-	c := newJoiner(1)
-	for n := range testscale.N(20_000) {
-		var canceled atomic.Bool
-		var group sync.WaitGroup
-		_ = c.Put("a", "1")
-		group.Go(func() {
-			for later := 0; later < 2; {
-				wasCanceled := canceled.Load()
-				var claims [2]worker.Claim[coalesce.Entry[string, string]]
-				if got, _ := c.ClaimBatch(atOnce(), claims[:1+n%2]); got == 0 {
-					require.False(t, wasCanceled, "the second value is lost")
-					runtime.Gosched()
-					continue
-				}
-				if e := claims[0].Item; e.Value != "1" {
-					require.Equal(t, "2", e.Value)
-					later++
-				}
-				if n%3 == 0 {
-					_ = c.PutBack("a", claims[0].Item.Value)
-				} else {
-					_ = claims[0].Release()
-				}
-			}
-		})
-		for range n % 7 {
-			runtime.Gosched()
-		}
-		_, _ = c.Cancel("a")
-		_ = c.Put("a", "2")
-		canceled.Store(true)
-		group.Wait()
-		_, _ = c.Cancel("a")
-	}
-	requireNothing(t, c)
 }

@@ -11,48 +11,7 @@ import (
 
 	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/internal/testscale"
-	"github.com/shardq/shardq/stats"
 )
-
-// An inspection beside busy workers lists the items that are in processing
-// throughout, none that is not there, and none twice.
-func TestC43InspectionsBesideWorkers(t *testing.T) {
-	forEachShardCount(t, func(t *testing.T, shards int) {
-		q := shardq.MustNew(shardq.Options[int]{Shards: shards, Ages: true})
-		const held, items = 16, 64
-		q.AddBatch(numbers(held), shardq.AddOptions{})
-		takeAll(t, q)
-		q.AddBatch(numbers(items)[held:], shardq.AddOptions{})
-		workers := returned(func() {
-			together(4, func(int) {
-				for item := range q.Items(t.Context()) {
-					q.Add(item)
-					runtime.Gosched() // or an inspection would take many time slices
-				}
-			})
-		})
-		for range scaled(2000, 200) {
-			seen := map[int]bool{}
-			for row := range q.All(stats.Processing) {
-				require.False(t, seen[row.Item], "shown twice")
-				require.Less(t, row.Item, items, "it was never added")
-				require.False(t, row.Since.IsZero())
-				seen[row.Item] = true
-			}
-			for item := range held {
-				require.True(t, seen[item], "it is in processing, and not shown")
-			}
-			runtime.Gosched()
-		}
-		for item := range held {
-			q.Done(item)
-		}
-		q.ShutDown()
-		for !workers() {
-			runtime.Gosched()
-		}
-	})
-}
 
 // RefreshGroup overtakes an add that has asked GroupPolicy before and adds its
 // item after it, also if the group had no item then: its items wait. A GroupPolicy

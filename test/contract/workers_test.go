@@ -854,29 +854,6 @@ func TestC49EndedQueue(t *testing.T) {
 	}
 }
 
-// A worker that was asked to leave stays for the item that becomes ready at its
-// last Done, if a shutdown has begun.
-func TestC52LastWorkerStaysAtAShutdown(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		q, runs := shardq.MustNew(shardq.Options[string]{}), 0
-		q.Add("a")
-		var pool *worker.Pool[string]
-		pool, err := worker.New(q, worker.Options[string]{Workers: 1, Handle: func(context.Context, string) error {
-			if runs++; runs == 1 {
-				require.Zero(t, pool.ResizeBy(-2), "and not below")
-				q.Add("a")
-				q.ShutDown()
-			}
-			return nil
-		}})
-		require.NoError(t, err)
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
-		require.NoError(t, pool.Run(ctx))
-		require.Equal(t, 2, runs)
-	})
-}
-
 // A handler's own item takes room, so that a handler would wait for itself. The
 // handler of another queue waits.
 func TestC40HandlerDoesNotWaitForRoom(t *testing.T) {
