@@ -133,13 +133,13 @@ func (c *crew) run(ctx context.Context) (err error) {
 		return nil
 	case <-ctx.Done():
 	}
-	if c.hurry != nil {
+	if !c.drains {
+		return nil
+	}
+	if c.hurry != nil { // without a drain, the lingers end after the handlers' context
 		c.hurry()
 	}
-	if c.drains {
-		return c.drain()
-	}
-	return nil
+	return c.drain()
 }
 
 // isSourceEmpty reports whether an ended source holds no items. Paused items may be
