@@ -13,15 +13,14 @@ import (
 	"github.com/shardq/shardq/cluster/clustertest"
 )
 
-// create asks again for what exists or not when JetStream did not answer in its
-// five seconds, as servers that have just begun and elect leaders may not.
-func create[V any](attempt func() (V, error)) V {
-	for begin := time.Now(); ; {
-		v, err := attempt()
-		if !errors.Is(err, context.DeadlineExceeded) || time.Since(begin) > time.Minute {
-			return must(v, err)
-		}
+// insist asks again for a minute: beside other load, servers that have just begun
+// may answer late, lose a leader, or believe that one of them is offline.
+func insist(attempt func() error) {
+	begin, err := time.Now(), attempt()
+	for ; err != nil && time.Since(begin) < time.Minute; err = attempt() {
+		time.Sleep(100 * time.Millisecond)
 	}
+	check(err)
 }
 
 // plain has one consumer for each of some work queues. With one, it is what
@@ -31,35 +30,40 @@ func plain(replicas, streams int) func(context.Context, string) system {
 	return func(ctx context.Context, dir string) system {
 		servers := must(clustertest.New(dir, replicas))
 		conn := must(nats.Connect(servers.URLs()))
-		js := must(jetstream.New(conn, jetstream.WithPublishAsyncMaxPending(2*batch)))
+		js := must(jetstream.New(conn, jetstream.WithPublishAsyncMaxPending(2*batch), jetstream.WithPublishAsyncTimeout(10*time.Second)))
 		consumers := make([]jetstream.Consumer, streams)
 		for i := range consumers {
 			name := fmt.Sprintf("plain-%d", i)
-			stream := create(func() (jetstream.Stream, error) {
-				return js.CreateStream(ctx, jetstream.StreamConfig{
+			insist(func() error {
+				stream, err := js.CreateStream(ctx, jetstream.StreamConfig{
 					Name: name, Subjects: []string{name + ".>"}, Retention: jetstream.WorkQueuePolicy, MaxMsgsPerSubject: 1, Replicas: replicas,
 				})
-			})
-			consumers[i] = create(func() (jetstream.Consumer, error) {
-				return stream.CreateConsumer(ctx, jetstream.ConsumerConfig{
-					Durable: "plain", AckPolicy: jetstream.AckExplicitPolicy, MaxAckPending: 8 * batch,
-				})
+				if err == nil {
+					consumers[i], err = stream.CreateConsumer(ctx, jetstream.ConsumerConfig{
+						Durable: "plain", AckPolicy: jetstream.AckExplicitPolicy, MaxAckPending: 8 * batch,
+					})
+				}
+				return err
 			})
 		}
 		return system{
 			store: func(keys []string) {
-				var answers []jetstream.PubAckFuture
-				for i, key := range keys {
-					subject := fmt.Sprintf("plain-%d.%s", i%streams, base64.RawURLEncoding.EncodeToString([]byte(key)))
-					answers = append(answers, must(js.PublishAsync(subject, nil, jetstream.WithStallWait(5*time.Second))))
-				}
-				for _, answer := range answers {
-					select {
-					case <-answer.Ok():
-					case err := <-answer.Err():
-						check(err)
+				insist(func() error {
+					answers := make([]jetstream.PubAckFuture, len(keys))
+					for i, key := range keys {
+						subject := fmt.Sprintf("plain-%d.%s", i%streams, base64.RawURLEncoding.EncodeToString([]byte(key)))
+						answers[i] = must(js.PublishAsync(subject, nil, jetstream.WithStallWait(5*time.Second)))
 					}
-				}
+					var errs []error
+					for _, answer := range answers {
+						select {
+						case <-answer.Ok():
+						case err := <-answer.Err():
+							errs = append(errs, err)
+						}
+					}
+					return errors.Join(errs...)
+				})
 			},
 			work: func(done func()) {
 				for _, c := range consumers {
