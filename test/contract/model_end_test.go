@@ -100,7 +100,9 @@ func (m *model) admit() (admitted int) { // C40
 		err := m.refusal(w.item, w.add, false)
 		if err == nil {
 			m.accept(w.item, w.add, true)
-			admitted++
+			if admitted++; m.grouped() && !w.panicked {
+				m.refreshGroup(groupOf(w.item))
+			}
 		}
 		if w.panicked {
 			err = errInjected
