@@ -34,11 +34,17 @@ func (c *Coalescer[K, V]) Drain(ctx context.Context, options shardq.DrainOptions
 	}
 	// Values stay in their lines until all user code has returned.
 	how := shard.Draining{Delayed: options.Delayed, Retries: options.Retries == shardq.AcceptRetries}
+	c.ending.drains.Add(1)
+	defer c.ending.drains.Add(-1)
 	keys, err := c.engine.Drain(ctx, how, released, c.drained)
+	dropped = c.takeDelayed(keys)
 	if err == nil {
 		c.ending.retries.Decide(false) // no worker has a value any more
+		if c.ending.drains.Load() == 1 {
+			dropped = c.takeLeft(dropped)
+		}
 	}
-	return c.takeDelayed(keys), err
+	return dropped, err
 }
 
 // DrainWith returns a function that calls [Coalescer.Drain] with these options,
@@ -73,13 +79,13 @@ func (c *Coalescer[K, V]) endedEarly(ctx context.Context, cause error) error {
 	return &DrainError[K, V]{DrainError: c.engine.EndedEarly(ctx, cause).(*shardq.DrainError[K]), coalescer: c}
 }
 
-// takeDelayed takes the values of keys that a drain has dropped. Another drain takes
-// none of them, but if user code panics, the next one takes them all.
+// takeDelayed takes the values of keys that a drain has dropped. If user code
+// panics, a later drain takes them all.
 func (c *Coalescer[K, V]) takeDelayed(keys []K) (dropped []Entry[K, V]) {
 	left := keys
 	defer func() { c.shards.ReturnLater(left) }()
 	for _, key := range keys {
-		if c.isQueued(key) { // a Put or a return beside the drop has said so
+		if c.takeKey(key) { // a Put or a return beside the drop has added it
 			c.shards.Withdraw(key, nil)
 		}
 	}
@@ -87,7 +93,7 @@ func (c *Coalescer[K, V]) takeDelayed(keys []K) (dropped []Entry[K, V]) {
 	for _, key := range keys {
 		s := c.stripeOf(key)
 		s.mu.Lock()
-		if l := s.lines[key]; l.isAtRest() || l.isPostponed() {
+		if l := s.lines[key]; l.isPostponed() || l.isAtRest() && l.key != queued { // or a return has added the key since
 			dropped = c.takeLineLocked(dropped, s, key, l)
 		}
 		s.mu.Unlock()
@@ -95,12 +101,17 @@ func (c *Coalescer[K, V]) takeDelayed(keys []K) (dropped []Entry[K, V]) {
 	return dropped
 }
 
-func (c *Coalescer[K, V]) isQueued(key K) bool {
+// takeKey reports whether the caller has to withdraw a key that the queue has.
+func (c *Coalescer[K, V]) takeKey(key K) bool {
 	s := c.stripeOf(key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	l := s.lines[key]
-	return l.isAtRest() && l.key == queued
+	if !l.isAtRest() || l.key != queued {
+		return false
+	}
+	l.key = absent
+	return true
 }
 
 // takeLineLocked expects that no call is merging one of the values.
@@ -129,7 +140,7 @@ type DrainError[K comparable, V any] struct {
 func (e *DrainError[K, V]) Left() []Entry[K, V] {
 	e.once.Do(func() {
 		<-e.coalescer.ending.queueClosed // no Put is in progress any more
-		e.entries = e.coalescer.takeLeft()
+		e.entries = e.coalescer.takeLeft(nil)
 		for i := range e.entries { // otherwise the queue would hand out keys without values
 			e.coalescer.shards.Withdraw(e.entries[i].Key, nil)
 		}
@@ -147,8 +158,9 @@ func (e *DrainError[K, V]) Refresh() error {
 	return &DrainError[K, V]{DrainError: keys, coalescer: e.coalescer}
 }
 
-// takeLeft leaves values that a Take is merging: that Take returns them.
-func (c *Coalescer[K, V]) takeLeft() (all []Entry[K, V]) {
+// takeLeft takes all values, also those that have lost their keys because a hook has
+// panicked. It leaves values that a Take is merging: that Take returns them.
+func (c *Coalescer[K, V]) takeLeft(all []Entry[K, V]) []Entry[K, V] {
 	for i := range c.stripes.all {
 		s := &c.stripes.all[i]
 		s.mu.Lock()
@@ -171,6 +183,7 @@ type ending struct {
 	// ShutDown left to carry out.
 	queueClosed chan struct{}
 	retries     shard.Retries // whether values are accepted from workers
+	drains      atomic.Int32  // in progress: each takes the values of the keys that it has dropped
 
 	mu                    sync.Mutex // guards the fields below
 	shutDowns, carriedOut int        // calls of ShutDown, and those that the last call has carried out

@@ -71,7 +71,7 @@ func (sh *shard) endDelayAndUnlock(id uint32, backoff bool) (ended bool) {
 }
 
 // Withdraw cancels the adds of item as [Set.Cancel] does, but does not mark its
-// processing as canceled. It calls no user code if a is not nil.
+// processing as canceled. If a is not nil, it calls neither Hash nor Group.
 func (s *Set[T]) Withdraw(item T, a *Address) {
 	if a == nil {
 		a = new(Address)

@@ -244,7 +244,7 @@ func (p *joinPlayer) checkParked(m *joinModel, w *joinParked) (fault string) { /
 	switch {
 	case w.returned() && w.err == nil && isTake && w.seen < len(w.entries), w.returned() && w.err == nil && isPut:
 		return wrong()
-	case w.returned() && w.err == nil && !isTake && !m.isEmpty():
+	case w.returned() && w.err == nil && !isTake && (!m.isEmpty() || len(w.entries) > 0): // it drops nothing
 		return wrong()
 	case w.returned() && w.err == coalesce.ErrSourceClosed && isPut && w.from.closed: // C86
 		return ""

@@ -55,13 +55,13 @@ func checkPool(rt *rapid.T) {
 	})
 }
 
-// A program that has failed: a Resize lets a batch linger on.
+// A Resize ends the linger of a worker that leaves.
 func TestC76ResizeEndsALinger(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := startPlayedPool(poolOptions{shards: 1, workers: 1, batch: 2, linger: time.Hour})
 		defer p.abandon()
 		p.q.AddWith(anyItems[0], shardq.AddOptions{})
-		require.Equal(t, "0 ready, 0 delayed, 1 processing, 1 workers; handlers have []; hooks: []; ended: false ", p.view())
+		synctest.Wait()
 		p.pool.Resize(0)
 		require.Equal(t, "0 ready, 0 delayed, 1 processing, 1 workers; handlers have [[0]]; hooks: []; ended: false ", p.view())
 	})
