@@ -233,9 +233,7 @@ func (m *joinModel) isEmpty() bool {
 
 // checkParked checks that a call has returned if it must, and as it must.
 func (p *joinPlayer) checkParked(m *joinModel, w *joinParked) (fault string) { // C4, C40, C42, C86
-	wrong := func() string {
-		return fmt.Sprintf("closed %v, with\n%s", m.closed, m.describe())
-	}
+	wrong := func() string { return fmt.Sprintf("closed %v, with\n%s", m.closed, m.describe()) }
 	isTake, isPut := slices.Contains(p.takes, w), slices.Contains(p.puts, w)
 	ready := false
 	for key, k := range m.keys {

@@ -46,9 +46,7 @@ func capacityOf(n int) func(*coalesce.Options[string, string]) {
 	return func(o *coalesce.Options[string, string]) { o.Capacity = n }
 }
 
-func weighed(o *coalesce.Options[string, string]) {
-	o.Weight = func(v string) int { return len(v) }
-}
+func weighed(o *coalesce.Options[string, string]) { o.Weight = func(v string) int { return len(v) } }
 
 // takeValue takes the one value that is expected next.
 func takeValue(t *testing.T, c *coalesce.Coalescer[string, string], key, value string) {

@@ -707,13 +707,17 @@ func (p *player[T]) addOptions(c call) shardq.AddOptions {
 	if d := c.duration(0, p.tick); c.argument('t', 0)%3 == 1 && d < years && d > -years {
 		at = p.clock.Now().Add(d + 1) // and then After may be the longer
 	}
+	window := c.duration(2, p.tick)
+	if p.armed && p.function == "Now" { // nothing would show whether it is open (C17)
+		window = 0
+	}
 	return shardq.AddOptions{
 		After:          c.duration(0, p.tick),
 		Policy:         policies[policy%len(policies)],
 		RateLimited:    policy >= len(policies),
 		Priority:       c.priority(),
 		MaxWait:        c.duration(1, p.tick),
-		NotAgainWithin: c.duration(2, p.tick),
+		NotAgainWithin: window,
 		At:             at,
 	}
 }
