@@ -183,7 +183,7 @@ type ending struct {
 	// ShutDown left to carry out.
 	queueClosed chan struct{}
 	retries     shard.Retries // whether values are accepted from workers
-	drains      atomic.Int32  // in progress: each takes the values of the keys that it has dropped
+	drains      atomic.Int32  // in progress; the last one also takes what has lost its key
 
 	mu                    sync.Mutex // guards the fields below
 	shutDowns, carriedOut int        // calls of ShutDown, and those that the last call has carried out

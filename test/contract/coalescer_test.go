@@ -198,8 +198,8 @@ func TestC42C57ADrainReturnsWhatItDropped(t *testing.T) {
 	})
 }
 
-// Values come back during a drain that has dropped the delays of their keys, and that
-// ends early. It has those that came before, without their keys.
+// A Drain that has dropped the delays of two keys ends early. It returns the value
+// that came back before, and leaves the one that comes back while it collects them.
 func TestC42C57ReturnsBesideADrainThatDrops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, armed := (*coalesce.Coalescer[string, string])(nil), false
