@@ -34,8 +34,10 @@ type Coalescer[K comparable, V any] struct {
 	limit   *itemlimit.Limiter
 	stripes stripes[K, V]
 	ending  ending
-	buffers sync.Pool // of *keyBuffer[K]
-	sources sources
+	// undrained has what a Drain had taken before a hook panicked.
+	undrained []Entry[K, V]
+	buffers   sync.Pool // of *keyBuffer[K]
+	sources   sources
 }
 
 // An Entry is a key with its value.

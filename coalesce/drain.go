@@ -79,39 +79,51 @@ func (c *Coalescer[K, V]) endedEarly(ctx context.Context, cause error) error {
 	return &DrainError[K, V]{DrainError: c.engine.EndedEarly(ctx, cause).(*shardq.DrainError[K]), coalescer: c}
 }
 
-// takeDelayed takes the values of keys that a drain has dropped. If user code
-// panics, a later drain takes them all.
+// takeDelayed takes the values of keys that a drain has dropped. If a hook panics, the next
+// drain returns them all.
 func (c *Coalescer[K, V]) takeDelayed(keys []K) (dropped []Entry[K, V]) {
-	left := keys
-	defer func() { c.shards.ReturnLater(left) }()
-	for _, key := range keys {
-		if c.takeKey(key) { // a Put or a return beside the drop has added it
-			c.shards.Withdraw(key, nil)
+	dropped = c.takeUndrained()
+	defer func() {
+		if len(keys) > 0 {
+			c.shards.ReturnLater(keys)
+			c.ending.mu.Lock()
+			defer c.ending.mu.Unlock()
+			c.undrained = append(c.undrained, dropped...)
 		}
-	}
-	left = nil
-	for _, key := range keys {
-		s := c.stripeOf(key)
-		s.mu.Lock()
-		if l := s.lines[key]; l.isPostponed() || l.isAtRest() && l.key != queued { // or a return has added the key since
-			dropped = c.takeLineLocked(dropped, s, key, l)
-		}
-		s.mu.Unlock()
+	}()
+	for ; len(keys) > 0; keys = keys[1:] {
+		c.takeOut(&dropped, keys[0])
 	}
 	return dropped
 }
 
-// takeKey reports whether the caller has to withdraw a key that the queue has.
-func (c *Coalescer[K, V]) takeKey(key K) bool {
-	s := c.stripeOf(key)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	l := s.lines[key]
-	if !l.isAtRest() || l.key != queued {
-		return false
+// takeOut takes the values of a key, and withdraws the key. Its line stays meanwhile, so
+// that a value that is given back waits until it can add the key again.
+func (c *Coalescer[K, V]) takeOut(entries *[]Entry[K, V], key K) {
+	t := teller[K, V]{c: c, stripe: c.stripeOf(key), key: key, uncounted: true}
+	c.shards.SetAddress(&t.address, key) // may panic
+	t.stripe.mu.Lock()
+	l := t.stripe.lines[key]
+	if !l.isAtRest() && !l.isPostponed() {
+		t.stripe.mu.Unlock()
+		return
 	}
-	l.key = absent
-	return true
+	alone := l.tells == 0 // otherwise the last teller withdraws the key
+	if alone {
+		l.tells = 1
+	}
+	*entries = c.takeLineLocked(*entries, t.stripe, key, l)
+	t.stripe.mu.Unlock()
+	if alone {
+		t.clean(l)
+	}
+}
+
+func (c *Coalescer[K, V]) takeUndrained() (dropped []Entry[K, V]) {
+	c.ending.mu.Lock()
+	defer c.ending.mu.Unlock()
+	dropped, c.undrained = c.undrained, nil
+	return dropped
 }
 
 // takeLineLocked expects that no call is merging one of the values.
@@ -139,10 +151,10 @@ type DrainError[K comparable, V any] struct {
 // for all Puts in progress.
 func (e *DrainError[K, V]) Left() []Entry[K, V] {
 	e.once.Do(func() {
-		<-e.coalescer.ending.queueClosed // no Put is in progress any more
-		e.entries = e.coalescer.takeLeft(nil)
-		for i := range e.entries { // otherwise the queue would hand out keys without values
-			e.coalescer.shards.Withdraw(e.entries[i].Key, nil)
+		c := e.coalescer
+		<-c.ending.queueClosed // no Put is in progress any more
+		for _, key := range c.keysOf((*line[V]).isAtRest) {
+			c.takeOut(&e.entries, key)
 		}
 	})
 	return e.entries
@@ -185,7 +197,7 @@ type ending struct {
 	retries     shard.Retries // whether values are accepted from workers
 	drains      atomic.Int32  // in progress; the last one also takes what has lost its key
 
-	mu                    sync.Mutex // guards the fields below
+	mu                    sync.Mutex // guards the fields below, and undrained
 	shutDowns, carriedOut int        // calls of ShutDown, and those that the last call has carried out
 	over                  bool       // queueClosed is closed
 }

@@ -18,12 +18,10 @@ func (s *Core) Released() <-chan struct{} { return s.drains.drained.released() }
 func (s *Set[T]) DrainUntil(ctx context.Context, d Draining, released <-chan struct{}, dropped *[]T) error {
 	drops := &droppedItems[T]{to: func(items []T) { *dropped = append(*dropped, items...) }}
 	closed, cause := s.Core.drainUntil(ctx, d, released, drops, &s.abandoned.any)
-	switch {
-	case !closed:
+	if !closed {
 		*dropped = append(*dropped, s.abandoned.take()...)
-	case cause == nil:
-		*dropped = append(*dropped, s.unreturned.take()...)
 	}
+	*dropped = append(*dropped, s.unreturned.take()...)
 	return cause
 }
 

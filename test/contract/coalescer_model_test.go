@@ -373,6 +373,18 @@ func (m *joinModel) Close(o shardq.DrainOptions, dropped map[any]string) (fault 
 	return ""
 }
 
+// Left takes out what a drain has left that ended early.
+func (m *joinModel) Left(left map[any]string) (fault string) { // C57
+	for key, k := range m.keys {
+		if k.pending != left[key] {
+			return fmt.Sprintf("left %q of %+v", left[key], *k)
+		} else if k.pending != "" {
+			_ = k.remove(k.pending)
+		}
+	}
+	return ""
+}
+
 // Item returns what the queue of keys says about a key.
 func (m *joinModel) Item(key any) (item stats.Item[any], held bool) {
 	k := m.keys[key]

@@ -874,16 +874,16 @@ func (p *joinPlayer) playDrain(rt *rapid.T) {
 		Delayed: rapid.SampledFrom([]shardq.DelayedPolicy{shardq.DropDelayed, shardq.RunDelayed, shardq.AwaitDelayed}).Draw(rt, "delayed"),
 		Retries: rapid.SampledFrom([]shardq.RetryPolicy{shardq.RefuseRetries, shardq.AcceptRetries}).Draw(rt, "retries"),
 	}
-	p.begin("c.Drain(nowait.Ended, %s)", goOf(o))
-	entries, err := p.Drain(nowait.Ended, o)
-	p.returned(entries, err)
-	p.left(true, len(entries))
-	dropped := map[any]string{}
-	for _, e := range entries {
-		dropped[e.Key] += e.Value
-	}
+	takesLeft := rapid.Bool().Draw(rt, "takes what is left")
+	p.begin("c.drain(%s, %v)", goOf(o), takesLeft)
+	dropped, left, err := p.drain(o, takesLeft)
+	p.returned(dropped, left, err)
+	p.left(true, len(dropped)+len(left))
 	p.settle(rt, joinCall{play: func(m *joinModel) string {
-		fault := m.Close(o, dropped)
+		fault := m.Close(o, valuesByKey(dropped))
+		if takesLeft && fault == "" {
+			fault = m.Left(valuesByKey(left))
+		}
 		if err == nil {
 			m.retries = shardq.RefuseRetries
 		}

@@ -19,6 +19,7 @@ import (
 	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/clock"
 	"github.com/shardq/shardq/coalesce"
+	"github.com/shardq/shardq/internal/nowait"
 	"github.com/shardq/shardq/limiter"
 	"github.com/shardq/shardq/stats"
 	"github.com/shardq/shardq/worker"
@@ -198,33 +199,37 @@ func TestC42C57ADrainReturnsWhatItDropped(t *testing.T) {
 	})
 }
 
-// A Drain that has dropped the delays of two keys ends early. It returns the value
-// that came back before, and leaves the one that comes back while it collects them.
+// Of values that come back, a Drain that ends early leaves those of keys collected before.
+// What it collected before a hook's panic, the next Drain returns.
 func TestC42C57ReturnsBesideADrainThatDrops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, armed := (*coalesce.Coalescer[string, string])(nil), false
 		c = newJoiner(1, func(o *coalesce.Options[string, string]) {
-			o.Queue.Watermarks = shardq.Watermarks{High: 2, Low: 1, On: func(w shardq.Watermark) {
+			o.Queue.Watermarks = shardq.Watermarks{High: 3, Low: 2, On: func(w shardq.Watermark) {
 				if armed {
 					require.NoError(t, c.PutBack("a", "1"))
+					require.NoError(t, c.PutBack("c", "1"))
+					panic(errOnPurpose)
 				}
 			}}
 		})
-		for _, key := range []string{"a", "b"} {
+		for _, key := range []string{"a", "b", "c"} {
 			require.NoError(t, c.Put(key, "1"))
 			takeValue(t, c, key, "1")
 			require.NoError(t, c.PutWith(key, "2", coalesce.PutOptions{Delay: time.Hour}))
 		}
+		o := shardq.DrainOptions{Retries: shardq.AcceptRetries}
 		drain := park(func(ctx context.Context) string {
-			dropped, err := c.Drain(ctx, shardq.DrainOptions{Retries: shardq.AcceptRetries})
-			return outcome(dropped, errors.Is(err, context.Canceled))
+			return outcome(recovered(func() { _, _ = c.Drain(ctx, o) }))
 		})
 		require.NoError(t, c.PutBack("b", "1"))
 		armed = true // until the key b is withdrawn
 		drain.cancel()
 		synctest.Wait()
-		require.Equal(t, "[[{Key:b Value:1} {Key:b Value:2}] true]", drain.result)
-		takeValue(t, c, "a", "12")
+		require.Equal(t, outcome(errOnPurpose), drain.result)
+		dropped, _ := c.Drain(nowait.Ended, o)
+		require.Equal(t, "[[{Key:a Value:2} {Key:b Value:1} {Key:b Value:2} {Key:c Value:1} {Key:c Value:2}]]", outcome(dropped))
+		takeValue(t, c, "a", "1")
 		c.Done("a")
 		require.Zero(t, c.Stats().Held+c.Len())
 	})

@@ -14,6 +14,7 @@ import (
 	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/clock"
 	"github.com/shardq/shardq/coalesce"
+	"github.com/shardq/shardq/internal/nowait"
 	"github.com/shardq/shardq/limiter"
 	"github.com/shardq/shardq/stats"
 	"github.com/shardq/shardq/worker"
@@ -222,6 +223,24 @@ func (s joinSetup) options(c *joinedUser) coalesce.Options[any, string] {
 		o.Queue.Hash = func(key any) uint64 { c.call(""); return uint64(letterOf(key)[0]) * 0x9e3779b97f4a7c15 }
 	}
 	return o
+}
+
+// drain drains without a wait.
+func (c *joinedUser) drain(o shardq.DrainOptions, takesLeft bool) (dropped, left []joinEntry, err error) {
+	dropped, err = c.Drain(nowait.Ended, o)
+	if e, is := errors.AsType[*coalesce.DrainError[any, string]](err); is && takesLeft {
+		left = e.Left()
+		slices.SortStableFunc(left, func(a, b joinEntry) int { return strings.Compare(letterOf(a.Key), letterOf(b.Key)) })
+	}
+	return dropped, left, err
+}
+
+func valuesByKey(entries []joinEntry) map[any]string {
+	values := map[any]string{}
+	for _, e := range entries {
+		values[e.Key] += e.Value
+	}
+	return values
 }
 
 // A parkedCall is a call in a goroutine of its own.
