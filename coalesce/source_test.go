@@ -2,7 +2,6 @@ package coalesce
 
 import (
 	"context"
-	"errors"
 	"math"
 	"sync"
 	"sync/atomic"
@@ -25,51 +24,29 @@ func newSource(t *testing.T, o Options[int, int]) (*Coalescer[int, int], *Source
 	return c, s
 }
 
-// Ways in which a pool ends a value, and whether that is done.
-func TestC85DoneByWorkers(t *testing.T) {
-	type options = worker.Options[Entry[int, int]]
-	returns := func(err error) func() error { return func() error { return err } }
-	blocks := func() error { time.Sleep(time.Hour); return nil }
-	permanent := worker.Permanent(errors.New("on purpose"))
-	for _, way := range []struct {
-		name   string
-		handle func() error
-		change func(o *options)
-		safe   int64
-	}{
-		{name: "success", handle: returns(nil), safe: 1},
-		{name: "dead letter", handle: returns(permanent), safe: 1},
-		{name: "OnDiscard panics", handle: returns(permanent), change: func(o *options) {
-			o.OnDiscard = func(context.Context, worker.Failure[Entry[int, int]]) { panic("on purpose") }
-		}},
-		{name: "a drain drops it", handle: returns(errors.New("later"))},
-		{name: "abandoned", handle: blocks, change: func(o *options) { o.AbandonAfter, o.Drain = time.Second, nil }},
-		{name: "abandoned in a drain", handle: blocks, change: func(o *options) { o.AbandonAfter, o.DrainTimeout = time.Second, time.Second }},
-	} {
+// A value that a pool has abandoned is never done.
+func TestC85AbandonedByWorkers(t *testing.T) {
+	for _, drains := range []bool{false, true} {
 		for _, size := range []int{0, 2} {
 			synctest.Test(t, func(t *testing.T) {
 				c, s := newSource(t, Options[int, int]{})
-				o := options{Workers: 1, BatchSize: size, Drain: c.DrainWith(shardq.DrainOptions{Delayed: shardq.DropDelayed})}
-				if size > 0 {
-					o.HandleBatch = func(context.Context, []Entry[int, int]) []error { return []error{way.handle()} }
-				} else {
-					o.Handle = func(context.Context, Entry[int, int]) error { return way.handle() }
+				o := worker.Options[Entry[int, int]]{Workers: 1, BatchSize: size, AbandonAfter: time.Second}
+				if drains {
+					o.Drain, o.DrainTimeout = c.DrainWith(shardq.DrainOptions{}), time.Second
 				}
-				if way.change != nil {
-					way.change(&o)
+				if size > 0 {
+					o.HandleBatch = func(context.Context, []Entry[int, int]) []error { time.Sleep(time.Hour); return nil }
+				} else {
+					o.Handle = func(context.Context, Entry[int, int]) error { time.Sleep(time.Hour); return nil }
 				}
 				require.NoError(t, s.Put(1, 1, 0))
 				pool, err := worker.New(c, o)
 				require.NoError(t, err)
 				ctx, stop := context.WithTimeout(t.Context(), time.Millisecond)
 				defer stop()
-				func() {
-					defer func() { _ = recover() }()
-					_ = pool.Run(ctx)
-				}()
-				require.Equal(t, way.safe, s.Safe(), way.name)
-				time.Sleep(2 * time.Hour) // an abandoned handler returns
-				require.Equal(t, way.safe, s.Safe(), way.name)
+				require.Error(t, pool.Run(ctx))
+				time.Sleep(2 * time.Hour) // the handler returns
+				require.Zero(t, s.Safe())
 				c.ShutDown()
 			})
 		}

@@ -373,12 +373,15 @@ func (m *joinModel) Close(o shardq.DrainOptions, dropped map[any]string) (fault 
 	return ""
 }
 
-// Left takes out what a drain has left that ended early.
-func (m *joinModel) Left(left map[any]string) (fault string) { // C57
+// Left takes out what a drain has left that ended early. Somebody who was parked may
+// take a ready value meanwhile.
+func (m *joinModel) Left(left map[any]string, parked bool) (fault string) { // C57
 	for key, k := range m.keys {
-		if k.pending != left[key] {
+		switch {
+		case left[key] == "" && (k.pending == "" || parked && k.isReady()):
+		case left[key] != k.pending:
 			return fmt.Sprintf("left %q of %+v", left[key], *k)
-		} else if k.pending != "" {
+		default:
 			_ = k.remove(k.pending)
 		}
 	}

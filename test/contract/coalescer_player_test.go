@@ -882,7 +882,7 @@ func (p *joinPlayer) playDrain(rt *rapid.T) {
 	p.settle(rt, joinCall{play: func(m *joinModel) string {
 		fault := m.Close(o, valuesByKey(dropped))
 		if takesLeft && fault == "" {
-			fault = m.Left(valuesByKey(left))
+			fault = m.Left(valuesByKey(left), p.parks)
 		}
 		if err == nil {
 			m.retries = shardq.RefuseRetries

@@ -2,7 +2,6 @@ package contract
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"reflect"
@@ -521,61 +520,3 @@ func TestC7C54NothingRefersToATakenValue(t *testing.T) {
 }
 
 type text = coalesce.Entry[string, string]
-
-// A value that a pool gives back, discards or leaves is in one place, as it was
-// given to the handler. A Put interrupts its handler, and so does a Cancel, which
-// lets no value go back.
-func TestC58ValuesOfAPool(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := newJoiner(1, readable)
-		var seen []string
-		discarded := map[string]string{}
-		pool := startPool(t, c, worker.Options[text]{
-			MaxAttempts: 2, CancelIfAddedAgain: true, CancelIfCanceled: true,
-			Drain: c.DrainWith(shardq.DrainOptions{}), DrainTimeout: time.Minute,
-			Handle: func(ctx context.Context, e text) error {
-				seen = append(seen, e.Value)
-				if e.Key == "bad" {
-					return errOnPurpose
-				}
-				select {
-				case <-ctx.Done():
-					return context.Cause(ctx)
-				case <-time.After(time.Hour):
-					return nil
-				}
-			},
-			OnDiscard: func(_ context.Context, f worker.Failure[text]) {
-				require.Zero(t, c.Len(), "the value is in the coalescer, too")
-				require.Equal(t, 1, c.Stats().Processing, "a worker may have the key")
-				discarded[f.Item.Key] = f.Item.Value
-			},
-		})
-		require.NoError(t, c.Put("bad", "1"))
-		time.Sleep(time.Second)
-		synctest.Wait()
-		require.Equal(t, map[string]string{"bad": "1"}, discarded)
-		require.NoError(t, c.Put("a", "2"))
-		time.Sleep(time.Second)
-		require.NoError(t, c.Put("a", "3"))
-		time.Sleep(time.Second)
-		require.NoError(t, c.PutWith("a", "4", coalesce.PutOptions{Delay: time.Minute}))
-		value, _ := c.Cancel("a")
-		require.Equal(t, "4", value)
-		synctest.Wait()
-		require.Equal(t, []string{"1", "1", "2", "23"}, seen)
-		requireNothing(t, c)
-
-		require.NoError(t, c.Put("a", "5"))
-		synctest.Wait()
-		require.NoError(t, c.PutWith("b", "6", coalesce.PutOptions{Priority: -1}))
-		pool.stop()
-		time.Sleep(time.Hour)
-		synctest.Wait()
-		require.True(t, pool.ended())
-		left, is := errors.AsType[*coalesce.DrainError[string, string]](pool.err)
-		require.True(t, is, "%v", pool.err)
-		require.ElementsMatch(t, []text{{Key: "a", Value: "5"}, {Key: "b", Value: "6"}}, left.Left())
-		requireNothing(t, c)
-	})
-}

@@ -19,6 +19,7 @@ type pending struct {
 	// panicked says that user code has panicked in an AddContext after its wait,
 	// and accepted that the item is in.
 	panicked, accepted bool
+	policy             int // of the group, when an AddContext began
 	drain              shardq.DrainOptions
 	// deadline is that of a Drain's context, or 0.
 	deadline time.Duration
@@ -72,6 +73,7 @@ func (m *model) hasRoom() bool { // C40
 
 // addContext begins a call of AddContext.
 func (m *model) addContext(w *pending) { // C40, C79
+	w.policy = m.policy[groupOf(w.item)]
 	if w.add.RateLimited {
 		w.add.After = max(w.add.After, m.backoff(w.item))
 	}
@@ -99,10 +101,16 @@ func (m *model) admit() (admitted int) { // C40
 		}
 		err := m.refusal(w.item, w.add, false)
 		if err == nil {
-			m.accept(w.item, w.add, true)
-			if admitted++; m.grouped() && !w.panicked {
-				m.refreshGroup(groupOf(w.item))
+			name := groupOf(w.item)
+			latest := m.policy[name]
+			if w.panicked { // so it was not asked again
+				m.policy[name] = w.policy
 			}
+			m.accept(w.item, w.add, true)
+			if m.policy[name] = latest; m.grouped() && !w.panicked {
+				m.refreshGroup(name)
+			}
+			admitted++
 		}
 		if w.panicked {
 			err = errInjected

@@ -316,8 +316,10 @@ func (p *player[T]) shardOfGroup(group string) int {
 			return row.Shard
 		}
 	}
-	p.fatalf("group %s is not known", group)
-	return 0
+	if !p.panicked { // otherwise the call may have done nothing
+		p.fatalf("group %s is not known", group)
+	}
+	return -1
 }
 
 func (p *player[T]) play(c call) {
@@ -457,6 +459,9 @@ func (p *player[T]) act(c call) (a action, ok bool) {
 		return p.plain("Resume()", q.Resume, func(m *model) { m.gate.paused = false })
 	case 'z':
 		r := rates[modulo(c.number(), len(rates))]
+		if p.setup.is("discard on shutdown", "yes") {
+			r = shardq.Rate{}
+		}
 		return p.plain("SetRate(%s)", func() { q.SetRate(r) }, func(m *model) { m.setRate(r) }, p.literal(r))
 	case 'X':
 		return p.plain("ShutDown()", q.ShutDown, (*model).shutDown)

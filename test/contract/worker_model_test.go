@@ -3,6 +3,7 @@ package contract
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -10,8 +11,8 @@ import (
 	"github.com/shardq/shardq/stats"
 )
 
-// A poolModel says what a pool of a queue must do. It does not say which worker
-// takes which item. Its player tells it what was taken.
+// A poolModel says what a pool of a queue or a Coalescer must do. It does not say
+// which worker takes which item. Its player tells it what was taken.
 type poolModel struct {
 	poolOptions
 	now   time.Time
@@ -24,7 +25,7 @@ type poolModel struct {
 	dropped []int // by the drain
 	drains  bool  // Drain has been called
 	stopped bool  // the handlers' contexts have ended
-	// left is the number of calls of hooks until one panics.
+	// left is the number of calls of hooks until one panics or exits.
 	left    int
 	faulted bool
 	// stopping says that a hook has panicked in this step. It is settled before
@@ -37,9 +38,11 @@ type poolModel struct {
 	events   []string // what the hooks must have received since the last step
 	kept     []string // what the error of Run must have, without OnLeftover
 	results  [stats.Results]uint64
+	done     []bool // the values, by their offsets
 }
 
 type poolOptions struct {
+	values   bool // a Coalescer's
 	shards   int
 	workers  int           // at the begin
 	until    time.Duration // DrainTimeout
@@ -78,6 +81,10 @@ type poolItem struct {
 	began    time.Time // when the handler was called, or zero
 	canceled bool      // since it was taken: nothing that its handler returns makes it ready
 	cause    string    // why the context of its handler has ended
+	// Of a Coalescer, what was put, with bars between what the next Put or Take merges, and what a
+	// worker has. A key that backsOff waits for the end of its backoff, whatever is put.
+	pending, value string
+	backsOff       bool
 }
 
 // priorityOf returns the priority with which an item is always added.
@@ -112,8 +119,56 @@ func (m *poolModel) Add(item int, delay time.Duration) { // C42
 	}
 }
 
+// Put puts a value, and reports whether it was accepted.
+func (m *poolModel) Put(item int, delay time.Duration, value string) bool { // C57, C77
+	it := m.items[item]
+	if m.isClosed() {
+		return false
+	}
+	m.done = append(m.done, false)
+	it.pending = strings.ReplaceAll(it.pending, "|", "") + value
+	switch {
+	case it.ready, it.backsOff:
+	case delay <= 0:
+		m.makeReady(it)
+	default:
+		it.due = earliest(it.due, m.now.Add(delay))
+	}
+	return true
+}
+
+// finish says that values are done.
+func (m *poolModel) finish(values string) { // C85
+	for _, offset := range strings.FieldsFunc(values, func(r rune) bool { return r == '.' || r == '|' }) {
+		at, _ := strconv.Atoi(offset)
+		m.done[at] = true
+	}
+}
+
+// safe returns the lowest offset that is not done.
+func (m *poolModel) safe() int64 { // C85
+	return int64(slices.Index(append(slices.Clone(m.done), false), false))
+}
+
+// giveBack puts the value before newer ones.
+func (m *poolModel) giveBack(it *poolItem, delay time.Duration) { // C55, C77
+	if it.pending != "" {
+		it.pending = "|" + it.pending
+	}
+	it.pending, it.value = it.value+it.pending, ""
+	it.ready, it.backsOff = delay <= 0, delay > 0
+	if it.ready {
+		it.due = time.Time{}
+	} else {
+		it.due = latest(it.due, m.now.Add(delay))
+	}
+}
+
 func (m *poolModel) makeReady(it *poolItem) {
-	it.ready = true
+	it.ready, it.backsOff = true, false
+	if m.values {
+		it.due = time.Time{}
+	}
 	if it.taken && m.again {
 		it.end("added")
 	}
@@ -129,7 +184,15 @@ func (it *poolItem) end(cause string) {
 // Cancel cancels the adds of an item, and its run.
 func (m *poolModel) Cancel(item int) { // C39
 	it := m.items[item]
-	it.ready, it.due, it.failures = false, time.Time{}, 0
+	canceled, rest, _ := strings.Cut(it.pending, "|")
+	if !m.isClosed() { // C78: after that, values stay apart
+		canceled, rest = it.pending, ""
+	}
+	m.finish(canceled)
+	it.failures, it.pending = 0, rest
+	if it.pending == "" {
+		it.ready, it.due, it.backsOff = false, time.Time{}, false
+	}
 	if it.taken {
 		it.canceled = true
 		if m.canceled {
@@ -144,7 +207,7 @@ func (m *poolModel) Take(item int) (fault string) { // C49
 	if !it.ready || it.taken || m.paused || m.stopped && !m.stopping {
 		return fmt.Sprintf("a worker has %d: %+v", item, *it)
 	}
-	*it = poolItem{due: it.due, failures: it.failures, first: it.first, taken: true, claimed: m.now}
+	*it = poolItem{due: it.due, failures: it.failures, first: it.first, taken: true, claimed: m.now, value: strings.ReplaceAll(it.pending, "|", "")}
 	return ""
 }
 
@@ -163,7 +226,19 @@ func (m *poolModel) Begin(item int) { // C72
 // Release gives up an item that was taken and not handled.
 func (m *poolModel) Release(item int) { // C84
 	it := m.items[item]
-	it.taken, it.ready = false, it.ready || !it.canceled
+	if it.taken = false; it.canceled {
+		m.finish(it.value)
+	} else {
+		m.goBack(it)
+	}
+	it.value = ""
+}
+
+// goBack makes an item ready again.
+func (m *poolModel) goBack(it *poolItem) {
+	if it.ready = true; m.values {
+		m.giveBack(it, 0)
+	}
 }
 
 // Step lets time pass. It must not pass the next event.
@@ -209,14 +284,28 @@ func (m *poolModel) Stop() { // C49
 	}
 	m.stopped, m.early = true, m.drains && !m.isOver()
 	for _, item := range m.dropped {
-		m.note("leftover", item, m.items[item].failures, "shutdown", "down:dropped", false)
-		m.items[item].failures = 0
+		m.drop(item, m.items[item])
 	}
 	m.dropped = nil
 	for _, it := range m.items {
 		if it.taken {
 			it.end("stop")
 		}
+	}
+}
+
+// drop reports an item that a drain has dropped, or the values of a key, which may
+// have come back since.
+func (m *poolModel) drop(item int, it *poolItem) { // C49, C58
+	if m.values && it.pending == "" {
+		return
+	}
+	for value := range strings.SplitSeq(it.pending, "|") {
+		m.noteValue(value, "leftover", item, it.failures, "shutdown", "down:dropped", false)
+		it.failures = 0
+	}
+	if m.values {
+		it.pending, it.ready, it.due, it.backsOff = "", false, time.Time{}, false
 	}
 }
 
@@ -245,7 +334,7 @@ func (m *poolModel) End(timeout time.Duration) { // C49
 			it.due = time.Time{}
 			m.makeReady(it)
 		default:
-			it.due = time.Time{}
+			it.due, it.backsOff = time.Time{}, false
 			m.dropped = append(m.dropped, item)
 		}
 	}
@@ -254,13 +343,20 @@ func (m *poolModel) End(timeout time.Duration) { // C49
 // ShutDown shuts the queue down.
 func (m *poolModel) ShutDown() { // C49
 	for item, it := range m.items {
-		if m.drains && !it.due.IsZero() {
+		switch {
+		case it.due.IsZero():
+		case m.values:
+			m.makeReady(it)
+		case m.drains:
 			m.dropped = append(m.dropped, item) // the drain returns them
 		}
 		it.due = time.Time{}
 	}
 	m.ends, m.retries = isShut, false
-	if m.drains && !m.stopped {
+	if !m.drains || m.stopped {
+		return
+	}
+	if m.stopping = m.values; !m.stopping {
 		m.Stop()
 		m.early = true
 	}
@@ -304,6 +400,7 @@ func (m *poolModel) Finish(item int, what answer) { // C50, C72, C74
 	switch what {
 	case 's':
 		m.results[stats.Succeeded]++
+		m.finish(it.value)
 		m.giveUp(it, true)
 	case 'a', 'z':
 		m.results[stats.Requeued]++
@@ -316,10 +413,13 @@ func (m *poolModel) Finish(item int, what answer) { // C50, C72, C74
 // giveUp ends the claim of an item. If it is done, its failures are forgotten.
 // If not, it is ready again.
 func (m *poolModel) giveUp(it *poolItem, done bool) {
+	if it.canceled {
+		m.finish(it.value)
+	}
 	if done {
-		it.failures = 0
+		it.failures, it.value = 0, ""
 	} else {
-		it.ready = true
+		m.goBack(it)
 	}
 	it.taken, it.began = false, time.Time{}
 }
@@ -346,7 +446,9 @@ func (m *poolModel) fail(item int, result stats.Result, kind string, least time.
 		return
 	}
 	m.results[stats.Discarded]++
-	m.note("discard", item, it.failures+1, reason, kind, false)
+	if m.note("discard", item, it.failures+1, reason, kind, false) {
+		m.finish(it.value)
+	}
 	m.giveUp(it, true)
 }
 
@@ -368,12 +470,21 @@ func (m *poolModel) returns(item int, delay time.Duration, kind string, requeue 
 	} else {
 		it.failures++
 	}
-	m.Add(item, delay)
+	if m.values {
+		m.giveBack(it, delay)
+	} else {
+		m.Add(item, delay)
+	}
 	it.taken, it.began = false, time.Time{}
 }
 
-// note notes a call of a hook, which may panic, or what Run returns in its place.
-func (m *poolModel) note(hook string, item, attempt int, reason, kind string, requeued bool) {
+// note notes a call of a hook, or what Run returns in its place. It reports whether
+// the hook returns.
+func (m *poolModel) note(hook string, item, attempt int, reason, kind string, requeued bool) bool {
+	return m.noteValue(m.items[item].value, hook, item, attempt, reason, kind, requeued)
+}
+
+func (m *poolModel) noteValue(value, hook string, item, attempt int, reason, kind string, requeued bool) bool {
 	took, first := time.Duration(0), time.Time{}
 	if it := m.items[item]; kind != "down:dropped" {
 		took, first = m.now.Sub(it.began), it.first
@@ -383,21 +494,22 @@ func (m *poolModel) note(hook string, item, attempt int, reason, kind string, re
 			first = m.now
 		}
 	}
-	call := hookCall(hook, item, attempt, reason, kind, requeued, took, first)
+	call := hookCall(hook, item, value, attempt, reason, kind, requeued, took, first)
 	if hook == "leftover" && !m.leftover {
 		m.kept = append(m.kept, call)
-		return
+		return true
 	}
 	m.events = append(m.events, call)
-	if m.left--; m.left == 0 {
+	if m.left--; m.left == 0 && m.fault == "panic" {
 		m.faulted, m.stopping = true, true
 	}
+	return m.left != 0
 }
 
 // hookCall writes a call of a hook.
-func hookCall(hook string, item, attempt int, reason, kind string, requeued bool, took time.Duration, first time.Time) string {
-	return fmt.Sprintf("%s of %d: attempt %d, %s, %s, requeued %v, %v, first %d",
-		hook, item, attempt, reason, kind, requeued, took, first.UnixNano())
+func hookCall(hook string, item int, value string, attempt int, reason, kind string, requeued bool, took time.Duration, first time.Time) string {
+	return fmt.Sprintf("%s of %d %s: attempt %d, %s, %s, requeued %v, %v, first %d",
+		hook, item, value, attempt, reason, kind, requeued, took, first.UnixNano())
 }
 
 // count counts items.

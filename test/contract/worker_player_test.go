@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"runtime"
 	"slices"
 	"strings"
@@ -16,6 +17,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/coalesce"
 	"github.com/shardq/shardq/internal/testscale"
 	"github.com/shardq/shardq/limiter"
 	"github.com/shardq/shardq/stats"
@@ -38,9 +40,7 @@ func checkPool(rt *rapid.T) {
 		for item := range rapid.IntRange(1, 8).Draw(rt, "items") {
 			m.items[item] = &poolItem{}
 		}
-		if m.wanted = m.workers; m.fault == "panic" {
-			m.left = m.calls
-		}
+		m.wanted, m.left = m.workers, m.calls
 		p := startPlayedPool(m.poolOptions)
 		p.m = m
 		defer p.abandon()
@@ -60,7 +60,7 @@ func TestC76ResizeEndsALinger(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := startPlayedPool(poolOptions{shards: 1, workers: 1, batch: 2, linger: time.Hour})
 		defer p.abandon()
-		p.q.AddWith(anyItems[0], shardq.AddOptions{})
+		p.add(0, shardq.AddOptions{})
 		synctest.Wait()
 		p.pool.Resize(0)
 		require.Equal(t, "0 ready, 0 delayed, 1 processing, 1 workers; handlers have [[0]]; hooks: []; ended: false ", p.view())
@@ -73,8 +73,12 @@ type poolPlayer struct {
 	poolOptions
 	script
 	m      *poolModel // nil in a program
-	q      anyQueue
-	pool   *worker.Pool[any]
+	q      playedSource
+	queue  anyQueue
+	source *coalesce.Source[any, string] // in place of the queue
+	puts   int64
+	fails  func(item any) int
+	pool   playedPool
 	cancel context.CancelFunc
 
 	mu     sync.Mutex
@@ -89,9 +93,25 @@ type poolPlayer struct {
 	lost   int    // how many busy workers must leave, at most
 }
 
+type playedSource interface {
+	Pause()
+	Resume()
+	ShutDown()
+	Stats() shardq.Stats
+	Inspect() stats.Inspection
+}
+
+type playedPool interface {
+	Run(ctx context.Context) error
+	Resize(n int)
+	ResizeBy(n int) int
+	Len() int
+}
+
 // A poolRun is a call of a handler.
 type poolRun struct {
 	items  []int
+	values []string
 	known  bool // to the model
 	answer chan string
 }
@@ -99,6 +119,7 @@ type poolRun struct {
 var errForGood = errors.New("on purpose for good")
 
 func drawPool(rt *rapid.T) (o poolOptions) {
+	o.values = rapid.Bool().Draw(rt, "values")
 	o.shards, o.workers = rapid.SampledFrom([]int{1, 3}).Draw(rt, "shards"), rapid.IntRange(1, 4).Draw(rt, "workers")
 	o.most = rapid.IntRange(0, 3).Draw(rt, "MaxAttempts")
 	o.elapsed = time.Duration(rapid.IntRange(0, 2).Draw(rt, "MaxElapsed")) * 7 * time.Second
@@ -126,39 +147,73 @@ func drawPool(rt *rapid.T) (o poolOptions) {
 
 // startPlayedPool runs a pool, also in a program.
 func startPlayedPool(o poolOptions) *poolPlayer {
-	p := &poolPlayer{poolOptions: o, left: o.calls, q: shardq.MustNew(shardq.Options[any]{
+	p := &poolPlayer{poolOptions: o, left: o.calls}
+	options := shardq.Options[any]{
 		Shards: o.shards, Metrics: true, Tick: 1, RateLimiter: limiter.NewExponential[any](time.Second, 32*time.Second),
 		Hash: func(item any) uint64 { return uint64(numberOf(item)) * 0x9e3779b97f4a7c15 },
-	})}
-	options := worker.Options[any]{
-		Workers: 2, MaxAttempts: o.most, MaxElapsed: o.elapsed, Timeout: o.limit, OnError: p.hook("error"), OnDiscard: p.hook("discard"),
-		CancelIfAddedAgain: o.again, CancelIfCanceled: o.canceled, BatchSize: o.batch, BatchWeight: o.weight, Linger: o.linger,
 	}
-	if o.leftover {
-		options.OnLeftover = p.hook("leftover")
-	}
-	if o.batch > 0 {
-		options.HandleBatch = p.handleBatch
+	if o.values {
+		c := coalesce.MustNew(coalesce.Options[any, string]{Queue: options, Merge: func(a, b string) string { return a + b }})
+		p.source, _ = c.NewSource("log", 0)
+		p.q, p.fails, p.pool = c, c.Queue().NumRequeues, newPlayedPool(p, c, c.DrainWith)
 	} else {
-		options.Handle, options.Use = p.handle, p.middleware()
+		p.queue = shardq.MustNew(options)
+		p.q, p.fails, p.pool = p.queue, p.queue.NumRequeues, newPlayedPool(p, p.queue, p.queue.DrainWith)
 	}
-	if o.weight > 0 {
-		options.Weigh = func(item any) int { return weightOf(numberOf(item)) }
-	}
-	if o.drained {
-		options.Drain, options.DrainTimeout = p.q.DrainWith(o.drain), o.until
-	}
-	pool, err := worker.New(p.q, options)
-	if err != nil {
-		panic(err)
-	}
-	if got := pool.ResizeBy(o.workers - 2); got != o.workers {
+	if got := p.pool.ResizeBy(o.workers - 2); got != o.workers {
 		p.wrong = fmt.Sprintf("%d workers before Run, not %d", got, o.workers)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	p.pool, p.cancel = pool, cancel
+	p.cancel = cancel
 	go p.run(ctx)
 	return p
+}
+
+func newPlayedPool[T any](
+	p *poolPlayer, source worker.Source[T], drainWith func(shardq.DrainOptions) func(context.Context) ([]T, error),
+) *worker.Pool[T] {
+	o := p.poolOptions
+	options := worker.Options[T]{
+		Workers: 2, MaxAttempts: o.most, MaxElapsed: o.elapsed, Timeout: o.limit, OnError: hookOf[T](p, "error"), OnDiscard: hookOf[T](p, "discard"),
+		CancelIfAddedAgain: o.again, CancelIfCanceled: o.canceled, BatchSize: o.batch, BatchWeight: o.weight, Linger: o.linger,
+	}
+	if o.leftover {
+		options.OnLeftover = hookOf[T](p, "leftover")
+	}
+	if o.batch > 0 {
+		options.HandleBatch = func(ctx context.Context, items []T) []error { return handleBatch(ctx, p, items) }
+	} else {
+		options.Handle = func(ctx context.Context, item T) error { return handle(ctx, p, item) }
+		options.Use = middlewareOf[T](p)
+	}
+	if o.weight > 0 {
+		options.Weigh = func(item T) int {
+			number, _ := partsOf(item)
+			return weightOf(number)
+		}
+	}
+	if o.drained {
+		options.Drain, options.DrainTimeout = drainWith(o.drain), o.until
+	}
+	pool, err := worker.New(source, options)
+	if err != nil {
+		panic(err)
+	}
+	return pool
+}
+
+// add adds an item, or puts a value.
+func (p *poolPlayer) add(item int, o shardq.AddOptions) (value string, accepted bool) {
+	if !p.values {
+		p.queue.AddWith(anyItems[item], o)
+		return "", true
+	}
+	value = code("%d.", p.puts)
+	err := p.source.PutContext(context.Background(), anyItems[item], value, p.puts, coalesce.PutOptions{Delay: o.After, Priority: o.Priority})
+	if err == nil {
+		p.puts++
+	}
+	return value, err == nil
 }
 
 // String returns the program in Go.
@@ -176,10 +231,17 @@ func (p *poolPlayer) view() string {
 	text := code("%d ready, %d delayed, %d processing, %d workers", s.Ready, s.Delayed, s.Processing, p.pool.Len())
 	var runs []string
 	for _, run := range p.runs {
-		runs = append(runs, fmt.Sprint(run.items))
+		text := fmt.Sprint(run.items)
+		if p.values {
+			text += fmt.Sprint(run.values)
+		}
+		runs = append(runs, text)
 	}
 	slices.Sort(runs)
 	slices.Sort(p.events)
+	if p.values {
+		text += code(", %d is safe", p.source.Safe())
+	}
 	text += code("; handlers have %v; hooks: %q; ended: %v %s", runs, p.events, p.ended, p.wrong)
 	if p.m == nil {
 		p.events = nil
@@ -201,9 +263,9 @@ func (p *poolPlayer) isEnded() bool {
 	return p.ended
 }
 
-// hook returns a hook that notes its calls.
-func (p *poolPlayer) hook(name string) func(context.Context, worker.Failure[any]) {
-	return func(ctx context.Context, f worker.Failure[any]) {
+// hookOf returns a hook that notes its calls.
+func hookOf[T any](p *poolPlayer, name string) func(context.Context, worker.Failure[T]) {
+	return func(ctx context.Context, f worker.Failure[T]) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.events = append(p.events, callOf(name, f))
@@ -220,21 +282,31 @@ func (p *poolPlayer) hook(name string) func(context.Context, worker.Failure[any]
 
 func numberOf(item any) int { return slices.Index(anyItems, item) }
 
-func callOf(hook string, f worker.Failure[any]) string {
-	return hookCall(hook, numberOf(f.Item), f.Attempt, f.Reason.String(), kindOf(f.Err), f.Requeued, f.Duration, f.FirstFailure)
+// partsOf returns the number of an item, or of an entry's key with its value.
+func partsOf[T any](item T) (number int, value string) {
+	if e, is := any(item).(joinEntry); is {
+		return numberOf(e.Key), e.Value
+	}
+	return numberOf(item), ""
 }
 
-// middleware returns two functions of which the first is the outermost. They
+func callOf[T any](hook string, f worker.Failure[T]) string {
+	number, value := partsOf(f.Item)
+	return hookCall(hook, number, value, f.Attempt, f.Reason.String(), kindOf(f.Err), f.Requeued, f.Duration, f.FirstFailure)
+}
+
+// middlewareOf returns two functions of which the first is the outermost. They
 // check what a handler can ask about its item.
-func (p *poolPlayer) middleware() []worker.Middleware[any] {
+func middlewareOf[T any](p *poolPlayer) []worker.Middleware[T] {
 	type key struct{}
-	outer := func(next worker.Handler[any]) worker.Handler[any] {
-		return func(ctx context.Context, item any) error { return next(context.WithValue(ctx, key{}, item), item) }
+	outer := func(next worker.Handler[T]) worker.Handler[T] {
+		return func(ctx context.Context, item T) error { return next(context.WithValue(ctx, key{}, item), item) }
 	}
-	inner := func(next worker.Handler[any]) worker.Handler[any] {
-		return func(ctx context.Context, item any) error {
-			a, ok := worker.AttemptOf[any](ctx)
-			if !ok || ctx.Value(key{}) != item || a.Number() != p.q.NumRequeues(item)+1 || a.FirstFailure().IsZero() != (a.Number() == 1) || a.Priority() != priorityOf(numberOf(item)) {
+	inner := func(next worker.Handler[T]) worker.Handler[T] {
+		return func(ctx context.Context, item T) error {
+			number, _ := partsOf(item)
+			a, ok := worker.AttemptOf[T](ctx)
+			if !ok || ctx.Value(key{}) != any(item) || a.Number() != p.fails(anyItems[number])+1 || a.FirstFailure().IsZero() != (a.Number() == 1) || a.Priority() != priorityOf(number) {
 				p.mu.Lock()
 				p.wrong = fmt.Sprintf("%v has %v, %+v with priority %d", item, ctx.Value(key{}), a, a.Priority())
 				p.mu.Unlock()
@@ -242,14 +314,15 @@ func (p *poolPlayer) middleware() []worker.Middleware[any] {
 			return next(ctx, item)
 		}
 	}
-	return []worker.Middleware[any]{outer, inner}
+	return []worker.Middleware[T]{outer, inner}
 }
 
 // begin notes the call of a handler, and waits for its answer.
-func (p *poolPlayer) begin(items ...any) string {
+func begin[T any](p *poolPlayer, items ...T) string {
 	run := &poolRun{answer: make(chan string)}
 	for _, item := range items {
-		run.items = append(run.items, numberOf(item))
+		number, value := partsOf(item)
+		run.items, run.values = append(run.items, number), append(run.values, value)
 	}
 	p.mu.Lock()
 	p.runs = append(p.runs, run)
@@ -278,15 +351,15 @@ func (p *poolPlayer) abandon() {
 	synctest.Wait()
 }
 
-func (p *poolPlayer) handle(ctx context.Context, item any) error {
-	for _, what := range p.begin(item) {
+func handle[T any](ctx context.Context, p *poolPlayer, item T) error {
+	for _, what := range begin(p, item) {
 		return errorOf(ctx, what)
 	}
 	return nil
 }
 
-func (p *poolPlayer) handleBatch(ctx context.Context, items []any) []error {
-	answers := p.begin(items...)
+func handleBatch[T any](ctx context.Context, p *poolPlayer, items []T) []error {
+	answers := begin(p, items...)
 	clear(items) // the handler owns the slice
 	errs := make([]error, len(items))
 	for i, what := range answers {
@@ -333,9 +406,12 @@ func (p *poolPlayer) step(rt *rapid.T) {
 			delay = time.Duration(rapid.IntRange(1, 20).Draw(rt, "seconds")) * time.Second
 		}
 		o := shardq.AddOptions{After: delay, Priority: priorityOf(item)}
-		p.write("p.q.AddWith(anyItems[%d], %s)", item, goOf(o))
-		p.q.AddWith(anyItems[item], o)
-		m.Add(item, delay)
+		p.write("p.add(%d, %s)", item, goOf(o))
+		if value, accepted := p.add(item, o); !m.values {
+			m.Add(item, delay)
+		} else if m.Put(item, delay, value) != accepted {
+			p.wrong = fmt.Sprintf("accepted %s: %v", value, accepted)
+		}
 	case "cancel":
 		p.write("p.q.Inspect().Operator().Cancel(anyItems[%d])", item)
 		p.q.Inspect().Operator().Cancel(anyItems[item])
@@ -509,7 +585,7 @@ func (p *poolPlayer) observeTaken() (fault string) {
 			begun = append(begun, run.items...)
 		}
 	}
-	for _, row := range p.q.Snapshot(100).Processing {
+	for _, row := range p.q.Inspect().Snapshot(100).Processing {
 		item := numberOf(row.Item)
 		taken = append(taken, item)
 		if it := m.items[item]; it.taken && it.canceled && it.ready && it.began.IsZero() && (!row.Dirty || slices.Contains(begun, item)) {
@@ -538,9 +614,9 @@ func (p *poolPlayer) observeTaken() (fault string) {
 		}
 	}
 	for _, run := range p.runs {
-		for _, item := range run.items {
-			if it := m.items[item]; !it.taken {
-				return fmt.Sprintf("a handler has %d, which is not taken", item)
+		for i, item := range run.items {
+			if it := m.items[item]; !it.taken || it.value != run.values[i] {
+				return fmt.Sprintf("a handler has %d with %q: %+v", item, run.values[i], *it)
 			}
 			if !run.known && m.stopped && !m.stopping && m.batch > 0 {
 				return fmt.Sprintf("a handler gets %d after the end", item)
@@ -601,7 +677,7 @@ func (p *poolPlayer) compare() (fault string) {
 	}
 	for item, it := range m.items {
 		row, _ := p.q.Inspect().Lookup(anyItems[item])
-		if n := p.q.NumRequeues(anyItems[item]); n != it.failures {
+		if n := p.fails(anyItems[item]); n != it.failures {
 			return fmt.Sprintf("%d has failed %d times, not %d", item, n, it.failures)
 		}
 		if !row.Deadline.Equal(it.due) || row.Dirty != (it.taken && it.ready) {
@@ -615,6 +691,9 @@ func (p *poolPlayer) compare() (fault string) {
 	}
 	if s.Discarded != m.results[stats.Discarded] || s.Misused != 0 || p.wrong != "" {
 		return fmt.Sprintf("%d discarded, %d misused. %s", s.Discarded, s.Misused, p.wrong)
+	}
+	if p.values && p.source.Safe() != m.safe() {
+		return fmt.Sprintf("%d is safe, not %d", p.source.Safe(), m.safe())
 	}
 	workers, busy := p.pool.Len(), len(p.runs)
 	p.lost = min(p.lost, max(workers-m.wanted, 0)) // those that were asked to leave do not come back
@@ -654,8 +733,17 @@ func (p *poolPlayer) finish(rt *rapid.T) {
 	slices.Sort(p.m.kept)
 	kept, early, panics := p.result()
 	p.saw(outcome(kept, early, panics), "outcome(p.result())")
+	left, want := p.pending(), map[int]string{}
+	p.saw(outcome(left), "outcome(p.pending())")
+	for item, it := range p.m.items {
+		if it.pending != "" {
+			want[item] = strings.ReplaceAll(it.pending, "|", "")
+		}
+	}
 	fault := ""
 	switch {
+	case !maps.Equal(left, want):
+		fault = fmt.Sprintf("%v is left, not %v", left, want)
 	case !p.isEnded():
 		fault = "Run does not return"
 	case panics != p.m.faulted:
@@ -674,6 +762,25 @@ func (p *poolPlayer) finish(rt *rapid.T) {
 	}
 }
 
+// pending takes out the values that are left.
+func (p *poolPlayer) pending() map[int]string {
+	values := map[int]string{}
+	if !p.values {
+		return values
+	}
+	early, _ := errors.AsType[*coalesce.DrainError[any, string]](p.err)
+	if early != nil {
+		for _, e := range early.Left() {
+			values[numberOf(e.Key)] += e.Value
+		}
+	}
+	for c := p.q.(*coalesce.Coalescer[any, string]); c.Len() > 0; {
+		key, value, _ := c.Take(context.Background())
+		values[numberOf(key)] += value
+	}
+	return values
+}
+
 // result returns how Run has ended: what it has kept, and whether a drain has ended
 // early, and whether it has panicked.
 func (p *poolPlayer) result() (kept []string, early, panics bool) {
@@ -684,11 +791,16 @@ func (p *poolPlayer) result() (kept []string, early, panics bool) {
 		}
 	}
 	_, early = errors.AsType[*shardq.DrainError[any]](p.err)
-	if left, _ := errors.AsType[*worker.LeftoverError[any]](p.err); left != nil {
+	kept = append(keptOf[any](p.err), keptOf[joinEntry](p.err)...)
+	slices.Sort(kept)
+	return kept, early, panics
+}
+
+func keptOf[T any](err error) (kept []string) {
+	if left, is := errors.AsType[*worker.LeftoverError[T]](err); is {
 		for _, f := range left.Left() {
 			kept = append(kept, callOf("leftover", f))
 		}
 	}
-	slices.Sort(kept)
-	return kept, early, panics
+	return kept
 }

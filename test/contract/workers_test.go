@@ -427,21 +427,6 @@ func TestC80DiscardClosesTheWindow(t *testing.T) {
 	})
 }
 
-// MaxElapsed counts for the keys of a Coalescer as for items, also without hooks.
-func TestC58MaxElapsed(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := newJoiner(1)
-		require.NoError(t, c.Put("a", "1"))
-		ctx, stop := context.WithTimeout(t.Context(), time.Hour)
-		defer stop()
-		o := worker.Options[text]{MaxElapsed: 75 * time.Millisecond, Handle: failing[text](9, errOnPurpose)}
-		require.NoError(t, runPool(ctx, t, c, o))
-		_, discarded := c.Queue().RecentFailures(2)
-		require.Len(t, discarded, 1)
-		require.Equal(t, 5, discarded[0].Attempt, "after 0, 5, 15, 35 and 75 ms")
-	})
-}
-
 // startPool runs workers with these options, and those that all tests share.
 func startPool[T comparable](t *testing.T, source worker.Source[T], o worker.Options[T]) *runningPool[T] {
 	t.Helper()
