@@ -223,10 +223,16 @@ func (m *joinModel) weight() (sum int) {
 	return sum
 }
 
-// lets reports whether no pause holds back the key.
-func (m *joinModel) lets(key any) bool { // C68, C69
+// lets reports whether neither a pause nor the limit of its group holds back the key.
+func (m *joinModel) lets(key any) bool { // C48, C68, C69
 	_, groupPaused := m.pauses[tenantOf(key)]
-	return !m.paused && !groupPaused
+	busy := 0
+	for other, k := range m.keys {
+		if k.isBusy() && tenantOf(other) == tenantOf(key) {
+			busy++
+		}
+	}
+	return !m.paused && !groupPaused && (m.Limit == 0 || busy < m.Limit)
 }
 
 // Take takes a value that was handed out, perhaps before a pause beside it.

@@ -113,6 +113,9 @@ func newJoinPlayer(rt *rapid.T) *joinPlayer {
 			Readable: rapid.Bool().Draw(rt, "Readable"), Grouped: rapid.Bool().Draw(rt, "groups"), Metrics: rapid.Bool().Draw(rt, "Metrics"),
 		},
 	}
+	if p.setup.Grouped {
+		p.setup.Limit = rapid.IntRange(0, 2).Draw(rt, "Limit")
+	}
 	if p.setup.Linger > 0 {
 		p.setup.LingerValues = rapid.IntRange(0, 4).Draw(rt, "LingerValues")
 	}
@@ -918,9 +921,11 @@ func (p *joinPlayer) finish(rt *rapid.T) {
 	p.shutDown()
 	p.settle(rt, joinCall{play: func(m *joinModel) string { return m.Close(shutDown, nil) }}, nil)
 	for over := false; !over; {
-		for key, t := range p.claims {
-			delete(p.claims, key)
-			do("", func() { _ = p.end(key, t) }, func(m *joinModel) { m.Done(key) })
+		for len(p.claims) > 0 { // who is parked may take meanwhile
+			for key, t := range p.claims {
+				delete(p.claims, key)
+				do("", func() { _ = p.end(key, t) }, func(m *joinModel) { m.Done(key) })
+			}
 		}
 		call, _ := p.catch(func() (joinCall, bool) {
 			p.begin("c.Take(t.Context())")

@@ -147,7 +147,7 @@ func goOf(v any) string {
 
 // A joinSetup is what a coalescer of a player has.
 type joinSetup struct {
-	Shards, Capacity, LingerValues               int
+	Shards, Capacity, Limit, LingerValues        int // Limit of each group
 	Linger                                       time.Duration
 	Weighed, PutEnds, Readable, Grouped, Metrics bool
 }
@@ -219,6 +219,7 @@ func (s joinSetup) options(c *joinedUser) coalesce.Options[any, string] {
 	}
 	if s.Grouped {
 		o.Queue.StableRouting, o.Queue.Group = true, func(key any) string { c.call(""); return tenantOf(key) }
+		o.Queue.GroupPolicy = func(string) shardq.GroupPolicy { c.call(""); return shardq.GroupPolicy{Limit: s.Limit} }
 	} else {
 		o.Queue.Hash = func(key any) uint64 { c.call(""); return uint64(letterOf(key)[0]) * 0x9e3779b97f4a7c15 }
 	}
