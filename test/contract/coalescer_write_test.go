@@ -195,7 +195,10 @@ func (s joinSetup) options(c *joinedUser) coalesce.Options[any, string] {
 		Queue: shardq.Options[any]{
 			Shards: s.Shards, Clock: hookedClock{c.clock, c.call}, Metrics: s.Metrics,
 			RateLimiter: hookedLimiter[any]{limiter.NewExponential[any](firstBackoff, longestBackoff), c.call},
-			OnAdd: func(stats.Add[any]) {
+			OnAdd: func(a stats.Add[any]) {
+				if a.Expired { // perhaps in a goroutine of its own
+					return
+				}
 				c.call("")
 				if c.panics {
 					c.panics = false

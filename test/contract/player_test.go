@@ -41,7 +41,7 @@ func TestQueueBehavesAsItsModel(t *testing.T) {
 		{"groups", 1500, grouped, drawing{}},
 		{"waits", 1000, grouped, drawing{kinds: "QQQQoohyyAAAAVMkkkttdddrqaKGGnnnnSPpz", lastItem: 'p'}},
 		{"parked", 1200, few, drawing{kinds: "AAAVVMMMGGCIkkllltdddeefffaarRKNPpBnnn!!"}},
-		{"at once", 1500, few, drawing{kinds: "+++++AAWRTKNDddderrqaPpQoMfGGCkUnn", largest: '2'}},
+		{"at once", 1500, few, drawing{kinds: "+++++AAWRTKNDddderrqaPpzzMfGGCkUnn", largest: '2'}},
 		{"low priorities", 200, few, drawing{kinds: "VVVVVMMKKTtttkCBBdddernnGp"}},
 		{"pauses", 3000, func(s setup) { s['s'], s['r'], s['x'] = 0, 1, 0 }, drawing{kinds: "QQQQQQQQQQoAn", lastItem: 'y', delays: true}},
 		{"ranks", 400, func(s setup) { s['s'], s['r'], s['q'] = 0, 0, 0 }, drawing{kinds: "VVVVVVVVVKKttddn", lastPriority: '0' + 23}},

@@ -28,7 +28,7 @@ func (p *player[T]) join(c call) (joined bool) {
 	meet := func(some, others string) bool {
 		return has(string(c.letter), some) && has(p.joinedLetters, others) || has(string(c.letter), others) && has(p.joinedLetters, some)
 	}
-	if p.joining == 0 || !strings.ContainsRune("AWRTKNDderqaPpofMX", rune(c.letter)) {
+	if p.joining == 0 || !strings.ContainsRune("AWRTKNDderqaPpofMXhQz", rune(c.letter)) {
 		return false
 	}
 	switch { // with other options, the order would be felt later
@@ -41,9 +41,9 @@ func (p *player[T]) join(c call) (joined bool) {
 	// A part of a batch may come before the end. Metrics and a Drain tell what was
 	// dropped from what was refused.
 	tells := p.setup.is("ages", "metrics") || p.model.ends.retries || len(p.model.ends.drains) > 1
-	// An end of a claim that a Done overtakes has asked the limiter all the same, and
-	// so has an add that a Cancel overtakes.
-	if !ok || meet("K", "R") || meet("X", "fM") || tells && c.letter == 'X' || meet("dD", "erqf") {
+	// The later of two SetRates counts. An end of a claim that a Done overtakes has
+	// asked the limiter all the same, and so has an add that a Cancel overtakes.
+	if !ok || meet("K", "R") || meet("X", "fM") || tells && c.letter == 'X' || meet("dD", "erqf") || meet("z", "zX") {
 		return false
 	}
 	p.joined = append(p.joined, a)
