@@ -67,9 +67,7 @@ func BenchmarkFeatures(b *testing.B) {
 	defer cancel()
 	bounded := options{Capacity: 1 << 20}
 	window := func(length time.Duration) func(q *queue, keys []string) {
-		return each(func(q *queue, key string) error {
-			return q.TryAdd(key, shardq.AddOptions{NotAgainWithin: length})
-		})
+		return each(func(q *queue, key string) error { return q.TryAdd(key, shardq.AddOptions{NotAgainWithin: length}) })
 	}
 	for _, way := range []struct {
 		feature string

@@ -18,9 +18,7 @@ var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 // A log records the order in which functions are called.
 type log struct{ calls []string }
 
-func (l *log) note(name string) func() {
-	return func() { l.calls = append(l.calls, name) }
-}
+func (l *log) note(name string) func() { return func() { l.calls = append(l.calls, name) } }
 
 func TestFakeCallsWhenItsTimeComes(t *testing.T) {
 	c, l := clock.NewFake(start), &log{}

@@ -318,9 +318,7 @@ func steppable(elapsed, d time.Duration, expires bool) time.Duration {
 }
 
 // FuzzLimiter plays scripts. Those in testdata are named after what they try.
-func FuzzLimiter(f *testing.F) {
-	f.Fuzz(func(t *testing.T, text string) { playScript(t, text) })
-}
+func FuzzLimiter(f *testing.F) { f.Fuzz(func(t *testing.T, text string) { playScript(t, text) }) }
 
 func TestC29C31PerItemLimitersBehaveAsTheirModels(t *testing.T) {
 	text := rapid.StringOfN(rapid.SampledFrom([]rune("efobmwfWWWWFNSSabc0123459/.nmsHyzNIJRhxe *")), 10, 200, -1)

@@ -197,9 +197,7 @@ The queue "tenants" holds 2 items.
   ready: 1
     a2 (group "a")
   in processing: 1
-    a1 (group "a")`, func(t stub) {
-		shardqtest.Drive(t, q, fake, worker.Options[string]{Handle: succeed}).RunUntilIdle()
-	})
+    a1 (group "a")`, func(t stub) { shardqtest.Drive(t, q, fake, worker.Options[string]{Handle: succeed}).RunUntilIdle() })
 	q.Done(item)
 	require.Len(t, driver.RunUntilIdle(), 1)
 }

@@ -23,9 +23,7 @@ func (stub) Fatalf(format string, arguments ...any) {
 }
 
 // requireFailure checks that f fails its test with that message.
-func requireFailure(t *testing.T, want string, f func(stub)) {
-	require.Equal(t, want, failureOf(f))
-}
+func requireFailure(t *testing.T, want string, f func(stub)) { require.Equal(t, want, failureOf(f)) }
 
 // failureOf returns the message with which f fails its test.
 func failureOf(f func(stub)) (message string) {
@@ -38,9 +36,7 @@ func failureOf(f func(stub)) (message string) {
 	return "no failure"
 }
 
-func newFake() *clock.Fake {
-	return clock.NewFake(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
-}
+func newFake() *clock.Fake { return clock.NewFake(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)) }
 
 // texts writes values, one by one.
 func texts[T fmt.Stringer](all []T) (lines []string) {

@@ -54,10 +54,7 @@ func (c *checked) schedule(id uint32, deadline uint64) {
 		delete(c.timers, id)
 	case !wasFiled || before.deadline != deadline:
 		c.filings++
-		c.timers[id] = modelTimer{
-			deadline: deadline, filing: c.filings,
-			moved: wasFiled, midway: c.wheel.cascading != 0,
-		}
+		c.timers[id] = modelTimer{deadline: deadline, filing: c.filings, moved: wasFiled, midway: c.wheel.cascading != 0}
 	}
 }
 
@@ -142,12 +139,10 @@ func (c *checked) firedInOrder(id uint32, timer modelTimer) {
 	c.Helper()
 	for other, left := range c.timers {
 		if left.deadline < timer.deadline {
-			c.Fatalf("timer %d, due at %d, fired before timer %d, due at %d",
-				id, timer.deadline, other, left.deadline)
+			c.Fatalf("timer %d, due at %d, fired before timer %d, due at %d", id, timer.deadline, other, left.deadline)
 		}
 		if left.deadline == timer.deadline && left.precedes(timer) {
-			c.Fatalf("timer %d fired before timer %d, which had deadline %d first",
-				id, other, left.deadline)
+			c.Fatalf("timer %d fired before timer %d, which had deadline %d first", id, other, left.deadline)
 		}
 	}
 }

@@ -93,9 +93,7 @@ func edge(t *rapid.T) uint64 {
 	return span*rapid.Uint64Range(1, slotsPerLevel).Draw(t, "slots") + rapid.Uint64Range(0, 2).Draw(t, "off") - 1
 }
 
-func deadline(t *rapid.T, c *checked) uint64 {
-	return tick(c.wheel.Now()).Draw(t, "deadline")
-}
+func deadline(t *rapid.T, c *checked) uint64 { return tick(c.wheel.Now()).Draw(t, "deadline") }
 
 // anyDeadline draws the deadline of a filed timer, or a neighbor of it.
 func anyDeadline(t *rapid.T, c *checked) uint64 {

@@ -70,9 +70,7 @@ func must(t *testing.T, options Options) http.Handler {
 	return h
 }
 
-func newFake() *clock.Fake {
-	return clock.NewFake(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
-}
+func newFake() *clock.Fake { return clock.NewFake(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)) }
 
 // newQueue returns a queue of strings.
 func newQueue(name string) *shardq.Queue[string] {

@@ -163,9 +163,7 @@ func TestCutErrors(t *testing.T) {
 	}
 	pattern := regexp.MustCompile(`sk-[0-9a-f]{16}`)
 	redacted := shown(func(_, text string) string { return pattern.ReplaceAllString(text, "***") })
-	require.Equal(t, map[any]any{
-		"whole": texts["whole"], "cut": "…", "secret": strings.Repeat("x ", 250) + "…",
-	}, redacted)
+	require.Equal(t, map[any]any{"whole": texts["whole"], "cut": "…", "secret": strings.Repeat("x ", 250) + "…"}, redacted)
 	require.Equal(t, texts["whole"], shown(nil)["whole"], "to its end")
 	require.Regexp(t, "^x+…$", shown(nil)["cut"])
 	require.Equal(t, strings.Repeat("x", 500)+"\u2003…", wholeWords(strings.Repeat("x", 500)+"\u2003secret…"))

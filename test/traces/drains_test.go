@@ -34,10 +34,8 @@ const drainReturns = "returns"
 
 // drainManners has the options of a Drain by its manner.
 var drainManners = map[string]shardq.DrainOptions{
-	"dropping": {Delayed: shardq.DropDelayed},
-	"running":  {Delayed: shardq.RunDelayed},
-	"awaiting": {Delayed: shardq.AwaitDelayed},
-	"retrying": {Retries: shardq.AcceptRetries},
+	"dropping": {Delayed: shardq.DropDelayed}, "running": {Delayed: shardq.RunDelayed},
+	"awaiting": {Delayed: shardq.AwaitDelayed}, "retrying": {Retries: shardq.AcceptRetries},
 }
 
 // drainContext is drain with Queue.Drain, which has a context and a policy.

@@ -8,10 +8,7 @@ import (
 )
 
 // extremes are the durations that have a name.
-var extremes = map[string]time.Duration{
-	"longest":  math.MaxInt64,
-	"smallest": math.MinInt64,
-}
+var extremes = map[string]time.Duration{"longest": math.MaxInt64, "smallest": math.MinInt64}
 
 func parseDuration(word string) (time.Duration, error) {
 	if d, ok := extremes[word]; ok {

@@ -14,9 +14,7 @@ import (
 
 // itemStates are the states by their names in a trace.
 var itemStates = map[string]stats.State{
-	"processing": stats.Processing,
-	"ready":      stats.Ready,
-	"delayed":    stats.Delayed,
+	"processing": stats.Processing, "ready": stats.Ready, "delayed": stats.Delayed,
 }
 
 // snapshot shows a Snapshot. Items with the same details share a line.

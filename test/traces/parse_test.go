@@ -73,11 +73,7 @@ func (f *file) parseHeading(number int, text string) error {
 		return fmt.Errorf("want a heading like --- C3, H3: What happens")
 	}
 	f.scenarios = append(f.scenarios, &scenario{
-		file:     f.name,
-		number:   number,
-		tags:     strings.Split(tags, ", "),
-		title:    title,
-		settings: newSettings(),
+		file: f.name, number: number, tags: strings.Split(tags, ", "), title: title, settings: newSettings(),
 	})
 	return nil
 }

@@ -39,11 +39,8 @@ type player struct {
 // scenario.
 func newPlayer(s *scenario, l layout) *player {
 	p := &player{
-		scenario: s,
-		arrivals: make(chan arrival, maxArrivals),
-		drained:  make(chan struct{}, maxArrivals),
-		time:     l.timeline(),
-		claims:   map[string]claim{},
+		scenario: s, time: l.timeline(), claims: map[string]claim{},
+		arrivals: make(chan arrival, maxArrivals), drained: make(chan struct{}, maxArrivals),
 	}
 	p.queue, p.fault = p.open(l)
 	return p

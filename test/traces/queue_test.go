@@ -119,12 +119,9 @@ func (p *player) open(l layout) (*shardq.Queue[string], error) {
 	queue, err := shardq.New(options)
 	if err == nil {
 		engine.Follow(queue, shard.Rules{
-			CancelDelayOnAdd:      s.flags["CancelDelayOnAdd"],
-			DropDelayIfReady:      s.flags["DropDelayIfReady"],
-			KeepPlaces:            s.flags["KeepPlaces"],
-			DiscardOnShutDown:     s.flags["DiscardOnShutDown"],
-			DrainProcessingOnly:   s.flags["DrainProcessingOnly"],
-			PrioritiesBeforeTurns: s.flags["PrioritiesBeforeTurns"],
+			CancelDelayOnAdd: s.flags["CancelDelayOnAdd"], DropDelayIfReady: s.flags["DropDelayIfReady"],
+			KeepPlaces: s.flags["KeepPlaces"], DiscardOnShutDown: s.flags["DiscardOnShutDown"],
+			DrainProcessingOnly: s.flags["DrainProcessingOnly"], PrioritiesBeforeTurns: s.flags["PrioritiesBeforeTurns"],
 		})
 	}
 	return queue, err

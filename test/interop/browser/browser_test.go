@@ -68,12 +68,8 @@ type tab struct {
 // newTab starts a browser with an empty profile, which ends with the test.
 func newTab(t *testing.T) *tab {
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
-		chromedp.ExecPath(chromium(t)),
-		chromedp.UserDataDir(t.TempDir()),
-		chromedp.NoSandbox,
-		chromedp.DisableGPU,
-		chromedp.Flag("disable-background-networking", true),
-		chromedp.Flag("disable-component-update", true),
+		chromedp.ExecPath(chromium(t)), chromedp.UserDataDir(t.TempDir()), chromedp.NoSandbox, chromedp.DisableGPU,
+		chromedp.Flag("disable-background-networking", true), chromedp.Flag("disable-component-update", true),
 	)
 	b := &tab{t: t}
 	var err error
@@ -303,9 +299,7 @@ func (b *tab) attributes(selector, name string) []string {
 
 // newFake returns a clock that stands still, and with it the pages of its
 // queues.
-func newFake() *clock.Fake {
-	return clock.NewFake(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
-}
+func newFake() *clock.Fake { return clock.NewFake(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)) }
 
 // resting returns a queue with something in every state, which only its test
 // changes.
