@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -249,4 +250,57 @@ func TestNoPriorities(t *testing.T) {
 	require.ErrorContains(t, err, "want NewQueue")
 	options.DrainFor = time.Second
 	require.Panics(t, func() { kubernetes.NewQueue(options)("a", nil) })
+}
+
+// controller-runtime#3496, external-secrets#6053: while changes keep coming, the
+// initial list is reconciled with LowPriorityInterval alone.
+func TestInitialListBesideSteadyChanges(t *testing.T) {
+	low := -100 // of the initial list
+	for interval, want := range map[int]int{0: 0, 10: 100} {
+		q, err := kubernetes.New(kubernetes.Options[string]{Queue: shardq.Options[string]{LowPriorityInterval: interval}})
+		require.NoError(t, err)
+		defer q.ShutDown()
+		for i := range 100 {
+			q.AddWithOpts(priorityqueue.AddOpts{Priority: &low}, "listed "+strconv.Itoa(i))
+		}
+		listed := 0
+		for i := range 1000 {
+			q.Add("changed " + strconv.Itoa(i))
+			item, priority, _ := q.GetWithPriority()
+			if priority == low {
+				listed++
+			}
+			q.Forget(item)
+			q.Done(item)
+		}
+		require.Equal(t, want, listed, "LowPriorityInterval %d", interval)
+	}
+}
+
+// TestDrainWithoutWorkers: a program whose cache does not sync ends without workers.
+func TestDrainWithoutWorkers(t *testing.T) {
+	limiter := workqueue.DefaultTypedControllerRateLimiter[int]()
+	for _, q := range []workqueue.TypedRateLimitingInterface[int]{
+		workqueue.NewTypedRateLimitingQueue(limiter), shardqueue.NewTypedRateLimitingQueue(limiter),
+		kubernetes.NewQueue(kubernetes.Options[int]{NoPriorities: true})("", limiter),
+	} {
+		q.Add(1)
+		q.Add(2)
+		q.ShutDownWithDrain()
+		item, shutdown := q.Get()
+		require.Equal(t, 1, item)
+		require.False(t, shutdown)
+	}
+}
+
+func TestShorterOfTwoDelaysCounts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q, err := kubernetes.New(kubernetes.Options[string]{})
+		require.NoError(t, err)
+		defer q.ShutDown()
+		q.AddWithOpts(priorityqueue.AddOpts{After: time.Hour, RateLimited: true}, "a")
+		time.Sleep(time.Second)
+		require.Equal(t, 1, q.Len())
+		require.EqualValues(t, 0, q.NumRequeues("b"))
+	})
 }

@@ -43,6 +43,7 @@ func newQueue[T comparable](t *testing.T, g *gauge) *queue.Queue[T] {
 type ignored struct{}
 
 func (ignored) Inc()            {}
+func (ignored) Dec()            {}
 func (ignored) Observe(float64) {}
 func (ignored) Set(float64)     {}
 
@@ -213,4 +214,23 @@ func TestTickShowsAll(t *testing.T) {
 	require.Zero(t, <-unfinished+<-longest, "the gauges end with the queue")
 }
 
-func (ignored) Dec() {}
+// TestCycleDoesNotAllocate: once an item is known, and while the instruments do not
+// need the figures.
+func TestCycleDoesNotAllocate(t *testing.T) {
+	n := ignored{}
+	q, err := queue.New(queue.Options[int]{Priority: true, Scraped: true, Instruments: &queue.Instruments{
+		Depth: n, Adds: n, Retries: n, Latency: n, WorkDuration: n, Unfinished: n, LongestRunning: n,
+	}})
+	require.NoError(t, err)
+	defer q.ShutDown()
+	cycle := func() {
+		q.AddAfter(1, time.Hour)
+		q.Add(1)
+		item, _ := q.Get()
+		q.Done(item)
+	}
+	for range 200 { // after 128 operations, only a tick would bring them up to date
+		cycle()
+	}
+	require.Zero(t, testing.AllocsPerRun(1000, cycle))
+}
