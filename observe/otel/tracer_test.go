@@ -138,27 +138,25 @@ func TestSpanOfAnAttempt(t *testing.T) {
 // window refuses is linked to no attempt.
 func TestAddsWithOptions(t *testing.T) {
 	once := shardq.AddOptions{NotAgainWithin: time.Hour, After: time.Minute}
-	for name, add := range map[string]func(*traced, context.Context, shardq.AddOptions) error{
-		"AddWith": func(s *traced, ctx context.Context, o shardq.AddOptions) error {
-			s.adder.AddWith(ctx, "a", o)
+	type adder = shardqotel.Adder[string]
+	for name, add := range map[string]func(adder, context.Context, string, shardq.AddOptions) error{
+		"AddWith": func(a adder, ctx context.Context, item string, o shardq.AddOptions) error {
+			a.AddWith(ctx, item, o)
 			return nil
 		},
-		"TryAdd": func(s *traced, ctx context.Context, o shardq.AddOptions) error { return s.adder.TryAdd(ctx, "a", o) },
-		"AddContext": func(s *traced, ctx context.Context, o shardq.AddOptions) error {
-			return s.adder.AddContext(ctx, "a", o)
-		},
-		"AddBatch": func(s *traced, ctx context.Context, o shardq.AddOptions) error {
-			s.adder.AddBatch(ctx, []string{"a"}, o)
+		"TryAdd": adder.TryAdd, "AddContext": adder.AddContext,
+		"AddBatch": func(a adder, ctx context.Context, item string, o shardq.AddOptions) error {
+			a.AddBatch(ctx, []string{item}, o)
 			return nil
 		},
 	} {
 		s := newTraced(t, shardqotel.TracerOptions[string]{}, nil)
-		require.NoError(t, add(s, s.request(name), once))
+		require.NoError(t, add(s.adder, s.request(name), "a", once))
 		require.Zero(t, s.queue.Len(), "it is delayed")
-		if err := add(s, s.request("refused"), once); name == "TryAdd" || name == "AddContext" {
+		if err := add(s.adder, s.request("refused"), "a", once); name == "TryAdd" || name == "AddContext" {
 			require.ErrorIs(t, err, shardq.ErrNotAgain)
 		}
-		require.NoError(t, add(s, s.request("no window"), shardq.AddOptions{}))
+		require.NoError(t, add(s.adder, s.request("no window"), "a", shardq.AddOptions{}))
 		require.Equal(t, []string{name, "no window"}, s.linked(s.step()))
 		require.Zero(t, s.tracer.Len())
 	}

@@ -1,7 +1,6 @@
 package shardqprom_test
 
 import (
-	"context"
 	"fmt"
 	"runtime"
 	"slices"
@@ -319,47 +318,30 @@ func TestLargestGroups(t *testing.T) {
 	}
 }
 
-// TestScrapesBesideWorkers runs scrapes, changes of the queues, and eight
-// workers concurrently. No counter goes down, and in the end everything is
-// counted.
-func TestScrapesBesideWorkers(t *testing.T) {
-	q := shardq.MustNew(shardq.Options[int]{Name: "busy", Metrics: true, Group: func(k int) string { return fmt.Sprint(k % 8) }})
-	c := newCollector(t, shardqprom.Options{Groups: 4}, q)
-	registry := prometheus.NewPedanticRegistry()
-	registry.MustRegister(c)
+// TestScrapesBesideChanges: queues come, work and go beside scrapes, and no counter
+// goes down.
+func TestScrapesBesideChanges(t *testing.T) {
+	busy, _ := seriestest.NewQueue("busy")
+	c := newCollector(t, shardqprom.Options{}, busy)
 	var all sync.WaitGroup
 	all.Go(func() {
-		assert.NoError(t, q.Run(context.Background(), 8, func(context.Context, int) error { return nil }))
-	})
-	all.Go(func() { // queues come and go
-		for n := 0; !q.ShuttingDown(); n++ {
-			brief := shardq.MustNew(shardq.Options[int]{Name: "brief", Shards: 1, Metrics: true})
+		for n := range 300 {
+			brief, _ := seriestest.NewQueue("brief")
 			assert.NoError(t, c.Add(brief), "the name is free")
 			if n%2 == 0 {
 				c.Remove("brief")
 			}
 			brief.ShutDown()
+			busy.Add(fmt.Sprint(n))
 		}
+		busy.ShutDown()
 	})
-	all.Go(func() {
-		for range 40 {
-			for key := range 64 {
-				q.Add(key)
-			}
-		}
-		_, err := q.Drain(context.Background(), shardq.DrainOptions{})
-		assert.NoError(t, err)
-	})
-	for adds := 0.0; !q.ShuttingDown(); {
-		for _, m := range gatherFrom(t, registry)["workqueue_adds_total"].GetMetric() {
-			if hasAll(m, []string{"name=busy"}) {
-				require.GreaterOrEqual(t, m.Counter.GetValue(), adds)
-				adds = m.Counter.GetValue()
-			}
-		}
+	for adds := 0.0; !busy.ShuttingDown(); {
+		now := value(t, gather(t, c), "workqueue_adds_total", "name=busy")
+		require.GreaterOrEqual(t, now, adds)
+		adds = now
 	}
 	all.Wait()
-	require.Empty(t, gatherFrom(t, registry), "all are closed")
 }
 
 // collected reports whether the target of a weak pointer has been collected as

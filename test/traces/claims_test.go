@@ -87,14 +87,6 @@ func parseClaims(c *command, _ *settings, words []string) error {
 	return nil
 }
 
-// parseFences reads two claims or more.
-func parseFences(c *command, s *settings, words []string) error {
-	if len(words) < 2 {
-		return fmt.Errorf("want two claims or more")
-	}
-	return parseClaims(c, s, words)
-}
-
 func parseCopy(c *command, _ *settings, words []string) error {
 	if len(words) != 3 || words[1] != "as" {
 		return fmt.Errorf("which claim, and as which?")

@@ -50,7 +50,7 @@ func verbs() map[string]verb {
 		"end":           {endUsage, parseEnd, (*player).endClaims},
 		"valid":         {"valid NAME...", parseClaims, (*player).valid},
 		"priority":      {"priority NAME", parseClaims, (*player).priority},
-		"fences":        {"fences NAME NAME...", parseFences, (*player).fences},
+		"fences":        {"fences NAME NAME...", parseClaims, (*player).fences},
 		"loop":          {"worker NAME: loop", parseLoop, (*player).loop},
 		"next":          {"worker NAME: next", parseLoop, (*player).turn},
 		"leave":         {"worker NAME: leave by break|return|panic|Goexit", parseLoop, (*player).turn},
@@ -118,8 +118,6 @@ func (c *command) parse(s *settings, words []string) error {
 		return fmt.Errorf("a worker makes only calls that may block: it makes no difference which goroutine calls %s", c.verb)
 	case c.times < 1:
 		return fmt.Errorf("%d times is never", c.times)
-	case c.times > 1 && c.verb == "state":
-		return fmt.Errorf("a state is the same however often it is inspected")
 	}
 	c.run = verb.run
 	if err := verb.parse(c, s, words); err != nil {
