@@ -22,12 +22,3 @@ func ExampleNewFake() {
 	// an hour has passed
 	// 13:00:00 timers left: 0
 }
-
-func ExampleReal() {
-	real := clock.Real()
-	start := real.Now()
-	called := make(chan time.Duration)
-	real.AfterFunc(time.Millisecond, func() { called <- real.Now().Sub(start) })
-	fmt.Println("not early:", <-called >= time.Millisecond)
-	// Output: not early: true
-}

@@ -5,6 +5,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/shardq/shardq"
@@ -27,6 +28,27 @@ func ExampleNewQueue() {
 	// big/0
 	// small/3
 	// big/1
+}
+
+// A function makes the options of all controllers. One of them wants no
+// priorities.
+func ExampleUse() {
+	no := false
+	for name, options := range map[string]controller.Options{
+		"invoices": {},
+		"mails":    {UsePriorityQueue: &no},
+	} {
+		kubernetes.Use(&options, kubernetes.Options[reconcile.Request]{
+			Queue: shardq.Options[reconcile.Request]{Group: kubernetes.ByNamespace},
+		})
+		queue := options.NewQueue(name, nil) // for this example: the controller does that
+		_, priorities := queue.(priorityqueue.PriorityQueue[reconcile.Request])
+		fmt.Println(name, "has priorities:", priorities)
+		queue.ShutDown()
+	}
+	// Unordered output:
+	// invoices has priorities: true
+	// mails has priorities: false
 }
 
 func request(namespace string, number int) reconcile.Request {
