@@ -28,21 +28,15 @@ func attempts(fails int) (counts map[string]int, handle worker.Handler[string]) 
 	}
 }
 
-// TestRetries: the end of the input waits for the backoffs.
+// TestRetries: the end of the input waits for the backoffs, of which there are four.
 func TestRetries(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		counts, handle := attempts(2)
-		require.NoError(t, run(t.Context(), strings.NewReader("a\nb\n"), handle))
-		require.Equal(t, map[string]int{"a": 3, "b": 3}, counts)
-	})
-}
-
-func TestGivesUp(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		counts, handle := attempts(100)
-		require.NoError(t, run(t.Context(), strings.NewReader("a\n"), handle))
-		require.Equal(t, map[string]int{"a": 5}, counts)
-	})
+	for fails, want := range map[int]int{2: 3, 100: 5} {
+		synctest.Test(t, func(t *testing.T) {
+			counts, handle := attempts(fails)
+			require.NoError(t, run(t.Context(), strings.NewReader("a\nb\n"), handle))
+			require.Equal(t, map[string]int{"a": want, "b": want}, counts)
+		})
+	}
 }
 
 // TestEndOfTheContext: a signal ends the program although the input is open.
