@@ -5,8 +5,8 @@ import "github.com/shardq/shardq/shard"
 // Cancel takes the pending value of key back, and reports whether there was one. A value
 // that a worker has stays with the worker, and does not go back if it fails. The failures
 // of key are forgotten. Cancel takes no value that another call is merging, or that a
-// ClaimBatch has begun to take. If Merge has panicked, a key may have several values, and
-// each Cancel returns one. Cancel also works after a shutdown.
+// ClaimBatch has begun to take. If Merge has panicked, or a value came back after a
+// shutdown, a key may have several values, and each Cancel returns one.
 func (c *Coalescer[K, V]) Cancel(key K) (value V, ok bool) {
 	x := c.cancelerOf(key, nil)
 	defer c.queue.Forget(key)
