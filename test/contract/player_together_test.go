@@ -42,8 +42,9 @@ func (p *player[T]) join(c call) (joined bool) {
 	// dropped from what was refused.
 	tells := p.setup.is("ages", "metrics") || p.model.ends.retries || len(p.model.ends.drains) > 1
 	// The later of two SetRates counts. An end of a claim that a Done overtakes has
-	// asked the limiter all the same, and so has an add that a Cancel overtakes.
-	if !ok || meet("K", "R") || meet("X", "fM") || tells && c.letter == 'X' || meet("dD", "erqf") || meet("z", "zX") {
+	// asked the limiter all the same, and so has an add that a Cancel overtakes. If an
+	// item was taken between its add and a Cancel, no result says that its window is closed.
+	if !ok || meet("K", "RTM") || meet("X", "fM") || tells && c.letter == 'X' || meet("dD", "erqf") || meet("z", "zX") {
 		return false
 	}
 	p.joined = append(p.joined, a)
