@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/internal/foreach"
 	"github.com/shardq/shardq/internal/nowait"
 	"github.com/shardq/shardq/shard"
 )
@@ -36,6 +37,7 @@ func (c *Coalescer[K, V]) Drain(ctx context.Context, options shardq.DrainOptions
 	how := shard.Draining{Delayed: options.Delayed, Retries: options.Retries == shardq.AcceptRetries}
 	c.ending.drains.Add(1)
 	defer c.ending.drains.Add(-1)
+	defer c.shards.Core.LookIdle() // the values leave after their keys
 	keys, err := c.engine.Drain(ctx, how, released, c.drained)
 	dropped = c.takeDelayed(keys)
 	if err == nil {
@@ -80,43 +82,20 @@ func (c *Coalescer[K, V]) endedEarly(ctx context.Context, cause error) error {
 }
 
 // takeDelayed takes the values of keys that a drain has dropped. If a hook panics, the next
-// drain returns them all.
+// drain returns them.
 func (c *Coalescer[K, V]) takeDelayed(keys []K) (dropped []Entry[K, V]) {
 	dropped = c.takeUndrained()
+	returned := false
 	defer func() {
-		if len(keys) > 0 {
-			c.shards.ReturnLater(keys)
+		if !returned {
 			c.ending.mu.Lock()
 			defer c.ending.mu.Unlock()
 			c.undrained = append(c.undrained, dropped...)
 		}
 	}()
-	for ; len(keys) > 0; keys = keys[1:] {
-		c.takeOut(&dropped, keys[0])
-	}
+	c.takeOut(&dropped, keys)
+	returned = true
 	return dropped
-}
-
-// takeOut takes the values of a key, and withdraws the key. Its line stays meanwhile, so
-// that a value that is given back waits until it can add the key again.
-func (c *Coalescer[K, V]) takeOut(entries *[]Entry[K, V], key K) {
-	t := teller[K, V]{c: c, stripe: c.stripeOf(key), key: key, uncounted: true}
-	c.shards.SetAddress(&t.address, key) // may panic
-	t.stripe.mu.Lock()
-	l := t.stripe.lines[key]
-	if !l.isAtRest() && !l.isPostponed() {
-		t.stripe.mu.Unlock()
-		return
-	}
-	alone := l.tells == 0 // otherwise the last teller withdraws the key
-	if alone {
-		l.tells = 1
-	}
-	*entries = c.takeLineLocked(*entries, t.stripe, key, l)
-	t.stripe.mu.Unlock()
-	if alone {
-		t.clean(l)
-	}
 }
 
 func (c *Coalescer[K, V]) takeUndrained() (dropped []Entry[K, V]) {
@@ -124,6 +103,43 @@ func (c *Coalescer[K, V]) takeUndrained() (dropped []Entry[K, V]) {
 	defer c.ending.mu.Unlock()
 	dropped, c.undrained = c.undrained, nil
 	return dropped
+}
+
+// takeOut takes the values of keys, before any user code runs, and then withdraws the keys.
+// Their lines stay meanwhile, so that a value that is given back waits until it can add its
+// key again.
+func (c *Coalescer[K, V]) takeOut(entries *[]Entry[K, V], keys []K) {
+	lines := make([]*line[V], len(keys))
+	for i, key := range keys {
+		lines[i] = c.takeLine(entries, key)
+	}
+	foreach.Do(len(keys), func(i int) { // also if user code panics
+		if lines[i] != nil {
+			c.withdraw(keys[i], lines[i])
+		}
+	})
+}
+
+func (c *Coalescer[K, V]) withdraw(key K, l *line[V]) {
+	t := teller[K, V]{c: c, stripe: c.stripeOf(key), key: key, uncounted: true}
+	defer t.cleaned(l)
+	c.shards.Withdraw(key, nil)
+}
+
+// takeLine takes the values of a key, and returns its line if the caller must withdraw the key.
+func (c *Coalescer[K, V]) takeLine(entries *[]Entry[K, V], key K) (mine *line[V]) {
+	s := c.stripeOf(key)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l := s.lines[key]
+	if !l.isAtRest() && !l.isPostponed() {
+		return nil
+	}
+	if l.tells == 0 { // otherwise the last teller withdraws the key
+		l.tells, mine = 1, l
+	}
+	*entries = c.takeLineLocked(*entries, s, key, l)
+	return mine
 }
 
 // takeLineLocked expects that no call is merging one of the values.
@@ -153,9 +169,8 @@ func (e *DrainError[K, V]) Left() []Entry[K, V] {
 	e.once.Do(func() {
 		c := e.coalescer
 		<-c.ending.queueClosed // no Put is in progress any more
-		for _, key := range c.keysOf((*line[V]).isAtRest) {
-			c.takeOut(&e.entries, key)
-		}
+		defer c.shards.Core.LookIdle()
+		c.takeOut(&e.entries, c.keysOf((*line[V]).isAtRest))
 	})
 	return e.entries
 }
@@ -284,6 +299,7 @@ func (c *Coalescer[K, V]) stop() {
 // beginDrain does not wait for the end of the drain, which drops nothing.
 func (c *Coalescer[K, V]) beginDrain(d shard.Draining) {
 	var dropped []K
+	defer func() { c.shards.ReturnLater(dropped) }() // what an earlier Drain has dropped that panicked
 	_ = c.shards.DrainUntil(nowait.Ended, d, nil, &dropped)
 }
 

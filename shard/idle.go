@@ -31,6 +31,9 @@ func (s *Core) WaitIdle(ctx context.Context, also func() bool) error {
 	}
 }
 
+// LookIdle lets the calls of WaitIdle check anew, after what also looks at has changed.
+func (s *Core) LookIdle() { s.drains.idled.release() }
+
 // checkIdle returns again if something came and went during the check.
 func (s *Core) checkIdle(counts []uint64, also func() bool) (isIdle, again bool) {
 	clear(counts)

@@ -2,6 +2,7 @@ package contract
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"reflect"
@@ -185,6 +186,7 @@ func TestC42C57ADrainReturnsWhatItDropped(t *testing.T) {
 			}}
 		})
 		require.NoError(t, c.PutWith("a", "1", coalesce.PutOptions{Delay: time.Hour}))
+		idle := park(func(ctx context.Context) string { return outcome(c.WaitIdle(ctx)) })
 		drain := func(delayed shardq.DelayedPolicy) *parkedCall {
 			return park(func(context.Context) string {
 				return outcome(c.Drain(t.Context(), shardq.DrainOptions{Delayed: delayed}))
@@ -195,11 +197,12 @@ func TestC42C57ADrainReturnsWhatItDropped(t *testing.T) {
 		close(gate)
 		synctest.Wait()
 		require.Equal(t, "[[{Key:a Value:1}] <nil>]", drops.result)
+		require.Equal(t, "[<nil>]", idle.result)
 	})
 }
 
-// Of values that come back, a Drain that ends early leaves those of keys collected before.
-// What it collected before a hook's panic, the next Drain returns.
+// A Drain that ends early leaves the values that come back while it withdraws keys. What it
+// has collected when a hook panics, the next Drain returns.
 func TestC42C57ReturnsBesideADrainThatDrops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, armed := (*coalesce.Coalescer[string, string])(nil), false
@@ -225,13 +228,33 @@ func TestC42C57ReturnsBesideADrainThatDrops(t *testing.T) {
 		armed = true // until the key b is withdrawn
 		drain.cancel()
 		synctest.Wait()
-		require.Equal(t, outcome(errOnPurpose), drain.result)
+		require.Contains(t, drain.result, errOnPurpose.Error())
 		dropped, _ := c.Drain(nowait.Ended, o)
-		require.Equal(t, "[[{Key:a Value:2} {Key:b Value:1} {Key:b Value:2} {Key:c Value:1} {Key:c Value:2}]]", outcome(dropped))
+		require.Equal(t, "[[{Key:a Value:2} {Key:b Value:1} {Key:b Value:2} {Key:c Value:2}]]", outcome(dropped))
 		takeValue(t, c, "a", "1")
+		takeValue(t, c, "c", "1")
 		c.Done("a")
+		c.Done("c")
 		require.Zero(t, c.Stats().Held+c.Len())
 	})
+}
+
+func TestC57LeftThatPanicsHasTakenAll(t *testing.T) {
+	c := newJoiner(1, func(o *coalesce.Options[string, string]) {
+		o.Queue.Watermarks = shardq.Watermarks{High: 3, Low: 2, On: func(w shardq.Watermark) {
+			if !w.High {
+				panic(errOnPurpose)
+			}
+		}}
+	})
+	for _, key := range []string{"a", "b", "c"} {
+		require.NoError(t, c.Put(key, "1"))
+	}
+	_, err := c.Drain(nowait.Ended, shardq.DrainOptions{})
+	left, _ := errors.AsType[*coalesce.DrainError[string, string]](err)
+	require.NotNil(t, recovered(func() { left.Left() }))
+	require.Len(t, left.Left(), 3)
+	requireNothing(t, c)
 }
 
 // A Drain returns a value that a hook's panic has left without its key.
