@@ -26,30 +26,23 @@ func newSource(t *testing.T, o Options[int, int]) (*Coalescer[int, int], *Source
 
 // A value that a pool has abandoned is never done.
 func TestC85AbandonedByWorkers(t *testing.T) {
-	for _, drains := range []bool{false, true} {
-		for _, size := range []int{0, 2} {
-			synctest.Test(t, func(t *testing.T) {
-				c, s := newSource(t, Options[int, int]{})
-				o := worker.Options[Entry[int, int]]{Workers: 1, BatchSize: size, AbandonAfter: time.Second}
-				if drains {
-					o.Drain, o.DrainTimeout = c.DrainWith(shardq.DrainOptions{}), time.Second
-				}
-				if size > 0 {
-					o.HandleBatch = func(context.Context, []Entry[int, int]) []error { time.Sleep(time.Hour); return nil }
-				} else {
-					o.Handle = func(context.Context, Entry[int, int]) error { time.Sleep(time.Hour); return nil }
-				}
-				require.NoError(t, s.Put(1, 1, 0))
-				pool, err := worker.New(c, o)
-				require.NoError(t, err)
-				ctx, stop := context.WithTimeout(t.Context(), time.Millisecond)
-				defer stop()
-				require.Error(t, pool.Run(ctx))
-				time.Sleep(2 * time.Hour) // the handler returns
-				require.Zero(t, s.Safe())
-				c.ShutDown()
-			})
-		}
+	for _, timeout := range []time.Duration{0, time.Second} {
+		synctest.Test(t, func(t *testing.T) {
+			c, s := newSource(t, Options[int, int]{})
+			o := worker.Options[Entry[int, int]]{Workers: 1, AbandonAfter: time.Second, DrainTimeout: timeout}
+			if timeout > 0 {
+				o.Drain = c.DrainWith(shardq.DrainOptions{})
+			}
+			o.Handle = func(context.Context, Entry[int, int]) error { time.Sleep(time.Hour); return nil }
+			require.NoError(t, s.Put(1, 1, 0))
+			pool, err := worker.New(c, o)
+			require.NoError(t, err)
+			ctx, stop := context.WithTimeout(t.Context(), time.Millisecond)
+			defer stop()
+			require.Error(t, pool.Run(ctx))
+			time.Sleep(2 * time.Hour) // the handler returns
+			require.Zero(t, s.Safe())
+		})
 	}
 }
 

@@ -21,6 +21,7 @@ import (
 	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/coalesce"
 	"github.com/shardq/shardq/internal/engine"
+	"github.com/shardq/shardq/internal/nowait"
 	"github.com/shardq/shardq/limiter"
 	"github.com/shardq/shardq/shard"
 	"github.com/shardq/shardq/stats"
@@ -143,11 +144,9 @@ func TestC51HookThatPanicsForEachDroppedItem(t *testing.T) {
 			for item := range n {
 				q.AddAfter(item, time.Hour)
 			}
-			ctx, cancel := context.WithCancel(t.Context())
-			cancel()
 			var err error
 			fault := panicOf(func() {
-				err = runPool(ctx, t, q, worker.Options[int]{
+				err = runPool(nowait.Ended, t, q, worker.Options[int]{
 					Drain: q.DrainWith(shardq.DrainOptions{}), Handle: succeed[int],
 					OnLeftover: func(context.Context, worker.Failure[int]) { reported++; end() },
 				})
@@ -823,9 +822,7 @@ func TestC49EndedQueue(t *testing.T) {
 			o.Workers, o.Drain = 2, q.DrainWith(shardq.DrainOptions{})
 			require.Equal(t, want, runPool(t.Context(), t, q, o))
 			require.Equal(t, want, c.Run(t.Context(), 1, func(context.Context, string, string) error { return nil }))
-			ended, cancel := context.WithCancel(t.Context())
-			cancel()
-			require.NoError(t, q.Run(ended, 1, succeed[string]))
+			require.NoError(t, q.Run(nowait.Ended, 1, succeed[string]))
 		})
 	}
 }
