@@ -10,14 +10,6 @@ import (
 	"github.com/shardq/shardq/worker"
 )
 
-// The ways to end a claim.
-const (
-	byDone         = "Done"
-	byRetry        = "Retry"
-	byRelease      = "Release"
-	byRequeueAfter = "RequeueAfter"
-)
-
 // hasEnded is the outcome of ending a claim that has ended before.
 const hasEnded = "has ended"
 
@@ -34,73 +26,12 @@ func whyNotEnded(err error) string {
 	return err.Error()
 }
 
-// What can follow the verbs about claims.
-
-// parseClaim reads the names of the claims, and the manner.
-func parseClaim(c *command, _ *settings, words []string) error {
-	text, ended := strings.CutSuffix(strings.Join(words, " "), " with ended context")
-	manner, names, ok := strings.Cut(" "+text, " as ")
-	c.claims, c.count = strings.Fields(names), 1
-	switch c.manner = strings.TrimSpace(manner); {
-	case !ok || len(c.claims) == 0:
-		return fmt.Errorf("as which claim?")
-	case ended && c.manner == "":
-		c.manner = "with ended context"
-	case c.manner == "batch" && !ended:
-		c.count = len(c.claims)
-		return nil
-	case c.manner != "" && (c.manner != atOnce || ended):
-		return fmt.Errorf("cannot claim %q", c.manner)
-	}
-	if len(c.claims) > 1 {
-		return fmt.Errorf("want one claim, got %d", len(c.claims))
-	}
-	return nil
-}
-
-// atOnce is the manner of a TryClaim.
-const atOnce = "at once"
-
-// parseEnd reads claims, and how they end.
-func parseEnd(c *command, _ *settings, words []string) (err error) {
-	if len(words) > 1 && words[0] == "batch" {
-		c.manner, c.claims = words[0], words[1:]
-		return nil
-	}
-	if len(words) < 3 || words[1] != "by" {
-		return fmt.Errorf("which claim, and how?")
-	}
-	c.claims, c.manner, words = words[:1], words[2], words[3:]
-	switch c.manner {
-	case byRequeueAfter:
-		return parseStep(c, nil, words)
-	case byDone, byRetry, byRelease:
-		return parseNothing(c, nil, words)
-	}
-	return fmt.Errorf("no claim ends by %q", c.manner)
-}
-
-func parseClaims(c *command, _ *settings, words []string) error {
-	if c.claims = words; len(words) == 0 {
-		return fmt.Errorf("which claim?")
-	}
-	return nil
-}
-
-func parseCopy(c *command, _ *settings, words []string) error {
-	if len(words) != 3 || words[1] != "as" {
-		return fmt.Errorf("which claim, and as which?")
-	}
-	c.claims = []string{words[0], words[2]}
-	return nil
-}
-
 // A claim is the right to end a processing.
 type claim = worker.Claim[string]
 
 // claim lets a worker claim items, and keeps the claims by their names.
 func (p *player) claim(c *command) string {
-	if c.manner == atOnce {
+	if c.manner == "at once" {
 		return p.tryClaim(c)
 	}
 	manner := c.manner
@@ -177,8 +108,8 @@ func (p *player) endClaims(c *command) string {
 			return whyNotEnded(p.queue.DoneClaims(claims))
 		}
 		return whyNotEnded(map[string]func() error{
-			byDone: claims[0].Done, byRetry: claims[0].Retry, byRelease: claims[0].Release,
-			byRequeueAfter: func() error { return claims[0].RequeueAfter(c.duration) },
+			"Done": claims[0].Done, "Retry": claims[0].Retry, "Release": claims[0].Release,
+			"RequeueAfter": func() error { return claims[0].RequeueAfter(c.duration) },
 		}[c.manner]())
 	})
 }

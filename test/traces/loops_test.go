@@ -1,6 +1,7 @@
 package traces
 
 import (
+	"cmp"
 	"fmt"
 	"runtime"
 	"slices"
@@ -8,12 +9,6 @@ import (
 
 // leaves is the outcome of a loop that ends.
 const leaves = "leaves its loop"
-
-// These are the ways to end a turn of a loop. After next the loop goes on.
-// After the others it ends.
-const next = "next"
-
-var lastTurns = []string{"break", "return", "panic", "Goexit"}
 
 // loop lets a worker range over Items. At each item, the worker waits for the
 // way in which its turn ends.
@@ -40,7 +35,7 @@ func (p *player) rangeOver(w *consumer) {
 	for item := range p.queue.Items(w.context) {
 		p.arrivals <- arrival{worker: w, items: []string{nameOf(item)}}
 		switch <-w.turns {
-		case next:
+		case "next":
 			continue
 		case "return":
 			return
@@ -62,7 +57,7 @@ func (p *player) turn(c *command) string {
 	}
 	w := p.loops[i]
 	p.away[getting] = append(p.away[getting], w)
-	w.turns <- c.manner
+	w.turns <- cmp.Or(c.manner, c.verb)
 	return p.whereLoopIs(w)
 }
 

@@ -105,7 +105,7 @@ func (s *scenario) parseLine(l *line) (err error) {
 		return s.parseTogether(rest)
 	}
 	l.text, l.expected = cutExpectation(l.text)
-	l.command, err = parseCommand(l.text, &s.settings)
+	l.command, err = parseCommand(l.text)
 	if err != nil {
 		return err
 	}
@@ -117,7 +117,7 @@ func (s *scenario) parseLine(l *line) (err error) {
 }
 
 func (s *scenario) parseTogether(text string) error {
-	names, err := s.settings.names(strings.Fields(text))
+	names, err := expand(strings.Fields(text))
 	if err != nil {
 		return err
 	}

@@ -2,7 +2,6 @@ package traces
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -138,18 +137,4 @@ func (s *settings) withNumbers(text string, settings ...*int) (err error) {
 		}
 	}
 	return nil
-}
-
-// names returns the names of items in words, with ranges expanded.
-func (s *settings) names(words []string) ([]string, error) {
-	names, err := expand(words)
-	if err != nil {
-		return nil, err
-	}
-	for i, name := range names {
-		if slices.Contains(names[:i], name) {
-			return nil, fmt.Errorf("%s is named twice: write two lines, because their outcomes may differ", name)
-		}
-	}
-	return names, nil
 }
