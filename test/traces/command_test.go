@@ -121,8 +121,8 @@ func (c *command) parse(text string) error {
 	return nil
 }
 
-// needsFakeClock reports whether the command works only with a clock that the
+// needsFakeClock reports whether the line works only with a clock that the
 // replayer steps.
-func (c *command) needsFakeClock() bool {
-	return c.verb == "timers" || c.verb == "step" && c.duration < 0
+func (l *line) needsFakeClock() bool {
+	return l.command.verb == "timers" || l.command.verb == "step" && l.command.duration < 0
 }

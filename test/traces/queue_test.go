@@ -97,8 +97,8 @@ func (p *player) open(l layout) (*shardq.Queue[string], error) {
 	if limiter != nil {
 		options.RateLimiter = limiter
 	}
-	if s.hasWatermarks {
-		options.Watermarks = shardq.Watermarks{Low: s.low, High: s.high, On: p.watermark}
+	if s.watermarks != nil {
+		options.Watermarks = shardq.Watermarks{Low: s.watermarks[0], High: s.watermarks[1], On: p.watermark}
 	}
 	if s.stuckAfter > 0 {
 		options.OnStuck = func(row stats.Item[string]) {

@@ -2,6 +2,7 @@ package traces
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"testing/synctest"
 )
@@ -32,7 +33,7 @@ func (s *scenario) layouts() []layout {
 	var layouts []layout
 	for _, shards := range s.settings.shards {
 		layouts = append(layouts, layout{shards: shards})
-		if !s.has((*command).needsFakeClock) {
+		if !slices.ContainsFunc(s.commands, (*line).needsFakeClock) {
 			layouts = append(layouts, layout{shards: shards, real: true})
 		}
 	}

@@ -57,8 +57,3 @@ func (s *scenario) ordered() bool {
 	}
 	return true
 }
-
-// has reports whether wanted is true of a command of the scenario.
-func (s *scenario) has(wanted func(c *command) bool) bool {
-	return slices.ContainsFunc(s.commands, func(l *line) bool { return wanted(l.command) })
-}

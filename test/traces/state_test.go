@@ -49,7 +49,7 @@ func (p *player) state(*command) string {
 	if len(p.below) == 0 {
 		idle = "idle"
 	}
-	if settings.capacity > 0 || settings.hasWatermarks {
+	if settings.capacity > 0 || settings.watermarks != nil {
 		add("held", strconv.Itoa(st.Held))
 	}
 	add("counts", counts(st))
