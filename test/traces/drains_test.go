@@ -9,26 +9,6 @@ import (
 	"github.com/shardq/shardq/stats"
 )
 
-// drain reports whether ShutDownWithDrain returns at once. If it does not, its
-// return is an event of a later command.
-func (p *player) drain(c *command) string {
-	if c.manner != "" {
-		return p.drainContext(c)
-	}
-	p.draining++
-	go func() {
-		p.queue.ShutDownWithDrain()
-		p.drained <- struct{}{}
-	}()
-	p.settle()
-	if len(p.drained) == 0 {
-		return "waits"
-	}
-	<-p.drained
-	p.draining--
-	return drainReturns
-}
-
 // drainReturns is the outcome of a drain that returns no error.
 const drainReturns = "returns"
 
@@ -38,12 +18,17 @@ var drainManners = map[string]shardq.DrainOptions{
 	"awaiting": {Delayed: shardq.AwaitDelayed}, "retrying": {Retries: shardq.AcceptRetries},
 }
 
-// drainContext is drain with Queue.Drain, which has a context and a policy.
-func (p *player) drainContext(c *command) string {
+// drain reports whether ShutDownWithDrain returns at once, or Drain if it has a
+// manner. If it does not, its return is an event of a later command.
+func (p *player) drain(c *command) string {
 	w := newConsumer(c.worker, "with context")
 	w.role = ending
-	options := drainManners[c.manner]
+	options, has := drainManners[c.manner]
 	p.start(w, func() arrival {
+		if !has {
+			p.queue.ShutDownWithDrain()
+			return arrival{worker: w, reason: drainReturns}
+		}
 		dropped, err := p.queue.Drain(w.context, options)
 		return arrival{worker: w, reason: describeDrain(dropped, err)}
 	})

@@ -19,12 +19,10 @@ type player struct {
 	queue    *shardq.Queue[string]
 	time     timeline
 
-	arrivals   chan arrival  // from workers
-	drained    chan struct{} // from drains
+	arrivals   chan arrival // from workers
 	away       [roles][]*consumer
 	loops      []*consumer
 	woken      []arrival
-	draining   int
 	ended      int              // drains that have returned without an error
 	reports    []string         // of the hooks
 	claims     map[string]claim // under mu, because workers name their own
@@ -39,8 +37,7 @@ type player struct {
 // scenario.
 func newPlayer(s *scenario, l layout) *player {
 	p := &player{
-		scenario: s, time: l.timeline(), claims: map[string]claim{},
-		arrivals: make(chan arrival, maxArrivals), drained: make(chan struct{}, maxArrivals),
+		scenario: s, time: l.timeline(), claims: map[string]claim{}, arrivals: make(chan arrival, maxArrivals),
 	}
 	p.queue, p.fault = p.open(l)
 	return p
@@ -76,11 +73,6 @@ func (p *player) events() []string {
 	p.checkOrder()
 	events := slices.Concat(p.reports, p.stuckReports(), p.wakeUps())
 	p.reports = nil
-	for len(p.drained) > 0 {
-		<-p.drained
-		p.draining--
-		p.ended++
-	}
 	if n := p.ended; n > 0 {
 		p.ended = 0
 		events = append(events, number(n, "drain")+verbFor(n, " returns", " return"))

@@ -44,7 +44,7 @@ func (p *player) state(*command) string {
 	add("dirty", list(sorted(dirty)))
 	add("parked", countOf(len(p.away[getting]), "worker"))
 	add("in line", countOf(len(p.away[adding]), "worker"))
-	add("draining", countOf(p.draining+len(p.away[ending]), "caller"))
+	add("draining", countOf(len(p.away[ending]), "caller"))
 	idle := ""
 	if len(p.below) == 0 {
 		idle = "idle"
