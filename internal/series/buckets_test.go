@@ -22,15 +22,16 @@ func recorded(durations ...time.Duration) series.Buckets {
 	return series.BucketsOf(q.Stats().Metrics.Delay)
 }
 
-func TestBucketsOfNothing(t *testing.T) {
-	require.Equal(t, series.Buckets{}, recorded())
-	require.Equal(t, series.Buckets{}, series.BucketsOf(stats.Histogram{}))
-}
+// longest is the largest bound. The bucket after it has all longer durations.
+const longest = 1 << 20 * time.Second
 
-// TestGaps: Counts includes empty buckets in between.
-func TestGaps(t *testing.T) {
+// TestBuckets: Counts includes empty buckets in between.
+func TestBuckets(t *testing.T) {
+	require.Equal(t, series.Buckets{}, series.BucketsOf(stats.Histogram{}))
+	require.Equal(t, series.Buckets{}, recorded())
 	require.Equal(t, series.Buckets{First: -8, Counts: []uint64{1, 0, 0, 0, 0, 0, 0, 0, 2, 1}},
 		recorded(time.Second/2, time.Second, time.Second-1, time.Second+1))
+	require.Equal(t, series.Buckets{First: 160, Counts: []uint64{1, 2}}, recorded(longest, longest+1, math.MaxInt64))
 }
 
 // TestDecadesAreCombined: a bound that is a power of ten seconds does not split
@@ -44,9 +45,6 @@ func TestDecadesAreCombined(t *testing.T) {
 	}
 }
 
-// longest is the largest bound.
-const longest = 1 << 20 * time.Second
-
 // TestEachDurationIsInItsBucket: each duration is above the previous bound, and
 // not above the bound of its bucket.
 func TestEachDurationIsInItsBucket(t *testing.T) {
@@ -57,10 +55,4 @@ func TestEachDurationIsInItsBucket(t *testing.T) {
 		require.LessOrEqual(t, d.Seconds(), upper*(1+1e-15))
 		require.Greater(t, d.Seconds(), upper/math.Exp2(1./8)*(1-1e-15))
 	}
-}
-
-// TestTheLongest: the bucket after the largest bound has all longer durations.
-func TestTheLongest(t *testing.T) {
-	require.Equal(t, series.Buckets{First: 160, Counts: []uint64{1, 2}},
-		recorded(longest, longest+1, math.MaxInt64))
 }
