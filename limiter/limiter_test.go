@@ -200,13 +200,13 @@ func (c *callback) Now() time.Time {
 	return c.Fake.Now()
 }
 
-// TestC17ClockAndRandomAreCalledWithNoLockHeld: they use the same item.
-func TestC17ClockAndRandomAreCalledWithNoLockHeld(t *testing.T) {
+// TestC17H17ClockAndRandomAreCalledWithNoLockHeld: they use the same item, or
+// panic, which leaves all state whole.
+func TestC17H17ClockAndRandomAreCalledWithNoLockHeld(t *testing.T) {
 	source := &callback{Fake: clock.NewFake(start)}
 	random := always(0)
 	o := Options{Clock: source, ForgetAfter: time.Hour, Random: func() float64 { return random() }}
-	spread := Backoff{Duration: ms, Factor: 2, Jitter: 1}
-	l := NewItemBackoff[string](spread, o)
+	l := NewItemBackoff[string](Backoff{Duration: ms, Factor: 2, Jitter: 1}, o)
 	calls := 0
 	within := func() {
 		calls++
@@ -216,19 +216,11 @@ func TestC17ClockAndRandomAreCalledWithNoLockHeld(t *testing.T) {
 	}
 	source.call = within
 	random = func() float64 { random = always(0); within(); return 0 }
-	l.When("x")
+	requireDelays(t, l, "x", ms)
 	source.call = nil
 	require.Equal(t, 1, l.NumRequeues("x"))
 	require.Greater(t, calls, 2)
-}
 
-func TestC17H17PanicsLeaveAllStateWhole(t *testing.T) {
-	source := &callback{Fake: clock.NewFake(start)}
-	random := always(0)
-	o := Options{Clock: source, ForgetAfter: time.Hour, Random: func() float64 { return random() }}
-	spread := Backoff{Duration: ms, Factor: 2, Jitter: 1}
-	l := NewItemBackoff[string](spread, o)
-	requireDelays(t, l, "x", ms)
 	random = func() float64 { panic("random") }
 	require.PanicsWithValue(t, "random", func() { l.When("x") })
 	random, source.call = always(0), func() { panic("clock") }
