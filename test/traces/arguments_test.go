@@ -28,7 +28,10 @@ var values = map[string]value{
 	"GROUP":    {`\w+`, func(c *command, text string) error { c.part = text; return nil }},
 	"NUMBER":   {`-?\d+`, func(c *command, text string) (err error) { c.count, err = strconv.Atoi(text); return err }},
 	"DURATION": {`\S+`, func(c *command, text string) (err error) { c.duration, err = parseDuration(text); return err }},
-	"RATE":     {`\S+(?: burst \S+)?`, func(c *command, text string) (err error) { c.rate, err = parseRate(strings.Fields(text)); return err }},
+	"RATE": {`\S+(?: burst \S+)?`, func(c *command, text string) (err error) {
+		c.rate, err = parseRate(strings.Fields(text))
+		return err
+	}},
 }
 
 var capitals = regexp.MustCompile(`[A-Z]{4,}`)
@@ -40,7 +43,7 @@ func (c *command) take(form, text string) error {
 	}) + ")$")
 	match := pattern.FindStringSubmatch(text)
 	if match == nil {
-		return fmt.Errorf("cannot read %q", text)
+		return fmt.Errorf("cannot read %q: want %s", text, form)
 	}
 	for i, word := range pattern.SubexpNames() {
 		switch {

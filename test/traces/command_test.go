@@ -113,7 +113,7 @@ func (c *command) parse(text string) error {
 	}
 	c.run = verb.run
 	if err := c.take(verb.form, text); err != nil {
-		return fmt.Errorf("%w, want: %s%s", err, c.verb, verb.form)
+		return err
 	}
 	if c.worker != "" && c.verb == "add" && !strings.HasSuffix(c.manner, "context") {
 		return fmt.Errorf("an add without a context does not block: it makes no difference which goroutine calls it")

@@ -58,7 +58,7 @@ const parks = "parks"
 // maxArrivals is more than the workers of any scenario.
 const maxArrivals = 1 << 12
 
-// newConsumer returns a worker that calls in some manner: see the usage of get.
+// newConsumer returns a worker that calls in some manner: see the form of get.
 func newConsumer(name, manner string) *consumer {
 	w := &consumer{name: name}
 	if manner != "" {
