@@ -22,6 +22,8 @@ type joinModel struct {
 	put    uint64
 	paused bool
 	pauses map[string]time.Time // of groups, with their ends or the zero time
+	gate   bucket               // of the queue
+	rates  map[string]bucket    // of groups
 	// closed says that a shutdown has begun, and retries how values go back
 	// since.
 	closed  bool
@@ -129,7 +131,7 @@ func latest(a, b time.Time) time.Time {
 
 func (m *joinModel) clone() *joinModel {
 	c := *m
-	c.keys, c.pauses = maps.Clone(m.keys), maps.Clone(m.pauses)
+	c.keys, c.pauses, c.rates = maps.Clone(m.keys), maps.Clone(m.pauses), maps.Clone(m.rates)
 	for key, k := range c.keys {
 		one := *k
 		c.keys[key] = &one
@@ -223,7 +225,31 @@ func (m *joinModel) weight() (sum int) {
 	return sum
 }
 
-// lets reports whether neither a pause nor the limit of its group holds back the key.
+// clock returns the time as a bucket wants it. All its times are ticks.
+func (m *joinModel) clock() time.Duration { return time.Duration(m.now.UnixNano()) }
+
+// opens returns when the rates let the key out.
+func (m *joinModel) opens(key any) time.Duration { // C67, C69
+	group := m.rates[tenantOf(key)]
+	return max(m.gate.opens(), group.opens())
+}
+
+// spend takes the tokens for a key.
+func (m *joinModel) spend(key any) { // C67, C69
+	group := m.rates[tenantOf(key)]
+	group.spend(m.clock(), shardq.DefaultTick)
+	m.rates[tenantOf(key)] = group
+	m.gate.spend(m.clock(), shardq.DefaultTick)
+}
+
+func (m *joinModel) setRate(r shardq.Rate) { // C69
+	if m.gate.change(r, m.clock()); !m.gate.limits() {
+		m.gate.full = longAgo
+	}
+}
+
+// lets reports whether neither a pause, nor a rate, nor the limit of its group holds
+// back the key.
 func (m *joinModel) lets(key any) bool { // C48, C68, C69
 	_, groupPaused := m.pauses[tenantOf(key)]
 	busy := 0
@@ -232,7 +258,7 @@ func (m *joinModel) lets(key any) bool { // C48, C68, C69
 			busy++
 		}
 	}
-	return !m.paused && !groupPaused && (m.Limit == 0 || busy < m.Limit)
+	return !m.paused && !groupPaused && m.opens(key) <= m.clock() && (m.Limit == 0 || busy < m.Limit)
 }
 
 // Take takes a value that was handed out, perhaps before a pause beside it.
@@ -241,6 +267,7 @@ func (m *joinModel) Take(key any, value string) (fault string) { // C54
 	if k.isBusy() || !m.lets(key) && !m.overlaps || !k.isReady() && !k.vague {
 		return fmt.Sprintf("took %q of %+v", value, *k)
 	}
+	m.spend(key)
 	fault = k.remove(value)
 	k.taken, k.canceled, k.left = value, false, false
 	return fault
@@ -345,8 +372,11 @@ func (m *joinModel) Step(d time.Duration) { // C19
 // running.
 func (m *joinModel) Next() time.Duration {
 	next := time.Time{}
-	for _, k := range m.keys {
+	for key, k := range m.keys {
 		next = earliest(next, k.deadline)
+		if at := m.opens(key); k.isReady() && at > m.clock() {
+			next = earliest(next, time.Unix(0, int64(at)))
+		}
 	}
 	if next.IsZero() {
 		return 0

@@ -103,6 +103,9 @@ var modelPolicies = []shardq.DelayPolicy{shardq.KeepEarliest, shardq.KeepLatest,
 func letterOf(key any) string { return string(rune('a' + slices.Index(anyItems, key))) }
 func tenantOf(key any) string { return string('a' + (letterOf(key)[0]-'a')/2*2) }
 
+// slowRates are rates whose tokens come at ticks.
+var slowRates = []shardq.Rate{{}, {PerSecond: 1}, {PerSecond: 0.5}, {PerSecond: 0.5, Burst: 2}}
+
 func newJoinPlayer(rt *rapid.T) *joinPlayer {
 	p := &joinPlayer{
 		rt: rt, claims: map[any]joinTaken{}, from: map[string]*joinSource{}, keys: anyItems[:rapid.IntRange(1, 4).Draw(rt, "keys")],
@@ -114,17 +117,26 @@ func newJoinPlayer(rt *rapid.T) *joinPlayer {
 		},
 	}
 	if p.setup.Grouped {
-		p.setup.Limit = rapid.IntRange(0, 2).Draw(rt, "Limit")
+		p.setup.Limit, p.setup.Weight = rapid.IntRange(0, 2).Draw(rt, "Limit"), rapid.IntRange(0, 3).Draw(rt, "Weight")
 	}
 	if p.setup.Linger > 0 {
 		p.setup.LingerValues = rapid.IntRange(0, 4).Draw(rt, "LingerValues")
 	}
-	p.parks = rapid.Bool().Draw(rt, "parks")
+	if p.parks = rapid.Bool().Draw(rt, "parks"); p.parks && rapid.Bool().Draw(rt, "rates") {
+		p.setup.Rate = rapid.SampledFrom(slowRates).Draw(rt, "Rate")
+		if p.setup.Grouped {
+			p.setup.GroupRate = rapid.SampledFrom(slowRates).Draw(rt, "rate of groups")
+		}
+	}
 	p.strict = p.setup.Shards == 1 && !p.setup.Grouped
 	p.joinedUser = newJoined(p.setup, p.user)
-	m := &joinModel{joinSetup: p.setup, now: p.clock.Now(), keys: map[any]*joinKey{}, pauses: map[string]time.Time{}, done: map[string]bool{}}
+	m := &joinModel{
+		joinSetup: p.setup, now: p.clock.Now(), keys: map[any]*joinKey{}, pauses: map[string]time.Time{}, done: map[string]bool{},
+		gate: bucket{rate: p.setup.Rate, full: longAgo}, rates: map[string]bucket{},
+	}
 	for _, key := range p.keys {
 		m.keys[key] = &joinKey{}
+		m.rates[tenantOf(key)] = bucket{rate: p.setup.GroupRate, full: longAgo}
 	}
 	p.possible = []*joinModel{m}
 	p.operator = p.Inspect().Operator()
@@ -567,6 +579,9 @@ func (p *joinPlayer) left(is bool, values int) {
 
 func (p *joinPlayer) callCancel() (joinCall, bool) {
 	key := p.drawKey()
+	if p.over && p.isRated() {
+		return joinCall{}, false // it would leave a key without a value, which takes a token
+	}
 	p.begin("c.Cancel(%s)", goOf(key))
 	value, ok := p.Cancel(key)
 	p.returned(value, ok)
@@ -829,6 +844,12 @@ func (p *joinPlayer) callPause() (joinCall, bool) {
 		change, play, text = p.Resume, func(m *joinModel) { m.paused = false }, "Resume()"
 	case paused:
 		change, play, text = func() { p.ResumeGroup(group) }, func(m *joinModel) { delete(m.pauses, group) }, code("ResumeGroup(%q)", group)
+	case p.isRated() && !p.over && n == 1:
+		r := rapid.SampledFrom(slowRates).Draw(p.rt, "rate")
+		change, play, text = func() { p.SetRate(r) }, func(m *joinModel) { m.setRate(r) }, code("SetRate(%s)", goOf(r))
+	case n == 2 && p.setup.Grouped: // C70
+		limit := rapid.IntRange(0, 2).Draw(p.rt, "limit")
+		change, play, text = func() { p.setLimit(limit) }, func(m *joinModel) { m.Limit = limit }, code("setLimit(%d)", limit)
 	case n > 0 && p.setup.Grouped:
 		d, until := drawDuration(p.rt, "pause", 0, 3*time.Second, time.Minute), "time.Time{}"
 		end := p.possible[0].from(d)
@@ -841,6 +862,10 @@ func (p *joinPlayer) callPause() (joinCall, bool) {
 	change()
 	p.returned()
 	return joinCall{keys: []any{}, play: func(m *joinModel) string { play(m); return "" }}, true
+}
+
+func (p *joinPlayer) isRated() bool {
+	return p.setup.Rate != shardq.Rate{} || p.setup.GroupRate != shardq.Rate{}
 }
 
 func (p *joinPlayer) callShutDown() (joinCall, bool) {
@@ -898,7 +923,10 @@ func (p *joinPlayer) playDrain(rt *rapid.T) {
 // before.
 func (p *joinPlayer) passTime(rt *rapid.T) {
 	next := p.possible[0].Next()
-	step := drawDuration(rt, "step", next, max(next-time.Millisecond, 0), time.Second, 10*time.Second, 5*time.Minute)
+	p.step(rt, drawDuration(rt, "step", next, max(next-time.Millisecond, 0), time.Second, 10*time.Second, 5*time.Minute))
+}
+
+func (p *joinPlayer) step(rt *rapid.T, step time.Duration) {
 	p.write("c.clock.Step(%s)", goOf(step))
 	p.clock.Step(step)
 	p.settle(rt, joinCall{play: func(m *joinModel) string { m.Step(step); return "" }}, nil)
@@ -925,6 +953,11 @@ func (p *joinPlayer) finish(rt *rapid.T) {
 			for key, t := range p.claims {
 				delete(p.claims, key)
 				do("", func() { _ = p.end(key, t) }, func(m *joinModel) { m.Done(key) })
+			}
+		}
+		if p.isRated() {
+			if p.step(rt, time.Minute); len(p.claims) > 0 {
+				continue // who was parked has the token
 			}
 		}
 		call, _ := p.catch(func() (joinCall, bool) {

@@ -149,6 +149,8 @@ func goOf(v any) string {
 type joinSetup struct {
 	Shards, Capacity, Limit, LingerValues        int // Limit of each group
 	Linger                                       time.Duration
+	Rate, GroupRate                              shardq.Rate // if it parks
+	Weight                                       int         // of the groups a and b
 	Weighed, PutEnds, Readable, Grouped, Metrics bool
 }
 
@@ -163,6 +165,7 @@ type joinedUser struct {
 	call   userCode
 	at     int    // in a program: the number of calls until inside runs
 	inside func() // and what runs then
+	limit  int    // of each group
 	isHigh bool   // by the last call of Watermarks.On
 	panics bool   // OnAdd does at its next call
 	faulty []any  // keys whose Merge has panicked in the call under way
@@ -170,7 +173,7 @@ type joinedUser struct {
 
 // newJoined returns a coalescer that calls call or, in a program, counts calls.
 func newJoined(s joinSetup, call userCode) *joinedUser {
-	c := &joinedUser{clock: newFake(), call: call}
+	c := &joinedUser{clock: newFake(), call: call, limit: s.Limit}
 	if call == nil {
 		c.claims, c.sources = make([]worker.Claim[joinEntry], 1000), make([]*coalesce.Source[any, string], 1000)
 		c.call = func(string) {
@@ -186,6 +189,13 @@ func newJoined(s joinSetup, call userCode) *joinedUser {
 	return c
 }
 
+// setLimit changes the limit of both groups.
+func (c *joinedUser) setLimit(limit int) {
+	c.limit = limit
+	c.RefreshGroup("a")
+	c.RefreshGroup("c")
+}
+
 var errMerge = errors.New("on purpose: merge")
 
 // options returns options whose Merge joins two values, which shows their order. It
@@ -193,7 +203,7 @@ var errMerge = errors.New("on purpose: merge")
 func (s joinSetup) options(c *joinedUser) coalesce.Options[any, string] {
 	o := coalesce.Options[any, string]{
 		Queue: shardq.Options[any]{
-			Shards: s.Shards, Clock: hookedClock{c.clock, c.call}, Metrics: s.Metrics,
+			Shards: s.Shards, Rate: s.Rate, Clock: hookedClock{c.clock, c.call}, Metrics: s.Metrics,
 			RateLimiter: hookedLimiter[any]{limiter.NewExponential[any](firstBackoff, longestBackoff), c.call},
 			OnAdd: func(a stats.Add[any]) {
 				if a.Expired { // perhaps in a goroutine of its own
@@ -222,7 +232,14 @@ func (s joinSetup) options(c *joinedUser) coalesce.Options[any, string] {
 	}
 	if s.Grouped {
 		o.Queue.StableRouting, o.Queue.Group = true, func(key any) string { c.call(""); return tenantOf(key) }
-		o.Queue.GroupPolicy = func(string) shardq.GroupPolicy { c.call(""); return shardq.GroupPolicy{Limit: s.Limit} }
+		o.Queue.GroupPolicy = func(group string) shardq.GroupPolicy {
+			c.call("")
+			policy := shardq.GroupPolicy{Limit: c.limit, Rate: s.GroupRate}
+			if group == "a" {
+				policy.Weight = s.Weight
+			}
+			return policy
+		}
 	} else {
 		o.Queue.Hash = func(key any) uint64 { c.call(""); return uint64(letterOf(key)[0]) * 0x9e3779b97f4a7c15 }
 	}
