@@ -101,7 +101,7 @@ func (s *Set[T]) Get() (item T, shutdown bool) {
 }
 
 func (s *Core) awaitContext(ctx context.Context, most int, put receiver) (n int, err error) {
-	n, shutdown, canceled := s.await(ctx.Done(), most, put)
+	n, shutdown, canceled := s.await(ctx, most, put)
 	switch {
 	case shutdown:
 		return 0, ErrShutDown

@@ -1,6 +1,7 @@
 package shard
 
 import (
+	"context"
 	"math"
 
 	"github.com/shardq/shardq/shard/internal/items"
@@ -169,8 +170,8 @@ func (s *Core) takeThroughGate(most int, put receiver, now uint64) (n int) {
 	return n
 }
 
-// A nil cancel is never closed.
-func (s *Core) await(cancel <-chan struct{}, most int, put receiver) (n int, shutdown, canceled bool) {
+// await asks for the end of ctx only when it is about to wait.
+func (s *Core) await(ctx context.Context, most int, put receiver) (n int, shutdown, canceled bool) {
 	for {
 		before, _ := s.throttled.read()
 		closed := s.mayLeave() // before taking: see closing
@@ -182,7 +183,7 @@ func (s *Core) await(cancel <-chan struct{}, most int, put receiver) (n int, shu
 		if closed && s.throttled.noneSince(before) && s.mayLeave() {
 			return 0, true, false
 		}
-		switch s.park(cancel) {
+		switch s.park(ctx.Done()) {
 		case withdrawn:
 		case canceledParked:
 			return 0, false, true
