@@ -43,6 +43,8 @@ type poolModel struct {
 
 type poolOptions struct {
 	values   bool // a Coalescer's
+	keeps    bool // KeepBackoff, of a queue
+	putEnds  bool // PutEndsBackoff, of a Coalescer
 	shards   int
 	workers  int           // at the begin
 	until    time.Duration // DrainTimeout
@@ -82,9 +84,11 @@ type poolItem struct {
 	canceled bool      // since it was taken: nothing that its handler returns makes it ready
 	cause    string    // why the context of its handler has ended
 	// Of a Coalescer, what was put, with bars between what the next Put or Take merges, and what a
-	// worker has. A key that backsOff waits for the end of its backoff, whatever is put.
+	// worker has.
 	pending, value string
-	backsOff       bool
+	backsOff       bool // it waits for the end of its backoff, whatever is added or put
+	serves         bool // that backoff serves adds
+	vague          bool // a worker may have taken the values, merged, and given them back
 }
 
 // priorityOf returns the priority with which an item is always added.
@@ -110,6 +114,10 @@ func (m *poolModel) Add(item int, delay time.Duration) { // C42
 	if m.isClosed() && !(it.taken && m.retries) {
 		return
 	}
+	if it.backsOff { // C28
+		it.serves = true
+		return
+	}
 	if delay <= 0 {
 		m.makeReady(it)
 		return
@@ -128,7 +136,7 @@ func (m *poolModel) Put(item int, delay time.Duration, value string) bool { // C
 	m.done = append(m.done, false)
 	it.pending = strings.ReplaceAll(it.pending, "|", "") + value
 	switch {
-	case it.ready, it.backsOff:
+	case it.ready, it.backsOff && !m.putEnds:
 	case delay <= 0:
 		m.makeReady(it)
 	default:
@@ -156,16 +164,30 @@ func (m *poolModel) giveBack(it *poolItem, delay time.Duration) { // C55, C77
 		it.pending = "|" + it.pending
 	}
 	it.pending, it.value = it.value+it.pending, ""
-	it.ready, it.backsOff = delay <= 0, delay > 0
-	if it.ready {
-		it.due = time.Time{}
-	} else {
-		it.due = latest(it.due, m.now.Add(delay))
+	end := m.now.Add(delay)
+	switch {
+	case delay <= 0:
+		it.ready, it.due, it.backsOff = true, time.Time{}, false
+	case m.putEnds && !it.ready:
+		it.due, it.backsOff = earliest(it.due, end), true
+	case !m.putEnds:
+		it.ready, it.due, it.backsOff = false, latest(it.due, end), true
 	}
 }
 
+// backOff begins the delay of a failed item, which may serve adds until its end.
+func (m *poolModel) backOff(item int, delay time.Duration) { // C28
+	it := m.items[item]
+	if !m.keeps {
+		m.Add(item, delay)
+		return
+	}
+	it.serves = it.ready || !it.due.IsZero()
+	it.ready, it.due, it.backsOff = false, m.now.Add(delay), true
+}
+
 func (m *poolModel) makeReady(it *poolItem) {
-	it.ready, it.backsOff = true, false
+	it.ready, it.backsOff, it.serves = true, false, false
 	if m.values {
 		it.due = time.Time{}
 	}
@@ -191,7 +213,7 @@ func (m *poolModel) Cancel(item int) { // C39
 	m.finish(canceled)
 	it.failures, it.pending = 0, rest
 	if it.pending == "" {
-		it.ready, it.due, it.backsOff = false, time.Time{}, false
+		it.ready, it.due, it.backsOff, it.serves = false, time.Time{}, false, false
 	}
 	if it.taken {
 		it.canceled = true
@@ -304,8 +326,12 @@ func (m *poolModel) drop(item int, it *poolItem) { // C49, C58
 		m.noteValue(value, "leftover", item, it.failures, "shutdown", "down:dropped", false)
 		it.failures = 0
 	}
-	if m.values {
-		it.pending, it.ready, it.due, it.backsOff = "", false, time.Time{}, false
+	if it.serves { // C28: this Forget ends a backoff that has begun since
+		it.due = time.Time{}
+		m.makeReady(it)
+	}
+	if it.backsOff = false; m.values {
+		it.pending, it.ready, it.due = "", false, time.Time{}
 	}
 }
 
@@ -330,7 +356,7 @@ func (m *poolModel) End(timeout time.Duration) { // C49
 	for item, it := range m.items {
 		switch {
 		case it.due.IsZero() || m.drain.Delayed == shardq.AwaitDelayed:
-		case m.drain.Delayed == shardq.RunDelayed:
+		case m.drain.Delayed == shardq.RunDelayed || it.serves: // C28
 			it.due = time.Time{}
 			m.makeReady(it)
 		default:
@@ -342,11 +368,13 @@ func (m *poolModel) End(timeout time.Duration) { // C49
 
 // ShutDown shuts the queue down.
 func (m *poolModel) ShutDown() { // C49
+	runs := m.values
 	for item, it := range m.items {
 		switch {
 		case it.due.IsZero():
-		case m.values:
+		case m.values, it.serves: // C28
 			m.makeReady(it)
+			runs = true
 		case m.drains:
 			m.dropped = append(m.dropped, item) // the drain returns them
 		}
@@ -356,7 +384,7 @@ func (m *poolModel) ShutDown() { // C49
 	if !m.drains || m.stopped {
 		return
 	}
-	if m.stopping = m.values; !m.stopping {
+	if m.stopping = runs; !m.stopping {
 		m.Stop()
 		m.early = true
 	}
@@ -470,10 +498,13 @@ func (m *poolModel) returns(item int, delay time.Duration, kind string, requeue 
 	} else {
 		it.failures++
 	}
-	if m.values {
+	switch {
+	case m.values:
 		m.giveBack(it, delay)
-	} else {
+	case requeue:
 		m.Add(item, delay)
+	default:
+		m.backOff(item, delay)
 	}
 	it.taken, it.began = false, time.Time{}
 }

@@ -120,6 +120,8 @@ var errForGood = errors.New("on purpose for good")
 
 func drawPool(rt *rapid.T) (o poolOptions) {
 	o.values = rapid.Bool().Draw(rt, "values")
+	backoff := rapid.Bool().Draw(rt, "KeepBackoff or PutEndsBackoff")
+	o.keeps, o.putEnds = backoff && !o.values, backoff && o.values
 	o.shards, o.workers = rapid.SampledFrom([]int{1, 3}).Draw(rt, "shards"), rapid.IntRange(1, 4).Draw(rt, "workers")
 	o.most = rapid.IntRange(0, 3).Draw(rt, "MaxAttempts")
 	o.elapsed = time.Duration(rapid.IntRange(0, 2).Draw(rt, "MaxElapsed")) * 7 * time.Second
@@ -149,11 +151,13 @@ func drawPool(rt *rapid.T) (o poolOptions) {
 func startPlayedPool(o poolOptions) *poolPlayer {
 	p := &poolPlayer{poolOptions: o, left: o.calls}
 	options := shardq.Options[any]{
-		Shards: o.shards, Metrics: true, Tick: 1, RateLimiter: limiter.NewExponential[any](time.Second, 32*time.Second),
+		Shards: o.shards, Metrics: true, Tick: 1, KeepBackoff: o.keeps, RateLimiter: limiter.NewExponential[any](time.Second, 32*time.Second),
 		Hash: func(item any) uint64 { return uint64(numberOf(item)) * 0x9e3779b97f4a7c15 },
 	}
 	if o.values {
-		c := coalesce.MustNew(coalesce.Options[any, string]{Queue: options, Merge: func(a, b string) string { return a + b }})
+		c := coalesce.MustNew(coalesce.Options[any, string]{
+			Queue: options, PutEndsBackoff: o.putEnds, Merge: func(a, b string) string { return a + b },
+		})
 		p.source, _ = c.NewSource("log", 0)
 		p.q, p.fails, p.pool = c, c.Queue().NumRequeues, newPlayedPool(p, c, c.DrainWith)
 	} else {
@@ -415,6 +419,9 @@ func (p *poolPlayer) step(rt *rapid.T) {
 	case "cancel":
 		p.write("p.q.Inspect().Operator().Cancel(anyItems[%d])", item)
 		p.q.Inspect().Operator().Cancel(anyItems[item])
+		if _, held := p.q.Inspect().Lookup(anyItems[item]); !held && m.items[item].vague {
+			m.items[item].pending = strings.ReplaceAll(m.items[item].pending, "|", "")
+		}
 		m.Cancel(item)
 	case "finish":
 		p.finishOne(rt, "")
@@ -560,6 +567,9 @@ func (p *poolPlayer) observe() (fault string) {
 	}
 	if fault := p.observeTaken(); fault != "" {
 		return fault
+	}
+	for _, it := range m.items {
+		it.vague = it.vague || m.stopping && m.batch > 0 && it.ready && !it.taken
 	}
 	if m.drains && !m.stopped && (m.isOver() || m.isStill()) {
 		m.Stop() // the drain is over
