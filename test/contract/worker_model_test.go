@@ -46,6 +46,7 @@ type poolOptions struct {
 	keeps    bool // KeepBackoff, of a queue
 	putEnds  bool // PutEndsBackoff, of a Coalescer
 	shards   int
+	groups   []shardq.GroupPolicy
 	workers  int           // at the begin
 	until    time.Duration // DrainTimeout
 	fault    string        // what a hook does at its last call
@@ -547,6 +548,33 @@ func hookCall(hook string, item int, value string, attempt int, reason, kind str
 func (m *poolModel) count(is func(it *poolItem) bool) (n int) {
 	for _, it := range m.items {
 		if is(it) {
+			n++
+		}
+	}
+	return n
+}
+
+// groupOf returns the group in which an item is. There must be groups.
+func (o poolOptions) groupOf(item int) int { return item % len(o.groups) }
+
+// room returns how many more items of the group of an item may be taken.
+func (m *poolModel) room(item int) int { // C48
+	if len(m.groups) == 0 || m.groups[m.groupOf(item)].Limit == 0 {
+		return len(m.items)
+	}
+	room := m.groups[m.groupOf(item)].Limit
+	for _, other := range m.takenItems() {
+		if m.groupOf(other) == m.groupOf(item) {
+			room--
+		}
+	}
+	return room
+}
+
+// takeable returns the number of ready items that are not throttled.
+func (m *poolModel) takeable() (n int) { // C4, C48
+	for item, it := range m.items {
+		if it.ready && !it.taken && m.room(item) > 0 {
 			n++
 		}
 	}

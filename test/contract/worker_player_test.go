@@ -123,6 +123,11 @@ func drawPool(rt *rapid.T) (o poolOptions) {
 	backoff := rapid.Bool().Draw(rt, "KeepBackoff or PutEndsBackoff")
 	o.keeps, o.putEnds = backoff && !o.values, backoff && o.values
 	o.shards, o.workers = rapid.SampledFrom([]int{1, 3}).Draw(rt, "shards"), rapid.IntRange(1, 4).Draw(rt, "workers")
+	for i := range rapid.SampledFrom([]int{0, 0, 1, 3}).Draw(rt, "groups") {
+		o.groups = append(o.groups, shardq.GroupPolicy{
+			Weight: rapid.IntRange(1, 3).Draw(rt, "Weight"), Limit: rapid.IntRange(0, 2).Draw(rt, code("Limit %d", i)),
+		})
+	}
 	o.most = rapid.IntRange(0, 3).Draw(rt, "MaxAttempts")
 	o.elapsed = time.Duration(rapid.IntRange(0, 2).Draw(rt, "MaxElapsed")) * 7 * time.Second
 	o.leftover = rapid.Bool().Draw(rt, "OnLeftover")
@@ -153,6 +158,10 @@ func startPlayedPool(o poolOptions) *poolPlayer {
 	options := shardq.Options[any]{
 		Shards: o.shards, Metrics: true, Tick: 1, KeepBackoff: o.keeps, RateLimiter: limiter.NewExponential[any](time.Second, 32*time.Second),
 		Hash: func(item any) uint64 { return uint64(numberOf(item)) * 0x9e3779b97f4a7c15 },
+	}
+	if len(o.groups) > 0 {
+		options.Hash, options.Group = nil, func(item any) string { return code("%d", o.groupOf(numberOf(item))) }
+		options.GroupPolicy = func(group string) shardq.GroupPolicy { return o.groups[group[0]-'0'] }
 	}
 	if o.values {
 		c := coalesce.MustNew(coalesce.Options[any, string]{
@@ -670,8 +679,13 @@ func (p *poolPlayer) checkTaken() (fault string) {
 			return fmt.Sprintf("%d are held beside %d", waiting, run.items)
 		}
 	}
-	if m.ready() > 0 && !m.paused && !m.stopped && len(p.runs) < workers {
-		return fmt.Sprintf("%d items are ready, and of %d workers %d are busy", m.ready(), workers, len(p.runs))
+	for item := range m.items {
+		if m.room(item) < 0 {
+			return fmt.Sprintf("the group of %d exceeds its limit", item)
+		}
+	}
+	if n := m.takeable(); n > 0 && !m.paused && !m.stopped && len(p.runs) < workers {
+		return fmt.Sprintf("%d items can be taken, and of %d workers %d are busy", n, workers, len(p.runs))
 	}
 	return ""
 }
@@ -787,6 +801,7 @@ func (p *poolPlayer) pending() map[int]string {
 	for c := p.q.(*coalesce.Coalescer[any, string]); c.Len() > 0; {
 		key, value, _ := c.Take(context.Background())
 		values[numberOf(key)] += value
+		c.Done(key) // its group may be at its limit
 	}
 	return values
 }
