@@ -132,7 +132,7 @@ func outcome(results ...any) string {
 }
 
 var (
-	zeros   = regexp.MustCompile(`\w+:(0|0x0|false|interface \{\}\(nil\)|time\.Date\(1, [^)]*\))(, |})`)
+	zeros   = regexp.MustCompile(`\w+:(0|0x0|false|\[\][\w.]+\(nil\)|interface \{\}\(nil\)|time\.Date\(1, [^)]*\))(, |})`)
 	lengths = regexp.MustCompile(`\b(\d+)0{6}\b`)
 )
 

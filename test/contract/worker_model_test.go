@@ -28,6 +28,7 @@ type poolModel struct {
 	// left is the number of calls of hooks until one panics or exits.
 	left    int
 	faulted bool
+	armed   string // the function of the limiter that panics at its next call
 	// stopping says that a hook has panicked in this step. It is settled before
 	// the pool stops, so that an idle worker may take the item.
 	stopping bool
@@ -174,6 +175,26 @@ func (m *poolModel) giveBack(it *poolItem, delay time.Duration) { // C55, C77
 	case !m.putEnds:
 		it.ready, it.due, it.backsOff = false, latest(it.due, end), true
 	}
+}
+
+// panics reports whether a call of a function of the limiter panics. A worker calls
+// it, so all workers leave.
+func (m *poolModel) panics(function string) bool { // C17, C51
+	if m.armed != function {
+		return false
+	}
+	m.armed, m.faulted, m.stopping = "", true, true
+	return true
+}
+
+// forget forgets the failures of an item, or after a panic only their time.
+func (m *poolModel) forget(it *poolItem) (panics bool) { // C17
+	if panics = m.panics("Forget"); panics {
+		it.first = time.Time{}
+	} else {
+		it.failures = 0
+	}
+	return panics
 }
 
 // backOff begins the delay of a failed item, which may serve adds until its end.
@@ -446,7 +467,8 @@ func (m *poolModel) giveUp(it *poolItem, done bool) {
 		m.finish(it.value)
 	}
 	if done {
-		it.failures, it.value = 0, ""
+		it.value = ""
+		m.forget(it)
 	} else {
 		m.goBack(it)
 	}
@@ -458,7 +480,7 @@ const leastDelay = 3 * time.Second
 func (m *poolModel) fail(item int, result stats.Result, kind string, least time.Duration, permanent bool) { // C50
 	it := m.items[item]
 	reason := "none"
-	if it.failures == 0 {
+	if it.failures == 0 || it.first.IsZero() {
 		it.first = m.now
 	}
 	switch {
@@ -494,12 +516,15 @@ func (m *poolModel) returns(item int, delay time.Duration, kind string, requeue 
 		m.giveUp(it, true)
 		return
 	}
+	panics := false // then the item is ready at once
 	if requeue {
-		it.failures = 0
-	} else {
+		panics = m.forget(it)
+	} else if panics = m.panics("When"); !panics {
 		it.failures++
 	}
 	switch {
+	case panics:
+		m.goBack(it)
 	case m.values:
 		m.giveBack(it, delay)
 	case requeue:
@@ -520,9 +545,10 @@ func (m *poolModel) noteValue(value, hook string, item, attempt int, reason, kin
 	took, first := time.Duration(0), time.Time{}
 	if it := m.items[item]; kind != "down:dropped" {
 		took, first = m.now.Sub(it.began), it.first
-		if it.failures == 0 && requeued {
+		unknown := it.failures == 0 || first.IsZero()
+		if unknown && requeued {
 			first = time.Time{}
-		} else if it.failures == 0 {
+		} else if unknown {
 			first = m.now
 		}
 	}

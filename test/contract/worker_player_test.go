@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -80,6 +81,8 @@ type poolPlayer struct {
 	fails  func(item any) int
 	pool   playedPool
 	cancel context.CancelFunc
+	armed  atomic.Value // the function of the user that panics at its next call
+	forgot atomic.Bool  // Forget has panicked: the time of a failure is unknown, but not their number
 
 	mu     sync.Mutex
 	over   bool
@@ -155,13 +158,18 @@ func drawPool(rt *rapid.T) (o poolOptions) {
 // startPlayedPool runs a pool, also in a program.
 func startPlayedPool(o poolOptions) *poolPlayer {
 	p := &poolPlayer{poolOptions: o, left: o.calls}
+	p.armed.Store("")
 	options := shardq.Options[any]{
-		Shards: o.shards, Metrics: true, Tick: 1, KeepBackoff: o.keeps, RateLimiter: limiter.NewExponential[any](time.Second, 32*time.Second),
-		Hash: func(item any) uint64 { return uint64(numberOf(item)) * 0x9e3779b97f4a7c15 },
+		Shards: o.shards, Metrics: true, Tick: 1, KeepBackoff: o.keeps,
+		RateLimiter: hookedLimiter[any]{limiter.NewExponential[any](time.Second, 32*time.Second), p.user},
+		Hash:        func(item any) uint64 { return uint64(numberOf(item)) * 0x9e3779b97f4a7c15 },
 	}
 	if len(o.groups) > 0 {
 		options.Hash, options.Group = nil, func(item any) string { return code("%d", o.groupOf(numberOf(item))) }
-		options.GroupPolicy = func(group string) shardq.GroupPolicy { return o.groups[group[0]-'0'] }
+		options.GroupPolicy = func(group string) shardq.GroupPolicy {
+			p.user("GroupPolicy")
+			return o.groups[group[0]-'0']
+		}
 	}
 	if o.values {
 		c := coalesce.MustNew(coalesce.Options[any, string]{
@@ -180,6 +188,16 @@ func startPlayedPool(o poolOptions) *poolPlayer {
 	p.cancel = cancel
 	go p.run(ctx)
 	return p
+}
+
+// user is called by the limiter and the policy of groups.
+func (p *poolPlayer) user(function string) {
+	if p.armed.CompareAndSwap(function, "") {
+		if function == "Forget" {
+			p.forgot.Store(true)
+		}
+		panic(errOnPurpose)
+	}
 }
 
 func newPlayedPool[T any](
@@ -216,17 +234,18 @@ func newPlayedPool[T any](
 }
 
 // add adds an item, or puts a value.
-func (p *poolPlayer) add(item int, o shardq.AddOptions) (value string, accepted bool) {
+func (p *poolPlayer) add(item int, o shardq.AddOptions) (value string, accepted, panicked bool) {
+	defer func() { panicked = recover() != nil }()
 	if !p.values {
 		p.queue.AddWith(anyItems[item], o)
-		return "", true
+		return "", true, false
 	}
 	value = code("%d.", p.puts)
 	err := p.source.PutContext(context.Background(), anyItems[item], value, p.puts, coalesce.PutOptions{Delay: o.After, Priority: o.Priority})
 	if err == nil {
 		p.puts++
 	}
-	return value, err == nil
+	return value, err == nil, false
 }
 
 // String returns the program in Go.
@@ -319,7 +338,7 @@ func middlewareOf[T any](p *poolPlayer) []worker.Middleware[T] {
 		return func(ctx context.Context, item T) error {
 			number, _ := partsOf(item)
 			a, ok := worker.AttemptOf[T](ctx)
-			if !ok || ctx.Value(key{}) != any(item) || a.Number() != p.fails(anyItems[number])+1 || a.FirstFailure().IsZero() != (a.Number() == 1) || a.Priority() != priorityOf(number) {
+			if !ok || ctx.Value(key{}) != any(item) || a.Number() != p.fails(anyItems[number])+1 || !p.forgot.Load() && a.FirstFailure().IsZero() != (a.Number() == 1) || a.Priority() != priorityOf(number) {
 				p.mu.Lock()
 				p.wrong = fmt.Sprintf("%v has %v, %+v with priority %d", item, ctx.Value(key{}), a, a.Priority())
 				p.mu.Unlock()
@@ -419,8 +438,11 @@ func (p *poolPlayer) step(rt *rapid.T) {
 			delay = time.Duration(rapid.IntRange(1, 20).Draw(rt, "seconds")) * time.Second
 		}
 		o := shardq.AddOptions{After: delay, Priority: priorityOf(item)}
+		p.drawFault(rt, "GroupPolicy")
 		p.write("p.add(%d, %s)", item, goOf(o))
-		if value, accepted := p.add(item, o); !m.values {
+		if value, accepted, panicked := p.add(item, o); panicked { // C17: nothing is accepted
+			m.armed = ""
+		} else if !m.values {
 			m.Add(item, delay)
 		} else if m.Put(item, delay, value) != accepted {
 			p.wrong = fmt.Sprintf("accepted %s: %v", value, accepted)
@@ -454,6 +476,15 @@ func (p *poolPlayer) step(rt *rapid.T) {
 		p.end(rt)
 	}
 	p.settle(rt, step)
+}
+
+// drawFault lets one of the user's functions panic during the next step.
+func (p *poolPlayer) drawFault(rt *rapid.T, functions ...string) {
+	if len(functions) > 0 && rapid.IntRange(0, 9).Draw(rt, "fault of the user") == 9 {
+		p.m.armed = rapid.SampledFrom(functions).Draw(rt, "function")
+		p.write("p.armed.Store(%q)", p.m.armed)
+		p.armed.Store(p.m.armed)
+	}
 }
 
 func (p *poolPlayer) pause(paused bool) {
@@ -534,6 +565,12 @@ func (p *poolPlayer) finishOne(rt *rapid.T, answers string) {
 		answers += string(rapid.SampledFrom([]rune(letters)).Draw(rt, "answer"))
 	}
 	answers = answers[:len(run.items)]
+	functions := []string{"When"}
+	// Otherwise it is open which Forget is the first, also beside those of a drain.
+	if len(run.items) == 1 && !p.m.items[run.items[0]].canceled && len(p.m.dropped) == 0 {
+		functions = append(functions, "Forget")
+	}
+	p.drawFault(rt, functions...)
 	whole := strings.IndexAny(answers, "pxw")
 	for i, item := range run.items {
 		what := rune(answers[i])
@@ -566,6 +603,11 @@ func (p *poolPlayer) settle(rt *rapid.T, step string) {
 		p.fail([]string{fault})
 		rt.Fatalf("after %s: %s", step, fault)
 	}
+	if p.m.armed != "" {
+		p.m.armed = ""
+		p.write("p.armed.Store(\"\")")
+		p.armed.Store("")
+	}
 	p.script.step = len(p.lines)
 }
 
@@ -585,6 +627,9 @@ func (p *poolPlayer) observe() (fault string) {
 	}
 	slices.Sort(m.events)
 	slices.Sort(p.events)
+	if left := p.armed.Load(); left != m.armed {
+		return fmt.Sprintf("%q is left to panic, not %q", left, m.armed)
+	}
 	if !slices.Equal(m.events, p.events) {
 		return fmt.Sprintf("the hooks got\n%s\nnot\n%s", strings.Join(p.events, "\n"), strings.Join(m.events, "\n"))
 	}
