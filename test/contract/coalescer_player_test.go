@@ -53,6 +53,7 @@ type joinCall struct {
 	passes bool
 	// panicked says that Merge has panicked in it.
 	panicked bool
+	or       []func(m *joinModel) (fault string) // that the model may do instead
 }
 
 func (c joinCall) isAbout(key any) bool { return c.keys == nil || slices.Contains(c.keys, key) }
@@ -83,6 +84,7 @@ type joinPlayer struct {
 	sane    bool // no value is put whose Merge panics
 	risky   bool // such a value was put in the call under way
 	joinParking
+	joinRisk
 }
 
 // A joinTaken is a value in processing, with its claim if it has one.
@@ -172,7 +174,7 @@ func atOnce() context.Context { return &nowait.Context{Context: context.Backgrou
 func (p *joinPlayer) actions() map[string]func(*rapid.T) {
 	actions := map[string]func(*rapid.T){"": func(rt *rapid.T) { p.settle(rt, joinCall{play: noFault}, nil) }}
 	for name, call := range p.calls() {
-		actions[name] = func(rt *rapid.T) { p.play(rt, call) }
+		actions[name] = func(rt *rapid.T) { p.play(rt, name, call) }
 	}
 	actions["pass time"] = p.passTime
 	actions["drain"] = p.playDrain
@@ -217,22 +219,29 @@ func (p *joinPlayer) calls() map[string]func() (joinCall, bool) {
 }
 
 // play plays a call, and those that run in its middle.
-func (p *joinPlayer) play(rt *rapid.T, call func() (joinCall, bool)) {
+func (p *joinPlayer) play(rt *rapid.T, name string, call func() (joinCall, bool)) {
 	p.rt, p.between, p.faulty, p.risky, p.script.step = rt, nil, nil, false, len(p.lines)
 	p.until = rapid.IntRange(0, 4).Draw(rt, "interrupted at")
+	p.armFor(name)
 	p.depth, p.reached = 1, 0
 	outer, is := p.catch(call)
 	p.depth = 0
+	p.disarm()
 	if !is {
 		rt.Skip("impossible")
 	}
 	p.settle(rt, outer, p.between)
+	p.keepOwed()
 }
 
-// catch notes that Merge has panicked.
+// catch notes that Merge or an armed function has panicked.
 func (p *joinPlayer) catch(call func() (joinCall, bool)) (c joinCall, is bool) {
 	before := len(p.faulty)
 	defer func() {
+		if p.hasFired() {
+			c, is = p.survive(recover()), true
+			return
+		}
 		if len(p.faulty) == before {
 			return // any other panic goes on
 		}
@@ -288,14 +297,17 @@ func (p *joinPlayer) settle(rt *rapid.T, outer joinCall, inside []joinCall) {
 	var agree []*joinModel
 	var faults []string
 	for _, m := range p.possible {
-		for at := range len(inside) + 1 {
-			n := m.clone()
+		for at := range (len(inside) + 1) * (len(outer.or) + 1) {
+			n, outer := m.clone(), outer
+			if i := at / (len(inside) + 1); i > 0 {
+				outer.play = outer.or[i-1]
+			}
 			if p.parks {
 				synctest.Wait()
 			}
 			n.overlap(outer, inside)
 			fault := ""
-			for _, call := range slices.Insert(slices.Clone(inside), at, outer) {
+			for _, call := range slices.Insert(slices.Clone(inside), at%(len(inside)+1), outer) {
 				if fault = call.play(n); fault != "" {
 					break
 				}
@@ -425,7 +437,8 @@ func (p *joinPlayer) compare(m *joinModel) (fault string) {
 	if pending := int(v.Put-v.Merged) - p.gone - m.dropped; pending < keys || keys == 0 && pending > 0 {
 		return fmt.Sprintf("put %d and merged %d, and %d have left", v.Put, v.Merged, p.gone)
 	}
-	if s.Held >= 3 && !p.isHigh || s.Held <= 1 && p.isHigh {
+	isTold := !(s.Held >= 3 && !p.isHigh || s.Held <= 1 && p.isHigh)
+	if p.untold = p.untold && !isTold; !isTold && !p.untold {
 		return fmt.Sprintf("the last call of Watermarks.On says that it is high: %v, with %d keys", p.isHigh, s.Held)
 	}
 	if fault := mustEqual(outcome(want), outcome(countsOf(p.Coalescer)), "outcome(countsOf(c.Coalescer))"); fault != "" {
@@ -495,11 +508,8 @@ func (p *joinPlayer) putBy(key any, value string, o coalesce.PutOptions, text st
 	} else {
 		p.begin("c.%s", []string{text, code("TryPut(%s, %q, %s)", goOf(key), value, goOf(o)), code("PutContext(atOnce(), %s, %q, %s)", goOf(key), value, goOf(o))}[how])
 	}
-	err := ways[how]()
-	if from == nil {
-		p.returned(err)
-	}
-	return joinCall{keys: []any{key}, wait: max(o.Delay, p.possible[0].Linger), play: func(m *joinModel) string {
+	err := error(nil)
+	play := func(m *joinModel) string {
 		switch {
 		case err == shardq.ErrShutDown && m.closed:
 			return ""
@@ -511,7 +521,16 @@ func (p *joinPlayer) putBy(key any, value string, o coalesce.PutOptions, text st
 			return "it does not fit"
 		}
 		return m.Put(key, value, o)
-	}}, true
+	}
+	low := func(m *joinModel) bool { return m.keys[key].priority < 0 }
+	if p.function == "Now" && (o != coalesce.PutOptions{} || p.setup.Linger > 0 || slices.ContainsFunc(p.possible, low)) {
+		p.disarm() // what remains of the options would not be known
+	}
+	p.risks(key, joinTaken{}, "Hash Group GroupPolicy Weight", "", play) // C54
+	if err = ways[how](); from == nil {
+		p.returned(err)
+	}
+	return joinCall{keys: []any{key}, wait: max(o.Delay, p.possible[0].Linger), play: play}, true
 }
 
 func (p *joinPlayer) callPutWith() (joinCall, bool) {
@@ -582,6 +601,14 @@ func (p *joinPlayer) callCancel() (joinCall, bool) {
 	if p.over && p.isRated() {
 		return joinCall{}, false // it would leave a key without a value, which takes a token
 	}
+	before, first := *p.possible[0].keys[key], "Hash Group GroupPolicy"
+	if before.split || before.vague || (before.priority != 0 || before.isDelayed() || p.possible[0].closed) && !strings.Contains(first, p.function) {
+		p.disarm() // how much is canceled, or how the key comes back, would not be known
+	}
+	p.risks(key, joinTaken{}, first, "Now AfterFunc Reset Stop OnAdd", func(m *joinModel) string { // C78
+		m.dropped += min(len(m.keys[key].pending), 1)
+		return m.Cancel(key, m.keys[key].pending)
+	})
 	p.begin("c.Cancel(%s)", goOf(key))
 	value, ok := p.Cancel(key)
 	p.returned(value, ok)
@@ -663,6 +690,7 @@ func (p *joinPlayer) taken(err error, entries []joinEntry, claims []worker.Claim
 }
 
 func (p *joinPlayer) callTake() (joinCall, bool) {
+	p.risks(nil, joinTaken{}, p.function, "") // C54: it takes nothing
 	if rapid.Bool().Draw(p.rt, "claims") {
 		text := p.nameClaims(1)[0]
 		p.begin("%s, err = c.Claim(atOnce())", text)
@@ -684,6 +712,7 @@ func (p *joinPlayer) callTake() (joinCall, bool) {
 }
 
 func (p *joinPlayer) callClaimBatch() (joinCall, bool) {
+	p.risks(nil, joinTaken{}, p.function, "") // C54: it takes nothing
 	claims := make([]worker.Claim[joinEntry], rapid.IntRange(1, 5).Draw(p.rt, "size"))
 	texts := p.nameClaims(len(claims))
 	p.begin("c.ClaimBatch(atOnce(), %s)", sliceOf(texts))
@@ -734,11 +763,19 @@ func (p *joinPlayer) callDone() (joinCall, bool) {
 	if !is {
 		return joinCall{}, false
 	}
-	err := error(nil)
+	err, first := error(nil), ""
+	batch := t.claim != nil && rapid.Bool().Draw(p.rt, "DoneClaims")
+	if t.claim == nil || batch {
+		first = "Hash Group"
+	}
+	if t.claim == nil && (p.setup.Readable || p.sources != nil) && strings.Contains(first, p.function) {
+		p.disarm() // what Peek and Safe say would not be known
+	}
+	p.risks(key, t, first, "", func(m *joinModel) string { m.Done(key); return "" }) // C55
 	switch {
 	case t.claim == nil:
 		p.end(key, t)
-	case rapid.Bool().Draw(p.rt, "DoneClaims"):
+	case batch:
 		p.begin("c.DoneClaims([]worker.Claim[joinEntry]{%s})", t.text)
 		err = p.DoneClaims([]worker.Claim[joinEntry]{*t.claim})
 		p.returned(err)
@@ -784,11 +821,35 @@ func (p *joinPlayer) giveBack(text string, byKey func(key any, value string) err
 		p.claims[key] = t
 		return joinCall{}, false
 	}
+	if p.possible[0].closed || t.claim != nil && p.setup.Weighed && strings.Contains("Weight When Forget Now", p.function) {
+		p.disarm() // whose the value is, or its weight, would not be known
+	}
 	priority, err := 0, error(nil)
+	back := func(delays bool) func(m *joinModel) string {
+		return func(m *joinModel) string {
+			k := m.keys[key]
+			k.canceled = k.canceled || p.isDropped(k.taken)
+			m.dropped--
+			d := delay(k)
+			if !delays {
+				d = 0
+			}
+			m.GiveBack(key, priority, d)
+			return ""
+		}
+	}
+	all, first := []func(m *joinModel) string{back(true)}, "Hash Group GroupPolicy Weight When" // C54
+	if strings.Contains("Now When Forget", p.function) {
+		all = append(all, back(false))
+	}
+	if t.claim != nil {
+		priority, first = t.claim.Priority, "" // C58
+	}
+	p.risks(key, t, first, "Now", all...)
 	onKey, onClaim, _ := strings.Cut(text, " ")
 	if t.claim != nil {
 		p.begin("%s.%s", t.text, onClaim)
-		priority, err = t.claim.Priority, byClaim(*t.claim)
+		err = byClaim(*t.claim)
 	} else {
 		p.begin("c.%s(%s, %q)", onKey, goOf(key), t.value)
 		if err = byKey(key, t.value); err != nil {

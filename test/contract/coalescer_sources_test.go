@@ -67,7 +67,7 @@ func isEmpty(s string) bool { return s == "" }
 // drawSource draws a source that may put a value, or nil.
 func (p *joinPlayer) drawSource() *joinSource {
 	n := rapid.IntRange(0, len(p.sources)).Draw(p.rt, "source")
-	if n == 0 || p.sources[n-1].putting {
+	if n == 0 || p.sources[n-1].putting || p.function != "" {
 		return nil
 	}
 	return p.sources[n-1]

@@ -162,6 +162,7 @@ type joinedUser struct {
 	claims  []worker.Claim[joinEntry]
 	sources []*coalesce.Source[any, string]
 
+	faults
 	call   userCode
 	at     int    // in a program: the number of calls until inside runs
 	inside func() // and what runs then
@@ -185,6 +186,8 @@ func newJoined(s joinSetup, call userCode) *joinedUser {
 			}
 		}
 	}
+	inner := c.call
+	c.call = func(name string) { c.faults.call(name); inner(name) }
 	c.Coalescer = coalesce.MustNew(s.options(c))
 	return c
 }
@@ -209,7 +212,7 @@ func (s joinSetup) options(c *joinedUser) coalesce.Options[any, string] {
 				if a.Expired { // perhaps in a goroutine of its own
 					return
 				}
-				c.call("")
+				c.call("OnAdd")
 				if c.panics {
 					c.panics = false
 					panic(errInjected)
@@ -219,7 +222,7 @@ func (s joinSetup) options(c *joinedUser) coalesce.Options[any, string] {
 		},
 		Capacity: s.Capacity, PutEndsBackoff: s.PutEnds, Readable: s.Readable, Linger: s.Linger, LingerValues: s.LingerValues,
 		Merge: func(pending, next string) string {
-			c.call("")
+			c.call("Merge")
 			if strings.HasPrefix(next[1:], "!") {
 				c.faulty = append(c.faulty, anyItems[next[0]-'a'])
 				panic(errMerge)
@@ -228,12 +231,12 @@ func (s joinSetup) options(c *joinedUser) coalesce.Options[any, string] {
 		},
 	}
 	if s.Weighed {
-		o.Weight = func(v string) int { c.call(""); return len(v) }
+		o.Weight = func(v string) int { c.call("Weight"); return len(v) }
 	}
 	if s.Grouped {
-		o.Queue.StableRouting, o.Queue.Group = true, func(key any) string { c.call(""); return tenantOf(key) }
+		o.Queue.StableRouting, o.Queue.Group = true, func(key any) string { c.call("Group"); return tenantOf(key) }
 		o.Queue.GroupPolicy = func(group string) shardq.GroupPolicy {
-			c.call("")
+			c.call("GroupPolicy")
 			policy := shardq.GroupPolicy{Limit: c.limit, Rate: s.GroupRate}
 			if group == "a" {
 				policy.Weight = s.Weight
@@ -241,7 +244,7 @@ func (s joinSetup) options(c *joinedUser) coalesce.Options[any, string] {
 			return policy
 		}
 	} else {
-		o.Queue.Hash = func(key any) uint64 { c.call(""); return uint64(letterOf(key)[0]) * 0x9e3779b97f4a7c15 }
+		o.Queue.Hash = func(key any) uint64 { c.call("Hash"); return uint64(letterOf(key)[0]) * 0x9e3779b97f4a7c15 }
 	}
 	return o
 }

@@ -1,0 +1,93 @@
+package contract
+
+import (
+	"slices"
+	"strings"
+
+	"pgregory.net/rapid"
+)
+
+// A joinRisk is a call in which a function of the user may panic, or has. No
+// other call runs in its middle.
+type joinRisk struct {
+	function string // that is armed, or ""
+	survived bool   // it has panicked
+	untold   bool   // and has perhaps kept Watermarks.On from being called
+	key      any    // that the call is about, or nil
+	owed     joinTaken
+	all      []func(m *joinModel) (fault string) // what the whole call may do
+	first    string                              // the functions that are called before anything is done
+	either   string                              // and those that are called at various moments
+}
+
+// armFor lets a function panic during the next call.
+func (p *joinPlayer) armFor(name string) {
+	calls := []string{"Put", "PutWith", "PutWith again", "Cancel", "Take", "ClaimBatch", "Done", "PutBack", "Retry", "RequeueAfter"}
+	p.joinRisk = joinRisk{untold: p.untold}
+	if p.parks || !slices.Contains(calls, name) || rapid.IntRange(0, 3).Draw(p.rt, "function panics") < 3 {
+		return
+	}
+	functions := strings.Fields("Now Hash Group GroupPolicy Weight AfterFunc Reset Stop When Forget NumRequeues OnAdd")
+	p.until, p.function = 0, rapid.SampledFrom(functions).Draw(p.rt, "function")
+	left := rapid.IntRange(1, 3).Draw(p.rt, "at")
+	p.write("c.arm(%q, %d)", p.function, left)
+	p.arm(p.function, left)
+}
+
+// risks says what the call under way may do.
+func (p *joinPlayer) risks(key any, owed joinTaken, first, either string, all ...func(m *joinModel) string) {
+	p.key, p.owed, p.first, p.either, p.all = key, owed, first, either, all
+}
+
+func (p *joinPlayer) hasFired() bool { return p.function != "" && p.name == "" }
+
+func (p *joinPlayer) disarm() {
+	if p.function != "" {
+		p.write("c.arm(\"\", 0)")
+		p.arm("", 0)
+		p.function = ""
+	}
+}
+
+// survive returns what a call may have done that has panicked: nothing, or
+// everything.
+func (p *joinPlayer) survive(panicked any) joinCall { // C17, C54
+	text := p.endCall()
+	if panicked != errInjected {
+		return joinCall{play: func(*joinModel) string { return "a panic did not reach the caller" }}
+	}
+	p.survived, p.untold = true, true
+	p.write("require.Panics(t, func() { %s })", text)
+	all, may := p.all, slices.Clone(p.all)
+	switch {
+	case strings.Contains(p.first, p.function):
+		may = []func(m *joinModel) string{noFault}
+	case strings.Contains(p.either, p.function):
+		may = append(may, noFault)
+	}
+	for i, does := range may {
+		may[i] = func(m *joinModel) string {
+			if all == nil {
+				return does(m)
+			}
+			before, whole := *m.keys[p.key], m.clone()
+			_ = all[0](whole)
+			fault := does(m)
+			// C28: the limiter has done all that the call asks of it, or nothing. A
+			// Retry of a canceled value asks it, and ends as Done.
+			switch n := p.Queue().NumRequeues(p.key); {
+			case n == before.failures, n == whole.keys[p.key].failures, before.canceled && n == before.failures+1:
+				m.keys[p.key].failures = n
+			}
+			return fault
+		}
+	}
+	return joinCall{keys: []any{p.key}, play: may[0], or: may[1:]}
+}
+
+// keepOwed keeps a value in processing that the call has left there.
+func (p *joinPlayer) keepOwed() { // C17
+	if p.survived && p.owed.value != "" && p.possible[0].keys[p.key].isBusy() {
+		p.claims[p.key] = p.owed
+	}
+}
