@@ -601,7 +601,7 @@ func (p *joinPlayer) callCancel() (joinCall, bool) {
 	if p.over && p.isRated() {
 		return joinCall{}, false // it would leave a key without a value, which takes a token
 	}
-	before, first := *p.possible[0].keys[key], "Hash Group GroupPolicy"
+	before, first := *p.possible[0].keys[key], "Hash Group GroupPolicy Weight"
 	if before.split || before.vague || (before.priority != 0 || before.isDelayed() || p.possible[0].closed) && !strings.Contains(first, p.function) {
 		p.disarm() // how much is canceled, or how the key comes back, would not be known
 	}
@@ -768,8 +768,8 @@ func (p *joinPlayer) callDone() (joinCall, bool) {
 	if t.claim == nil || batch {
 		first = "Hash Group"
 	}
-	if t.claim == nil && (p.setup.Readable || p.sources != nil) && strings.Contains(first, p.function) {
-		p.disarm() // what Peek and Safe say would not be known
+	if t.claim == nil {
+		p.keepFlight()
 	}
 	p.risks(key, t, first, "", func(m *joinModel) string { m.Done(key); return "" }) // C55
 	switch {
@@ -823,6 +823,9 @@ func (p *joinPlayer) giveBack(text string, byKey func(key any, value string) err
 	}
 	if p.possible[0].closed || t.claim != nil && p.setup.Weighed && strings.Contains("Weight When Forget Now", p.function) {
 		p.disarm() // whose the value is, or its weight, would not be known
+	}
+	if t.claim == nil && slices.ContainsFunc(p.possible, func(m *joinModel) bool { return m.keys[key].canceled || p.isDropped(t.value) }) {
+		p.keepFlight() // it ends as Done
 	}
 	priority, err := 0, error(nil)
 	back := func(delays bool) func(m *joinModel) string {
