@@ -48,6 +48,9 @@ func (x *canceler[K, V]) cancel() (value V, ok bool) {
 	s.mu.Lock()
 	l := s.lines[x.key]
 	if l.isEmpty() || l.first.merging || l.first.taking || x.only != nil && !l.isOnlyOf(x.only) {
+		if !l.isEmpty() && x.only == nil {
+			l.last.sealed = true
+		}
 		x.cancelRunLocked()
 		s.mu.Unlock()
 		return value, false

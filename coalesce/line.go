@@ -60,6 +60,9 @@ type segment[V any] struct {
 	// that returns it goes on. No call merges more into it.
 	reserved bool
 	taking   bool // a ClaimBatch is about to take the value, and no Cancel takes it
+	// sealed: a Cancel has found the values up to this one in the hands of a Take that
+	// merges them, and has canceled its run. What is put later does not go with them.
+	sealed bool
 	// returning: the call that gives the value back has not finished. A Cancel
 	// takes it all the same, and a drain that drops its delay.
 	returning bool
@@ -68,7 +71,7 @@ type segment[V any] struct {
 	mergeFailed bool
 }
 
-func (s *segment[V]) isMergeable() bool { return !s.merging && !s.reserved }
+func (s *segment[V]) isMergeable() bool { return !s.merging && !s.reserved && !s.sealed }
 
 func (l *line[V]) append(value V, weight int64) (s *segment[V]) {
 	s = l.newSegment()
@@ -209,7 +212,10 @@ func (c *Coalescer[K, V]) mergeAllLocked(s *stripe[K, V], l *line[V], failed fun
 // calls failAndUnlock with the lock held.
 func (c *Coalescer[K, V]) mergeRestLocked(s *stripe[K, V], l *line[V], failAndUnlock func()) {
 	first := l.first
-	for n := l.length(); n > 1; n-- { // not those that are put meanwhile, or it might not end
+	for s := first; s != nil; s = s.next {
+		s.sealed = false // by a Cancel beside an earlier call
+	}
+	for n := l.length(); n > 1 && !first.sealed; n-- { // not those that are put meanwhile, or it might not end
 		if next := first.next; next == nil || next.merging || next.mergeFailed {
 			return
 		}
@@ -229,6 +235,7 @@ func (c *Coalescer[K, V]) mergeNextLocked(s *stripe[K, V], l *line[V], left *seg
 	if left.mark.of != nil || right.mark.of != nil {
 		left.mark.join(&right.mark)
 	}
+	left.sealed = left.sealed || right.sealed
 	*l.unlinkNext(left) = segment[V]{} // it may be inline, and must not refer to the value
 }
 

@@ -392,6 +392,34 @@ func TestC78PeekDuringAMerge(t *testing.T) {
 	require.Equal(t, "123", value)
 }
 
+// A Cancel during the Merge of a Claim cancels what the claim has, and nothing that
+// is put later.
+func TestC78CancelDuringAClaim(t *testing.T) {
+	c := newJoined(joinSetup{Shards: 1}, nil)
+	put := func(value string) { require.NoError(t, c.Put("", value)) }
+	put("1")
+	_, err := c.ClaimBatch(t.Context(), c.claims[:1])
+	require.NoError(t, err)
+	put("2")
+	c.at, c.inside = 2, func() {
+		put("4")
+		require.NoError(t, c.claims[0].Release())
+	}
+	put("3")
+	c.at, c.inside = 1, func() {
+		_, canceled := c.Cancel("")
+		require.False(t, canceled)
+		put("5")
+	}
+	_, err = c.ClaimBatch(t.Context(), c.claims[1:2])
+	require.NoError(t, err)
+	require.Equal(t, "1234", c.claims[1].Item.Value)
+	require.NoError(t, c.claims[1].Retry())
+	_, err = c.ClaimBatch(atOnce(), c.claims[2:3])
+	require.NoError(t, err)
+	require.Equal(t, "5", c.claims[2].Item.Value)
+}
+
 // A key that is not equal to itself is refused. Options list their faults.
 func TestC54ImpossibleKeysAndOptions(t *testing.T) {
 	c := coalesce.MustNew(coalesce.Options[any, int]{Merge: func(a, b int) int { return a + b }})
