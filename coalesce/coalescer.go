@@ -137,12 +137,8 @@ func (c *Coalescer[K, V]) Take(ctx context.Context) (key K, value V, err error) 
 // Done ends the processing of key, and the limiter forgets its failures. If the
 // key has a pending value, it becomes ready again.
 func (c *Coalescer[K, V]) Done(key K) {
-	if c.keepsFlights() {
-		s := c.stripeOf(key)
-		s.mu.Lock()
-		m := s.landLocked(key)
-		s.mu.Unlock()
-		defer m.finish()
+	if at, is := c.flightOf(key); is && c.owner.DoneClaim(Entry[K, V]{Key: key}, c.engine.Tokens.Of(at)) == nil {
+		return // without a call of Hash, which might panic when the value has landed
 	}
 	defer c.queue.Done(key) // also if the limiter panics
 	c.queue.Forget(key)

@@ -23,6 +23,17 @@ func (s *stripe[K, V]) flightLocked(key K) (f flight[V]) {
 	return f
 }
 
+func (c *Coalescer[K, V]) flightOf(key K) (at shard.Handle, is bool) {
+	if !c.keepsFlights() {
+		return at, false
+	}
+	s := c.stripeOf(key)
+	s.mu.Lock()
+	f := s.flightLocked(key)
+	s.mu.Unlock()
+	return f.at, f.at != shard.Handle{}
+}
+
 // takeOffLocked returns the mark of an earlier processing of the key. It has ended
 // by a Done, which has yet to come for the mark.
 func (s *stripe[K, V]) takeOffLocked(key K, f flight[V]) (earlier mark) {
