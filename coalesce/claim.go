@@ -171,8 +171,8 @@ func (r *claimReturn[K, V]) carryOut() (err error) {
 			err = r.refuse()
 		}
 	}()
-	r.setDelay(r.c.engine.ReturnDelay(r.at, r.key, r.how))
 	r.weight = r.c.weightOf(r.value)
+	r.setDelay(r.c.engine.ReturnDelay(r.at, r.key, r.how))
 	return nil
 }
 
