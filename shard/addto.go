@@ -27,22 +27,24 @@ func (s *Set[T]) FileTo(item T, a *Address, d Delay) {
 }
 
 func (sh *shard) addTo(key items.Key, to *address, keepDelay bool) {
-	add := func() { sh.addNow(key, to, keepDelay) }
+	add := func() { sh.addNow(key, to, request{cancelsDelay: true, keepsDelay: keepDelay}) }
 	readOr(sh.set.refresh, add)
 	add()
 }
 
 func (sh *shard) fileTo(key items.Key, to *address, d Delay) {
 	file := func() { sh.fileIn(key, to, d, nil) }
-	readOr(file, func() { sh.addNow(key, to, true) })
+	// The panic may come after the filing, from the timer. Then the delay stays.
+	keeps := d.Duration > 0 || d.Policy == KeepOld || d.Policy == KeepLatest
+	readOr(file, func() { sh.addNow(key, to, request{priority: d.Priority, cancelsDelay: true, keepsDelay: keeps}) })
 	sh.set.notify()
 }
 
-func (sh *shard) addNow(key items.Key, to *address, keepDelay bool) {
+func (sh *shard) addNow(key items.Key, to *address, r request) {
 	if !sh.tryLock() {
 		sh.lockToAdd()
 	}
-	fx := sh.addMarked(key, to, request{cancelsDelay: true, keepsDelay: keepDelay})
+	fx := sh.addMarked(key, to, r)
 	sh.unlock()
 	sh.set.after(fx)
 }
