@@ -100,11 +100,3 @@ func (p *joinPlayer) keepOwed() { // C17
 		p.claims[p.key] = p.owed
 	}
 }
-
-// keepFlight keeps a Done from a panic after which it would not be known what Peek
-// and Safe say of the value.
-func (p *joinPlayer) keepFlight() {
-	if (p.setup.Readable || p.sources != nil) && strings.Contains("Hash Group", p.function) {
-		p.disarm()
-	}
-}

@@ -522,9 +522,8 @@ func (p *joinPlayer) putBy(key any, value string, o coalesce.PutOptions, text st
 		}
 		return m.Put(key, value, o)
 	}
-	low := func(m *joinModel) bool { return m.keys[key].priority < 0 }
-	if p.function == "Now" && (o != coalesce.PutOptions{} || p.setup.Linger > 0 || slices.ContainsFunc(p.possible, low)) {
-		p.disarm() // what remains of the options would not be known
+	if p.function == "Now" && (o.Delay != 0 || o.MaxWait != 0 || p.setup.Linger > 0) {
+		p.disarm() // whether it waits would not be known
 	}
 	p.risks(key, joinTaken{}, "Hash Group GroupPolicy Weight", "", play) // C54
 	if err = ways[how](); from == nil {
@@ -608,6 +607,9 @@ func (p *joinPlayer) callCancel() (joinCall, bool) {
 	p.risks(key, joinTaken{}, first, "Now AfterFunc Reset Stop OnAdd", func(m *joinModel) string { // C78
 		m.dropped += min(len(m.keys[key].pending), 1)
 		return m.Cancel(key, m.keys[key].pending)
+	}, func(m *joinModel) string { // C17: the value stays
+		m.keys[key].canceled = m.keys[key].isBusy()
+		return ""
 	})
 	p.begin("c.Cancel(%s)", goOf(key))
 	value, ok := p.Cancel(key)
@@ -768,9 +770,6 @@ func (p *joinPlayer) callDone() (joinCall, bool) {
 	if t.claim == nil || batch {
 		first = "Hash Group"
 	}
-	if t.claim == nil {
-		p.keepFlight()
-	}
 	p.risks(key, t, first, "", func(m *joinModel) string { m.Done(key); return "" }) // C55
 	switch {
 	case t.claim == nil:
@@ -821,11 +820,8 @@ func (p *joinPlayer) giveBack(text string, byKey func(key any, value string) err
 		p.claims[key] = t
 		return joinCall{}, false
 	}
-	if p.possible[0].closed || t.claim != nil && p.setup.Weighed && strings.Contains("Weight When Forget Now", p.function) {
+	if p.possible[0].closed || t.claim != nil && p.setup.Weighed && p.function == "Weight" {
 		p.disarm() // whose the value is, or its weight, would not be known
-	}
-	if t.claim == nil && slices.ContainsFunc(p.possible, func(m *joinModel) bool { return m.keys[key].canceled || p.isDropped(t.value) }) {
-		p.keepFlight() // it ends as Done
 	}
 	priority, err := 0, error(nil)
 	back := func(delays bool) func(m *joinModel) string {
