@@ -68,6 +68,9 @@ type stepPlayer struct {
 	// calm says that each put has asked for a wait, that no value was taken or
 	// returned, and none was canceled of several. A linger may end early.
 	calm, lingers bool
+	// waiters are the calls that wait for a value, and putters those for room.
+	waiters, putters int
+	capacity         int
 }
 
 type actor struct {
@@ -89,6 +92,7 @@ func newStepPlayer(t *rapid.T) *stepPlayer {
 		clock: newFake(), calm: true, lingers: true, readable: rapid.Bool().Draw(t, "Readable"),
 		linger: rapid.SampledFrom([]time.Duration{0, time.Second}).Draw(t, "Linger"),
 	}
+	p.capacity = rapid.IntRange(0, 2).Draw(t, "Capacity")
 	if p.linger > 0 {
 		p.least = rapid.Uint32Range(0, 3).Draw(t, "LingerValues")
 	}
@@ -101,14 +105,14 @@ func newStepPlayer(t *rapid.T) *stepPlayer {
 	p.Coalescer = coalesce.MustNew(coalesce.Options[string, int]{
 		Queue: queue,
 		Merge: p.merge, PutEndsBackoff: rapid.Bool().Draw(t, "PutEndsBackoff"), Readable: p.readable,
-		Linger: p.linger, LingerValues: int(p.least),
+		Linger: p.linger, LingerValues: int(p.least), Capacity: p.capacity, Weight: func(v int) int { return v },
 	})
 	return p
 }
 
 func (p *stepPlayer) merge(a, b int) int {
-	p.merges++
 	p.next()
+	p.merges++
 	return a + b
 }
 
@@ -119,14 +123,16 @@ func checkSteps(t *rapid.T) {
 		actors[i] = &actor{}
 	}
 	if rapid.Bool().Draw(t, "in processing") {
-		p.putWith(coalesce.PutOptions{Delay: -1})(actors[0])
-		p.take(true)(actors[0])
+		p.putWith(nil, coalesce.PutOptions{Delay: -1})(actors[0])
+		p.take(atOnce(), true)(actors[0])
 	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
 	p.on = true
 	for _, a := range actors {
 		program := make([]func(*actor), rapid.IntRange(1, 5).Draw(t, "calls"))
 		for i := range program {
-			program[i] = p.drawCall(t)
+			program[i] = p.drawCall(ctx, t)
 		}
 		go func() {
 			for _, call := range program {
@@ -137,16 +143,22 @@ func checkSteps(t *rapid.T) {
 		synctest.Wait() // so that they stop in a known order
 	}
 	p.run(t)
+	s := p.Stats()
+	require.True(t, p.waiters == 0 || s.Ready == 0, "a call still waits for a value")                                                     // C4
+	require.True(t, p.putters == 0 || s.Values.Weight > 0 && s.Values.Weight >= p.capacity, "a call still waits for room: %+v", s.Values) // C56
+	p.on = true
+	cancel()
+	p.run(t)
 	for _, a := range actors {
 		p.end(stepClaim.Done, true)(a)
 	}
 	p.checkRest(t)
 }
 
-func (p *stepPlayer) drawCall(t *rapid.T) func(*actor) {
+func (p *stepPlayer) drawCall(waits context.Context, t *rapid.T) func(*actor) {
 	switch rapid.SampledFrom([]string{"put", "put", "put", "cancel", "cancel", "take", "take", "return", "return", "done", "end"}).Draw(t, "call") {
 	case "put":
-		return p.drawPut(t)
+		return p.drawPut(waits, t)
 	case "cancel":
 		return func(*actor) {
 			p.cancels++
@@ -157,7 +169,11 @@ func (p *stepPlayer) drawCall(t *rapid.T) func(*actor) {
 			p.calm = p.calm && p.merges == 0
 		}
 	case "take":
-		return p.take(rapid.Bool().Draw(t, "by key"))
+		ctx := atOnce()
+		if rapid.Bool().Draw(t, "waits") {
+			ctx = waits
+		}
+		return p.take(ctx, rapid.Bool().Draw(t, "by key"))
 	case "return":
 		return p.end(rapid.SampledFrom([]func(stepClaim) error{stepClaim.Release, stepClaim.Retry}).Draw(t, "how"), false)
 	case "done":
@@ -179,11 +195,14 @@ func (p *stepPlayer) drawCall(t *rapid.T) func(*actor) {
 	}
 }
 
-func (p *stepPlayer) drawPut(t *rapid.T) func(*actor) {
-	if rapid.Bool().Draw(t, "plain") {
-		return p.putWith(coalesce.PutOptions{})
+func (p *stepPlayer) drawPut(waits context.Context, t *rapid.T) func(*actor) {
+	if !rapid.Bool().Draw(t, "waits") {
+		waits = nil
 	}
-	return p.putWith(coalesce.PutOptions{
+	if rapid.Bool().Draw(t, "plain") {
+		return p.putWith(waits, coalesce.PutOptions{})
+	}
+	return p.putWith(waits, coalesce.PutOptions{
 		Delay:    rapid.SampledFrom([]time.Duration{0, -1, time.Hour, longestStep}).Draw(t, "delay"),
 		Policy:   rapid.SampledFrom(modelPolicies).Draw(t, "policy"),
 		MaxWait:  rapid.SampledFrom([]time.Duration{0, time.Hour}).Draw(t, "MaxWait"),
@@ -191,23 +210,37 @@ func (p *stepPlayer) drawPut(t *rapid.T) func(*actor) {
 	})
 }
 
-func (p *stepPlayer) putWith(o coalesce.PutOptions) func(*actor) {
+// putWith puts a value. With a context, it waits for room.
+func (p *stepPlayer) putWith(ctx context.Context, o coalesce.PutOptions) func(*actor) {
 	return func(*actor) {
 		p.lingers = p.lingers && o == coalesce.PutOptions{}
 		p.calm = p.calm && (o.Delay > 0 || o.Delay == 0 && p.linger > 0)
-		if p.PutWith("a", 1, o) == nil {
+		err := error(nil)
+		if ctx == nil {
+			err = p.PutWith("a", 1, o)
+		} else {
+			p.putters++
+			err = p.PutContext(ctx, "a", 1, o)
+			p.next()
+			p.putters--
+		}
+		if err == nil {
 			p.put++
 		}
 	}
 }
 
-func (p *stepPlayer) take(byKey bool) func(*actor) {
+func (p *stepPlayer) take(ctx context.Context, byKey bool) func(*actor) {
 	return func(a *actor) {
 		var claims [2]stepClaim
 		if a.claim != nil {
 			return
 		}
-		if n, _ := p.ClaimBatch(atOnce(), claims[:]); n > 0 {
+		p.waiters++
+		n, _ := p.ClaimBatch(ctx, claims[:])
+		p.next()
+		p.waiters--
+		if n > 0 {
 			p.calm = false
 			a.claim, a.byKey = &claims[0], byKey
 		}
