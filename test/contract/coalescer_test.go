@@ -380,6 +380,7 @@ func TestC78PeekDuringAMerge(t *testing.T) {
 				if canceled {
 					seen = "canceled"
 				}
+				_ = c.Put("a", "4")
 			}
 			return pending + next
 		}
@@ -389,7 +390,7 @@ func TestC78PeekDuringAMerge(t *testing.T) {
 	require.Equal(t, "13", seen, "the Put of 2 has not returned")
 	value, ok := c.Cancel("a")
 	require.True(t, ok)
-	require.Equal(t, "123", value)
+	require.Equal(t, "1234", value)
 }
 
 // A Cancel during the Merge of a Claim cancels what the claim has, and nothing that
