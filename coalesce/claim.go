@@ -129,11 +129,9 @@ func (o *owner[K, V]) ReportDiscard(ctx context.Context, f worker.Failure[Entry[
 	o.c.engine.Owner.ReportDiscard(ctx, keyFailure(f), panicked)
 }
 
+// keyFailure has what the queue reports.
 func keyFailure[K comparable, V any](f worker.Failure[Entry[K, V]]) worker.Failure[K] {
-	return worker.Failure[K]{
-		Queue: f.Queue, Item: f.Item.Key, Err: f.Err, Final: f.Final, Requeued: f.Requeued, Attempt: f.Attempt,
-		FirstFailure: f.FirstFailure, Duration: f.Duration, Reason: f.Reason,
-	}
+	return worker.Failure[K]{Item: f.Item.Key, Err: f.Err, Final: f.Final, Attempt: f.Attempt, Reason: f.Reason}
 }
 
 func (o *owner[K, V]) ReturnClaim(taken Entry[K, V], token worker.Token, how worker.Return) error {

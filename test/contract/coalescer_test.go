@@ -235,6 +235,8 @@ func TestC42C57ReturnsBesideADrainThatDrops(t *testing.T) {
 		takeValue(t, c, "c", "1")
 		c.Done("a")
 		c.Done("c")
+		_, _ = c.Drain(t.Context(), o)
+		require.ErrorIs(t, c.PutBack("a", "1"), shardq.ErrShutDown, "after the end, the key is in nobody's hands")
 		require.Zero(t, c.Stats().Held+c.Len())
 	})
 }
