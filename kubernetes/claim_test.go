@@ -34,7 +34,8 @@ func claimed(
 }
 
 // TestReconcilerLearnsOfAnAdd: before the reconcile begins, in its midst, by a
-// delay that expires, and never of what is another item's.
+// delay that expires, and never of what is another item's. A Cancel of the item is no
+// add, and does not take back that the reconcile knows of one.
 func TestReconcilerLearnsOfAnAdd(t *testing.T) {
 	item, other := request("a", 1), request("a", 2)
 	for name, add := range map[string]func(q priorityqueue.PriorityQueue[reconcile.Request]){
@@ -49,6 +50,7 @@ func TestReconcilerLearnsOfAnAdd(t *testing.T) {
 				q := queueWith(t, kubernetes.Options[reconcile.Request]{Claims: claims})
 				q.Add(item)
 				_, _ = q.Get()
+				cancel := q.(*kubernetes.Queue[reconcile.Request]).Underlying().Cancel
 				if early {
 					add(q)
 					time.Sleep(2 * time.Second) // of the bubble
@@ -60,38 +62,18 @@ func TestReconcilerLearnsOfAnAdd(t *testing.T) {
 					require.Equal(t, early, claim.AddedAgain(), name)
 					if !early {
 						q.Add(other)
+						cancel(item)
 						require.False(t, claim.AddedAgain())
 						add(q)
 						<-claim.Again()
 					}
+					cancel(item)
 					require.True(t, claim.AddedAgain())
 					return ctx.Err() // nobody asked for that
 				}))
 			})
 		}
 	}
-}
-
-// TestCancelIsNoAdd: a Cancel of the item is no add, and does not take back
-// that the reconcile knows of one.
-func TestCancelIsNoAdd(t *testing.T) {
-	claims := &kubernetes.Claims[reconcile.Request]{}
-	q := queueWith(t, kubernetes.Options[reconcile.Request]{Claims: claims})
-	item := request("a", 1)
-	q.Add(item)
-	_, _ = q.Get()
-	queue := q.(*kubernetes.Queue[reconcile.Request]).Underlying()
-	require.NoError(t, claimed(t, claims, item, func(ctx context.Context) error {
-		claim, _ := kubernetes.ClaimFrom[reconcile.Request](ctx)
-		queue.Cancel(item)
-		require.False(t, claim.AddedAgain())
-		for range 2 {
-			q.Add(item)
-			queue.Cancel(item)
-			require.True(t, claim.AddedAgain())
-		}
-		return ctx.Err()
-	}))
 }
 
 // TestReconcileIsCanceled: with the cause, and without an error that the
