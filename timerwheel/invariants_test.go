@@ -117,37 +117,24 @@ func (c *invariants) ring(tail uint32, visit func(id uint32, n *node)) {
 // of a former timer.
 func (c *invariants) memory() {
 	c.Helper()
-	inUse := map[uint32]bool{0: true}
-	highest := uint32(0)
+	inUse, highest, cells := map[uint32]bool{0: true}, uint32(0), 0
 	for id := range c.filed {
 		inUse[id/chunked.ChunkCells] = true
-		highest = max(highest, id/chunked.ChunkCells)
+		highest = max(highest, id)
 	}
-	cells := 0
-	for chunk := range highest + 2 {
-		n := c.chunk(chunk * chunked.ChunkCells)
-		if chunk > 0 && (n > 0) != inUse[chunk] {
-			c.Fatalf("chunk %d: in use is %v, but it has %d cells", chunk, inUse[chunk], n)
+	for id := range highest + 2*chunked.ChunkCells {
+		n, chunk := chunked.Lookup(&c.wheel.nodes, id), id/chunked.ChunkCells
+		if chunk > 0 && (n != nil) != inUse[chunk] {
+			c.Fatalf("chunk %d: in use is %v, but cell %d has memory: %v", chunk, inUse[chunk], id, n != nil)
 		}
-		cells += n
+		if n == nil {
+			continue
+		}
+		if cells++; !c.filed[id] && *n != (node{}) {
+			c.Fatalf("timer %d is not filed, but leaves %+v", id, *n)
+		}
 	}
 	if spare := chunked.Size(&c.wheel.nodes) - cells; spare != 0 && spare != chunked.ChunkCells {
 		c.Fatalf("%d cells besides those of the %d chunks in use", spare, len(inUse))
 	}
-}
-
-// chunk counts the cells with memory in the chunk that starts at id first.
-func (c *invariants) chunk(first uint32) (cells int) {
-	c.Helper()
-	for id := first; id < first+chunked.ChunkCells; id++ {
-		n := chunked.Lookup(&c.wheel.nodes, id)
-		if n == nil {
-			return cells
-		}
-		if !c.filed[id] && *n != (node{}) {
-			c.Fatalf("timer %d is not filed, but leaves %+v", id, *n)
-		}
-		cells++
-	}
-	return cells
 }

@@ -97,7 +97,9 @@ func (c *checked) advance(now uint64, limit int) (arrived bool) {
 		c.Fatalf("Advance with limit %d fired %d timers", limit, calls)
 	}
 	if now < before {
-		c.stoodStill(before, calls)
+		if got := c.wheel.Now(); got != before || calls > 0 {
+			c.Fatalf("Advance to the past went from %d to %d and fired %d timers", before, got, calls)
+		}
 		return arrived
 	}
 	c.unfinished = !arrived
@@ -105,13 +107,6 @@ func (c *checked) advance(now uint64, limit int) (arrived bool) {
 		c.Fatalf("Advance(%d) from %d to %d, arrived = %v", now, before, got, arrived)
 	}
 	return arrived
-}
-
-func (c *checked) stoodStill(before uint64, calls int) {
-	c.Helper()
-	if got := c.wheel.Now(); got != before || calls > 0 {
-		c.Fatalf("Advance to the past went from %d to %d and fired %d timers", before, got, calls)
-	}
 }
 
 func (c *checked) fired(id uint32, now uint64) {
