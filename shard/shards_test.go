@@ -14,27 +14,17 @@ func TestShardIsMadeOnce(t *testing.T) {
 	const rounds, adders = 5000, 4
 	for range rounds {
 		s := newTestSet(t, Config[int]{Settings: Settings{Shards: 2}})
-		addAtOnce(s, adders, func() {}).Wait()
+		begin, all := make(chan struct{}), sync.WaitGroup{}
+		for item := range adders {
+			all.Go(func() {
+				<-begin
+				s.Add(item)
+			})
+		}
+		close(begin)
+		all.Wait()
 		require.Equal(t, adders, s.Core.Len())
 	}
-}
-
-// addAtOnce adds that many items, and calls also, each in a goroutine of its
-// own. They begin together, and end when Wait of the result returns.
-func addAtOnce(s *Set[int], adders int, also func()) *sync.WaitGroup {
-	begin, all := make(chan struct{}), &sync.WaitGroup{}
-	for item := range adders {
-		all.Go(func() {
-			<-begin
-			s.Add(item)
-		})
-	}
-	all.Go(func() {
-		<-begin
-		also()
-	})
-	close(begin)
-	return all
 }
 
 // hash returns the hash of an item. Its low half finds the item in its shard.
