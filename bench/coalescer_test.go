@@ -41,8 +41,8 @@ func BenchmarkCoalescer(b *testing.B) {
 	for _, way := range []struct {
 		feature string
 		options coalescing
-		late    bool // the values are taken when all were put
-		put     func(c *coalescer, key string)
+		late    bool                           // the values are taken when all were put
+		put     func(c *coalescer, key string) // or nil for ofSource
 	}{
 		{"none", coalescing{}, false, put},
 		{"Capacity", coalescing{Capacity: 1 << 20}, false, put},
@@ -50,16 +50,22 @@ func BenchmarkCoalescer(b *testing.B) {
 		{"PutWith,Priority", coalescing{}, false, with(putOptions{Priority: 1})},
 		{"two puts", coalescing{}, false, twice},
 		{"two puts,LingerValues", coalescing{Linger: time.Hour, LingerValues: 2}, false, twice},
+		{"offsets", coalescing{}, false, nil},
 		{"late", coalescing{}, true, put},
+		{"late,offsets", coalescing{}, true, nil},
 		{"late,Linger", coalescing{Linger: time.Millisecond}, true, put},
 		{"late,Delay", coalescing{}, true, with(putOptions{Delay: time.Millisecond})},
 	} {
 		b.Run("feature="+way.feature, func(b *testing.B) {
 			c := newCoalescer(way.options)
 			defer c.ShutDown()
+			put := way.put
+			if put == nil {
+				put = ofSource(c)
+			}
 			inRounds(b, func(keys []string) {
 				for _, key := range keys {
-					way.put(c, key)
+					put(c, key)
 					if !way.late {
 						take(c)
 					}
@@ -113,39 +119,13 @@ func BenchmarkCoalescerPut(b *testing.B) {
 	}
 }
 
-// BenchmarkCoalescerSource measures a Put with and without an offset: one that
-// merges, one that is the first of its key, one with the Take and the Done of its
-// value, and one beside a worker.
-func BenchmarkCoalescerSource(b *testing.B) {
-	for _, way := range []string{"merge", "first", "cycle", "worker"} {
-		for _, offsets := range []bool{false, true} {
-			b.Run(fmt.Sprintf("%s/offsets=%v", way, offsets), func(b *testing.B) {
-				n := 1000
-				if way == "first" {
-					n = max(n, b.N)
-				}
-				keys, c := workload.Strings(n), newCoalescer(coalescing{})
-				source, err := c.NewSource("log", 0)
-				must(err)
-				if way == "worker" {
-					go func() { must(c.Run(context.Background(), 1, func(context.Context, string, int) error { return nil })) }()
-					defer c.ShutDown()
-				}
-				b.ReportAllocs()
-				b.ResetTimer()
-				for i := range b.N {
-					if key := keys[i%n]; offsets {
-						_ = source.Put(key, 1, int64(i))
-					} else {
-						_ = c.Put(key, 1)
-					}
-					if way == "cycle" && i%n == n-1 {
-						for range keys {
-							take(c)
-						}
-					}
-				}
-			})
-		}
+// ofSource returns a put of values with the next offsets of a source.
+func ofSource(c *coalescer) func(c *coalescer, key string) {
+	source, err := c.NewSource("log", 0)
+	must(err)
+	offset := int64(-1)
+	return func(_ *coalescer, key string) {
+		offset++
+		_ = source.Put(key, 1, offset)
 	}
 }
