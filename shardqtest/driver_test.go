@@ -38,7 +38,7 @@ func TestOutcomes(t *testing.T) {
 		var discarded []string
 		script := shardqtest.NewScript[string](nil)
 		driver := shardqtest.Drive(t, q, fake, worker.Options[string]{
-			Handle: script.Handle, MaxAttempts: 3, Timeout: time.Hour,
+			Handle: script.Handle, MaxAttempts: 3, Timeout: time.Hour, CancelIfAddedAgain: true, CancelIfCanceled: true,
 			OnDiscard: func(_ context.Context, f worker.Failure[string]) { discarded = append(discarded, f.Item) },
 		})
 		script.For("fails").Fail(2)
@@ -46,13 +46,23 @@ func TestOutcomes(t *testing.T) {
 		script.For("again").Return(worker.RequeueAfter(time.Minute)).Return(worker.RequeueAfter(0))
 		script.For("permanent").Return(worker.Permanent(errOnPurpose))
 		script.For("exhausted").Fail(3)
-		q.AddBatch([]string{"fails", "panics", "again", "permanent", "exhausted"}, shardq.AddOptions{})
+		until := func(do func()) func(context.Context) error {
+			return func(ctx context.Context) error {
+				do()
+				<-ctx.Done()
+				return ctx.Err()
+			}
+		}
+		script.For("ends").Do(until(func() { q.Add("ends") })).Do(until(func() { q.Cancel("ends") }))
+		q.AddBatch([]string{"fails", "panics", "again", "permanent", "exhausted", "ends"}, shardq.AddOptions{})
 		require.Equal(t, []string{
 			"fails: attempt 1: failed: scripted failure 1: again in 5ms",
 			"panics: attempt 1: failed: panic: oops: again in 5ms",
 			"again: attempt 1: requeued: again in 1m0s",
 			"permanent: attempt 1: discarded: on purpose",
 			"exhausted: attempt 1: failed: scripted failure 1: again in 5ms",
+			"ends: attempt 1: interrupted",
+			"ends: attempt 1: interrupted",
 			"fails: attempt 2: failed: scripted failure 2: again in 10ms",
 			"panics: attempt 2: failed: worker: runtime.Goexit was called: again in 10ms",
 			"exhausted: attempt 2: failed: scripted failure 2: again in 10ms",
@@ -232,27 +242,6 @@ func TestFaultsOfADriver(t *testing.T) {
 	require.Contains(t, drive(withFake(fake), other, worker.Options[string]{Handle: succeed}), "want the same clock")
 	require.Contains(t, drive(withFake(fake), nil, worker.Options[string]{Handle: succeed}), "want the queue's fake clock")
 	require.Contains(t, drive(shardq.MustNew(shardq.Options[string]{}), nil, worker.Options[string]{Handle: succeed}), "want one of them")
-}
-
-// A handler whose item is added again, or canceled, may end early.
-func TestInterruptions(t *testing.T) {
-	forEachClock(t, func(t *testing.T, fake *clock.Fake, q *shardq.Queue[string]) {
-		script := shardqtest.NewScript[string](nil)
-		driver := shardqtest.Drive(t, q, fake, worker.Options[string]{
-			Handle: script.Handle, CancelIfAddedAgain: true, CancelIfCanceled: true,
-		})
-		until := func(do func()) func(context.Context) error {
-			return func(ctx context.Context) error {
-				do()
-				<-ctx.Done()
-				return ctx.Err()
-			}
-		}
-		script.For("a").Do(until(func() { q.Add("a") })).Do(until(func() { q.Cancel("a") }))
-		q.Add("a")
-		require.Equal(t, []string{"a: attempt 1: interrupted", "a: attempt 1: interrupted"}, texts(driver.RunUntilIdle()))
-		script.RequirePlayed(t)
-	})
 }
 
 // TestRatesAndPauses checks that the driver waits for tokens and for the ends
