@@ -91,7 +91,7 @@ func reportOutcomes(q *shardq.Queue[string]) {
 }
 
 // counting returns a coalescer with two pending keys, of which one has been put
-// three times, and one taken.
+// three times, and one taken. The other has two events of a source.
 func counting(t *testing.T) *coalesce.Coalescer[string, int] {
 	c := coalesce.MustNew(coalesce.Options[string, int]{
 		Queue:    shardq.Options[string]{Name: "clicks", Shards: 1, Metrics: true, Clock: newFake()},
@@ -105,7 +105,10 @@ func counting(t *testing.T) *coalesce.Coalescer[string, int] {
 	for _, value := range []int{1000, 200, 34} {
 		require.NoError(t, c.Put("home", value))
 	}
-	require.NoError(t, c.Put("about", 266))
+	log, err := c.NewSource("log", 100)
+	require.NoError(t, err)
+	require.NoError(t, log.Put("about", 200, 105))
+	require.NoError(t, log.Put("about", 66, 107))
 	return c
 }
 
@@ -318,17 +321,6 @@ func TestLingersAndOutages(t *testing.T) {
 	}
 	q = getQueue(t, h, "")
 	require.EqualValues(t, []any{1., 6., 1.}, []any{q.Values["lingering"], q.Gauges["outageFailures"], q.Counters["outages"]})
-}
-
-// The page shows each source of a Coalescer.
-func TestSourcesOfACoalescer(t *testing.T) {
-	c := clicks(t)
-	log, err := c.NewSource("log", 100)
-	require.NoError(t, err)
-	require.NoError(t, log.Put("acme/home", 1, 105))
-	require.NoError(t, log.Put("acme/home", 1, 107))
-	require.Regexp(t, `log +107 +105 +2 `, get(t, Handler(c), "?format=text&queue=invoices"))
-	require.Equal(t, []any{107.0}, column(getQueue(t, Handler(c), "&queue=invoices").Detail.Sources, "read"))
 }
 
 func TestEmptyQueues(t *testing.T) {
