@@ -11,7 +11,8 @@ import (
 	"github.com/shardq/shardq/stats"
 )
 
-// TestStuckAfterEndTake: the hold that takes the next item begins its watch.
+// TestStuckAfterEndTake: the hold that takes the next item begins its watch, and
+// takes what TryTake would.
 func TestStuckAfterEndTake(t *testing.T) {
 	c := clock.NewFake(start)
 	var stuck []int
@@ -20,14 +21,19 @@ func TestStuckAfterEndTake(t *testing.T) {
 			Clock: c, Ages: true, StuckAfter: time.Second, OnStuck: func(i stats.Item[any]) { stuck = append(stuck, i.Item.(int)) },
 		},
 	})
-	s.Add(1)
-	s.Add(2)
+	s.AddWith(1, Delay{Priority: 7})
+	s.AddWith(2, Delay{Priority: 5})
 	_, _, h, _ := s.TryTake()
 	c.Step(2 * time.Second)
-	_, _, _, _, ok := s.EndTake(h)
-	require.True(t, ok)
+	item, priority, h, ended, ok := s.EndTake(h)
+	require.True(t, ended && ok)
 	c.Step(2 * time.Second)
 	require.Equal(t, []int{1, 2}, stuck)
+	require.Equal(t, [2]int{2, 5}, [2]int{item, priority})
+	s.Add(3)
+	s.Core.Pause()
+	_, _, _, ended, ok = s.EndTake(h)
+	require.True(t, ended && !ok, "it is paused")
 }
 
 // TestTakeInASearchedShard: the watchdog has passed the shard already.
