@@ -81,18 +81,3 @@ func TestC40FullShard(t *testing.T) {
 }
 
 func equalCounts(a, b Stats) bool { return fmt.Sprintf("%+v", a) == fmt.Sprintf("%+v", b) }
-
-// TestCrowded: Crowded returns an error shortly before a shard is full, and as
-// long as it is.
-func TestCrowded(t *testing.T) {
-	s := fullSet(t, Config[int]{})
-	if s.Crowded(fewIDs) == nil {
-		t.Error("a full shard is not crowded")
-	}
-	for item := range fewIDs/2 + 1 {
-		s.Cancel(item)
-	}
-	if err := s.Crowded(fewIDs); err != nil {
-		t.Errorf("half a shard: %v", err)
-	}
-}
