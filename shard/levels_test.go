@@ -7,32 +7,11 @@ import (
 	"time"
 )
 
-// addAll makes items ready, each with a priority of its own.
-func addAll(s *Set[int], priorities map[int]int) {
-	for item, priority := range priorities {
-		s.AddWith(item, Delay{Priority: priority})
-	}
-}
-
-// TestWhoCountsForTheLowPriorities: a line does, unless consumers count for all shards.
-func TestWhoCountsForTheLowPriorities(t *testing.T) {
-	for _, c := range []struct {
-		shards  int
-		grouped bool
-		want    uint32
-	}{{1, false, 5}, {2, false, 0}, {1, true, 5}, {2, true, 5}} {
-		s := Settings{Shards: c.shards, LowPriorityInterval: 5, Tick: 1, grouped: c.grouped}
-		if lines := s.lines(); lines.LowPriorityInterval != c.want {
-			t.Errorf("%+v: every %d", c, lines.LowPriorityInterval)
-		}
-	}
-}
-
 // TestRaiseKeepsTheBit: the only ready item rises, and the shard's ready bit
 // stays set.
 func TestRaiseKeepsTheBit(t *testing.T) {
 	s := newTestSet(t, Config[int]{Settings: Settings{Shards: 2}, Route: parity})
-	addAll(s, map[int]int{2: 1})
+	s.AddWith(2, Delay{Priority: 1})
 	n := rounds(t, 200_000)
 	var over atomic.Bool
 	var other sync.WaitGroup
