@@ -24,28 +24,6 @@ func newSource(t *testing.T, o Options[int, int]) (*Coalescer[int, int], *Source
 	return c, s
 }
 
-// A value that a pool has abandoned is never done.
-func TestC85AbandonedByWorkers(t *testing.T) {
-	for _, timeout := range []time.Duration{0, time.Second} {
-		synctest.Test(t, func(t *testing.T) {
-			c, s := newSource(t, Options[int, int]{})
-			o := worker.Options[Entry[int, int]]{Workers: 1, AbandonAfter: time.Second, DrainTimeout: timeout}
-			if timeout > 0 {
-				o.Drain = c.DrainWith(shardq.DrainOptions{})
-			}
-			o.Handle = func(context.Context, Entry[int, int]) error { time.Sleep(time.Hour); return nil }
-			require.NoError(t, s.Put(1, 1, 0))
-			pool, err := worker.New(c, o)
-			require.NoError(t, err)
-			ctx, stop := context.WithTimeout(t.Context(), time.Millisecond)
-			defer stop()
-			require.Error(t, pool.Run(ctx))
-			time.Sleep(2 * time.Hour) // the handler returns
-			require.Zero(t, s.Safe())
-		})
-	}
-}
-
 type event struct{ source, offset int }
 
 // Readers put beside workers that finish and return. No position is higher than an
@@ -181,25 +159,6 @@ func TestC85CancelBesideAClaimBatch(t *testing.T) {
 		}
 	}
 	require.EqualValues(t, 3, s.Safe())
-}
-
-// Finish waits for values that are under way.
-func TestC86Finish(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c, s := newSource(t, Options[int, int]{Linger: time.Hour})
-		require.NoError(t, s.Put(1, 1, 5))
-		begin := time.Now()
-		go func() {
-			key, _, _ := c.Take(t.Context())
-			time.Sleep(time.Minute)
-			c.Done(key)
-		}()
-		require.NoError(t, s.Finish(t.Context()))
-		require.Equal(t, time.Minute, time.Since(begin))
-		require.EqualValues(t, 6, s.Safe())
-		require.ErrorIs(t, s.Skip(7), ErrSourceClosed)
-		c.ShutDown()
-	})
 }
 
 // Drop leaves a value that came from no source, also once it has merged with others.
