@@ -83,18 +83,3 @@ func TestSparesBelongToOne(t *testing.T) {
 		}
 	}
 }
-
-// TestCellsGrow: cells keep what they hold when the first chunk grows.
-func TestCellsGrow(t *testing.T) {
-	c := NewCells(KindOf[[3]uint64]())
-	for i := range uint32(2 * ChunkCells) {
-		*(*[3]uint64)(c.Extend(i)) = [3]uint64{uint64(i), 1, ^uint64(i)}
-		if i == 20 {
-			c.GrowFirst()
-			require.Equal(t, ChunkCells, c.Cells())
-		}
-	}
-	for i := range uint32(2 * ChunkCells) {
-		require.Equal(t, [3]uint64{uint64(i), 1, ^uint64(i)}, *(*[3]uint64)(c.At(i)))
-	}
-}
