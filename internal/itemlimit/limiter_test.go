@@ -44,18 +44,6 @@ func TestC40MoreThanTheCapacity(t *testing.T) {
 	require.Zero(t, l.Exceeded())
 }
 
-// A panicking hook leaves a watermark reported, and later calls are made.
-func TestC41HookPanics(t *testing.T) {
-	var calls []bool
-	l := New(0, 2, 1, func(high bool) { calls = append(calls, high); panic("hook") })
-	l.ForceAcquire(2)
-	require.PanicsWithValue(t, "hook", l.Notify)
-	l.Notify()
-	l.Release(1)
-	require.PanicsWithValue(t, "hook", l.Notify)
-	require.Equal(t, []bool{true, false}, calls)
-}
-
 // TestC40LimiterAgainstModel runs random calls on a Limiter and on a model with
 // slices.
 func TestC40LimiterAgainstModel(t *testing.T) {
