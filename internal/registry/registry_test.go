@@ -34,6 +34,7 @@ func TestAllOrNone(t *testing.T) {
 	require.Error(t, add(&r, newQueue("b"), newQueue("b")))
 	require.Error(t, add(&r, newQueue("b"), nil))
 	require.Equal(t, []string{"a"}, names(&r))
+	require.Nil(t, r.Read()[0].Groups(3), "it has no groups")
 	require.True(t, r.Remove("a"))
 	require.False(t, r.Remove("a"))
 	require.Empty(t, r.Read())
@@ -85,13 +86,6 @@ func TestReplacedWhileRead(t *testing.T) {
 	}}))
 	require.Empty(t, r.Read(), "the old queue is closed")
 	require.Equal(t, []string{"a"}, names(&r))
-}
-
-func TestGroupsOfAQueueWithoutGroups(t *testing.T) {
-	var r registry.Registry
-	require.NoError(t, add(&r, newQueue("a")))
-	readings := r.Read()
-	require.Nil(t, readings[0].Groups(3))
 }
 
 // A broken queue panics in Groups.
