@@ -181,7 +181,10 @@ func (c *checked) check() {
 
 func (c *checked) checkNext() {
 	c.Helper()
-	earliest := c.earliest()
+	earliest := uint64(math.MaxUint64)
+	for _, timer := range c.timers {
+		earliest = min(earliest, timer.deadline)
+	}
 	switch next, ok := c.wheel.Next(); {
 	case ok != (len(c.timers) > 0):
 		c.Fatalf("Next reports %v with %d timers", ok, len(c.timers))
@@ -208,15 +211,6 @@ func ringLength(w *Wheel, tail uint32) int {
 		n++
 	}
 	return n
-}
-
-// earliest returns the earliest deadline, or MaxUint64 if there is none.
-func (c *checked) earliest() uint64 {
-	earliest := uint64(math.MaxUint64)
-	for _, timer := range c.timers {
-		earliest = min(earliest, timer.deadline)
-	}
-	return earliest
 }
 
 // checkDeadlines compares the deadlines of all chunks.
