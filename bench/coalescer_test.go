@@ -17,10 +17,8 @@ type (
 	putOptions = coalesce.PutOptions
 )
 
-func sum(pending, next int) int { return pending + next }
-
 func newCoalescer(o coalescing) *coalescer {
-	o.Merge = sum
+	o.Merge = func(pending, next int) int { return pending + next }
 	return coalesce.MustNew(o)
 }
 
