@@ -1,11 +1,9 @@
 package clock_test
 
 import (
-	"fmt"
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -148,27 +146,4 @@ func TestFakeFromManyGoroutines(t *testing.T) {
 	c.Step(time.Hour)
 	require.EqualValues(t, 4*200, calls.Load(), "each function is called once")
 	require.Zero(t, c.Timers())
-}
-
-// TestReal checks that the real clock is that of package time, in a bubble,
-// where the times are exact.
-func TestReal(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := clock.Real()
-		require.Equal(t, time.Now(), c.Now())
-		begun := c.Now()
-		var calls []string
-		timer := c.AfterFunc(time.Second, func() { calls = append(calls, fmt.Sprint(c.Now().Sub(begun))) })
-		time.Sleep(2 * time.Second)
-		synctest.Wait()
-		require.False(t, timer.Reset(time.Second))
-		time.Sleep(2 * time.Second)
-		synctest.Wait()
-		require.Equal(t, []string{"1s", "3s"}, calls)
-		require.False(t, timer.Stop())
-		timer.Reset(time.Second)
-		require.True(t, timer.Stop())
-		time.Sleep(time.Hour)
-		require.Len(t, calls, 2)
-	})
 }
