@@ -4,7 +4,74 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/shardq/shardq/clock"
+	"github.com/shardq/shardq/internal/testscale"
+	"github.com/shardq/shardq/stats"
 )
+
+// EndTake does what End and TryTake do, one after the other: two sets of one
+// shard, of which one takes so, hand out the same items with the same priorities.
+func TestEndTakeIsEndAndTake(t *testing.T) {
+	testscale.Rapid(2_000)
+	type taken struct {
+		item, priority int
+		h              Handle
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		config := Config[int]{Settings: Settings{Clock: clock.NewFake(start), Ages: rapid.Bool().Draw(t, "Ages"), LowPriorityInterval: 3}}
+		if rapid.Bool().Draw(t, "grouped") {
+			config.Group = func(item int) string { return string(rune('a' + item%3)) }
+			limit := rapid.IntRange(0, 2).Draw(t, "limit")
+			rate := rapid.SampledFrom([]stats.Rate{{}, {PerSecond: 1, Burst: 3}}).Draw(t, "rate") // which the hold does not know
+			config.GroupPolicy = func(group string) stats.GroupPolicy {
+				return stats.GroupPolicy{Weight: int(group[0]-'a') + 1, Limit: limit, Rate: rate}
+			}
+		}
+		apart, together := newTestSet(t, config), newTestSet(t, config)
+		var a, b []taken
+		take := func(s *Set[int], from []taken) []taken {
+			if item, priority, h, ok := s.TryTake(); ok {
+				from = append(from, taken{item, priority, h})
+			}
+			return from
+		}
+		for range rapid.IntRange(1, 60).Draw(t, "calls") {
+			item := rapid.IntRange(0, 9).Draw(t, "item")
+			switch call := rapid.SampledFrom([]string{"add", "add", "end", "end", "take", "pause"}).Draw(t, "call"); {
+			case call == "add":
+				d := Delay{Priority: rapid.IntRange(-1, 1).Draw(t, "priority")}
+				apart.AddWith(item, d)
+				together.AddWith(item, d)
+			case call == "take":
+				a, b = take(apart, a), take(together, b)
+			case call == "pause" && rapid.Bool().Draw(t, "on"):
+				apart.Core.Pause()
+				together.Core.Pause()
+			case call == "pause":
+				apart.Core.Resume()
+				together.Core.Resume()
+			case len(a) > 0:
+				i := item % len(a)
+				require.True(t, apart.Core.End(a[i].h))
+				next, priority, h, ended, ok := together.EndTake(b[i].h)
+				require.True(t, ended)
+				a, b = append(a[:i:i], a[i+1:]...), append(b[:i:i], b[i+1:]...)
+				if a = take(apart, a); ok {
+					b = append(b, taken{next, priority, h})
+				} else {
+					b = take(together, b)
+				}
+			}
+			require.Len(t, b, len(a))
+			for i := range a {
+				require.Equal(t, [2]int{a[i].item, a[i].priority}, [2]int{b[i].item, b[i].priority})
+			}
+			require.Equal(t, apart.Core.Stats().Ready, together.Core.Stats().Ready)
+		}
+	})
+}
 
 // A hook that panics after EndTake has ended a processing leaves no item in
 // processing. A handle that is too late takes nothing.
