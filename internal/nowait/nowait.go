@@ -30,9 +30,10 @@ func (c *Context) Done() <-chan struct{} {
 	return Ended.Done()
 }
 
+// Err returns Err from then on, whatever has ended since.
 func (c *Context) Err() error {
-	if err := c.Context.Err(); err != nil || !c.ended.Load() {
-		return err
+	if c.ended.Load() {
+		return Err
 	}
-	return Err
+	return c.Context.Err()
 }
