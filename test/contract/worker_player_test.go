@@ -614,6 +614,7 @@ func (p *poolPlayer) settle(rt *rapid.T, step string) {
 func (p *poolPlayer) observe() (fault string) {
 	m := p.m
 	if m.stopping {
+		m.dropped = slices.DeleteFunc(m.dropped, p.isTakenFirst)
 		m.Stop()
 	}
 	if fault := p.observeTaken(); fault != "" {
@@ -638,6 +639,14 @@ func (p *poolPlayer) observe() (fault string) {
 		return fmt.Sprintf("Run has returned: %v", p.ended)
 	}
 	return p.compare()
+}
+
+// isTakenFirst reports whether an idle worker has taken the values of a key that a
+// drain has dropped, before the drain could take them out.
+func (p *poolPlayer) isTakenFirst(item int) bool { // C58
+	it := p.m.items[item]
+	row, held := p.q.Inspect().Lookup(anyItems[item])
+	return p.values && it.ready && !it.taken && held && (row.State == stats.Processing || p.batch > 0)
 }
 
 // observeTaken tells the model which items were taken.
