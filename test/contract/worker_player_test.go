@@ -150,6 +150,7 @@ func drawPool(rt *rapid.T) (o poolOptions) {
 		o.drain.Retries = shardq.RetryPolicy(rapid.IntRange(0, 2).Draw(rt, "retries"))
 		o.until = time.Duration(rapid.IntRange(0, 1).Draw(rt, "DrainTimeout")) * 20_013 * time.Millisecond
 	}
+	o.leftover = o.leftover || o.values && o.batch > 0 && o.drained // see isTakenFirst
 	o.calls = rapid.IntRange(0, 12).Draw(rt, "fault of a hook")
 	o.fault = rapid.SampledFrom([]string{"panic", "Goexit"}).Draw(rt, "fault")
 	return o
@@ -430,21 +431,17 @@ func errorOf(ctx context.Context, what answer) error {
 func (p *poolPlayer) step(rt *rapid.T) {
 	m := p.m
 	item := rapid.IntRange(0, len(m.items)-1).Draw(rt, "item")
-	step := rapid.SampledFrom(strings.Fields("add add delay cancel finish finish finish finish pass pass resize pause end")).Draw(rt, "step")
+	step := rapid.SampledFrom(strings.Fields("add add delay cancel finish finish finish finish at-once at-once pass pass resize pause end")).Draw(rt, "step")
 	switch step {
 	case "add", "delay":
-		delay := time.Duration(0)
-		if step == "delay" {
-			delay = time.Duration(rapid.IntRange(1, 20).Draw(rt, "seconds")) * time.Second
-		}
-		o := shardq.AddOptions{After: delay, Priority: priorityOf(item)}
+		o := drawAdd(rt, item, step)
 		p.drawFault(rt, "GroupPolicy")
 		p.write("p.add(%d, %s)", item, goOf(o))
 		if value, accepted, panicked := p.add(item, o); panicked { // C17: nothing is accepted
 			m.armed = ""
 		} else if !m.values {
-			m.Add(item, delay)
-		} else if m.Put(item, delay, value) != accepted {
+			m.Add(item, o.After)
+		} else if m.Put(item, o.After, value) != accepted {
 			p.wrong = fmt.Sprintf("accepted %s: %v", value, accepted)
 		}
 	case "cancel":
@@ -456,6 +453,8 @@ func (p *poolPlayer) step(rt *rapid.T) {
 		m.Cancel(item)
 	case "finish":
 		p.finishOne(rt, "")
+	case "at-once":
+		p.stepsAtOnce(rt)
 	case "pass":
 		d := time.Duration(rapid.IntRange(1, 10).Draw(rt, "seconds")) * time.Second
 		if next := m.Next(); !next.IsZero() && rapid.Bool().Draw(rt, "just before") {
@@ -476,6 +475,64 @@ func (p *poolPlayer) step(rt *rapid.T) {
 		p.end(rt)
 	}
 	p.settle(rt, step)
+}
+
+func drawAdd(rt *rapid.T, item int, what string) shardq.AddOptions {
+	o := shardq.AddOptions{Priority: priorityOf(item)}
+	if what == "delay" {
+		o.After = time.Duration(rapid.IntRange(1, 20).Draw(rt, "seconds")) * time.Second
+	}
+	return o
+}
+
+// stepsAtOnce makes steps in goroutines that begin together. They commute, because
+// each has items of its own (C1), and no hook panics.
+func (p *poolPlayer) stepsAtOnce(rt *rapid.T) {
+	m, used, puts := p.m, map[int]bool{}, false
+	var calls []func()
+	for range rapid.IntRange(2, 4).Draw(rt, "calls") {
+		item := rapid.IntRange(0, len(m.items)-1).Draw(rt, "item")
+		it := m.items[item]
+		switch what := rapid.SampledFrom(strings.Fields("add delay cancel finish finish")).Draw(rt, "call"); {
+		case what == "finish":
+			if run, answers := p.drawFinish(rt, "", used); run != nil {
+				p.write("go p.answer(%d, %q)", run.items[0], answers)
+				calls = append(calls, func() { p.answer(run.items[0], answers) })
+			}
+			continue
+		case used[item], it.ready && !it.taken: // a worker may be about to take it
+			continue
+		case what == "cancel":
+			if it.began.IsZero() && (it.taken || m.drains) { // its batch may begin, or the drain end because of it
+				continue
+			}
+			m.Cancel(item)
+			p.write("go p.q.Inspect().Operator().Cancel(anyItems[%d])", item)
+			calls = append(calls, func() { p.q.Inspect().Operator().Cancel(anyItems[item]) })
+		case puts && p.values: // a source has one position after the other
+			continue
+		default:
+			o, want := drawAdd(rt, item, what), true
+			if puts = true; p.values {
+				want = m.Put(item, o.After, code("%d.", p.puts))
+			} else {
+				m.Add(item, o.After)
+			}
+			p.write("go p.add(%d, %s)", item, goOf(o))
+			calls = append(calls, func() {
+				_, accepted, panicked := p.add(item, o)
+				p.mu.Lock()
+				defer p.mu.Unlock()
+				if accepted != want || panicked {
+					p.wrong = fmt.Sprintf("put %d: accepted %v, panicked %v", item, accepted, panicked)
+				}
+			})
+		}
+		used[item] = true
+	}
+	for _, call := range calls {
+		go call()
+	}
 }
 
 // drawFault lets one of the user's functions panic during the next step.
@@ -545,13 +602,25 @@ func (p *poolPlayer) pass(d time.Duration) {
 
 // finishOne lets a handler return.
 func (p *poolPlayer) finishOne(rt *rapid.T, answers string) {
+	if run, answers := p.drawFinish(rt, answers, nil); run != nil {
+		p.write("p.answer(%d, %q)", run.items[0], answers)
+		p.answer(run.items[0], answers)
+	}
+}
+
+// drawFinish draws which handler returns what. If other calls are made at once, it
+// must have none of their items.
+func (p *poolPlayer) drawFinish(rt *rapid.T, answers string, used map[int]bool) (run *poolRun, _ string) {
 	p.mu.Lock()
-	runs := slices.Clone(p.runs)
+	runs := slices.DeleteFunc(slices.Clone(p.runs), func(run *poolRun) bool {
+		panics := p.m.left > 0 && p.m.left <= 2*len(run.items) // perhaps
+		return used != nil && (panics || slices.ContainsFunc(run.items, func(item int) bool { return used[item] }))
+	})
 	p.mu.Unlock()
 	if len(runs) == 0 {
-		return
+		return nil, ""
 	}
-	run := runs[rapid.IntRange(0, len(runs)-1).Draw(rt, "run")]
+	run = runs[rapid.IntRange(0, len(runs)-1).Draw(rt, "run")]
 	for _, item := range p.m.waitingItems() {
 		if p.weight > 0 {
 			p.m.items[item].claimed = p.m.now // it may linger from now on
@@ -566,11 +635,14 @@ func (p *poolPlayer) finishOne(rt *rapid.T, answers string) {
 	}
 	answers = answers[:len(run.items)]
 	functions := []string{"When"}
-	// Otherwise it is open which Forget is the first, also beside those of a drain.
-	if len(run.items) == 1 && !p.m.items[run.items[0]].canceled && len(p.m.dropped) == 0 {
+	// Otherwise it is open which Forget is the first, also beside those of a drain, and
+	// of the next batch, which begins without canceled items.
+	if len(run.items) == 1 && p.m.count(func(it *poolItem) bool { return it.taken && it.canceled }) == 0 && len(p.m.dropped) == 0 {
 		functions = append(functions, "Forget")
 	}
-	p.drawFault(rt, functions...)
+	if used == nil {
+		p.drawFault(rt, functions...)
+	}
 	whole := strings.IndexAny(answers, "pxw")
 	for i, item := range run.items {
 		what := rune(answers[i])
@@ -578,9 +650,11 @@ func (p *poolPlayer) finishOne(rt *rapid.T, answers string) {
 			what = rune(answers[whole])
 		}
 		p.m.Finish(item, what)
+		if used != nil {
+			used[item] = true
+		}
 	}
-	p.write("p.answer(%d, %q)", run.items[0], answers)
-	p.answer(run.items[0], answers)
+	return run, answers
 }
 
 // answer lets the handler return that has an item.
@@ -642,11 +716,19 @@ func (p *poolPlayer) observe() (fault string) {
 }
 
 // isTakenFirst reports whether an idle worker has taken the values of a key that a
-// drain has dropped, before the drain could take them out.
+// drain has dropped, before the drain could take them out. The worker of a batch may
+// have given them back, merged.
 func (p *poolPlayer) isTakenFirst(item int) bool { // C58
 	it := p.m.items[item]
+	if !p.values || !it.ready || it.taken {
+		return false
+	}
+	merged := strings.ReplaceAll(it.pending, "|", "")
+	if p.batch > 0 && strings.Contains(strings.Join(p.events, ""), code("leftover of %d %s:", item, merged)) {
+		it.pending = merged
+	}
 	row, held := p.q.Inspect().Lookup(anyItems[item])
-	return p.values && it.ready && !it.taken && held && (row.State == stats.Processing || p.batch > 0)
+	return held && (row.State == stats.Processing || p.batch > 0)
 }
 
 // observeTaken tells the model which items were taken.
