@@ -294,7 +294,12 @@ func (i *inspection[T]) AddWith(item T, options AddOptions) error {
 	return nil
 }
 
-// NextOf and OpenSlot are for workers.
+// Holds, NextOf and OpenSlot are for workers.
+func (i *inspection[T]) Holds(item T) bool {
+	_, _, held := i.queue.shards.Lookup(item)
+	return held
+}
+
 func (i *inspection[T]) NextOf(source any) func(*worker.Claim[T]) (bool, error) {
 	if source != any(i.queue) { // it may embed the queue, and take items in its own way
 		return nil

@@ -65,6 +65,10 @@ func (i inspection[K, V]) NextOf(source any) func(*worker.Claim[Entry[K, V]]) (b
 	return i.coalescer.doneAndNext
 }
 
+func (i inspection[K, V]) Holds(e Entry[K, V]) bool {
+	return i.Inspection.(interface{ Holds(key K) bool }).Holds(e.Key)
+}
+
 func (i inspection[K, V]) KeepWaits()              { i.coalescer.shards.Core.KeepWaits() }
 func (i inspection[K, V]) Ending() context.Context { return i.coalescer.shards.Core.Ending() }
 

@@ -97,12 +97,18 @@ func (p *Pool[T]) drain(ctx context.Context) (dropped int, err error) {
 func (p *Pool[T]) reportDropped(i int) {
 	item, f := p.dropped[i], failure{queue: p.crew.name, err: errDropped, final: true, reason: ReasonShutDown}
 	history, has := p.source.(historySource[T])
-	if has {
-		defer history.Forget(item)
-	}
+	held := false // the failures are those of a run to come
+	defer func() {
+		if has && !held {
+			history.Forget(item)
+		}
+	}()
 	defer call(p, onLeftover, item, &f) // also if the limiter panics
 	if has {
 		f.attempt = history.NumRequeues(item)
+	}
+	if holder, is := part[holdingSource[T]](p.source); is {
+		held = holder.Holds(item)
 	}
 }
 

@@ -70,6 +70,7 @@ type (
 		LeaveClaim(item T, token Token) error
 	}
 	batchSource[T any]   = interface{ DoneClaims([]Claim[T]) error }
+	holdingSource[T any] = interface{ Holds(T) bool } // in any state
 	historySource[T any] = interface {
 		NumRequeues(T) int
 		Forget(T)

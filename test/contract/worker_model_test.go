@@ -344,16 +344,15 @@ func (m *poolModel) drop(item int, it *poolItem) { // C49, C58
 	if m.values && it.pending == "" {
 		return
 	}
+	held := it.taken || !m.values && (it.ready || !it.due.IsZero())
 	for value := range strings.SplitSeq(it.pending, "|") {
 		m.noteValue(value, "leftover", item, it.failures, "shutdown", "down:dropped", false)
-		it.failures = 0
+		if !held { // C50: otherwise the failures are those of a run to come
+			it.failures = 0
+		}
 	}
-	if it.serves { // C28: this Forget ends a backoff that has begun since
-		it.due = time.Time{}
-		m.makeReady(it)
-	}
-	if it.backsOff = false; m.values {
-		it.pending, it.ready, it.due = "", false, time.Time{}
+	if m.values {
+		it.pending, it.ready, it.due, it.backsOff = "", false, time.Time{}, false
 	}
 }
 
