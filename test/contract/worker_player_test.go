@@ -68,6 +68,26 @@ func TestC76ResizeEndsALinger(t *testing.T) {
 	})
 }
 
+// A drain that drops a delay of an item in processing leaves its failures alone.
+func TestC50DropForgetsNoRun(t *testing.T) {
+	for _, values := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			p := startPlayedPool(poolOptions{values: values, shards: 1, workers: 1, drained: true})
+			defer p.abandon()
+			p.add(0, shardq.AddOptions{})
+			synctest.Wait()
+			p.answer(0, "f")
+			time.Sleep(2 * time.Second)
+			p.add(0, shardq.AddOptions{After: time.Hour})
+			p.cancel()
+			synctest.Wait()
+			p.q.ShutDown()
+			synctest.Wait()
+			require.Equal(t, 1, p.fails(anyItems[0]))
+		})
+	}
+}
+
 // A poolPlayer plays steps to a pool and to its model, to which an item is its
 // number in anyItems.
 type poolPlayer struct {
