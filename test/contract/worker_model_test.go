@@ -32,8 +32,9 @@ type poolModel struct {
 	// stopping says that a hook has panicked in this step. It is settled before
 	// the pool stops, so that an idle worker may take the item.
 	stopping bool
-	early    bool // the drain has ended early
-	holding  bool // each busy worker may hold an item that was too heavy for its batch
+	early    bool           // the drain has ended early
+	gates    map[int]bucket // of groups, and of the queue at -1
+	holding  bool           // each busy worker may hold an item that was too heavy for its batch
 	paused   bool
 	wanted   int      // the number of workers asked for
 	events   []string // what the hooks must have received since the last step
@@ -61,7 +62,8 @@ type poolOptions struct {
 	batch    int           // BatchSize, or 0
 	weight   int           // BatchWeight
 	linger   time.Duration
-	drained  bool // Drain is set
+	rate     shardq.Rate // of the queue, and of its groups in their policies
+	drained  bool        // Drain is set
 	drain    shardq.DrainOptions
 }
 
@@ -248,11 +250,26 @@ func (m *poolModel) Cancel(item int) { // C39
 // Take takes an item that a worker has.
 func (m *poolModel) Take(item int) (fault string) { // C49
 	it := m.items[item]
-	if !it.ready || it.taken || m.paused || m.stopped && !m.stopping {
+	if !it.ready || it.taken || m.paused || m.opens(item).After(m.now) || m.stopped && !m.stopping {
 		return fmt.Sprintf("a worker has %d: %+v", item, *it)
 	}
 	*it = poolItem{due: it.due, failures: it.failures, first: it.first, taken: true, claimed: m.now, value: strings.ReplaceAll(it.pending, "|", "")}
+	for _, of := range []int{-1, m.groupOf(item)} {
+		gate := m.gates[of]
+		gate.spend(time.Duration(m.now.UnixNano()), 1)
+		m.gates[of] = gate
+	}
 	return ""
+}
+
+// opens returns when the rates of the queue and of the group let an item out.
+func (m *poolModel) opens(item int) time.Time { // C67, C69
+	return latest(m.opensAt(-1), m.opensAt(m.groupOf(item)))
+}
+
+func (m *poolModel) opensAt(gate int) time.Time {
+	b := m.gates[gate]
+	return time.Unix(0, int64(b.opens()))
 }
 
 // Begin calls the handler for an item.
@@ -306,8 +323,11 @@ func (m *poolModel) Step(d time.Duration) { // C19, C74
 
 // Next returns the time of the next event, or zero.
 func (m *poolModel) Next() (next time.Time) {
-	for _, it := range m.items {
+	for item, it := range m.items {
 		next = earliest(next, it.due)
+		if opens := m.opens(item); it.ready && opens.After(m.now) {
+			next = earliest(next, opens)
+		}
 		if it.taken && !it.began.IsZero() && m.limit > 0 && it.cause == "" {
 			next = earliest(next, it.began.Add(m.limit))
 		}
@@ -579,8 +599,8 @@ func (m *poolModel) count(is func(it *poolItem) bool) (n int) {
 	return n
 }
 
-// groupOf returns the group in which an item is. There must be groups.
-func (o poolOptions) groupOf(item int) int { return item % len(o.groups) }
+// groupOf returns the group in which an item is.
+func (o poolOptions) groupOf(item int) int { return item % max(1, len(o.groups)) }
 
 // room returns how many more items of the group of an item may be taken.
 func (m *poolModel) room(item int) int { // C48
@@ -599,7 +619,7 @@ func (m *poolModel) room(item int) int { // C48
 // takeable returns the number of ready items that are not throttled.
 func (m *poolModel) takeable() (n int) { // C4, C48
 	for item, it := range m.items {
-		if it.ready && !it.taken && m.room(item) > 0 {
+		if it.ready && !it.taken && m.room(item) > 0 && !m.opens(item).After(m.now) {
 			n++
 		}
 	}
@@ -642,9 +662,15 @@ func (m *poolModel) isOver() bool { // C49
 
 // isStill reports whether a drain has nothing to wait for before its timeout.
 func (m *poolModel) isStill() bool { // C42
-	return !m.timeout.IsZero() && m.count(func(it *poolItem) bool {
-		return it.taken || it.ready || !it.due.IsZero() && !it.due.After(m.timeout)
-	}) == 0
+	if m.timeout.IsZero() || m.count(func(it *poolItem) bool { return it.taken }) > 0 {
+		return false
+	}
+	for item, it := range m.items {
+		if it.ready && !m.opens(item).After(m.timeout) || !it.due.IsZero() && !it.due.After(m.timeout) && !m.opensAt(-1).After(m.timeout) {
+			return false
+		}
+	}
+	return true
 }
 
 // kindOf returns the kind of an error that a hook receives.

@@ -38,6 +38,10 @@ func FuzzPool(f *testing.F) { f.Fuzz(rapid.MakeFuzz(checkPool)) }
 func checkPool(rt *rapid.T) {
 	rapid.SyncTest(rt, func(rt *rapid.T) {
 		m := &poolModel{poolOptions: drawPool(rt), now: time.Now(), items: map[int]*poolItem{}}
+		m.gates = map[int]bucket{-1: {rate: m.rate, full: longAgo}}
+		for i, group := range m.groups {
+			m.gates[i] = bucket{rate: group.Rate, full: longAgo}
+		}
 		for item := range rapid.IntRange(1, 8).Draw(rt, "items") {
 			m.items[item] = &poolItem{}
 		}
@@ -141,6 +145,9 @@ type poolRun struct {
 
 var errForGood = errors.New("on purpose for good")
 
+// poolRates are rates whose tokens do not come beside other events.
+var poolRates = []shardq.Rate{{}, {PerSecond: 0.29}, {PerSecond: 0.31, Burst: 2}}
+
 func drawPool(rt *rapid.T) (o poolOptions) {
 	o.values = rapid.Bool().Draw(rt, "values")
 	backoff := rapid.Bool().Draw(rt, "KeepBackoff or PutEndsBackoff")
@@ -170,7 +177,13 @@ func drawPool(rt *rapid.T) (o poolOptions) {
 		o.drain.Retries = shardq.RetryPolicy(rapid.IntRange(0, 2).Draw(rt, "retries"))
 		o.until = time.Duration(rapid.IntRange(0, 1).Draw(rt, "DrainTimeout")) * 20_013 * time.Millisecond
 	}
-	o.leftover = o.leftover || o.values && o.batch > 0 && o.drained // see isTakenFirst
+	o.leftover = o.leftover || o.values && o.batch > 0 && o.drained  // see isTakenFirst
+	if !o.values && o.batch == 0 && rapid.Bool().Draw(rt, "rates") { // otherwise tokens go to what is given back unseen
+		o.rate = rapid.SampledFrom(poolRates).Draw(rt, "Rate")
+		for i := range o.groups {
+			o.groups[i].Rate = rapid.SampledFrom(poolRates).Draw(rt, "rate of groups")
+		}
+	}
 	o.calls = rapid.IntRange(0, 12).Draw(rt, "fault of a hook")
 	o.fault = rapid.SampledFrom([]string{"panic", "Goexit"}).Draw(rt, "fault")
 	return o
@@ -182,6 +195,7 @@ func startPlayedPool(o poolOptions) *poolPlayer {
 	p.armed.Store("")
 	options := shardq.Options[any]{
 		Shards: o.shards, Metrics: true, Tick: 1, KeepBackoff: o.keeps,
+		Rate:        o.rate,
 		RateLimiter: hookedLimiter[any]{limiter.NewExponential[any](time.Second, 32*time.Second), p.user},
 		Hash:        func(item any) uint64 { return uint64(numberOf(item)) * 0x9e3779b97f4a7c15 },
 	}
