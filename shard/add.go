@@ -94,6 +94,7 @@ func (sh *shard) add(id uint32, e *items.Entry, r request) effects {
 			sh.joinBackoff(id, e, r.priority)
 			return took
 		case r.keepsDelay:
+			sh.delayAtPriority(id, e, r.priority, true)
 			sh.count.deduplicated++
 			return took
 		}
