@@ -225,13 +225,18 @@ func (m *joinModel) weight() (sum int) {
 	return sum
 }
 
-// clock returns the time as a bucket wants it. All its times are ticks.
+// clock returns the time as a bucket wants it, which is at a tick.
 func (m *joinModel) clock() time.Duration { return time.Duration(m.now.UnixNano()) }
 
 // opens returns when the rates let the key out.
 func (m *joinModel) opens(key any) time.Duration { // C67, C69
 	group := m.rates[tenantOf(key)]
 	return max(m.gate.opens(), group.opens())
+}
+
+// wakesAt returns the tick at which one who is parked for the key has a token.
+func (m *joinModel) wakesAt(key any) time.Duration { // C69
+	return (m.opens(key) + shardq.DefaultTick - 1).Truncate(shardq.DefaultTick)
 }
 
 // spend takes the tokens for a key.
@@ -374,7 +379,7 @@ func (m *joinModel) Next() time.Duration {
 	next := time.Time{}
 	for key, k := range m.keys {
 		next = earliest(next, k.deadline)
-		if at := m.opens(key); k.isReady() && at > m.clock() {
+		if at := m.wakesAt(key); k.isReady() && at > m.clock() {
 			next = earliest(next, time.Unix(0, int64(at)))
 		}
 	}

@@ -237,7 +237,7 @@ func (p *joinPlayer) checkParked(m *joinModel, w *joinParked) (fault string) { /
 	isTake, isPut := slices.Contains(p.takes, w), slices.Contains(p.puts, w)
 	ready := false
 	for key, k := range m.keys {
-		ready = ready || k.isReady() && m.lets(key) && !k.vague && !k.ghost
+		ready = ready || k.isReady() && m.lets(key) && m.wakesAt(key) <= m.clock() && !k.vague && !k.ghost
 	}
 	switch {
 	case w.returned() && w.err == nil && isTake && w.seen < len(w.entries), w.returned() && w.err == nil && isPut:

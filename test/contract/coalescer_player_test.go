@@ -604,13 +604,17 @@ func (p *joinPlayer) callCancel() (joinCall, bool) {
 	if before.split || before.vague || (before.priority != 0 || before.isDelayed() || p.possible[0].closed) && !strings.Contains(first, p.function) {
 		p.disarm() // how much is canceled, or how the key comes back, would not be known
 	}
-	p.risks(key, joinTaken{}, first, "Now AfterFunc Reset Stop OnAdd", func(m *joinModel) string { // C78
-		m.dropped += min(len(m.keys[key].pending), 1)
-		return m.Cancel(key, m.keys[key].pending)
-	}, func(m *joinModel) string { // C17: the value stays
+	all := []func(*joinModel) string{func(m *joinModel) string { // C17: the value stays
 		m.keys[key].canceled = m.keys[key].isBusy()
 		return ""
-	})
+	}}
+	if p.function != "OnAdd" {
+		all = append(all, func(m *joinModel) string { // C78
+			m.dropped += min(len(m.keys[key].pending), 1)
+			return m.Cancel(key, m.keys[key].pending)
+		})
+	}
+	p.risks(key, joinTaken{}, first, "Now AfterFunc Reset Stop", all...)
 	p.begin("c.Cancel(%s)", goOf(key))
 	value, ok := p.Cancel(key)
 	p.returned(value, ok)
