@@ -60,18 +60,6 @@ func checkPool(rt *rapid.T) {
 	})
 }
 
-// A Resize ends the linger of a worker that leaves.
-func TestC76ResizeEndsALinger(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p := startPlayedPool(poolOptions{shards: 1, workers: 1, batch: 2, linger: time.Hour})
-		defer p.abandon()
-		p.add(0, shardq.AddOptions{})
-		synctest.Wait()
-		p.pool.Resize(0)
-		require.Equal(t, "0 ready, 0 delayed, 1 processing, 1 workers; handlers have [[0]]; hooks: []; ended: false ", p.view())
-	})
-}
-
 // A drain that drops a delay of an item in processing leaves its failures alone.
 func TestC50DropForgetsNoRun(t *testing.T) {
 	for _, values := range []bool{false, true} {
