@@ -21,7 +21,6 @@ import (
 	"github.com/shardq/shardq/coalesce"
 	"github.com/shardq/shardq/internal/nowait"
 	"github.com/shardq/shardq/limiter"
-	"github.com/shardq/shardq/stats"
 	"github.com/shardq/shardq/worker"
 )
 
@@ -457,28 +456,6 @@ func TestC54FullShard(t *testing.T) {
 	c.Done("0")
 	require.NoError(t, c.PutContext(t.Context(), "new", "1", coalesce.PutOptions{}), "in the place of another one")
 	c.ShutDown()
-}
-
-// A Cancel has taken nothing if the hook of what it tells the queue for a Put beside
-// it panics.
-func TestC78HookOfACancelPanics(t *testing.T) {
-	var c *coalesce.Coalescer[string, string]
-	calls := 0
-	c = newJoiner(1, func(o *coalesce.Options[string, string]) {
-		o.Queue.OnAdd = func(a stats.Add[string]) {
-			if calls++; calls == 2 {
-				require.True(t, a.Canceled)
-				require.NoError(t, c.Put("a", "2"))
-			} else if calls == 3 {
-				panic(errOnPurpose)
-			}
-		}
-	})
-	require.NoError(t, c.Put("a", "1"))
-	require.Equal(t, errOnPurpose, recovered(func() { _, _ = c.Cancel("a") }))
-	takeValue(t, c, "a", "12")
-	c.Done("a")
-	requireNothing(t, c)
 }
 
 // In steady state nothing is allocated.
