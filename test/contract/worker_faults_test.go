@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -14,7 +13,6 @@ import (
 
 	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/clock"
-	"github.com/shardq/shardq/coalesce"
 	"github.com/shardq/shardq/limiter"
 	"github.com/shardq/shardq/worker"
 )
@@ -97,7 +95,7 @@ func faultOptions(b *workerFault, grouped bool) shardq.Options[int] {
 
 var bombs = []string{
 	"Handle", "As", "OnError", "OnDiscard", "When", "Forget", "NumRequeues", "Now", "AfterFunc", "Reset",
-	"Enabled", "Logger", "OnWatermark", "OnMisuse", "Hash", "Group", "GroupPolicy", "Merge", "Weight", "Weigh",
+	"Enabled", "Logger", "OnWatermark", "OnMisuse", "Hash", "Group", "GroupPolicy", "Weigh",
 }
 
 // forEachFault runs a test with a fault at each call of each function, until
@@ -240,39 +238,4 @@ func TestC51PanicBesideAbandonedItems(t *testing.T) {
 			close(finish)
 		})
 	}
-}
-
-// The same holds for values.
-func TestC58NoPanicLosesAValue(t *testing.T) {
-	type entry = coalesce.Entry[int, []int]
-	forEachFault(t, func(t *testing.T, b *workerFault, batch int, grouped bool) {
-		c := coalesce.MustNew(coalesce.Options[int, []int]{
-			Queue:  faultOptions(b, grouped),
-			Merge:  func(x, y []int) []int { b.tick("Merge"); return slices.Concat(x, y) },
-			Weight: func(v []int) int { b.tick("Weight"); return len(v) },
-		})
-		ends, attempts := newTally(), newTally()
-		put := 0
-		putNext := func(key int) { require.NoError(t, c.Put(key, []int{put})); put++ }
-		for key := range 7 {
-			putNext(key)
-		}
-		runWithFault(t, b, batch, c, c.DrainWith(shardq.DrainOptions{Delayed: shardq.AwaitDelayed}),
-			func(one entry) error {
-				attempt := attempts.count(one.Key)
-				if attempt < 3 {
-					b.arm(false) // it merges with the returned value
-					putNext(one.Key)
-					putNext(one.Key)
-					b.arm(true)
-				}
-				return b.answer(one.Key, attempt)
-			}, func(one entry) {
-				for _, n := range one.Value {
-					ends.count(n)
-				}
-			})
-		ends.once(t, put)
-		require.Zero(t, c.Len()+c.Stats().Held+int(c.Stats().Misused))
-	})
 }
