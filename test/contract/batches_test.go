@@ -14,29 +14,15 @@ import (
 	"github.com/shardq/shardq/worker"
 )
 
-// A batch ends before it would be too heavy. What did not fit begins the next one.
+// A batch of a source ends before it would be too heavy. What did not fit begins the next one.
 func TestC84BatchesByWeight(t *testing.T) {
-	q, c, own := newQueue[string](1), newJoiner(1), newShelf(strings.Fields("a7 b3 c0 d1 e12 f9 g1 h2 i2 j2 k2")...)
-	for _, item := range own.ready {
-		q.Add(item)
-		require.NoError(t, c.Put(item, ""))
-	}
-	q.ShutDown()
-	c.ShutDown()
+	own, got := newShelf(strings.Fields("a7 b3 c0 d1 e12 f9 g1 h2 i2 j2 k2")...), [][]string(nil)
 	own.close()
-	weigh := func(item string) int { n, _ := strconv.Atoi(item[1:]); return n }
-	requireBatches(t, "[[a7 b3] [c0 d1] [e12] [f9 g1] [h2 i2 j2] [k2]]", q, weigh)
-	requireBatches(t, "[[{a7 } {b3 }] [{c0 } {d1 }] [{e12 }] [{f9 } {g1 }] [{h2 } {i2 } {j2 }] [{k2 }]]", c, func(e text) int { return weigh(e.Key) })
-	requireBatches(t, "[[a7 b3 c0] [d1] [e12] [f9] [g1 h2 i2] [j2 k2]]", own, weigh)
-}
-
-func requireBatches[T any](t *testing.T, want string, source worker.Source[T], weigh func(T) int) {
-	var got [][]T
-	require.NoError(t, runPool(t.Context(), t, source, worker.Options[T]{
-		BatchSize: 3, BatchWeight: 10, Weigh: weigh,
-		HandleBatch: func(_ context.Context, items []T) []error { got = append(got, slices.Clone(items)); return nil },
+	require.NoError(t, runPool(t.Context(), t, own, worker.Options[string]{
+		BatchSize: 3, BatchWeight: 10, Weigh: func(item string) int { n, _ := strconv.Atoi(item[1:]); return n },
+		HandleBatch: func(_ context.Context, items []string) []error { got = append(got, slices.Clone(items)); return nil },
 	}))
-	require.Equal(t, want, fmt.Sprint(got))
+	require.Equal(t, "[[a7 b3 c0] [d1] [e12] [f9] [g1 h2 i2] [j2 k2]]", fmt.Sprint(got))
 }
 
 // Bisect finds the bad items in few calls, and writes each good one once.
