@@ -685,43 +685,36 @@ func TestErrorsOfHandlers(t *testing.T) {
 }
 
 // Return calls Refused before the claim ends, and only if the item cannot run
-// again. A drain waits for it, also if it panics.
+// again. A drain waits for it.
 func TestC60Refused(t *testing.T) {
 	for _, how := range []worker.Return{{}, {Reason: worker.ReturnRequeue, After: time.Second}, {Reason: worker.ReturnRelease}} {
-		for _, panics := range []bool{false, true} {
-			synctest.Test(t, func(t *testing.T) {
-				q, c := newQueue[string](1), newJoiner(1)
-				q.AddRateLimited("a")
-				q.Cancel("a")
-				q.Add("a")
-				require.NoError(t, c.Put("a", "1"))
-				item, _ := q.TryClaim()
-				value, err := c.Claim(t.Context())
-				require.NoError(t, err)
-				drained := returned(q.ShutDownWithDrain)
-				c.ShutDown()
-				synctest.Wait()
-				refused := 0
-				how.Refused = func() {
-					refused++
-					require.ErrorIs(t, item.Done(), worker.ErrClaimEnded, "the Return has it")
-					if synctest.Wait(); refused == 1 {
-						require.False(t, drained(), "the claim goes on")
-					}
-					if panics {
-						panic(errOnPurpose)
-					}
+		synctest.Test(t, func(t *testing.T) {
+			q, c := newQueue[string](1), newJoiner(1)
+			q.AddRateLimited("a")
+			q.Cancel("a")
+			q.Add("a")
+			require.NoError(t, c.Put("a", "1"))
+			item, _ := q.TryClaim()
+			value, err := c.Claim(t.Context())
+			require.NoError(t, err)
+			drained := returned(q.ShutDownWithDrain)
+			c.ShutDown()
+			synctest.Wait()
+			refused := 0
+			how.Refused = func() {
+				refused++
+				require.ErrorIs(t, item.Done(), worker.ErrClaimEnded, "the Return has it")
+				if synctest.Wait(); refused == 1 {
+					require.False(t, drained(), "the claim goes on")
 				}
-				for _, end := range []func(worker.Return) error{item.Return, value.Return} {
-					err := shardq.ErrShutDown
-					require.Equal(t, panics, recovered(func() { err = end(how) }) != nil)
-					require.ErrorIs(t, err, shardq.ErrShutDown)
-				}
-				requireBecomesTrue(t, drained)
-				require.Equal(t, 2, refused)
-				require.Zero(t, q.NumRequeues("a")+q.Stats().Held+c.Stats().Held+int(q.Stats().Dropped))
-			})
-		}
+			}
+			for _, end := range []func(worker.Return) error{item.Return, value.Return} {
+				require.ErrorIs(t, end(how), shardq.ErrShutDown)
+			}
+			requireBecomesTrue(t, drained)
+			require.Equal(t, 2, refused)
+			require.Zero(t, q.NumRequeues("a")+q.Stats().Held+c.Stats().Held+int(q.Stats().Dropped))
+		})
 	}
 }
 
