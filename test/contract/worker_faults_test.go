@@ -142,28 +142,28 @@ func (b *workerFault) answer(item, attempt int) error {
 }
 
 // runWithFault runs workers until all items are handled. It starts new ones
-// when a panic has ended them. Handle returns the outcome of an item, and end
-// is called when an item has succeeded or was discarded.
-func runWithFault[T any](t *testing.T, b *workerFault, batch int, source worker.Source[T],
-	drain func(context.Context) ([]T, error), handle func(T) error, end func(T)) {
-	one := func(_ context.Context, item T) error {
-		err := handle(item)
+// when a panic has ended them. It returns how often each item has succeeded or was
+// discarded.
+func runWithFault(t *testing.T, b *workerFault, batch int, q *shardq.Queue[int]) (ends *tally) {
+	ends, attempts := newTally(), newTally()
+	one := func(_ context.Context, item int) error {
+		err := b.answer(item, attempts.count(item))
 		if err == nil {
-			end(item)
+			ends.count(item)
 		}
 		return err
 	}
-	o := worker.Options[T]{
-		Workers: 1, Drain: drain, BatchSize: batch,
-		OnError:   func(context.Context, worker.Failure[T]) { b.tick("OnError") },
-		OnDiscard: func(_ context.Context, f worker.Failure[T]) { end(f.Item); b.tick("OnDiscard") },
+	o := worker.Options[int]{
+		Workers: 1, Drain: q.DrainWith(shardq.DrainOptions{Delayed: shardq.AwaitDelayed}), BatchSize: batch,
+		OnError:   func(context.Context, worker.Failure[int]) { b.tick("OnError") },
+		OnDiscard: func(_ context.Context, f worker.Failure[int]) { ends.count(f.Item); b.tick("OnDiscard") },
 	}
 	o.OnLeftover = o.OnDiscard
 	if batch == 0 {
 		o.Handle = one
 	} else {
-		o.BatchWeight, o.Weigh = 5, func(T) int { b.tick("Weigh"); return 2 }
-		o.HandleBatch = func(ctx context.Context, items []T) []error {
+		o.BatchWeight, o.Weigh = 5, func(int) int { b.tick("Weigh"); return 2 }
+		o.HandleBatch = func(ctx context.Context, items []int) []error {
 			errs := make([]error, len(items))
 			for i, item := range items { // a panic would fail the others as well
 				if recovered(func() { errs[i] = one(ctx, item) }) != nil {
@@ -177,7 +177,7 @@ func runWithFault[T any](t *testing.T, b *workerFault, batch int, source worker.
 	b.arm(true)
 	ended := returned(func() {
 		for again := true; again; {
-			w, err := worker.New(source, o)
+			w, err := worker.New(q, o)
 			require.NoError(t, err)
 			again = panicOf(func() { err = w.Run(ctx) }) != nil
 			require.NoError(t, err)
@@ -189,6 +189,7 @@ func runWithFault[T any](t *testing.T, b *workerFault, batch int, source worker.
 	time.Sleep(time.Hour)
 	requireBecomesTrue(t, ended)
 	b.arm(false)
+	return ends
 }
 
 // Wherever one of the user's functions panics in a worker, no item is lost,
@@ -197,11 +198,8 @@ func runWithFault[T any](t *testing.T, b *workerFault, batch int, source worker.
 func TestC51NoPanicLosesAnItem(t *testing.T) {
 	forEachFault(t, func(t *testing.T, b *workerFault, batch int, grouped bool) {
 		q := shardq.MustNew(faultOptions(b, grouped))
-		ends, attempts := newTally(), newTally()
 		q.AddBatch(numbers(11), shardq.AddOptions{})
-		runWithFault(t, b, batch, q, q.DrainWith(shardq.DrainOptions{Delayed: shardq.AwaitDelayed}),
-			func(item int) error { return b.answer(item, attempts.count(item)) }, func(item int) { ends.count(item) })
-		ends.once(t, 11)
+		runWithFault(t, b, batch, q).once(t, 11)
 		require.Zero(t, q.Stats().Held+int(q.Stats().Misused))
 	})
 }
