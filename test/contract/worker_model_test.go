@@ -62,6 +62,7 @@ type poolOptions struct {
 	batch    int           // BatchSize, or 0
 	weight   int           // BatchWeight
 	linger   time.Duration
+	own      bool        // the limiter is that of zero options
 	rate     shardq.Rate // of the queue, and of its groups in their policies
 	drained  bool        // Drain is set
 	drain    shardq.DrainOptions
@@ -107,7 +108,12 @@ func weightOfAll(items []int) (sum int) {
 	return sum
 }
 
-func backoffOf(failures int) time.Duration { return time.Second << min(failures-1, 5) }
+func (o *poolOptions) backoffOf(failures int) time.Duration {
+	if o.own {
+		return min(5*time.Millisecond<<min(failures-1, 20), 1000*time.Second)
+	}
+	return time.Second << min(failures-1, 5)
+}
 
 // isClosed reports whether the queue refuses adds.
 func (m *poolModel) isClosed() bool { return m.ends == isDrained || m.ends == isShut }
@@ -512,7 +518,7 @@ func (m *poolModel) fail(item int, result stats.Result, kind string, least time.
 	m.note("error", item, it.failures+1, reason, kind, false)
 	if reason == "none" {
 		m.results[result]++
-		m.returns(item, max(least, backoffOf(it.failures+1)), kind, false)
+		m.returns(item, max(least, m.backoffOf(it.failures+1)), kind, false)
 		return
 	}
 	m.results[stats.Discarded]++

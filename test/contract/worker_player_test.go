@@ -137,7 +137,7 @@ var errForGood = errors.New("on purpose for good")
 var poolRates = []shardq.Rate{{}, {PerSecond: 0.29}, {PerSecond: 0.31, Burst: 2}}
 
 func drawPool(rt *rapid.T) (o poolOptions) {
-	o.values = rapid.Bool().Draw(rt, "values")
+	o.values, o.own = rapid.Bool().Draw(rt, "values"), rapid.Bool().Draw(rt, "own limiter")
 	backoff := rapid.Bool().Draw(rt, "KeepBackoff or PutEndsBackoff")
 	o.keeps, o.putEnds = backoff && !o.values, backoff && o.values
 	o.shards, o.workers = rapid.SampledFrom([]int{1, 3}).Draw(rt, "shards"), rapid.IntRange(1, 4).Draw(rt, "workers")
@@ -193,6 +193,9 @@ func startPlayedPool(o poolOptions) *poolPlayer {
 			p.user("GroupPolicy")
 			return o.groups[group[0]-'0']
 		}
+	}
+	if o.own {
+		options.RateLimiter = nil
 	}
 	if o.values {
 		c := coalesce.MustNew(coalesce.Options[any, string]{
@@ -656,10 +659,13 @@ func (p *poolPlayer) drawFinish(rt *rapid.T, answers string, used map[int]bool) 
 		answers += string(rapid.SampledFrom([]rune(letters)).Draw(rt, "answer"))
 	}
 	answers = answers[:len(run.items)]
-	functions := []string{"When"}
+	var functions []string
+	if !p.own {
+		functions = []string{"When"}
+	}
 	// Otherwise it is open which Forget is the first, also beside those of a drain, and
 	// of the next batch, which begins without canceled items.
-	if len(run.items) == 1 && p.m.count(func(it *poolItem) bool { return it.taken && it.canceled }) == 0 && len(p.m.dropped) == 0 {
+	if !p.own && len(run.items) == 1 && p.m.count(func(it *poolItem) bool { return it.taken && it.canceled }) == 0 && len(p.m.dropped) == 0 {
 		functions = append(functions, "Forget")
 	}
 	if used == nil {
