@@ -3,7 +3,6 @@ package contract
 import (
 	"context"
 	"fmt"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 
@@ -13,35 +12,6 @@ import (
 	"github.com/shardq/shardq/coalesce"
 	"github.com/shardq/shardq/worker"
 )
-
-// A worker takes the next item when it ends a claim, but not if it was asked to
-// leave meanwhile.
-func TestC49LeavingWorkerTakesNothing(t *testing.T) { synctest.Test(t, leave) }
-
-func leave(t *testing.T) {
-	q, goOn, running := newQueue[string](1), make(chan struct{}), atomic.Int32{}
-	handle := func(context.Context, string) error {
-		running.Add(1)
-		defer running.Add(-1)
-		<-goOn
-		return nil
-	}
-	s := startPool(t, q, worker.Options[string]{Workers: 2, Handle: handle})
-	q.AddBatch([]string{"a", "b", "c", "d", "e"}, shardq.AddOptions{})
-	synctest.Wait()
-	require.EqualValues(t, 2, running.Load())
-	goOn <- struct{}{}
-	synctest.Wait()
-	require.EqualValues(t, 2, running.Load(), "it goes on with the next")
-	s.Resize(1)
-	goOn <- struct{}{}
-	goOn <- struct{}{}
-	synctest.Wait()
-	require.EqualValues(t, 1, running.Load())
-	close(goOn)
-	s.stop()
-	requireBecomesTrue(t, s.ended)
-}
 
 type countingQueue struct {
 	*shardq.Queue[string]
