@@ -17,17 +17,19 @@ func (c *Coalescer[K, V]) Cancel(key K) (value V, ok bool) {
 	return value, ok
 }
 
-// dropOnly takes the values of a key out if they are of one source alone.
-func (c *Coalescer[K, V]) dropOnly(dropped []Entry[K, V], key K, only *ledger) []Entry[K, V] {
-	for {
-		x := c.cancelerOf(key, only)
-		value, ok := x.cancel()
-		if !ok {
-			return dropped
-		}
-		c.queue.Forget(key)
-		dropped = append(dropped, Entry[K, V]{key, value})
+// dropOnly takes the values of keys out if they are of one source alone.
+func (c *Coalescer[K, V]) dropOnly(keys []K, only *ledger) (dropped []Entry[K, V]) {
+	cancelers := make([]canceler[K, V], len(keys))
+	for i, key := range keys {
+		cancelers[i] = c.cancelerOf(key, only) // Hash may panic: nothing is out yet
 	}
+	for i, key := range keys {
+		for value, ok := cancelers[i].cancel(); ok; value, ok = cancelers[i].cancel() {
+			c.queue.Forget(key)
+			dropped = append(dropped, Entry[K, V]{key, value})
+		}
+	}
+	return dropped
 }
 
 type canceler[K comparable, V any] struct {
@@ -49,7 +51,7 @@ func (x *canceler[K, V]) cancel() (value V, ok bool) {
 	l := s.lines[x.key]
 	if l.isEmpty() || l.first.merging || l.first.taking || x.only != nil && !l.isOnlyOf(x.only) {
 		if !l.isEmpty() && x.only == nil {
-			l.last.sealed = true
+			l.seal()
 		}
 		x.cancelRunLocked()
 		s.mu.Unlock()
@@ -60,7 +62,7 @@ func (x *canceler[K, V]) cancel() (value V, ok bool) {
 		for first := (*segment[V])(nil); x.only == nil && first != l.first && !l.first.taking; { // a value may be given back meanwhile
 			first = l.first
 			first.returning = false // it is this call's now
-			x.c.mergeRestLocked(s, l, x.readdAndUnlock)
+			x.c.mergeRestLocked(s, l, false, x.readdAndUnlock)
 		}
 		if l.first.taking {
 			x.cancelRunLocked()

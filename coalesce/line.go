@@ -15,7 +15,9 @@ type line[V any] struct {
 	// Then a Put without a priority asks the queue for 0.
 	low   bool
 	tells uint8 // the number of tellers
-	trace trace
+	// handsOut: a Take is merging the values.
+	handsOut bool
+	trace    trace
 	// values is the number that were put, if Linger is set.
 	values uint32
 	inline segment[V] // of a value that finds the line empty; it saves an allocation
@@ -60,8 +62,8 @@ type segment[V any] struct {
 	// that returns it goes on. No call merges more into it.
 	reserved bool
 	taking   bool // a ClaimBatch is about to take the value, and no Cancel takes it
-	// sealed: a Cancel has found the values up to this one in the hands of a Take that
-	// merges them, and has canceled its run. What is put later does not go with them.
+	// sealed: a Cancel cancels the run of a Take that is merging the values up to this
+	// one. What is put later does not go with them.
 	sealed bool
 	// returning: the call that gives the value back has not finished. A Cancel
 	// takes it all the same, and a drain that drops its delay.
@@ -198,22 +200,32 @@ func (l *line[V]) isDelayedOf(one *ledger) bool {
 // mergeAllLocked merges the segments after the first into it, but leaves those
 // that other calls are merging. If user code panics, the segments are as
 // before, and it calls failed with no lock held.
-func (c *Coalescer[K, V]) mergeAllLocked(s *stripe[K, V], l *line[V], failed func()) {
+func (c *Coalescer[K, V]) mergeAllLocked(s *stripe[K, V], key K, l *line[V], failed func()) {
 	// The caller has the key, so a Drain that drops its delay leaves the line alone.
 	s.setStateLocked(l, queued)
-	c.mergeRestLocked(s, l, func() {
+	l.handsOut = true
+	c.mergeRestLocked(s, l, s.extras != nil && s.extras.canceling[key] > 0, func() {
+		l.handsOut = false
 		s.mu.Unlock()
 		c.limit.Notify()
 		failed()
 	})
+	l.handsOut = false
+}
+
+// seal is for a Cancel. One seal is enough, and no Put merges a value into a sealed one.
+func (l *line[V]) seal() {
+	if l.handsOut && l.all(func(s *segment[V]) bool { return !s.sealed }) {
+		l.last.sealed = true
+	}
 }
 
 // mergeRestLocked is mergeAllLocked that leaves the state of the key alone, and
 // calls failAndUnlock with the lock held.
-func (c *Coalescer[K, V]) mergeRestLocked(s *stripe[K, V], l *line[V], failAndUnlock func()) {
+func (c *Coalescer[K, V]) mergeRestLocked(s *stripe[K, V], l *line[V], sealed bool, failAndUnlock func()) {
 	first := l.first
 	for s := first; s != nil; s = s.next {
-		s.sealed = false // by a Cancel beside an earlier call
+		s.sealed = sealed && s == l.last // not by a Cancel beside an earlier call
 	}
 	for n := l.length(); n > 1 && !first.sealed; n-- { // not those that are put meanwhile, or it might not end
 		if next := first.next; next == nil || next.merging || next.mergeFailed {

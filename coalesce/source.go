@@ -147,10 +147,7 @@ func (s *Source[K, V]) Finish(ctx context.Context) error {
 func (s *Source[K, V]) Drop() (dropped []Entry[K, V]) {
 	s.ledger.close(true)
 	s.c.sources.remove(s.ledger)
-	for _, key := range s.c.keysOf(func(l *line[V]) bool { return l.isOnlyOf(s.ledger) }) {
-		dropped = s.c.dropOnly(dropped, key, s.ledger)
-	}
-	return dropped
+	return s.c.dropOnly(s.c.keysOf(func(l *line[V]) bool { return l.isOnlyOf(s.ledger) }), s.ledger)
 }
 
 // Offsets returns an iterator over the names of the sources whose events are in the

@@ -35,7 +35,7 @@ func (c *Coalescer[K, V]) takeValue(t *taken[K, V]) (value V, ok bool) {
 	s := c.stripeOf(t.key)
 	s.mu.Lock()
 	for l := c.beginRunLocked(s, t.key, t.at); !s.deferTakeLocked(l); l = c.beginRunLocked(s, t.key, t.at) {
-		if c.mergeAllLocked(s, l, func() { c.makeBatchReady([]K{t.key}, []shard.Handle{t.at}, []int{t.priority}) }); l.trace == unseen || !l.trace.is(t.at) {
+		if c.mergeAllLocked(s, t.key, l, func() { c.makeBatchReady([]K{t.key}, []shard.Handle{t.at}, []int{t.priority}) }); l.trace == unseen || !l.trace.is(t.at) {
 			return c.takeFirstAndUnlock(s, t, l), true
 		} // a teller came during Merge
 	}
@@ -192,7 +192,7 @@ func (c *Coalescer[K, V]) reserve(key K, at shard.Handle) bool {
 		s.mu.Unlock()
 		return false
 	}
-	c.mergeAllLocked(s, l, func() {})
+	c.mergeAllLocked(s, key, l, func() {})
 	l.first.reserved, l.first.taking = true, true
 	s.mu.Unlock()
 	return true

@@ -392,17 +392,56 @@ func TestC78CancelDuringAClaim(t *testing.T) {
 	}
 	put("3")
 	c.at, c.inside = 1, func() {
-		_, canceled := c.Cancel("")
-		require.False(t, canceled)
-		put("5")
+		for range 3 {
+			_, canceled := c.Cancel("")
+			require.False(t, canceled)
+			put("5")
+		}
 	}
 	_, err = c.ClaimBatch(t.Context(), c.claims[1:2])
 	require.NoError(t, err)
 	require.Equal(t, "1234", c.claims[1].Item.Value)
+	require.EqualValues(t, 5, c.Stats().Values.Merged, "the puts have merged with each other")
 	require.NoError(t, c.claims[1].Retry())
 	_, err = c.ClaimBatch(atOnce(), c.claims[2:3])
 	require.NoError(t, err)
-	require.Equal(t, "5", c.claims[2].Item.Value)
+	require.Equal(t, "555", c.claims[2].Item.Value)
+}
+
+// A Done that is not owed ends a processing, whose owner's Done comes too late. The
+// value is done all the same.
+func TestC85DoneThatIsNotOwed(t *testing.T) {
+	var c *coalesce.Coalescer[string, string]
+	var source *coalesce.Source[string, string]
+	c = newJoiner(1, readable, func(o *coalesce.Options[string, string]) {
+		o.Queue.RateLimiter = hookedLimiter[string]{limiter.NewExponential[string](1, 1), func(function string) {
+			if function == "Forget" && source.Safe() == 0 && c.Len() == 0 && c.Stats().Processing == 0 {
+				require.NoError(t, source.Put("a", "1", 0))
+				takeValue(t, c, "a", "1")
+			}
+		}}
+	})
+	source, _ = c.NewSource("log", 0)
+	c.Done("a")
+	c.Done("a")
+	require.EqualValues(t, 1, source.Safe())
+	_, shown := c.Peek("a")
+	require.False(t, shown)
+}
+
+// A Drop takes nothing out if Hash panics.
+func TestC86HashOfADropPanics(t *testing.T) {
+	var f faults
+	c := newJoiner(1, func(o *coalesce.Options[string, string]) {
+		o.Queue.Hash = func(string) uint64 { f.call("Hash"); return 0 }
+	})
+	source, _ := c.NewSource("log", 0)
+	for i, key := range []string{"a", "b", "c"} {
+		require.NoError(t, source.Put(key, "1", int64(i)))
+	}
+	f.arm("Hash", 2)
+	require.Panics(t, func() { source.Drop() })
+	require.Len(t, source.Drop(), 3)
 }
 
 // A key that is not equal to itself is refused. Options list their faults.
