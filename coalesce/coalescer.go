@@ -137,8 +137,13 @@ func (c *Coalescer[K, V]) Take(ctx context.Context) (key K, value V, err error) 
 // Done ends the processing of key, and the limiter forgets its failures. If the
 // key has a pending value, it becomes ready again.
 func (c *Coalescer[K, V]) Done(key K) {
-	if at, is := c.flightOf(key); is && c.owner.DoneClaim(Entry[K, V]{Key: key}, c.engine.Tokens.Of(at)) == nil {
-		return // without a call of Hash, which might panic when the value has landed
+	if c.keepsFlights() {
+		// This calls no Hash, which might panic when the value has landed.
+		at, is := c.flightOf(key)
+		if is && c.owner.DoneClaim(Entry[K, V]{Key: key}, c.engine.Tokens.Of(at)) == nil {
+			return
+		}
+		defer c.landEnded(key)
 	}
 	defer c.queue.Done(key) // also if the limiter panics
 	c.queue.Forget(key)

@@ -23,10 +23,14 @@ func (s *stripe[K, V]) flightLocked(key K) (f flight[V]) {
 	return f
 }
 
-func (c *Coalescer[K, V]) flightOf(key K) (at shard.Handle, is bool) {
-	if !c.keepsFlights() {
-		return at, false
+// landEnded finishes a value whose processing was ended by a Done that was not owed.
+func (c *Coalescer[K, V]) landEnded(key K) {
+	if at, is := c.flightOf(key); is && !c.shards.Core.Valid(at.Sealed()) {
+		c.finishAt(key, at)
 	}
+}
+
+func (c *Coalescer[K, V]) flightOf(key K) (at shard.Handle, is bool) {
 	s := c.stripeOf(key)
 	s.mu.Lock()
 	f := s.flightLocked(key)

@@ -94,7 +94,9 @@ func (sh *shard) add(id uint32, e *items.Entry, r request) effects {
 			sh.joinBackoff(id, e, r.priority)
 			return took
 		case r.keepsDelay:
-			sh.delayAtPriority(id, e, r.priority, true)
+			if r.priority != 0 {
+				sh.delayAtPriority(id, e, r.priority, true)
+			}
 			sh.count.deduplicated++
 			return took
 		}

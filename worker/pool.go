@@ -97,7 +97,7 @@ func (p *Pool[T]) drain(ctx context.Context) (dropped int, err error) {
 func (p *Pool[T]) reportDropped(i int) {
 	item, f := p.dropped[i], failure{queue: p.crew.name, err: errDropped, final: true, reason: ReasonShutDown}
 	history, has := p.source.(historySource[T])
-	held := false // the failures are those of a run to come
+	held := has // the failures are those of a run to come, unless the source says otherwise
 	defer func() {
 		if has && !held {
 			history.Forget(item)
@@ -107,9 +107,8 @@ func (p *Pool[T]) reportDropped(i int) {
 	if has {
 		f.attempt = history.NumRequeues(item)
 	}
-	if holder, is := part[holdingSource[T]](p.source); is {
-		held = holder.Holds(item)
-	}
+	holder, is := part[holdingSource[T]](p.source)
+	held = is && holder.Holds(item)
 }
 
 func call[T any](p *Pool[T], which int, item T, f *failure) {
