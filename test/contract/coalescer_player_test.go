@@ -605,7 +605,7 @@ func (p *joinPlayer) callCancel() (joinCall, bool) {
 		p.disarm() // how much is canceled, or how the key comes back, would not be known
 	}
 	all := []func(*joinModel) string{func(m *joinModel) string { // C17: the value stays
-		m.keys[key].canceled = m.keys[key].isBusy()
+		m.keys[key].canceled, m.keys[key].failures = m.keys[key].isBusy(), 0
 		return ""
 	}}
 	if p.function != "OnAdd" {
