@@ -97,18 +97,20 @@ func (p *Pool[T]) drain(ctx context.Context) (dropped int, err error) {
 func (p *Pool[T]) reportDropped(i int) {
 	item, f := p.dropped[i], failure{queue: p.crew.name, err: errDropped, final: true, reason: ReasonShutDown}
 	history, has := p.source.(historySource[T])
-	held := has // the failures are those of a run to come, unless the source says otherwise
+	held := false // the failures are those of a run to come
 	defer func() {
 		if has && !held {
 			history.Forget(item)
 		}
 	}()
 	defer call(p, onLeftover, item, &f) // also if the limiter panics
+	if holder, is := part[holdingSource[T]](p.source); is {
+		held = true // also if Hash panics
+		held = holder.Holds(item)
+	}
 	if has {
 		f.attempt = history.NumRequeues(item)
 	}
-	holder, is := part[holdingSource[T]](p.source)
-	held = is && holder.Holds(item)
 }
 
 func call[T any](p *Pool[T], which int, item T, f *failure) {
