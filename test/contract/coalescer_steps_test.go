@@ -70,6 +70,7 @@ type stepPlayer struct {
 	calm, lingers bool
 	// waiters are the calls that wait for a value, and putters those for room.
 	waiters, putters int
+	ctx              context.Context // of these calls
 	capacity         int
 }
 
@@ -123,16 +124,17 @@ func checkSteps(t *rapid.T) {
 		actors[i] = &actor{}
 	}
 	if rapid.Bool().Draw(t, "in processing") {
-		p.putWith(nil, coalesce.PutOptions{Delay: -1})(actors[0])
+		p.putWith(false, coalesce.PutOptions{Delay: -1})(actors[0])
 		p.take(atOnce(), true)(actors[0])
 	}
 	ctx, cancel := context.WithCancel(context.Background())
+	p.ctx = ctx
 	defer cancel()
 	p.on = true
 	for _, a := range actors {
 		program := make([]func(*actor), rapid.IntRange(1, 5).Draw(t, "calls"))
 		for i := range program {
-			program[i] = p.drawCall(ctx, t)
+			program[i] = p.drawCall(t)
 		}
 		go func() {
 			for _, call := range program {
@@ -155,10 +157,10 @@ func checkSteps(t *rapid.T) {
 	p.checkRest(t)
 }
 
-func (p *stepPlayer) drawCall(waits context.Context, t *rapid.T) func(*actor) {
+func (p *stepPlayer) drawCall(t *rapid.T) func(*actor) {
 	switch rapid.SampledFrom([]string{"put", "put", "put", "cancel", "cancel", "take", "take", "return", "return", "done", "end"}).Draw(t, "call") {
 	case "put":
-		return p.drawPut(waits, t)
+		return p.drawPut(t)
 	case "cancel":
 		return func(*actor) {
 			p.cancels++
@@ -171,7 +173,7 @@ func (p *stepPlayer) drawCall(waits context.Context, t *rapid.T) func(*actor) {
 	case "take":
 		ctx := atOnce()
 		if rapid.Bool().Draw(t, "waits") {
-			ctx = waits
+			ctx = p.ctx
 		}
 		return p.take(ctx, rapid.Bool().Draw(t, "by key"))
 	case "return":
@@ -195,10 +197,8 @@ func (p *stepPlayer) drawCall(waits context.Context, t *rapid.T) func(*actor) {
 	}
 }
 
-func (p *stepPlayer) drawPut(waits context.Context, t *rapid.T) func(*actor) {
-	if !rapid.Bool().Draw(t, "waits") {
-		waits = nil
-	}
+func (p *stepPlayer) drawPut(t *rapid.T) func(*actor) {
+	waits := rapid.Bool().Draw(t, "waits")
 	if rapid.Bool().Draw(t, "plain") {
 		return p.putWith(waits, coalesce.PutOptions{})
 	}
@@ -210,17 +210,17 @@ func (p *stepPlayer) drawPut(waits context.Context, t *rapid.T) func(*actor) {
 	})
 }
 
-// putWith puts a value. With a context, it waits for room.
-func (p *stepPlayer) putWith(ctx context.Context, o coalesce.PutOptions) func(*actor) {
+// putWith puts a value, and perhaps waits for room.
+func (p *stepPlayer) putWith(waits bool, o coalesce.PutOptions) func(*actor) {
 	return func(*actor) {
 		p.lingers = p.lingers && o == coalesce.PutOptions{}
 		p.calm = p.calm && (o.Delay > 0 || o.Delay == 0 && p.linger > 0)
 		err := error(nil)
-		if ctx == nil {
+		if !waits {
 			err = p.PutWith("a", 1, o)
 		} else {
 			p.putters++
-			err = p.PutContext(ctx, "a", 1, o)
+			err = p.PutContext(p.ctx, "a", 1, o)
 			p.next()
 			p.putters--
 		}
