@@ -138,12 +138,8 @@ func (c *Coalescer[K, V]) Take(ctx context.Context) (key K, value V, err error) 
 // key has a pending value, it becomes ready again.
 func (c *Coalescer[K, V]) Done(key K) {
 	if c.keepsFlights() {
-		// This calls no Hash, which might panic when the value has landed.
-		at, is := c.flightOf(key)
-		if is && c.owner.DoneClaim(Entry[K, V]{Key: key}, c.engine.Tokens.Of(at)) == nil {
-			return
-		}
-		defer c.landEnded(key)
+		c.doneAndLand(key)
+		return
 	}
 	defer c.queue.Done(key) // also if the limiter panics
 	c.queue.Forget(key)

@@ -23,6 +23,18 @@ func (s *stripe[K, V]) flightLocked(key K) (f flight[V]) {
 	return f
 }
 
+// doneAndLand is Done of a value that may have a flight. With one, it calls no Hash,
+// which might panic when the value has landed.
+func (c *Coalescer[K, V]) doneAndLand(key K) {
+	at, is := c.flightOf(key)
+	if is && c.owner.DoneClaim(Entry[K, V]{Key: key}, c.engine.Tokens.Of(at)) == nil {
+		return
+	}
+	defer c.landEnded(key)
+	defer c.queue.Done(key) // also if the limiter panics
+	c.queue.Forget(key)
+}
+
 // landEnded finishes a value whose processing was ended by a Done that was not owed.
 func (c *Coalescer[K, V]) landEnded(key K) {
 	if at, is := c.flightOf(key); is && !c.shards.Core.Valid(at.Sealed()) {
