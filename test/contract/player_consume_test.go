@@ -290,12 +290,12 @@ func (p *player[T]) take(s *consumer[T]) bool { // C1, C5
 	if !p.model.take(s.items[0], priority) {
 		return false
 	}
-	p.took(s)
+	p.took(s, p.model.entry(s.items[0]).turns)
 	return true
 }
 
-// took notes that a consumer has taken its next item.
-func (p *player[T]) took(s *consumer[T]) {
+// took notes that a consumer has taken its next item, in that turn of the item.
+func (p *player[T]) took(s *consumer[T], turn int) {
 	item := s.items[0]
 	if len(s.priorities) > 0 {
 		s.priorities = s.priorities[1:]
@@ -316,7 +316,7 @@ func (p *player[T]) took(s *consumer[T]) {
 	}
 	if len(s.claims) > 0 {
 		p.write("require.Equal(%s, %s, %s)", p.t(), p.literal(itemOf[T](item)), s.item())
-		p.keep(s.claims[0], code("%s[%d]", s.name, s.named))
+		p.keep(s.claims[0], turn, code("%s[%d]", s.name, s.named))
 		s.named++
 		s.claims = s.claims[1:]
 	}
@@ -431,14 +431,14 @@ func (m *model) mustTake() bool { // C4
 }
 
 // keep keeps a claim.
-func (p *player[T]) keep(claim worker.Claim[T], name string) { // C60
+func (p *player[T]) keep(claim worker.Claim[T], turn int, name string) { // C60
 	item := nameOf(claim.Item)
 	if last := p.fences[item]; claim.Fence() <= last {
 		p.write("require.Greater(t, %s.Fence(), uint64(%d))", name, last)
 		p.fatalf("the claim to %s has the fence %d, after %d (C60)", item, claim.Fence(), last)
 	}
 	p.fences[item] = claim.Fence()
-	p.claims = append(p.claims, keptClaim[T]{claim, ofTurn{item, p.model.entry(item).turns}, name})
+	p.claims = append(p.claims, keptClaim[T]{claim, ofTurn{item, turn}, name})
 	if at := slices.IndexFunc(p.claims, func(k keptClaim[T]) bool { return !p.model.isLive(k.ofTurn) }); at >= 0 && len(p.claims) > maxKept {
 		p.claims = slices.Delete(p.claims, at, at+1)
 	}

@@ -83,11 +83,9 @@ func (p *player[T]) explainPanic() {
 		for c.admit() > 0 { // several were admitted at once
 		}
 		c.settleEnds()
-		if m, takers := p.search(c, nil, outcomes, nil); m != nil {
-			p.model, p.results, p.panicked, p.taking = m, nil, false, len(takers) > 0
-			for _, s := range takers {
-				p.took(s)
-			}
+		if m, handOuts := p.search(c, nil, outcomes, nil); m != nil {
+			p.model, p.results, p.panicked, p.taking = m, nil, false, len(handOuts) > 0
+			p.tookAll(handOuts)
 			p.forgetDone()
 			return
 		}

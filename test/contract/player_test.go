@@ -2,6 +2,7 @@ package contract
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime/debug"
 	"slices"
@@ -112,7 +113,8 @@ type player[T comparable] struct {
 	joinedLetters string
 	joining       int
 	results       []result
-	names         int // how many contexts and slices have names in Go
+	names         int  // how many contexts and slices have names in Go
+	trying        bool // a model that may be wrong
 	failed        bool
 	// hurried says that a Get was called and the next call must meet it: the
 	// player did not wait until the Get parked.
@@ -409,8 +411,14 @@ func (p *player[T]) failAtPanic() {
 	}
 }
 
+// errDisagrees is what a check panics with while the player tries a model.
+var errDisagrees = errors.New("the model disagrees")
+
 // fatalf ends the test.
 func (p *player[T]) fatalf(format string, arguments ...any) {
+	if p.trying {
+		panic(errDisagrees)
+	}
 	p.failed = true
 	p.Fatalf("%s\n%s", fmt.Sprintf(format, arguments...), p.story())
 }

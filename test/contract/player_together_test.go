@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 
 	"github.com/shardq/shardq/stats"
+	"github.com/shardq/shardq/worker"
 )
 
 // Calls that are made at once take effect in any order, and parked consumers may
@@ -57,6 +58,7 @@ func (p *player[T]) join(c call) (joined bool) {
 func (p *player[T]) playJoined() {
 	actions := p.joined
 	p.spread = len(p.parked) > 0 && len(actions) > 1 || p.spreads(p.joinedLetters)
+	setsRate := strings.Contains(p.joinedLetters, "z")
 	p.joined, p.joinedLetters, p.joining = nil, "", 0
 	switch len(actions) {
 	case 0:
@@ -82,6 +84,9 @@ func (p *player[T]) playJoined() {
 	}
 	p.settle()
 	p.forgetDone()
+	if setsRate { // which takes it has counted is unknown, until there is no rate
+		p.perform(call{callKindOf('z'), ""})
+	}
 }
 
 // explain finds an order in which the calls and the hand-outs may have happened.
@@ -96,8 +101,8 @@ func (p *player[T]) explain() { // C2, C37
 	outcomes := slices.DeleteFunc(p.copyOutcomes(), func(s *consumer[T]) bool { return s.err != nil || len(s.items) == 0 })
 	before := p.model.moment
 	begin := p.model.clone()
-	begin.disordered = true
-	m, takers := p.search(begin, p.results, outcomes, nil)
+	begin.disordered, p.shared = true, true
+	m, handOuts := p.search(begin, p.results, outcomes, nil)
 	if m == nil {
 		var returned []any
 		for _, r := range p.results {
@@ -110,10 +115,8 @@ func (p *player[T]) explain() { // C2, C37
 	}
 	m.overlap()
 	p.followMarks(m)
-	p.model, p.results, p.taking, p.shared = m, nil, true, true
-	for _, s := range takers {
-		p.took(s)
-	}
+	p.model, p.results, p.taking = m, nil, true
+	p.tookAll(handOuts)
 }
 
 // followMarks takes over how the watermarks were crossed in between.
@@ -129,11 +132,24 @@ func (p *player[T]) followMarks(m *model) { // C41
 	})
 }
 
+// A handOut gives an item to a consumer.
+type handOut[T comparable] struct {
+	to     *consumer[T]
+	claims []worker.Claim[T] // the one that it has returned, if any
+	ofTurn
+}
+
+func (p *player[T]) tookAll(handOuts []handOut[T]) {
+	for _, h := range handOuts {
+		p.took(h.to, h.turn)
+	}
+}
+
 // search tries the next step: a call or a hand-out.
-func (p *player[T]) search(m *model, left []result, outcomes, takers []*consumer[T]) (*model, []*consumer[T]) {
+func (p *player[T]) search(m *model, left []result, outcomes []*consumer[T], handOuts []handOut[T]) (*model, []handOut[T]) {
 	taken := func(s *consumer[T]) (n int) {
-		for _, taker := range takers {
-			if taker == s {
+		for _, h := range handOuts {
+			if h.to == s {
 				n++
 			}
 		}
@@ -146,7 +162,7 @@ func (p *player[T]) search(m *model, left []result, outcomes, takers []*consumer
 			continue
 		}
 		c.settleEnds()
-		if found, by := p.search(c, slices.Delete(slices.Clone(left), i, i+1), outcomes, takers); found != nil {
+		if found, by := p.search(c, slices.Delete(slices.Clone(left), i, i+1), outcomes, handOuts); found != nil {
 			return found, by
 		}
 	}
@@ -161,19 +177,23 @@ func (p *player[T]) search(m *model, left []result, outcomes, takers []*consumer
 			priority = &s.priorities[n]
 		}
 		if c := m.clone(); c.take(s.items[n], priority) {
-			if found, by := p.search(c, left, outcomes, append(slices.Clip(takers), s)); found != nil {
+			took := handOut[T]{s, s.claims[min(n, len(s.claims)):min(n+1, len(s.claims))], ofTurn{s.items[n], c.entry(s.items[n]).turns}}
+			if found, by := p.search(c, left, outcomes, append(slices.Clip(handOuts), took)); found != nil {
 				return found, by
 			}
 		}
 	}
-	if over && p.agrees(m) {
-		return m, takers
+	if over && p.agrees(m, handOuts) {
+		return m, handOuts
 	}
 	return nil, nil
 }
 
 // agrees compares what can be seen without side effects.
-func (p *player[T]) agrees(m *model) bool {
+func (p *player[T]) agrees(m *model, handOuts []handOut[T]) bool {
+	if len(p.copyOutcomes()) < len(p.parked) && m.mustTake() {
+		return false
+	}
 	if !reflect.DeepEqual(counted(p.queue.Stats()), m.stats()) {
 		return false
 	}
@@ -186,16 +206,15 @@ func (p *player[T]) agrees(m *model) bool {
 			return false
 		}
 	}
-	for _, k := range p.claims {
-		if k.Canceled() != (m.isLive(k.ofTurn) && m.entry(k.item).canceled) {
-			return false
+	claims := slices.Clone(p.claims)
+	for _, h := range handOuts {
+		for _, claim := range h.claims {
+			claims = append(claims, keptClaim[T]{claim, h.ofTurn, ""})
 		}
 	}
-	for _, s := range p.copyOutcomes() {
-		for _, k := range s.claims[:min(len(s.claims), len(s.items))] {
-			if k.Canceled() != (k.Valid() && m.entry(nameOf(k.Item)).canceled) {
-				return false
-			}
+	for _, k := range claims {
+		if live := m.isLive(k.ofTurn); k.Valid() != live || k.Canceled() != (live && m.entry(k.item).canceled) {
+			return false
 		}
 	}
 	for _, w := range m.pending {
@@ -209,7 +228,21 @@ func (p *player[T]) agrees(m *model) bool {
 	}
 	agree := false
 	p.locked(func() { agree = sameAdds(p.adds, m.reported) })
-	return agree
+	return agree && p.wouldPass(m)
+}
+
+// wouldPass reports whether the checks that need no order agree with a model.
+func (p *player[T]) wouldPass(m *model) (passes bool) {
+	before, lines := p.model, p.lines
+	p.model, p.trying = m, true
+	defer func() {
+		p.model, p.lines, p.trying = before, lines, false
+		if r := recover(); r != nil && r != errDisagrees {
+			panic(r)
+		}
+	}()
+	p.checkUnordered(p.queue.Stats())
+	return true
 }
 
 func sameAdds(a, b []stats.Add[string]) bool {
