@@ -45,13 +45,22 @@ func (p *player[T]) join(c call) (joined bool) {
 	// The later of two SetRates counts. An end of a claim that a Done overtakes has
 	// asked the limiter all the same, and so has an add that a Cancel overtakes. If an
 	// item was taken between its add and a Cancel, no result says that its window is closed.
-	if !ok || meet("K", "RTM") || meet("X", "fM") || tells && c.letter == 'X' || meet("dD", "erqf") || meet("z", "zX") {
+	if !ok || p.hides(c, meet("R", "AWRTM")) || meet("K", "RTM") || meet("X", "fM") || tells && c.letter == 'X' || meet("dD", "erqf") || meet("z", "zX") {
 		return false
 	}
 	p.joined = append(p.joined, a)
 	p.joinedLetters += string(c.letter)
 	p.joining--
 	return true
+}
+
+// hides reports whether an add may come before or after a parked consumer takes an
+// item that waits for a backoff. Only then the add joins the backoff, which shows at
+// its end.
+func (p *player[T]) hides(c call, besideBackoff bool) bool { // C28
+	backsOff := func(item string) bool { return p.model.entry(item).backsOff }
+	return len(p.parked) > 0 && strings.ContainsRune("AWRTM", rune(c.letter)) &&
+		(besideBackoff && p.setup.is("keep backoff", "yes") || slices.ContainsFunc(p.batch(c), backsOff))
 }
 
 // playJoined makes the calls that were kept.
