@@ -36,7 +36,9 @@ type canceler[K comparable, V any] struct {
 	teller[K, V]
 	weight int64 // of the value
 	mark   mark
-	only   *ledger // whose Drop it is, or nil
+	// priority is the line's.
+	priority int
+	only     *ledger // whose Drop it is, or nil
 }
 
 func (c *Coalescer[K, V]) cancelerOf(key K, only *ledger) (x canceler[K, V]) {
@@ -106,13 +108,13 @@ func (x *canceler[K, V]) restore(value V) {
 	if x.uncounted = s.closed; !s.closed {
 		s.admitted++
 	}
-	x.c.restoreLocked(s, x.key, value, x.weight, x.mark)
+	x.c.restoreLocked(s, x.key, value, x.weight, x.mark).request(x.priority)
 	x.readdAndUnlock()
 }
 
 func (x *canceler[K, V]) takeLocked(l *line[V]) V {
 	value, weight, m := l.removeFirst()
-	x.weight, x.mark = weight, m
+	x.weight, x.mark, x.priority = weight, m, l.priority
 	if rest := l.first; rest != nil {
 		x.c.releaseTakenLocked(rest, weight)
 		return value

@@ -11,23 +11,21 @@ package coalesce
 type line[V any] struct {
 	first, last *segment[V]
 	key         keyState
-	// low says that the values may have requested priorities below 0 alone.
-	// Then a Put without a priority asks the queue for 0.
-	low   bool
-	tells uint8 // the number of tellers
+	tells       uint8 // the number of tellers
 	// handsOut: a Take is merging the values.
 	handsOut bool
 	trace    trace
 	// values is the number that were put, if Linger is set.
 	values uint32
-	inline segment[V] // of a value that finds the line empty; it saves an allocation
+	// priority is the highest that the values have requested. Whoever tells the
+	// queue about the key asks for it, because a Take may have come for the key.
+	priority int
+	inline   segment[V] // of a value that finds the line empty; it saves an allocation
 }
 
 func (l *line[V]) isEmpty() bool { return l == nil || l.first == nil }
 
-func (l *line[V]) request(priority int, isNew bool) {
-	l.low = priority < 0 && (l.low || isNew)
-}
+func (l *line[V]) request(priority int) { l.priority = max(l.priority, priority) }
 
 // A keyState says whether the queue has the key of a line. A call that sets the state makes
 // it true before it returns. The end of a delay changes no state, whether it expires or an

@@ -229,19 +229,20 @@ func (p *putter[K, V]) failAndUnlock(l *line[V], weight int64) {
 // that. If a hook or the clock panics there, the value and the key are in.
 func (p *putter[K, V]) finishAndUnlock(l *line[V]) {
 	switch {
-	case p.with != nil || p.c.options.Linger > 0 || l.low:
+	case p.with != nil || p.c.options.Linger > 0 || l.key != absent && l.priority < 0:
 		p.fileAndUnlock(l)
 	case l.key == queued, l.key == delayed && !p.c.options.PutEndsBackoff:
 		p.c.leaveAndUnlock(p.stripe)
 	default:
+		l.request(0)
 		p.addAndUnlock(l)
 	}
 }
 
 func (p *putter[K, V]) addAndUnlock(l *line[V]) {
 	keepDelay := !p.c.options.PutEndsBackoff && l.key != waiting // by now the key may be in a backoff
-	l.key, l.low = queued, false                                 // and was not lingering: see finishAndUnlock
-	p.tellAndUnlock(l, &deferred[K, V]{keepDelay: keepDelay})
+	l.key = queued                                               // and was not lingering: see finishAndUnlock
+	p.tellAndUnlock(l, &deferred[K, V]{priority: l.priority, keepDelay: keepDelay})
 }
 
 func (c *Coalescer[K, V]) leaveAndUnlock(s *stripe[K, V]) {

@@ -72,10 +72,10 @@ func (r *valueReturn[K, V]) insert() bool {
 	if !r.always && !c.acceptsReturnsLocked(s) {
 		return false
 	}
-	l, isNew := c.restoreLocked(s, r.key, r.value, r.weight, s.letGoLocked(r.key, r.at))
+	l := c.restoreLocked(s, r.key, r.value, r.weight, s.letGoLocked(r.key, r.at))
 	r.segment = l.first
 	r.segment.returning, r.segment.reserved = true, true
-	l.request(r.priority, isNew)
+	l.request(r.priority)
 	if r.admitted = !s.closed; r.admitted {
 		s.admitted++
 	}
@@ -95,9 +95,9 @@ func (r *valueReturn[K, V]) insert() bool {
 
 func (c *Coalescer[K, V]) restoreLocked(
 	s *stripe[K, V], key K, value V, weight int64, m mark,
-) (l *line[V], isNew bool) {
+) (l *line[V]) {
 	l = s.lines[key]
-	isNew = l.isEmpty()
+	isNew := l.isEmpty()
 	if l = s.lineLocked(key, l); !isNew && c.options.Weight == nil {
 		weight = 0 // the key has its room
 	}
@@ -105,7 +105,7 @@ func (c *Coalescer[K, V]) restoreLocked(
 		c.limit.ForceAcquire(weight)
 	}
 	l.prepend(value, weight, m)
-	return l, isNew
+	return l
 }
 
 func (r *valueReturn[K, V]) requeue() {
@@ -169,8 +169,9 @@ func (r *valueReturn[K, V]) withdrawLocked() {
 		return // or the call that merges adds the key
 	}
 	s.setStateLocked(l, queued)
+	priority := l.priority
 	s.mu.Unlock()
-	r.c.shards.Core.Again(r.at, r.priority)
+	r.c.shards.Core.Again(r.at, priority)
 	s.mu.Lock()
 }
 

@@ -2,6 +2,7 @@ package coalesce
 
 import (
 	"maps"
+	"math"
 	"math/bits"
 	"runtime"
 	"sync"
@@ -64,12 +65,15 @@ const (
 
 // lineLocked returns a line for a value of the key, whose line is l.
 func (s *stripe[K, V]) lineLocked(key K, l *line[V]) *line[V] {
-	if l == nil {
-		return s.insertLocked(key)
-	}
-	if l.first == nil {
+	switch {
+	case l == nil:
+		l = s.insertLocked(key)
+	case l.first == nil:
 		s.hollow--
+	default:
+		return l
 	}
+	l.priority = math.MinInt // nothing was requested
 	return l
 }
 

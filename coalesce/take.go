@@ -35,7 +35,7 @@ func (c *Coalescer[K, V]) takeValue(t *taken[K, V]) (value V, ok bool) {
 	s := c.stripeOf(t.key)
 	s.mu.Lock()
 	for l := c.beginRunLocked(s, t.key, t.at); !s.deferTakeLocked(l); l = c.beginRunLocked(s, t.key, t.at) {
-		if c.mergeAllLocked(s, t.key, l, func() { c.makeBatchReady([]K{t.key}, []shard.Handle{t.at}, []int{t.priority}) }); l.trace == unseen || !l.trace.is(t.at) {
+		if c.mergeAllLocked(s, t.key, l, func() { c.makeBatchReady([]K{t.key}, []shard.Handle{t.at}) }); l.trace == unseen || !l.trace.is(t.at) {
 			return c.takeFirstAndUnlock(s, t, l), true
 		} // a teller came during Merge
 	}
@@ -73,9 +73,11 @@ func (s *stripe[K, V]) deferTakeLocked(l *line[V]) bool {
 }
 
 // takeFirstAndUnlock takes the first segment. If others are left, the key becomes
-// ready again at its Done, with the priority that the key had.
+// ready again at its Done.
 func (c *Coalescer[K, V]) takeFirstAndUnlock(s *stripe[K, V], t *taken[K, V], l *line[V]) (value V) {
 	value, weight, m := l.removeFirst()
+	priority := l.priority
+	t.priority = max(t.priority, priority) // a call in progress may have yet to ask the queue for it
 	if c.keepsFlights() {
 		m = s.takeOffLocked(t.key, flight[V]{value, c.options.Readable, m, t.at}) // of an earlier processing
 	}
@@ -93,7 +95,7 @@ func (c *Coalescer[K, V]) takeFirstAndUnlock(s *stripe[K, V], t *taken[K, V], l 
 		s.setStateLocked(l, queued)
 		c.releaseTakenLocked(rest, weight)
 		s.mu.Unlock()
-		c.shards.Core.Again(t.at, t.priority)
+		c.shards.Core.Again(t.at, priority)
 	}
 	m.finish()
 	c.limit.Notify()
@@ -112,7 +114,7 @@ func (c *Coalescer[K, V]) releaseTakenLocked(rest *segment[V], weight int64) {
 
 // tellAgain makes a key in processing ready at its Done, unless a Cancel has taken
 // its values.
-func (c *Coalescer[K, V]) tellAgain(key K, at shard.Handle, priority int) {
+func (c *Coalescer[K, V]) tellAgain(key K, at shard.Handle) {
 	t := teller[K, V]{c: c, stripe: c.stripeOf(key), key: key, uncounted: true}
 	t.stripe.mu.Lock()
 	l := t.stripe.lines[key]
@@ -125,6 +127,7 @@ func (c *Coalescer[K, V]) tellAgain(key K, at shard.Handle, priority int) {
 		return
 	}
 	l.tells++
+	priority := l.priority
 	t.stripe.mu.Unlock()
 	defer t.told(l)
 	c.shards.Core.Again(at, priority)
@@ -164,7 +167,7 @@ func (c *Coalescer[K, V]) reserveBatch(b *keyBuffer[K], got int) (n int) {
 	owed := len(keys)
 	defer func() {
 		if owed > 0 {
-			c.makeBatchReady(keys[:owed], handles[:owed], priorities)
+			c.makeBatchReady(keys[:owed], handles[:owed])
 		}
 	}()
 	for i, key := range keys {
@@ -211,9 +214,9 @@ func (c *Coalescer[K, V]) takeReserved(t *taken[K, V]) (value V, ok bool) {
 	return c.takeFirstAndUnlock(s, t, l), true
 }
 
-func (c *Coalescer[K, V]) makeBatchReady(keys []K, handles []shard.Handle, priorities []int) {
+func (c *Coalescer[K, V]) makeBatchReady(keys []K, handles []shard.Handle) {
 	for i, key := range keys {
-		c.tellAgain(key, handles[i], priorities[i])
+		c.tellAgain(key, handles[i])
 	}
 	c.shards.DoneBatchAt(keys, handles)
 }

@@ -63,7 +63,7 @@ func (t *teller[K, V]) tellAndUnlock(l *line[V], d *deferred[K, V]) {
 	case d.files:
 		t.c.shards.FileTo(t.key, t.route(), d.delay)
 	default:
-		t.c.shards.AddTo(t.key, t.route(), d.keepDelay)
+		t.c.shards.AddTo(t.key, t.route(), d.priority, d.keepDelay)
 	}
 }
 
@@ -71,7 +71,8 @@ func (l *line[V]) mayTell() bool { return l.trace != stale && l.tells < math.Max
 
 type deferred[K comparable, V any] struct {
 	files, keepDelay bool
-	delay            shard.Delay
+	priority         int                // of an add
+	delay            shard.Delay        // that it files
 	back             *valueReturn[K, V] // whose processing has not ended, or nil
 }
 
@@ -152,7 +153,7 @@ func (t *teller[K, V]) readdAndUnlock() {
 	if l.key == absent {
 		t.stripe.setStateLocked(l, queued)
 	}
-	t.tellAndUnlock(l, &deferred[K, V]{keepDelay: true})
+	t.tellAndUnlock(l, &deferred[K, V]{priority: l.priority, keepDelay: true})
 }
 
 // emptiedLocked follows the removal of the last value of a line.
@@ -162,7 +163,7 @@ func (s *stripe[K, V]) emptiedLocked(key K, l *line[V]) {
 		return
 	}
 	s.setStateLocked(l, absent)
-	l.low, l.values, l.trace = false, 0, stale
+	l.values, l.trace = 0, stale
 	s.hollow++
 	if s.extras != nil { // the last teller removes an empty list
 		s.extras.deferred[key] = slices.DeleteFunc(s.extras.deferred[key], func(d deferred[K, V]) bool { return d.back == nil })

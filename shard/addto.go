@@ -16,9 +16,9 @@ func (s *Set[T]) SetAddress(a *Address, item T) { a.shard = s.addressOf(item, &a
 // last AddTo or FileTo added the item, or 0 if there was none.
 func (a *Address) Mark() uint8 { return a.to.mark }
 
-// AddTo is [Set.Add] at a known address.
-func (s *Set[T]) AddTo(item T, a *Address, keepDelay bool) {
-	s.Core.shard(int(a.shard)).addTo(items.KeyOf(&item), &a.to, keepDelay)
+// AddTo is [Set.Add] at a known address, with a priority.
+func (s *Set[T]) AddTo(item T, a *Address, priority int, keepDelay bool) {
+	s.Core.shard(int(a.shard)).addTo(items.KeyOf(&item), &a.to, request{priority: priority, cancelsDelay: true, keepsDelay: keepDelay})
 }
 
 // FileTo is [Set.AddWith] at a known address.
@@ -26,8 +26,8 @@ func (s *Set[T]) FileTo(item T, a *Address, d Delay) {
 	s.Core.shard(int(a.shard)).fileTo(items.KeyOf(&item), &a.to, d)
 }
 
-func (sh *shard) addTo(key items.Key, to *address, keepDelay bool) {
-	add := func() { sh.addNow(key, to, request{cancelsDelay: true, keepsDelay: keepDelay}) }
+func (sh *shard) addTo(key items.Key, to *address, r request) {
+	add := func() { sh.addNow(key, to, r) }
 	readOr(sh.set.refresh, add)
 	add()
 }

@@ -51,11 +51,28 @@ func (s *steps) run(t *rapid.T) {
 	s.on = false
 }
 
-type stepClaim = worker.Claim[coalesce.Entry[string, int]]
+// A stepValue counts the values that have merged into it, those with a high priority,
+// and those with a low one.
+type stepValue struct{ n, high, low int }
 
-// A stepPlayer has a coalescer of one key, whose values are counts.
+const high, low = 7, -2
+
+// priority returns the highest that the values have requested.
+func (v stepValue) priority() int { // C77
+	switch {
+	case v.high > 0:
+		return high
+	case v.n > v.low:
+		return 0
+	}
+	return low
+}
+
+type stepClaim = worker.Claim[coalesce.Entry[string, stepValue]]
+
+// A stepPlayer has a coalescer of one key.
 type stepPlayer struct {
-	*coalesce.Coalescer[string, int]
+	*coalesce.Coalescer[string, stepValue]
 	steps
 	clock    *clock.Fake
 	linger   time.Duration
@@ -72,6 +89,7 @@ type stepPlayer struct {
 	waiters, putters int
 	ctx              context.Context // of these calls
 	capacity         int
+	behind           []stepClaim // that have a lower priority than their values
 }
 
 type actor struct {
@@ -103,18 +121,18 @@ func newStepPlayer(t *rapid.T) *stepPlayer {
 	if rapid.Bool().Draw(t, "OnAdd") {
 		queue.OnAdd = func(stats.Add[string]) { p.next() }
 	}
-	p.Coalescer = coalesce.MustNew(coalesce.Options[string, int]{
+	p.Coalescer = coalesce.MustNew(coalesce.Options[string, stepValue]{
 		Queue: queue,
 		Merge: p.merge, PutEndsBackoff: rapid.Bool().Draw(t, "PutEndsBackoff"), Readable: p.readable,
-		Linger: p.linger, LingerValues: int(p.least), Capacity: p.capacity, Weight: func(v int) int { return min(v, 2) },
+		Linger: p.linger, LingerValues: int(p.least), Capacity: p.capacity, Weight: func(v stepValue) int { return min(v.n, 2) },
 	})
 	return p
 }
 
-func (p *stepPlayer) merge(a, b int) int {
+func (p *stepPlayer) merge(a, b stepValue) stepValue {
 	p.next()
 	p.merges++
-	return a + b
+	return stepValue{a.n + b.n, a.high + b.high, a.low + b.low}
 }
 
 func checkSteps(t *rapid.T) {
@@ -167,7 +185,7 @@ func (p *stepPlayer) drawCall(t *rapid.T) func(*actor) {
 			p.canceling++
 			value, _ := p.Cancel("a")
 			p.canceling--
-			p.out += value
+			p.out += value.n
 			p.calm = p.calm && p.merges == 0
 		}
 	case "take":
@@ -192,7 +210,7 @@ func (p *stepPlayer) drawCall(t *rapid.T) func(*actor) {
 		p.calm = false
 		dropped, _ := p.Drain(atOnce(), o)
 		for _, e := range dropped {
-			p.out += e.Value
+			p.out += e.Value.n
 		}
 	}
 }
@@ -206,7 +224,7 @@ func (p *stepPlayer) drawPut(t *rapid.T) func(*actor) {
 		Delay:    rapid.SampledFrom([]time.Duration{0, -1, time.Hour, longestStep}).Draw(t, "delay"),
 		Policy:   rapid.SampledFrom(modelPolicies).Draw(t, "policy"),
 		MaxWait:  rapid.SampledFrom([]time.Duration{0, time.Hour}).Draw(t, "MaxWait"),
-		Priority: rapid.SampledFrom([]int{0, 0, 7, -2}).Draw(t, "priority"),
+		Priority: rapid.SampledFrom([]int{0, 0, high, low}).Draw(t, "priority"),
 	})
 }
 
@@ -215,12 +233,18 @@ func (p *stepPlayer) putWith(waits bool, o coalesce.PutOptions) func(*actor) {
 	return func(*actor) {
 		p.lingers = p.lingers && o == coalesce.PutOptions{}
 		p.calm = p.calm && (o.Delay > 0 || o.Delay == 0 && p.linger > 0)
-		err := error(nil)
+		value, err := stepValue{n: 1}, error(nil)
+		switch o.Priority {
+		case high:
+			value.high = 1
+		case low:
+			value.low = 1
+		}
 		if !waits {
-			err = p.PutWith("a", 1, o)
+			err = p.PutWith("a", value, o)
 		} else {
 			p.putters++
-			err = p.PutContext(p.ctx, "a", 1, o)
+			err = p.PutContext(p.ctx, "a", value, o)
 			p.next()
 			p.putters--
 		}
@@ -243,6 +267,9 @@ func (p *stepPlayer) take(ctx context.Context, byKey bool) func(*actor) {
 		if n > 0 {
 			p.calm = false
 			a.claim, a.byKey = &claims[0], byKey
+			if claims[0].Priority < claims[0].Item.Value.priority() {
+				p.behind = append(p.behind, claims[0])
+			}
 		}
 	}
 }
@@ -259,25 +286,25 @@ func (p *stepPlayer) end(how func(stepClaim) error, counts bool) func(*actor) {
 		a.claim = nil
 		switch {
 		case counts && a.byKey:
-			p.out += e.Value
+			p.out += e.Value.n
 			p.Done(e.Key)
 			return
-		case a.byKey:
-			if p.PutBack(e.Key, e.Value) != nil {
-				p.out += e.Value
+		case a.byKey: // and the priority is not known
+			if p.PutBack(e.Key, stepValue{n: e.Value.n}) != nil {
+				p.out += e.Value.n
 				p.Done(e.Key)
 				return
 			}
 		default:
 			if err := how(c); counts || errors.Is(err, shardq.ErrShutDown) {
-				p.out += e.Value
+				p.out += e.Value.n
 				return
 			}
 		}
 		if canceled {
-			p.out += e.Value
+			p.out += e.Value.n
 		} else if overlaps || p.cancels != before {
-			p.unsure += e.Value
+			p.unsure += e.Value.n
 		}
 	}
 }
@@ -288,9 +315,10 @@ func (p *stepPlayer) checkRest(t *rapid.T) {
 	require.Equal(t, p.Len(), s.Held, "keys with values, and in the queue")
 	require.LessOrEqual(t, s.Values.Lingering, s.Delayed)
 	left := p.put - p.out
+	require.Empty(t, p.behind, "claims whose values have a higher priority") // C77
 	if p.readable {
 		value, _ := p.Peek("a")
-		require.Equal(t, value, min(max(value, left-p.unsure), left), "Peek")
+		require.Equal(t, value.n, min(max(value.n, left-p.unsure), left), "Peek")
 	}
 	if p.calm && left > 0 && (p.least == 0 || uint32(left) < p.least) {
 		require.Equal(t, 1, s.Delayed)
@@ -306,7 +334,7 @@ func (p *stepPlayer) checkRest(t *rapid.T) {
 			break
 		}
 		require.NoError(t, err)
-		left -= value
+		left -= value.n
 		p.Done(key)
 	}
 	s = p.Stats()
