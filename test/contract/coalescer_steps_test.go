@@ -319,6 +319,8 @@ func (p *stepPlayer) checkRest(t *rapid.T) {
 	if p.readable {
 		value, _ := p.Peek("a")
 		require.Equal(t, value.n, min(max(value.n, left-p.unsure), left), "Peek")
+		row, _ := p.Queue().Lookup("a")
+		require.GreaterOrEqual(t, row.Priority, value.priority()) // C77
 	}
 	if p.calm && left > 0 && (p.least == 0 || uint32(left) < p.least) {
 		require.Equal(t, 1, s.Delayed)
