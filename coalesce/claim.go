@@ -99,7 +99,7 @@ func (c *Coalescer[K, V]) doneAndNext(claim *worker.Claim[Entry[K, V]]) (more bo
 	h, t := c.engine.Tokens.Handle(claim.Token()), taken[K, V]{}
 	func() {
 		defer c.finishIf(&err, claim.Item.Key, h) // also if the limiter panics
-		t.key, t.priority, t.at, more, err = c.engine.Owner.DoneAndTake(claim.Item.Key, h)
+		t.key, _, t.at, more, err = c.engine.Owner.DoneAndTake(claim.Item.Key, h)
 	}()
 	if more {
 		if t.value, more = c.takeValue(&t); more {

@@ -26,20 +26,6 @@ func TestC78NoLineStays(t *testing.T) {
 	require.Zero(t, c.Len()+c.Stats().Held)
 }
 
-// A ClaimBatch leaves a key out that is merging, and gives the others their priorities.
-func TestC77PrioritiesOfAClaimBatch(t *testing.T) {
-	claims := make([]worker.Claim[Entry[int, int]], 2)
-	var c *Coalescer[int, int]
-	c = MustNew(Options[int, int]{Queue: shardq.Options[int]{Shards: 1}, Merge: func(pending, _ int) int {
-		n, _ := c.ClaimBatch(context.Background(), claims)
-		require.Equal(t, [2]int{1, 5}, [2]int{n, claims[0].Priority})
-		return pending
-	}})
-	for key, priority := range []int{9, 5, 9} {
-		require.NoError(t, c.PutWith(key%2, 1, PutOptions{Priority: priority}))
-	}
-}
-
 // TestFlightsShrink checks that a burst of values in processing leaves no large
 // map.
 func TestFlightsShrink(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 // Take has taken it, for example while a delay of the key was running.
 func (c *Coalescer[K, V]) take(ctx context.Context, t *taken[K, V]) (err error) {
 	for ok := false; !ok; {
-		if t.key, t.priority, t.at, err = c.shards.Take(ctx); err != nil {
+		if t.key, _, t.at, err = c.shards.Take(ctx); err != nil {
 			return err
 		}
 		t.value, ok = c.takeValue(t)
@@ -76,8 +76,7 @@ func (s *stripe[K, V]) deferTakeLocked(l *line[V]) bool {
 // ready again at its Done.
 func (c *Coalescer[K, V]) takeFirstAndUnlock(s *stripe[K, V], t *taken[K, V], l *line[V]) (value V) {
 	value, weight, m := l.removeFirst()
-	priority := l.priority
-	t.priority = max(t.priority, priority) // a call in progress may have yet to ask the queue for it
+	t.priority = l.priority // a call in progress may have yet to ask the queue for it
 	if c.keepsFlights() {
 		m = s.takeOffLocked(t.key, flight[V]{value, c.options.Readable, m, t.at}) // of an earlier processing
 	}
@@ -95,7 +94,7 @@ func (c *Coalescer[K, V]) takeFirstAndUnlock(s *stripe[K, V], t *taken[K, V], l 
 		s.setStateLocked(l, queued)
 		c.releaseTakenLocked(rest, weight)
 		s.mu.Unlock()
-		c.shards.Core.Again(t.at, priority)
+		c.shards.Core.Again(t.at, t.priority)
 	}
 	m.finish()
 	c.limit.Notify()
@@ -142,14 +141,14 @@ func (c *Coalescer[K, V]) claimBatch(ctx context.Context, dst []worker.Claim[Ent
 	b := c.buffer(len(dst))
 	defer c.release(b)
 	for n == 0 {
-		m, err := c.shards.TakeBatch(ctx, b.keys, b.priorities, b.handles)
+		m, err := c.shards.TakeBatch(ctx, b.keys, nil, b.handles)
 		if err != nil {
 			return 0, err
 		}
 		b.used = max(b.used, m)
 		m = c.reserveBatch(b, m)
 		for i, key := range b.keys[:m] {
-			t := taken[K, V]{key: key, priority: b.priorities[i], at: b.handles[i]}
+			t := taken[K, V]{key: key, at: b.handles[i]}
 			ok := false
 			if t.value, ok = c.takeReserved(&t); ok {
 				c.make(&dst[n], &t)
@@ -163,7 +162,7 @@ func (c *Coalescer[K, V]) claimBatch(ctx context.Context, dst []worker.Claim[Ent
 // reserveBatch moves the keys that have a value to the front, and ends the
 // processing of the others. If user code panics, the keys are ready again.
 func (c *Coalescer[K, V]) reserveBatch(b *keyBuffer[K], got int) (n int) {
-	keys, handles, priorities := b.keys[:got], b.handles[:got], b.priorities
+	keys, handles := b.keys[:got], b.handles[:got]
 	owed := len(keys)
 	defer func() {
 		if owed > 0 {
@@ -174,7 +173,6 @@ func (c *Coalescer[K, V]) reserveBatch(b *keyBuffer[K], got int) (n int) {
 		if c.reserve(key, handles[i]) {
 			keys[i], keys[n] = keys[n], keys[i]
 			handles[i], handles[n] = handles[n], handles[i]
-			priorities[i], priorities[n] = priorities[n], priorities[i]
 			n++
 		}
 	}
@@ -222,19 +220,18 @@ func (c *Coalescer[K, V]) makeBatchReady(keys []K, handles []shard.Handle) {
 }
 
 type keyBuffer[K comparable] struct {
-	keys       []K
-	handles    []shard.Handle
-	priorities []int
-	claims     []worker.Claim[K]
-	used       int // the number of keys to clear
+	keys    []K
+	handles []shard.Handle
+	claims  []worker.Claim[K]
+	used    int // the number of keys to clear
 }
 
 func (c *Coalescer[K, V]) buffer(n int) *keyBuffer[K] {
 	b, _ := c.buffers.Get().(*keyBuffer[K])
 	if b == nil || cap(b.keys) < n {
-		b = &keyBuffer[K]{keys: make([]K, n), handles: make([]shard.Handle, n), priorities: make([]int, n)}
+		b = &keyBuffer[K]{keys: make([]K, n), handles: make([]shard.Handle, n)}
 	}
-	b.keys, b.handles, b.priorities = b.keys[:n], b.handles[:n], b.priorities[:n]
+	b.keys, b.handles = b.keys[:n], b.handles[:n]
 	return b
 }
 
