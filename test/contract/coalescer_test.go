@@ -17,7 +17,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/shardq/shardq"
-	"github.com/shardq/shardq/clock"
 	"github.com/shardq/shardq/coalesce"
 	"github.com/shardq/shardq/internal/nowait"
 	"github.com/shardq/shardq/limiter"
@@ -117,20 +116,6 @@ func TestC56PanicOfAMergeAfterAWait(t *testing.T) {
 			requireNothing(t, c)
 		})
 	}
-}
-
-// slowToStop is a real clock whose timers take a second to stop.
-type slowToStop struct{ clock.Clock }
-
-func (c slowToStop) AfterFunc(d time.Duration, f func()) clock.Timer {
-	return slowTimer{c.Clock.AfterFunc(d, f)}
-}
-
-type slowTimer struct{ clock.Timer }
-
-func (t slowTimer) Stop() bool {
-	time.Sleep(time.Second) // in a bubble: all other goroutines run meanwhile
-	return t.Timer.Stop()
 }
 
 // A drain drops the delay of a Retry that has not returned: it has the value, too.
@@ -250,49 +235,6 @@ func TestC57PanicOfAHook(t *testing.T) {
 		c.Done("a")
 		require.Equal(t, "[[{Key:b Value:2}] <nil>]", outcome(c.Drain(t.Context(), shardq.DrainOptions{})))
 	}
-}
-
-// TestC57ShutDownAndDrainBesideAPut checks that the ShutDown happens after the
-// Put has returned. It ends the Drains that began before it, and not one that
-// began after it.
-func TestC57ShutDownAndDrainBesideAPut(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		gate := make(chan struct{})
-		c := newJoiner(1, func(o *coalesce.Options[string, string]) {
-			o.Merge = func(a, b string) string { <-gate; return a + b }
-			o.Queue.Clock = slowToStop{clock.Real()}
-			o.Queue.RateLimiter = limiter.NewExponential[string](time.Hour, time.Hour)
-		})
-		require.NoError(t, c.Put("delayed", "1"))
-		takeValue(t, c, "delayed", "1")
-		require.NoError(t, c.Retry("delayed", "1"))
-		require.NoError(t, c.Put("a", "1"))
-		go func() { assert.NoError(t, c.Put("a", "2")) }()
-		synctest.Wait()
-
-		drain := func() <-chan error {
-			over := make(chan error, 1)
-			go func() {
-				_, err := c.Drain(context.Background(), shardq.DrainOptions{Delayed: shardq.AwaitDelayed})
-				over <- err
-			}()
-			synctest.Wait()
-			return over
-		}
-		earlier := drain()
-		c.ShutDown()
-		later := drain()
-		close(gate)
-		require.ErrorIs(t, <-earlier, shardq.ErrShutDown)
-		synctest.Wait()
-		require.Empty(t, later)
-		for range 2 { // the retry is ready at once
-			key, _, err := c.Take(context.Background())
-			require.NoError(t, err)
-			c.Done(key)
-		}
-		require.NoError(t, <-later)
-	})
 }
 
 // The memory of a burst of any size is returned when its values have been
