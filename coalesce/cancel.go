@@ -34,10 +34,9 @@ func (c *Coalescer[K, V]) dropOnly(keys []K, only *ledger) (dropped []Entry[K, V
 
 type canceler[K comparable, V any] struct {
 	teller[K, V]
-	weight int64 // of the value
-	mark   mark
-	// priority is the line's.
-	priority int
+	weight   int64 // of the value
+	mark     mark
+	priority int     // of the line
 	only     *ledger // whose Drop it is, or nil
 }
 
