@@ -12,7 +12,7 @@ func (c *Coalescer[K, V]) Cancel(key K) (value V, ok bool) {
 	defer c.queue.Forget(key)
 	defer c.shards.Core.ReportChanges()
 	if value, ok = x.cancel(); ok {
-		x.mark.finish()
+		x.taken.mark.finish()
 	}
 	return value, ok
 }
@@ -34,10 +34,8 @@ func (c *Coalescer[K, V]) dropOnly(keys []K, only *ledger) (dropped []Entry[K, V
 
 type canceler[K comparable, V any] struct {
 	teller[K, V]
-	weight   int64 // of the value
-	mark     mark
-	priority int     // of the line
-	only     *ledger // whose Drop it is, or nil
+	taken segment[V] // with the value
+	only  *ledger    // whose Drop it is, or nil
 }
 
 func (c *Coalescer[K, V]) cancelerOf(key K, only *ledger) (x canceler[K, V]) {
@@ -107,20 +105,19 @@ func (x *canceler[K, V]) restore(value V) {
 	if x.uncounted = s.closed; !s.closed {
 		s.admitted++
 	}
-	x.c.restoreLocked(s, x.key, value, x.weight, x.mark).request(x.priority)
+	x.c.restoreLocked(s, x.key, x.taken.value, x.taken.weight, x.taken.priority, x.taken.mark)
 	x.readdAndUnlock()
 }
 
 func (x *canceler[K, V]) takeLocked(l *line[V]) V {
-	value, weight, m := l.removeFirst()
-	x.weight, x.mark, x.priority = weight, m, l.priority
+	x.taken = l.removeFirst()
 	if rest := l.first; rest != nil {
-		x.c.releaseTakenLocked(rest, weight)
-		return value
+		x.c.releaseTakenLocked(rest, x.taken.weight)
+		return x.taken.value
 	}
 	x.stripe.emptiedLocked(x.key, l)
-	x.c.limit.Release(weight)
-	return value
+	x.c.limit.Release(x.taken.weight)
+	return x.taken.value
 }
 
 // cancelRunLocked cancels the processing of the key after what was pending is out.

@@ -48,9 +48,8 @@ func (p *putter[K, V]) filing(l *line[V]) (w filing) {
 
 func (p *putter[K, V]) fileAndUnlock(l *line[V]) {
 	w := p.filing(l)
-	asks, raises := true, w.Priority != 0 || l.priority < 0
-	l.request(w.Priority)
-	w.Priority = l.priority
+	asks, raises := true, w.Priority != 0 || p.low
+	w.Priority = l.priority()
 	switch {
 	case l.key == absent && l.first.reserved: // a Take has come for the values
 		p.addAndUnlock(l)

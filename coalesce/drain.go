@@ -145,9 +145,9 @@ func (c *Coalescer[K, V]) takeLine(entries *[]Entry[K, V], key K) (mine *line[V]
 // takeLineLocked expects that no call is merging one of the values.
 func (c *Coalescer[K, V]) takeLineLocked(entries []Entry[K, V], s *stripe[K, V], key K, l *line[V]) []Entry[K, V] {
 	for l.first != nil {
-		value, weight, _ := l.removeFirst() // and leaves undone
-		c.limit.Release(weight)
-		entries = append(entries, Entry[K, V]{key, value})
+		first := l.removeFirst() // what it marks leaves undone
+		c.limit.Release(first.weight)
+		entries = append(entries, Entry[K, V]{key, first.value})
 	}
 	s.emptiedLocked(key, l)
 	return entries

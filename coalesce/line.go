@@ -1,5 +1,7 @@
 package coalesce
 
+import "math"
+
 // A line holds the pending values of one key in a list of segments, the oldest
 // first, as a rule one. The lock of its stripe guards it.
 //
@@ -17,15 +19,20 @@ type line[V any] struct {
 	trace    trace
 	// values is the number that were put, if Linger is set.
 	values uint32
-	// priority is the highest that the values have requested. Whoever tells the
-	// queue about the key asks for it, because a Take may have come for the key.
-	priority int
-	inline   segment[V] // of a value that finds the line empty; it saves an allocation
+	inline segment[V] // of a value that finds the line empty; it saves an allocation
 }
 
 func (l *line[V]) isEmpty() bool { return l == nil || l.first == nil }
 
-func (l *line[V]) request(priority int) { l.priority = max(l.priority, priority) }
+// priority is the highest that the values have requested. Whoever tells the queue
+// about the key asks for it, because what was asked before may have gone to a Take.
+func (l *line[V]) priority() int {
+	highest := math.MinInt
+	for s := l.first; s != nil; s = s.next {
+		highest = max(highest, s.priority)
+	}
+	return highest
+}
 
 // A keyState says whether the queue has the key of a line. A call that sets the state makes
 // it true before it returns. The end of a delay changes no state, whether it expires or an
@@ -50,9 +57,10 @@ type segment[V any] struct {
 	value V
 	// weight is the room that the value has. If keys are counted, the first
 	// segment has the room of the key, and the others have none.
-	weight int64
-	next   *segment[V]
-	mark   mark
+	weight   int64
+	priority int // that the value has requested
+	next     *segment[V]
+	mark     mark
 	// merging: a call is merging the value, or has not finished putting it in.
 	// The segment keeps its place.
 	merging bool
@@ -73,9 +81,9 @@ type segment[V any] struct {
 
 func (s *segment[V]) isMergeable() bool { return !s.merging && !s.reserved && !s.sealed }
 
-func (l *line[V]) append(value V, weight int64) (s *segment[V]) {
+func (l *line[V]) append(value V, weight int64, priority int) (s *segment[V]) {
 	s = l.newSegment()
-	s.value, s.weight = value, weight
+	s.value, s.weight, s.priority = value, weight, priority
 	if l.last == nil {
 		l.first = s
 	} else {
@@ -85,9 +93,9 @@ func (l *line[V]) append(value V, weight int64) (s *segment[V]) {
 	return s
 }
 
-func (l *line[V]) prepend(value V, weight int64, m mark) {
+func (l *line[V]) prepend(value V, weight int64, priority int, m mark) {
 	s := l.newSegment()
-	s.value, s.weight, s.mark, s.next = value, weight, m, l.first
+	s.value, s.weight, s.priority, s.mark, s.next = value, weight, priority, m, l.first
 	l.first = s
 	if l.last == nil {
 		l.last = s
@@ -143,22 +151,20 @@ func (l *line[V]) unlinkNext(s *segment[V]) *segment[V] {
 
 func (l *line[V]) remove(s *segment[V]) (weight int64) {
 	if s == l.first {
-		_, weight, _ = l.removeFirst()
-		return weight
+		return l.removeFirst().weight
 	}
 	weight = l.unlinkNext(l.previous(s)).weight
 	*s = segment[V]{} // it may be inline, and must not refer to the value
 	return weight
 }
 
-func (l *line[V]) removeFirst() (value V, weight int64, m mark) {
+func (l *line[V]) removeFirst() (first segment[V]) {
 	s := l.first
-	value, weight, m = s.value, s.weight, s.mark
 	if l.first = s.next; l.first == nil {
 		l.last = nil
 	}
-	*s = segment[V]{} // it may be inline, and must not refer to the value
-	return value, weight, m
+	first, *s = *s, segment[V]{} // it may be inline, and must not refer to the value
+	return first
 }
 
 func (l *line[V]) length() (n int) {
@@ -245,7 +251,7 @@ func (c *Coalescer[K, V]) mergeNextLocked(s *stripe[K, V], l *line[V], left *seg
 	if left.mark.of != nil || right.mark.of != nil {
 		left.mark.join(&right.mark)
 	}
-	left.sealed = left.sealed || right.sealed
+	left.sealed, left.priority = left.sealed || right.sealed, max(left.priority, right.priority)
 	*l.unlinkNext(left) = segment[V]{} // it may be inline, and must not refer to the value
 }
 

@@ -69,6 +69,16 @@ type putter[K comparable, V any] struct {
 	weight int64
 	with   *PutOptions   // nil for zero ones
 	from   *Source[K, V] // or nil
+	// low: the other values have requested priorities below 0 alone. Then a Put
+	// without a priority asks the queue for 0.
+	low bool
+}
+
+func (p *putter[K, V]) priority() int {
+	if p.with == nil {
+		return 0
+	}
+	return p.with.Priority
 }
 
 func (c *Coalescer[K, V]) stripeOf(key K) *stripe[K, V] {
@@ -120,7 +130,8 @@ func (p *putter[K, V]) put(how acquisition) error {
 }
 
 func (p *putter[K, V]) appendLocked(l *line[V], needed int64) (own *segment[V]) {
-	own = l.append(p.value, needed)
+	p.low = l.priority() < 0
+	own = l.append(p.value, needed, p.priority())
 	if p.from != nil {
 		own.mark = p.from.ledger.insertLocked(p.from.offset, p.from.now)
 	}
@@ -171,6 +182,7 @@ func (p *putter[K, V]) joinLocked(l *line[V], needed int64) {
 		return
 	}
 	p.c.mergeLocked(p.stripe, last, p.value, needed, func() { p.failAndUnlock(l, needed) })
+	p.low, last.priority = l.priority() < 0, max(last.priority, p.priority())
 	if p.from == nil {
 		last.mark.mix()
 	} else if own := last.mark.part(p.from.ledger); own != nil {
@@ -229,12 +241,11 @@ func (p *putter[K, V]) failAndUnlock(l *line[V], weight int64) {
 // that. If a hook or the clock panics there, the value and the key are in.
 func (p *putter[K, V]) finishAndUnlock(l *line[V]) {
 	switch {
-	case p.with != nil || p.c.options.Linger > 0 || l.key != absent && l.priority < 0:
+	case p.with != nil || p.c.options.Linger > 0 || p.low && l.key != absent:
 		p.fileAndUnlock(l)
 	case l.key == queued, l.key == delayed && !p.c.options.PutEndsBackoff:
 		p.c.leaveAndUnlock(p.stripe)
 	default:
-		l.request(0)
 		p.addAndUnlock(l)
 	}
 }
@@ -242,7 +253,7 @@ func (p *putter[K, V]) finishAndUnlock(l *line[V]) {
 func (p *putter[K, V]) addAndUnlock(l *line[V]) {
 	keepDelay := !p.c.options.PutEndsBackoff && l.key != waiting // by now the key may be in a backoff
 	l.key = queued                                               // and was not lingering: see finishAndUnlock
-	p.tellAndUnlock(l, &deferred[K, V]{priority: l.priority, keepDelay: keepDelay})
+	p.tellAndUnlock(l, &deferred[K, V]{priority: l.priority(), keepDelay: keepDelay})
 }
 
 func (c *Coalescer[K, V]) leaveAndUnlock(s *stripe[K, V]) {

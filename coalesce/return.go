@@ -72,10 +72,9 @@ func (r *valueReturn[K, V]) insert() bool {
 	if !r.always && !c.acceptsReturnsLocked(s) {
 		return false
 	}
-	l := c.restoreLocked(s, r.key, r.value, r.weight, s.letGoLocked(r.key, r.at))
+	l := c.restoreLocked(s, r.key, r.value, r.weight, r.priority, s.letGoLocked(r.key, r.at))
 	r.segment = l.first
 	r.segment.returning, r.segment.reserved = true, true
-	l.request(r.priority)
 	if r.admitted = !s.closed; r.admitted {
 		s.admitted++
 	}
@@ -94,7 +93,7 @@ func (r *valueReturn[K, V]) insert() bool {
 }
 
 func (c *Coalescer[K, V]) restoreLocked(
-	s *stripe[K, V], key K, value V, weight int64, m mark,
+	s *stripe[K, V], key K, value V, weight int64, priority int, m mark,
 ) (l *line[V]) {
 	l = s.lines[key]
 	isNew := l.isEmpty()
@@ -104,7 +103,7 @@ func (c *Coalescer[K, V]) restoreLocked(
 	if weight > 0 { // otherwise the limiter might count it as over capacity
 		c.limit.ForceAcquire(weight)
 	}
-	l.prepend(value, weight, m)
+	l.prepend(value, weight, priority, m)
 	return l
 }
 
@@ -141,7 +140,7 @@ func (r *valueReturn[K, V]) leave() {
 		defer r.c.queue.Forget(r.key)
 		x := canceler[K, V]{teller: teller[K, V]{c: r.c, stripe: s, key: r.key}}
 		x.takeLocked(l)
-		defer x.mark.finish()
+		defer x.taken.mark.finish()
 		isHere = false
 	}
 	if isHere {
@@ -169,7 +168,7 @@ func (r *valueReturn[K, V]) withdrawLocked() {
 		return // or the call that merges adds the key
 	}
 	s.setStateLocked(l, queued)
-	priority := l.priority
+	priority := l.priority()
 	s.mu.Unlock()
 	r.c.shards.Core.Again(r.at, priority)
 	s.mu.Lock()

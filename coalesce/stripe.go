@@ -2,7 +2,6 @@ package coalesce
 
 import (
 	"maps"
-	"math"
 	"math/bits"
 	"runtime"
 	"sync"
@@ -65,15 +64,12 @@ const (
 
 // lineLocked returns a line for a value of the key, whose line is l.
 func (s *stripe[K, V]) lineLocked(key K, l *line[V]) *line[V] {
-	switch {
-	case l == nil:
-		l = s.insertLocked(key)
-	case l.first == nil:
-		s.hollow--
-	default:
-		return l
+	if l == nil {
+		return s.insertLocked(key)
 	}
-	l.priority = math.MinInt // nothing was requested
+	if l.first == nil {
+		s.hollow--
+	}
 	return l
 }
 

@@ -75,30 +75,32 @@ func (s *stripe[K, V]) deferTakeLocked(l *line[V]) bool {
 // takeFirstAndUnlock takes the first segment. If others are left, the key becomes
 // ready again at its Done.
 func (c *Coalescer[K, V]) takeFirstAndUnlock(s *stripe[K, V], t *taken[K, V], l *line[V]) (value V) {
-	value, weight, m := l.removeFirst()
-	t.priority = l.priority // a call in progress may have yet to ask the queue for it
+	first := l.removeFirst()
+	m := first.mark
+	t.priority = first.priority // a call in progress may have yet to ask the queue for it
 	if c.keepsFlights() {
-		m = s.takeOffLocked(t.key, flight[V]{value, c.options.Readable, m, t.at}) // of an earlier processing
+		m = s.takeOffLocked(t.key, flight[V]{first.value, c.options.Readable, m, t.at}) // of an earlier processing
 	}
 	switch rest := l.first; {
 	case rest == nil:
 		s.emptiedLocked(t.key, l)
-		c.limit.Release(weight)
+		c.limit.Release(first.weight)
 		s.mu.Unlock()
 	case rest.merging: // the call that merges it adds the key
 		rest.reserved = true
 		s.setStateLocked(l, absent)
-		c.releaseTakenLocked(rest, weight)
+		c.releaseTakenLocked(rest, first.weight)
 		s.mu.Unlock()
 	default:
 		s.setStateLocked(l, queued)
-		c.releaseTakenLocked(rest, weight)
+		c.releaseTakenLocked(rest, first.weight)
+		priority := l.priority()
 		s.mu.Unlock()
-		c.shards.Core.Again(t.at, t.priority)
+		c.shards.Core.Again(t.at, priority)
 	}
 	m.finish()
 	c.limit.Notify()
-	return value
+	return first.value
 }
 
 // releaseTakenLocked releases the room of a segment that was taken. If keys are
@@ -126,7 +128,7 @@ func (c *Coalescer[K, V]) tellAgain(key K, at shard.Handle) {
 		return
 	}
 	l.tells++
-	priority := l.priority
+	priority := l.priority()
 	t.stripe.mu.Unlock()
 	defer t.told(l)
 	c.shards.Core.Again(at, priority)

@@ -153,7 +153,7 @@ func (t *teller[K, V]) readdAndUnlock() {
 	if l.key == absent {
 		t.stripe.setStateLocked(l, queued)
 	}
-	t.tellAndUnlock(l, &deferred[K, V]{priority: l.priority, keepDelay: true})
+	t.tellAndUnlock(l, &deferred[K, V]{priority: l.priority(), keepDelay: true})
 }
 
 // emptiedLocked follows the removal of the last value of a line.

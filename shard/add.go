@@ -94,9 +94,7 @@ func (sh *shard) add(id uint32, e *items.Entry, r request) effects {
 			sh.joinBackoff(id, e, r.priority)
 			return took
 		case r.keepsDelay:
-			if r.priority != 0 {
-				sh.delayAtPriority(id, e, r.priority, true)
-			}
+			sh.delayAtPriority(id, e, r.priority, true)
 			sh.count.deduplicated++
 			return took
 		}
