@@ -50,7 +50,7 @@ func (c *Coalescer[K, V]) putBack(key K, value V, delay time.Duration) error {
 
 func (r *valueReturn[K, V]) setDelay(delay time.Duration) {
 	if delay > 0 {
-		r.deadline = r.c.shards.Core.DeadlineOf(shard.Delay{Duration: delay, Priority: r.priority})
+		r.deadline = r.c.shards.Core.DeadlineOf(shard.Delay{Duration: delay})
 		r.delay = delay
 	}
 }
@@ -73,6 +73,7 @@ func (r *valueReturn[K, V]) insert() bool {
 		return false
 	}
 	l := c.restoreLocked(s, r.key, r.value, r.weight, r.priority, s.letGoLocked(r.key, r.at))
+	r.priority = l.priority() // also of the values that another call has yet to put in
 	r.segment = l.first
 	r.segment.returning, r.segment.reserved = true, true
 	if r.admitted = !s.closed; r.admitted {
@@ -111,7 +112,7 @@ func (r *valueReturn[K, V]) requeue() {
 	defer r.leave()
 	shards, inProcessing := r.c.shards, false
 	if r.delay > 0 {
-		inProcessing = shards.Core.Postpone(r.at, r.deadline, r.policy())
+		inProcessing = shards.Core.Postpone(r.at, r.deadline, r.priority, r.policy())
 	} else {
 		inProcessing = shards.Core.Again(r.at, r.priority)
 	}

@@ -170,7 +170,8 @@ func (s *Core) retryAt(h Handle, d Deadline, priority int) (came Comeback) {
 // Postpone delays an item in processing, whose next run also serves adds made
 // during the processing. The delay must be positive. It files the delay
 // before it calls user code.
-func (s *Core) Postpone(h Handle, d Deadline, policy DelayPolicy) (inProcessing bool) {
+func (s *Core) Postpone(h Handle, d Deadline, priority int, policy DelayPolicy) (inProcessing bool) {
+	d.priority = priority
 	addsGoFirst := policy == KeepEarliest
 	sh, e := s.lockSwept(h)
 	deadline := uint64(never)
