@@ -80,6 +80,7 @@ type stepPlayer struct {
 	readable bool
 	put, out int
 	merges   int
+	panics   int // the Merge that panics
 	// The value of a claim that ends during a Cancel is unsure to go back.
 	cancels, canceling, unsure int
 	// calm says that each put has asked for a wait, that no value was taken or
@@ -102,7 +103,7 @@ const longestStep = 2 * time.Hour
 // Calls for one key run step by step, in a random order. No value is lost or
 // doubled, and when they have ended, the queue has the keys with values alone.
 func TestC54C78StepsInAnyOrder(t *testing.T) {
-	testscale.Rapid(100_000)
+	testscale.Rapid(400_000)
 	rapid.Check(t, func(t *rapid.T) { rapid.SyncTest(t, checkSteps) })
 }
 
@@ -111,7 +112,7 @@ func newStepPlayer(t *rapid.T) *stepPlayer {
 		clock: newFake(), calm: true, lingers: true, readable: rapid.Bool().Draw(t, "Readable"),
 		linger: rapid.SampledFrom([]time.Duration{0, time.Second}).Draw(t, "Linger"),
 	}
-	p.capacity = rapid.IntRange(0, 3).Draw(t, "Capacity")
+	p.capacity, p.panics = rapid.IntRange(0, 3).Draw(t, "Capacity"), rapid.IntRange(0, 6).Draw(t, "panics")
 	if p.linger > 0 {
 		p.least = rapid.Uint32Range(0, 3).Draw(t, "LingerValues")
 	}
@@ -131,7 +132,10 @@ func newStepPlayer(t *rapid.T) *stepPlayer {
 
 func (p *stepPlayer) merge(a, b stepValue) stepValue {
 	p.next()
-	p.merges++
+	if p.merges++; p.on && p.merges == p.panics {
+		p.calm = false
+		panic(errInjected)
+	}
 	return stepValue{a.n + b.n, a.high + b.high, a.low + b.low}
 }
 
@@ -157,7 +161,7 @@ func checkSteps(t *rapid.T) {
 		go func() {
 			for _, call := range program {
 				p.next()
-				call(a)
+				caught(func() { call(a) })
 			}
 		}()
 		synctest.Wait() // so that they stop in a known order
@@ -183,8 +187,8 @@ func (p *stepPlayer) drawCall(t *rapid.T) func(*actor) {
 		return func(*actor) {
 			p.cancels++
 			p.canceling++
+			defer func() { p.canceling-- }()
 			value, _ := p.Cancel("a")
-			p.canceling--
 			p.out += value.n
 			p.calm = p.calm && p.merges == 0
 		}
@@ -244,9 +248,9 @@ func (p *stepPlayer) putWith(waits bool, o coalesce.PutOptions) func(*actor) {
 			err = p.PutWith("a", value, o)
 		} else {
 			p.putters++
+			defer func() { p.putters-- }()
 			err = p.PutContext(p.ctx, "a", value, o)
 			p.next()
-			p.putters--
 		}
 		if err == nil {
 			p.put++
@@ -261,9 +265,9 @@ func (p *stepPlayer) take(ctx context.Context, byKey bool) func(*actor) {
 			return
 		}
 		p.waiters++
+		defer func() { p.waiters-- }()
 		n, _ := p.ClaimBatch(ctx, claims[:])
 		p.next()
-		p.waiters--
 		if n > 0 {
 			p.calm = false
 			a.claim, a.byKey = &claims[0], byKey
