@@ -221,14 +221,14 @@ func (p *stepPlayer) drawCall(t *rapid.T) func(*actor) {
 
 func (p *stepPlayer) drawPut(t *rapid.T) func(*actor) {
 	waits := rapid.Bool().Draw(t, "waits")
-	if rapid.Bool().Draw(t, "plain") {
+	if rapid.IntRange(0, 2).Draw(t, "plain") == 0 {
 		return p.putWith(waits, coalesce.PutOptions{})
 	}
 	return p.putWith(waits, coalesce.PutOptions{
-		Delay:    rapid.SampledFrom([]time.Duration{0, -1, time.Hour, longestStep}).Draw(t, "delay"),
+		Delay:    rapid.SampledFrom([]time.Duration{0, 0, -1, time.Hour, longestStep}).Draw(t, "delay"),
 		Policy:   rapid.SampledFrom(modelPolicies).Draw(t, "policy"),
 		MaxWait:  rapid.SampledFrom([]time.Duration{0, time.Hour}).Draw(t, "MaxWait"),
-		Priority: rapid.SampledFrom([]int{0, 0, high, low}).Draw(t, "priority"),
+		Priority: rapid.SampledFrom([]int{0, high, low}).Draw(t, "priority"),
 	})
 }
 
