@@ -88,7 +88,7 @@ func (x *canceler[K, V]) cancel() (value V, ok bool) {
 	canceled := false
 	defer func() {
 		if !canceled { // a hook has panicked, perhaps in what was told for another call
-			x.restore(value)
+			x.restore()
 		}
 	}()
 	func() {
@@ -99,7 +99,7 @@ func (x *canceler[K, V]) cancel() (value V, ok bool) {
 	return value, true
 }
 
-func (x *canceler[K, V]) restore(value V) {
+func (x *canceler[K, V]) restore() {
 	s := x.stripe
 	s.mu.Lock()
 	if x.uncounted = s.closed; !s.closed {
