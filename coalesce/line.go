@@ -13,6 +13,7 @@ import "math"
 type line[V any] struct {
 	first, last *segment[V]
 	key         keyState
+	prioritized bool  // a value has requested a priority that is not 0
 	tells       uint8 // the number of tellers
 	// handsOut: a Take is merging the values.
 	handsOut bool
@@ -27,6 +28,9 @@ func (l *line[V]) isEmpty() bool { return l == nil || l.first == nil }
 // priority is the highest that the values have requested. Whoever tells the queue
 // about the key asks for it, because what was asked before may have gone to a Take.
 func (l *line[V]) priority() int {
+	if !l.prioritized {
+		return 0 // without a walk, which a storm of Puts of one key would feel
+	}
 	highest := math.MinInt
 	for s := l.first; s != nil; s = s.next {
 		highest = max(highest, s.priority)
@@ -84,6 +88,7 @@ func (s *segment[V]) isMergeable() bool { return !s.merging && !s.reserved && !s
 func (l *line[V]) append(value V, weight int64, priority int) (s *segment[V]) {
 	s = l.newSegment()
 	s.value, s.weight, s.priority = value, weight, priority
+	l.prioritized = l.prioritized || priority != 0
 	if l.last == nil {
 		l.first = s
 	} else {
@@ -96,6 +101,7 @@ func (l *line[V]) append(value V, weight int64, priority int) (s *segment[V]) {
 func (l *line[V]) prepend(value V, weight int64, priority int, m mark) {
 	s := l.newSegment()
 	s.value, s.weight, s.priority, s.mark, s.next = value, weight, priority, m, l.first
+	l.prioritized = l.prioritized || priority != 0
 	l.first = s
 	if l.last == nil {
 		l.last = s

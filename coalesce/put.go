@@ -183,6 +183,7 @@ func (p *putter[K, V]) joinLocked(l *line[V], needed int64) {
 	}
 	p.c.mergeLocked(p.stripe, last, p.value, needed, func() { p.failAndUnlock(l, needed) })
 	p.low, last.priority = l.priority() < 0, max(last.priority, p.priority())
+	l.prioritized = l.prioritized || p.priority() != 0
 	if p.from == nil {
 		last.mark.mix()
 	} else if own := last.mark.part(p.from.ledger); own != nil {
