@@ -10,9 +10,10 @@ import (
 func (s *Core) ShutDown() {
 	defer s.drains.drained.release()
 	s.closing.leaving.Store(true)
+	s.closing.discarding.Store(s.config.Rules.DiscardOnShutDown)
 	s.close(nil)
 	s.wake() // a consumer may wait for what is paused
-	if s.config.Rules.DiscardOnShutDown {
+	if s.closing.discarding.Load() {
 		s.discardReady()
 	}
 }
@@ -129,7 +130,7 @@ func (sh *shard) dropDelayed(to dropping) (all bool) {
 	}
 	return sh.wheel == nil || sh.wheel.Advance(never, stepsPerHold, func(id uint32) {
 		e := sh.table.At(id)
-		if sh.wheel.serves(id) { // the backoff serves adds that were accepted before
+		if sh.wheel.serves(id) && !sh.set.closing.discarding.Load() { // adds that were accepted before
 			sh.add(id, e, request{priority: sh.clearDelay(id, e)})
 			return
 		}
@@ -147,7 +148,6 @@ func (sh *shard) dropDelayed(to dropping) (all bool) {
 // discardReady drops ready items, so that workers learn of the shutdown at
 // once.
 func (s *Core) discardReady() {
-	s.closing.discarding.Store(true)
 	for sh := range s.shards.made() {
 		for sh.discardSome() {
 		}

@@ -191,7 +191,7 @@ func (m *model) close() (dropped []string) { // C13
 func (m *model) dropDelayed() (dropped []string) { // C13, C28
 	for _, e := range m.items {
 		switch {
-		case e.serves:
+		case e.serves && !m.ends.discarding:
 			priority := e.delayPriority
 			m.stopDelay(e)
 			m.add(e, priority, false, false)
@@ -217,7 +217,7 @@ func (m *model) delayed() (items []string) {
 // abandon ends the drains that await items which are about to be dropped. One
 // of them returns the items.
 func (m *model) abandon() { // C42
-	items := slices.DeleteFunc(m.delayed(), func(item string) bool { return m.entry(item).serves })
+	items := slices.DeleteFunc(m.delayed(), func(item string) bool { return m.entry(item).serves && !m.ends.discarding })
 	if len(items) == 0 {
 		return
 	}
@@ -231,11 +231,10 @@ func (m *model) abandon() { // C42
 
 func (m *model) shutDown() { // C11, C63
 	m.moment++
+	m.ends.leaving, m.ends.discarding = true, m.setup.is("discard on shutdown", "yes")
 	m.abandon()
-	m.ends.leaving = true
 	m.close()
-	if m.setup.is("discard on shutdown", "yes") {
-		m.ends.discarding = true
+	if m.ends.discarding {
 		for _, e := range m.items {
 			if e.phase == ready {
 				m.counts.Dropped++
