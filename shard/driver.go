@@ -269,6 +269,7 @@ func (d *driver) abandon() {
 // drop gives the timer up in an unknown state. It lets a waiting stop return.
 func (d *driver) drop() {
 	d.armed.Store(never)
+	d.set.coarse.Live.Store(0) // no timer ends the reading
 	for {
 		begun := d.set.closing.begun.Load()
 		if begun && !d.lingers() {

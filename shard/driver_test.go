@@ -50,12 +50,12 @@ func (t *wilfulTimer) Reset(d time.Duration) bool {
 func TestDriverOutlivesItsClock(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := &wilfulClock{Fake: clock.NewFake(start)}
-		s := newTestSet(t, Config[int]{Settings: Settings{Clock: c, Shards: 3}})
+		s := newTestSet(t, Config[int]{Settings: Settings{Clock: c, Shards: 3, Ages: true}})
 		h, item, adds, panics := &hourglass{Set: s, clock: c.Fake}, 0, 0, 0
 		delay := func() time.Duration { return time.Duration(rapid.IntRange(1, 50).Draw(t, "ms")) * time.Millisecond }
 		add := func() {
 			item++
-			s.AddAfter(item, delay())
+			s.AddAfter(item, delay()*time.Duration(rapid.IntRange(0, 2).Draw(t, "delays")))
 		}
 		c.act = func() {
 			switch {
@@ -75,6 +75,7 @@ func TestDriverOutlivesItsClock(t *testing.T) {
 					add()
 				}()
 				adds, panics = 0, 0
+				require.True(t, s.Core.coarse.Live.Load() == 0 || s.Core.driver.armed.Load() <= s.Core.coarse.Deadline(), "a reading that nothing ends")
 				add()
 				require.Empty(t, h.unwatched())
 			},

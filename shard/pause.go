@@ -41,10 +41,11 @@ func (s *Core) RefreshGroup(group string) {
 
 func (s *Core) refreshGroup(group string) {
 	var to line.Tag
-	now := s.time.Nanoseconds()
-	defer s.changeGroup(group, false, func(l *line.Line, of uint32) (freed bool) { // also if the policy panics
+	now := s.gate.last.Load()
+	defer s.changeGroup(group, false, func(l *line.Line, of uint32) (freed bool) { // also if the clock or the policy panics
 		return l.Reconfigure(of, &to, now)
 	})
+	now = s.time.Nanoseconds()
 	s.tag(&to, group)
 }
 

@@ -59,3 +59,22 @@ func TestC64C80PanicOfTheClockHidesNoAdd(t *testing.T) {
 		require.Equal(t, 2, told, name)
 	}
 }
+
+// A group waits for no policy that a panic of the clock has kept from being asked for.
+func TestC70PanicOfTheClockHoldsNoGroup(t *testing.T) {
+	f, q := &faults{}, (*shardq.Queue[int])(nil)
+	q = shardq.MustNew(shardq.Options[int]{
+		Clock: hookedClock{newFake(), f.call},
+		Group: func(int) string { return "g" },
+		GroupPolicy: func(group string) shardq.GroupPolicy {
+			if group == "g" {
+				q.RefreshGroup("other") // perhaps of a policy that has changed meanwhile
+				f.arm("Now", 1)
+			}
+			return shardq.GroupPolicy{}
+		},
+	})
+	require.True(t, caught(func() { q.Add(1) }))
+	_, ok := q.TryClaim()
+	require.True(t, ok)
+}
