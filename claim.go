@@ -337,7 +337,8 @@ func (r *queueReturn[T]) addAtOnce() {
 }
 
 func (r *queueReturn[T]) add(after time.Duration) error {
-	d := shard.Delay{Duration: after, Priority: r.how.Priority, Retry: true, Backoff: r.how.Reason == worker.ReturnRetry}
+	d := shard.Delay{Duration: after, Priority: r.how.Priority, Retry: r.how.Reason != worker.ReturnRelease,
+		Reports: r.how.Refused != nil, Backoff: r.how.Reason == worker.ReturnRetry}
 	switch r.queue.base.core.Retry(r.only, d) {
 	case shard.TakenBack:
 		return nil

@@ -27,18 +27,3 @@ func TestC60UpperHalfOfTheFence(t *testing.T) {
 		s.Core.shard(0).count.added += 1<<31 - 1 // and the next Add is one more
 	}
 }
-
-// TestSealedHandle: of two callers that seal a processing, one ends it.
-func TestSealedHandle(t *testing.T) {
-	s := newTestSet(t, Config[int]{Settings: Settings{Shards: 1}})
-	s.Add(1)
-	_, _, h, _ := s.TryTake()
-	only, ok := s.Core.Seal(h)
-	require.True(t, ok)
-	_, again := s.Core.Seal(h)
-	require.False(t, again || s.Core.Valid(h) || s.Core.End(h))
-	require.Equal(t, h.Fence(), only.Fence())
-	require.True(t, s.Core.End(only))
-	_, again = s.Core.Seal(only)
-	require.False(t, again || s.Core.End(only))
-}

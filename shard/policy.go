@@ -14,6 +14,7 @@ type Delay struct {
 	MaxWait  time.Duration // limits how long later calls can prolong the delay, unless it is zero or less
 	Priority int           // the least priority when the item becomes ready
 	Retry    bool          // count the add as a retry
+	Reports  bool          // the caller reports a refused [Core.Retry], which does not count as dropped
 	Limited  bool          // ask Config.Backoff for a duration; the longer counts
 	// Window, if positive, makes the set refuse the add while a window of the
 	// item is open, and otherwise opens one.

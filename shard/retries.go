@@ -114,7 +114,7 @@ func (s *Core) Retry(h Handle, d Delay) (came Comeback) {
 			deadline = s.DeadlineOf(d)
 		}
 	}, func() { s.releaseNow(h, d.Priority) })
-	return s.retryAt(h, deadline, d.Priority)
+	return s.retryAt(h, deadline, d)
 }
 
 // Release ends a processing and makes the item ready again, last in its shard,
@@ -138,7 +138,7 @@ func (s *Core) releaseNow(h Handle, priority int) (ended bool) {
 	return fx&took != 0
 }
 
-func (s *Core) retryAt(h Handle, d Deadline, priority int) (came Comeback) {
+func (s *Core) retryAt(h Handle, d Deadline, as Delay) (came Comeback) {
 	sh, e := s.lockSwept(h)
 	fx, filed := effects(0), uint64(never)
 	switch {
@@ -146,19 +146,20 @@ func (s *Core) retryAt(h Handle, d Deadline, priority int) (came Comeback) {
 	case sh.wasCanceled(h.id, e):
 		came = Canceled
 	case !s.TakesBack():
-		came = Refused
-		sh.rare.dropped++
+		if came = Refused; !as.Reports {
+			sh.rare.dropped++
+		}
 	default:
 		came = TakenBack
 		if d.delayed {
 			filed = sh.fileAgain(h.id, e, d)
 		} else {
-			sh.add(h.id, e, s.config.request(priority))
+			sh.add(h.id, e, s.config.request(as.Priority))
 		}
 		fx = sh.finish(h.id, e, items.Position{})
 	}
 	sh.unlock()
-	if came == TakenBack {
+	if came == TakenBack && as.Retry {
 		s.countRetry()
 	}
 	s.publish(fx)

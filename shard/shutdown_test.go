@@ -17,9 +17,7 @@ func TestDropIsBounded(t *testing.T) {
 	for all, before := false, delayed; !all; {
 		all = s.Core.shard(0).dropDelayed(nil)
 		left := s.Core.Stats().Delayed
-		if before-left > stepsPerHold || all != (left == 0) {
-			t.Fatalf("a turn dropped %d items, left %d, and says that it was the last: %v", before-left, left, all)
-		}
+		require.True(t, before-left <= stepsPerHold && all == (left == 0), "%d were delayed, and %d are", before, left)
 		before = left
 	}
 }

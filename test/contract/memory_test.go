@@ -227,20 +227,6 @@ func TestC8C80MemoryOfCanceledWindowsReturns(t *testing.T) {
 	})
 }
 
-// H8: keys of 1 MiB are compared, hashed and forgotten like others.
-func TestH8MegabyteKeys(t *testing.T) {
-	requireMemoryReturns(t, shardq.Options[string]{Shards: 2, Clock: newFake()}, func(q *shardq.Queue[string]) int {
-		var items []string
-		for i := range 20 { // that differ in their last byte
-			items = append(items, string(make([]byte, 1<<20))+string(rune('a'+i)))
-		}
-		addAll(q, items)
-		addAll(q, items)
-		requireExactly(t, items, finishAll(t, q))
-		return 0
-	})
-}
-
 // While one item stays, the retained memory is in proportion to the items held,
 // not to the burst.
 func TestC8MemoryReturnsBesideALongLivedItem(t *testing.T) {

@@ -245,6 +245,7 @@ func TestC49C74InterruptedAsThePoolSays(t *testing.T) {
 			s.requireEnds(t)
 			require.Equal(t, test.interrupted, q.Len() == 1 && len(s.failed) == 0, "the pool says of %s", name)
 			require.Equal(t, test.interrupted, says != nil, "Interrupted says of %s", name)
+			require.False(t, test.interrupted && q.Stats().Metrics.Retries > 0, "%s counts as a retry (C33)", name)
 			require.Equal(t, test.interrupted && o.Handle != nil, strings.Contains(text.String(), "was interrupted"), text)
 			for result, h := range q.Stats().Metrics.Attempts.All() {
 				require.EqualValues(t, map[bool]int{true: 1}[result == test.result], h.Count, "%s: %v", name, result)
@@ -716,6 +717,12 @@ func TestC60Refused(t *testing.T) {
 			require.Zero(t, q.NumRequeues("a")+q.Stats().Held+c.Stats().Held+int(q.Stats().Dropped))
 		})
 	}
+	var q *shardq.Queue[string]
+	q = shardq.MustNew(shardq.Options[string]{RateLimiter: hookedLimiter[string]{limiter.NewExponential[string](1, 1), func(string) { q.ShutDown() }}})
+	q.Add("a")
+	claim, _ := q.TryClaim()
+	require.ErrorIs(t, claim.Return(worker.Return{Refused: func() {}}), shardq.ErrShutDown)
+	require.Zero(t, q.Stats().Dropped)
 }
 
 // The context of the handlers ends when DrainTimeout has passed, also while
