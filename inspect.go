@@ -3,6 +3,7 @@ package shardq
 import (
 	"context"
 	"iter"
+	"sync/atomic"
 	"time"
 
 	"github.com/shardq/shardq/internal/engine"
@@ -229,8 +230,9 @@ func (i *inspected) GroupAttempts(limit int) []stats.GroupAttempts {
 	return i.base.outcomes.attempts.Groups(limit)
 }
 
-// KeepWaits, Ending and HandlerContext are for workers.
+// KeepWaits, Failing, Ending and HandlerContext are for workers.
 func (i *inspected) KeepWaits()              { i.base.core.KeepWaits() }
+func (i *inspected) Failing() *atomic.Bool   { return &i.base.outcomes.failing }
 func (i *inspected) Ending() context.Context { return i.base.core.Ending() }
 
 func (i *inspected) HandlerContext(c context.Context) context.Context {

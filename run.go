@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/shardq/shardq/internal/attempts"
@@ -167,6 +168,7 @@ type outcomes struct {
 	// They allocate nothing before the first.
 	failures, discards recent.Ring[stats.Failure[any]]
 	outage             outage
+	failing            atomic.Bool // an attempt has failed since the last success
 }
 
 const failuresKept = 64 // and as many discards

@@ -3,6 +3,7 @@ package coalesce
 import (
 	"context"
 	"iter"
+	"sync/atomic"
 	"time"
 
 	"github.com/shardq/shardq"
@@ -67,6 +68,10 @@ func (i inspection[K, V]) NextOf(source any) func(*worker.Claim[Entry[K, V]]) (b
 
 func (i inspection[K, V]) Holds(e Entry[K, V]) bool {
 	return i.Inspection.(interface{ Holds(key K) bool }).Holds(e.Key)
+}
+
+func (i inspection[K, V]) Failing() *atomic.Bool {
+	return i.Inspection.(interface{ Failing() *atomic.Bool }).Failing()
 }
 
 func (i inspection[K, V]) KeepWaits()              { i.coalescer.shards.Core.KeepWaits() }

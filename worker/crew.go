@@ -22,11 +22,11 @@ type crew struct {
 	source   any
 	name     string
 	limits   limits
-	drains   bool        // Options.Drain is set
-	timed    bool        // hooks need durations
-	oneByOne bool        // with Options.BatchWeight, a queue is asked for one item at a time
-	over     *timeIsOver // the cause of the end of a context by Options.Timeout
-	failing  atomic.Bool // an attempt has failed since the last success
+	drains   bool         // Options.Drain is set
+	timed    bool         // hooks need durations
+	oneByOne bool         // with Options.BatchWeight, a queue is asked for one item at a time
+	over     *timeIsOver  // the cause of the end of a context by Options.Timeout
+	failing  *atomic.Bool // an attempt has failed since the last success
 
 	mu      sync.Mutex
 	state   poolState   // only ever grows
@@ -81,6 +81,10 @@ func (c *crew) prepare(pool typedPool, source any, l limits, g given, inUse []er
 	}
 	if waits, is := part[waitSource](source); is && l.showsAttempts() {
 		waits.KeepWaits()
+	}
+	c.failing = new(atomic.Bool)
+	if shared, is := part[failingSource](source); is {
+		c.failing = shared.Failing()
 	}
 	c.pool, c.source, c.name, c.limits, c.wanted = pool, source, name, l, l.Workers
 	c.drains, c.timed = g.drain, g.timed

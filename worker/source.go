@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"sync/atomic"
 
 	"github.com/shardq/shardq/stats"
 )
@@ -54,6 +55,7 @@ type (
 	endingSource    interface{ ShuttingDown() bool }
 	countedSource   interface{ Stats() stats.Stats }
 	waitSource      interface{ KeepWaits() }
+	failingSource   interface{ Failing() *atomic.Bool } // of all crews of a queue: see crew.failing
 	// NextOf returns nil if the source is another one that embeds it.
 	nextSource[T any] = interface {
 		NextOf(source any) (doneAndNext func(claim *Claim[T]) (more bool, err error))

@@ -245,6 +245,14 @@ func TestOutagesAreOfFailures(t *testing.T) {
 		}}))
 		require.Equal(t, test.outages, q.Stats().Outages, "%v", test.middle)
 	}
+	q := shardq.MustNew(shardq.Options[int]{RateLimiter: limiter.NewExponential[int](0, 0)})
+	for i, result := range []error{errDown, errDown, errDown, nil, errDown, errDown, errDown, errDown, errDown, nil} {
+		q.Add(i)
+		ctx, cancel := context.WithCancel(t.Context())
+		require.NoError(t, q.Run(ctx, 1, func(context.Context, int) error { cancel(); return result }))
+		require.Equal(t, i >= 8, q.Stats().Outages == 1, "Run %d", i)
+		require.Equal(t, i == 8, q.Stats().OutageFailures == 5, "Run %d", i)
+	}
 }
 
 var errDown = errors.New("down")
