@@ -18,18 +18,17 @@ func (c *Coalescer[K, V]) Cancel(key K) (value V, ok bool) {
 }
 
 // dropOnly takes the values of keys out if they are of one source alone.
-func (c *Coalescer[K, V]) dropOnly(keys []K, only *ledger) (dropped []Entry[K, V]) {
+func (c *Coalescer[K, V]) dropOnly(dropped *[]Entry[K, V], keys []K, only *ledger) {
 	cancelers := make([]canceler[K, V], len(keys))
 	for i, key := range keys {
 		cancelers[i] = c.cancelerOf(key, only) // Hash may panic: nothing is out yet
 	}
 	for i, key := range keys {
 		for value, ok := cancelers[i].cancel(); ok; value, ok = cancelers[i].cancel() {
+			*dropped = append(*dropped, Entry[K, V]{key, value})
 			c.queue.Forget(key)
-			dropped = append(dropped, Entry[K, V]{key, value})
 		}
 	}
-	return dropped
 }
 
 type canceler[K comparable, V any] struct {

@@ -24,19 +24,18 @@ var _ = (*Coalescer[uint64, uint64])(nil)
 // A Coalescer is a work queue of keys with one pending value for each. It must
 // be made by [New] or [MustNew], and must not be copied.
 type Coalescer[K comparable, V any] struct {
-	queue   *shardq.Queue[K]
-	engine  engine.Engine[K]
-	shards  *shard.Set[K] // of the queue
-	owner   *owner[K, V]
-	seed    maphash.Seed
-	options Options[K, V]
-	routed  bool // Hash or Group, which are user code, choose a key's shard
-	limit   *itemlimit.Limiter
-	stripes stripes[K, V]
-	ending  ending
-	// undrained has what a Drain had taken before a hook panicked.
-	undrained []Entry[K, V]
-	buffers   sync.Pool // of *keyBuffer[K]
+	queue     *shardq.Queue[K]
+	engine    engine.Engine[K]
+	shards    *shard.Set[K] // of the queue
+	owner     *owner[K, V]
+	seed      maphash.Seed
+	options   Options[K, V]
+	routed    bool // Hash or Group, which are user code, choose a key's shard
+	limit     *itemlimit.Limiter
+	stripes   stripes[K, V]
+	ending    ending
+	undrained leftover[K, V] // of Drains
+	buffers   sync.Pool      // of *keyBuffer[K]
 	sources   sources
 }
 

@@ -81,28 +81,38 @@ func (c *Coalescer[K, V]) endedEarly(ctx context.Context, cause error) error {
 	return &DrainError[K, V]{DrainError: c.engine.EndedEarly(ctx, cause).(*shardq.DrainError[K]), coalescer: c}
 }
 
-// takeDelayed takes the values of keys that a drain has dropped. If a hook panics, the next
-// drain returns them.
+// takeDelayed takes the values of keys that a drain has dropped.
 func (c *Coalescer[K, V]) takeDelayed(keys []K) (dropped []Entry[K, V]) {
-	dropped = c.takeUndrained()
+	return c.undrained.collect(func(dropped *[]Entry[K, V]) { c.takeOut(dropped, keys) })
+}
+
+// A leftover has the entries that a call had taken out when user code panicked. The
+// next call returns them.
+type leftover[K comparable, V any] struct {
+	mu      sync.Mutex
+	entries []Entry[K, V]
+}
+
+func (l *leftover[K, V]) collect(by func(all *[]Entry[K, V])) (all []Entry[K, V]) {
+	all = l.take()
 	returned := false
 	defer func() {
 		if !returned {
-			c.ending.mu.Lock()
-			defer c.ending.mu.Unlock()
-			c.undrained = append(c.undrained, dropped...)
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			l.entries = append(l.entries, all...)
 		}
 	}()
-	c.takeOut(&dropped, keys)
+	by(&all)
 	returned = true
-	return dropped
+	return all
 }
 
-func (c *Coalescer[K, V]) takeUndrained() (dropped []Entry[K, V]) {
-	c.ending.mu.Lock()
-	defer c.ending.mu.Unlock()
-	dropped, c.undrained = c.undrained, nil
-	return dropped
+func (l *leftover[K, V]) take() (entries []Entry[K, V]) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	entries, l.entries = l.entries, nil
+	return entries
 }
 
 // takeOut takes the values of keys, before any user code runs, and then withdraws the keys.
@@ -212,7 +222,7 @@ type ending struct {
 	retries     shard.Retries // whether values are accepted from workers
 	drains      atomic.Int32  // in progress; the last one also takes what has lost its key
 
-	mu                    sync.Mutex // guards the fields below, and undrained
+	mu                    sync.Mutex // guards the fields below
 	shutDowns, carriedOut int        // calls of ShutDown, and those that the last call has carried out
 	over                  bool       // queueClosed is closed
 }

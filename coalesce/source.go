@@ -29,11 +29,12 @@ var (
 // Put, PutContext and Skip are for one goroutine, the one that reads the log. Other
 // methods are safe for concurrent use.
 type Source[K comparable, V any] struct {
-	c       *Coalescer[K, V]
-	ledger  *ledger
-	now     uint32 // of the last reading of the clock, in ageUnits
-	offset  int64  // of the Put that goes on
-	putting bool
+	c         *Coalescer[K, V]
+	ledger    *ledger
+	now       uint32 // of the last reading of the clock, in ageUnits
+	offset    int64  // of the Put that goes on
+	putting   bool
+	undropped leftover[K, V] // of Drops
 }
 
 // NewSource returns a source that has read all offsets below from, or an error if a
@@ -144,10 +145,13 @@ func (s *Source[K, V]) Finish(ctx context.Context) error {
 // that have events of this source alone. A worker keeps the value that it has. If all
 // events of that value are of this source, it is not given back when it fails. Values
 // that another call is merging, taking or returning stay. Safe no longer changes.
+// If user code panics, another Drop goes on.
 func (s *Source[K, V]) Drop() (dropped []Entry[K, V]) {
 	s.ledger.close(true)
 	s.c.sources.remove(s.ledger)
-	return s.c.dropOnly(s.c.keysOf(func(l *line[V]) bool { return l.isOnlyOf(s.ledger) }), s.ledger)
+	return s.undropped.collect(func(dropped *[]Entry[K, V]) {
+		s.c.dropOnly(dropped, s.c.keysOf(func(l *line[V]) bool { return l.isOnlyOf(s.ledger) }), s.ledger)
+	})
 }
 
 // Offsets returns an iterator over the names of the sources whose events are in the
