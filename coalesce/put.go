@@ -228,12 +228,16 @@ func (p *putter[K, V]) removeAndUnlock(l *line[V], own *segment[V]) {
 	p.failAndUnlock(l, weight)
 }
 
-// failAndUnlock adds the key if a Take has come for the line meanwhile.
+// failAndUnlock adds the key if a Take has come for the line meanwhile, or if another
+// Put has left it to this one to raise the key's priority.
 func (p *putter[K, V]) failAndUnlock(l *line[V], weight int64) {
 	p.c.limit.Release(weight)
-	if l.key == absent {
+	switch {
+	case l.key == absent:
 		p.addAndUnlock(l)
-	} else {
+	case p.low:
+		p.readdAndUnlock()
+	default:
 		p.c.leaveAndUnlock(p.stripe)
 	}
 }

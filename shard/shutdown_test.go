@@ -7,7 +7,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestDropIsBounded checks one turn after the other.
 func TestDropIsBounded(t *testing.T) {
 	const delayed = 10 * stepsPerHold
 	s := newTestSet(t, Config[int]{})

@@ -2,7 +2,6 @@ package debugpage
 
 import (
 	"runtime"
-	"slices"
 	"sync"
 	"testing"
 	"weak"
@@ -63,16 +62,6 @@ type oddQueue struct {
 	_ []int
 }
 
-// TestManyOfOneName checks that naming takes a few steps for each queue, not
-// one for each pair.
-func TestManyOfOneName(t *testing.T) {
-	const n = 2000
-	queues := slices.Repeat([]shardq.Inspector{broken{}}, n)
-	require.Less(t, testing.AllocsPerRun(1, func() { new(names).nameAll(queues) }), 20.0*n)
-	d := new(names).nameAll(queues)
-	require.Equal(t, n-1, d.byID["broken #2000"])
-}
-
 // TestNamesKeepNoQueue checks that the page does not keep a queue that is gone
 // alive, even without another request.
 func TestNamesKeepNoQueue(t *testing.T) {
@@ -89,7 +78,6 @@ func TestNamesKeepNoQueue(t *testing.T) {
 	runtime.KeepAlive(&n)
 }
 
-// TestNamesAmongRequests names different lists concurrently.
 func TestNamesAmongRequests(t *testing.T) {
 	var n names
 	queues := []shardq.Inspector{newQueue("q"), newQueue("q"), newQueue("q")}

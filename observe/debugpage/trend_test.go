@@ -141,7 +141,6 @@ func TestSamples(t *testing.T) {
 	require.Empty(t, all.of, "and forgotten")
 }
 
-// TestSampleOfAttempts checks which results are failures.
 func TestSampleOfAttempts(t *testing.T) {
 	m := &stats.Metrics{}
 	for result, h := range m.Attempts.All() {

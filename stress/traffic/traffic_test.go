@@ -130,7 +130,6 @@ func TestQueueKeepsItsPromises(t *testing.T) {
 	}
 }
 
-// TestPlanFollowsFromItsSeed checks that a seed gives one plan.
 func TestPlanFollowsFromItsSeed(t *testing.T) {
 	for seed := range uint64(100) {
 		require.Equal(t, Draw(seed), Draw(seed))

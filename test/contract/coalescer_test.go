@@ -119,6 +119,24 @@ func TestC56PanicOfAMergeAfterAWait(t *testing.T) {
 	}
 }
 
+// A Put may leave it to another one to raise the key's priority, whose Merge panics then.
+func TestC77PanicBesideAPut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var c *coalesce.Coalescer[string, string]
+		c = newJoiner(1, weighed, capacityOf(2), func(o *coalesce.Options[string, string]) {
+			o.Merge = func(string, string) string { _ = c.Put("a", "3"); panic(errOnPurpose) }
+		})
+		require.NoError(t, c.PutWith("a", "1", coalesce.PutOptions{Priority: -1}))
+		require.NoError(t, c.Put("b", "1"))
+		over := returned(func() { recovered(func() { _ = c.PutContext(t.Context(), "a", "2", coalesce.PutOptions{}) }) })
+		requireStillFalse(t, over, "there is no capacity")
+		c.Cancel("b")
+		requireBecomesTrue(t, over)
+		row, _ := c.Queue().Lookup("a")
+		require.Zero(t, row.Priority)
+	})
+}
+
 // A drain drops the delay of a Retry that has not returned: it has the value, too.
 func TestC42C55DropBesideARetry(t *testing.T) {
 	var c *coalesce.Coalescer[string, string]

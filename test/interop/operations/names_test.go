@@ -92,7 +92,6 @@ func base(known map[string]dto.MetricType, name string) string {
 
 var blocks = regexp.MustCompile("(?s)```promql\n(.*?)```")
 
-// TestExpressionsInDocumentsParse checks the expressions in code blocks.
 func TestExpressionsInDocumentsParse(t *testing.T) {
 	found := blocks.FindAllStringSubmatch(readDocument(t, "reference", "operations.md"), -1)
 	require.NotEmpty(t, found)

@@ -70,7 +70,6 @@ func requireSection(t *testing.T, page, alert, address string) {
 	require.Fail(t, "no such section", address)
 }
 
-// TestAlertsOfThePageExist checks the alerts that operations.md names.
 func TestAlertsOfThePageExist(t *testing.T) {
 	rules := readRules(t)
 	named := regexp.MustCompile("`(Shardq\\w+)`").FindAllStringSubmatch(readDocument(t, "reference", "operations.md"), -1)
