@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"strconv"
 	"testing"
 	"time"
 
@@ -63,17 +64,15 @@ func TestC64C80PanicOfTheClockHidesNoAdd(t *testing.T) {
 // A group waits for no policy that a panic of the clock has kept from being asked for.
 func TestC70PanicOfTheClockHoldsNoGroup(t *testing.T) {
 	f, q := &faults{}, (*shardq.Queue[int])(nil)
-	q = shardq.MustNew(shardq.Options[int]{
-		Clock: hookedClock{newFake(), f.call},
-		Group: func(int) string { return "g" },
-		GroupPolicy: func(group string) shardq.GroupPolicy {
-			if group == "g" {
-				q.RefreshGroup("other") // perhaps of a policy that has changed meanwhile
-				f.arm("Now", 1)
-			}
-			return shardq.GroupPolicy{}
-		},
-	})
+	o := shardq.Options[int]{Clock: hookedClock{newFake(), f.call}, Group: strconv.Itoa}
+	o.GroupPolicy = func(group string) (none shardq.GroupPolicy) {
+		if group == "1" {
+			q.RefreshGroup("other") // perhaps of a policy that has changed meanwhile
+			f.arm("Now", 1)
+		}
+		return none
+	}
+	q = shardq.MustNew(o)
 	require.True(t, caught(func() { q.Add(1) }))
 	_, ok := q.TryClaim()
 	require.True(t, ok)

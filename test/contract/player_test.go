@@ -318,7 +318,7 @@ func (p *player[T]) shardOfGroup(group string) int {
 			return row.Shard
 		}
 	}
-	if !p.panicked { // otherwise the call may have done nothing
+	if !p.panicked && len(p.results) == 0 { // otherwise it may have come and gone
 		p.fatalf("group %s is not known", group)
 	}
 	return -1
