@@ -101,7 +101,6 @@ var saboteurs = map[string]struct {
 	})},
 }
 
-// TestSaboteursAreFound checks that one of several rounds finds each fault.
 func TestSaboteursAreFound(t *testing.T) {
 	defer close(left)
 	for name, s := range saboteurs {

@@ -548,6 +548,7 @@ func (p *player[T]) carryOut(a action) {
 	var got any
 	if a.whole {
 		p.disarm()
+		p.spread = p.spread || len(p.parked) > 0 // who may get an item before the next is added
 	}
 	at := len(p.lines)
 	if p.write("%s", a.code); p.armed {
