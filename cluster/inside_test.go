@@ -69,7 +69,6 @@ func cancel(t *testing.T, node *Node[string]) Status {
 	return s
 }
 
-// TestACancelMeetsAnAdd checks that what is added meanwhile stays.
 func TestACancelMeetsAnAdd(t *testing.T) {
 	node := inProcess(t, t.TempDir())
 	add := func() error { return node.Add(t.Context(), "a") }
@@ -78,7 +77,6 @@ func TestACancelMeetsAnAdd(t *testing.T) {
 	require.EqualValues(t, 1, cancel(t, node).Pending)
 }
 
-// TestACancelMeetsTheEndOfADelay checks that a key is found that moves meanwhile.
 func TestACancelMeetsTheEndOfADelay(t *testing.T) {
 	node := inProcess(t, t.TempDir())
 	require.NoError(t, node.AddAfter(t.Context(), "a", time.Hour))

@@ -103,7 +103,6 @@ func (m *making) CreateStream(ctx context.Context, c jetstream.StreamConfig) (je
 	return nil, jetstream.ErrStreamNameAlreadyInUse
 }
 
-// TestNodesThatMakeAQueueTogether checks a node that is slower than another.
 func TestNodesThatMakeAQueueTogether(t *testing.T) {
 	t.Parallel()
 	node := inProcess(t, t.TempDir())

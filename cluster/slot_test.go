@@ -45,7 +45,6 @@ func TestThePausesOfASlot(t *testing.T) {
 	})
 }
 
-// TestAnEventThatComesTooLate checks that those of an owner before change nothing.
 func TestAnEventThatComesTooLate(t *testing.T) {
 	s := newSlot(slog.New(slog.DiscardHandler), "a partition")
 	for _, e := range []event{opened, broke, left, gone} {

@@ -15,7 +15,6 @@ import (
 
 func sum(pending, next int) int { return pending + next }
 
-// TestC78NoLineStays checks that a line without values goes with its last teller.
 func TestC78NoLineStays(t *testing.T) {
 	var c *Coalescer[string, int]
 	c = MustNew(Options[string, int]{Merge: sum, Queue: shardq.Options[string]{OnAdd: func(stats.Add[string]) { _, _ = c.Cancel("a") }}})

@@ -55,7 +55,6 @@ func TestHeaders(t *testing.T) {
 	require.NotRegexp(t, `\s(on\w+|style)=`, body, "the policy forbids them")
 }
 
-// TestMounted checks that the page works at any path, and links only to itself.
 func TestMounted(t *testing.T) {
 	page := Handler(newQueue("a"), newQueue("b"))
 	for _, query := range []string{"", "?queue=a", "?queue=a&shards=adds&rows=3"} {

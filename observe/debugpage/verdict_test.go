@@ -13,7 +13,6 @@ import (
 	"github.com/shardq/shardq/stats"
 )
 
-// TestVerdicts checks each row of the decision table, and which of two counts.
 func TestVerdicts(t *testing.T) {
 	type s = shardq.Stats
 	for _, c := range []struct {

@@ -78,7 +78,6 @@ var saboteurs = map[string]func(*target){
 	"the capacity is ignored": func(t *target) { t.TryPut = t.Coalescer.PutWith },
 }
 
-// TestSaboteursAreFound checks that one of several rounds finds each fault.
 func TestSaboteursAreFound(t *testing.T) {
 	for name, spoil := range saboteurs {
 		t.Run(name, func(t *testing.T) {

@@ -54,8 +54,8 @@ func (p *joinPlayer) mustQueue(m *joinModel, key any) bool {
 
 // park makes a call in a goroutine. In Go, its results are those of text.
 func (p *joinPlayer) park(list *[]*joinParked, w *joinParked, call func(ctx context.Context) []any, format string, arguments ...any) {
-	if len(*list) == 3 {
-		p.rt.Skip("enough")
+	if len(*list) >= 3 {
+		p.skip(p.rt)
 	}
 	p.parked++
 	w.text = code("call%d", p.parked)
@@ -113,7 +113,7 @@ func (p *joinPlayer) parkedCalls() map[string]func() {
 		},
 		"Drain parks": func() {
 			if rapid.IntRange(0, 9).Draw(p.rt, "rarely") < 9 {
-				p.rt.Skip("later")
+				p.skip(p.rt)
 			}
 			o := shardq.DrainOptions{
 				Delayed: rapid.SampledFrom([]shardq.DelayedPolicy{shardq.RunDelayed, shardq.AwaitDelayed}).Draw(p.rt, "delayed"),
@@ -130,7 +130,8 @@ func (p *joinPlayer) parkedCalls() map[string]func() {
 		"end a context": func() {
 			all := slices.Concat(p.puts, p.takes, p.drainers)
 			if len(all) == 0 {
-				p.rt.Skip("none")
+				p.skip(p.rt)
+				return
 			}
 			w := rapid.SampledFrom(all).Draw(p.rt, "call")
 			w.canceled = true

@@ -62,19 +62,19 @@ func (c joinCall) isAbout(key any) bool { return c.keys == nil || slices.Contain
 type joinPlayer struct {
 	*joinedUser
 	script
-	setup    joinSetup
-	operator stats.Operator
-	possible []*joinModel // those that agree with all results so far
-	rt       *rapid.T
-	claims   map[any]joinTaken // what was taken, by key
-	keys     []any
-	sources  []*joinSource
-	closed   []closedSource
-	from     map[string]*joinSource // by the value
-	strict   bool                   // a Take returns a key of the highest priority
-	put      int                    // the number of the last value
-	claimed  int                    // the number of claims in Go
-	gone     int                    // the values that have left, less those that came back
+	setup          joinSetup
+	operator       stats.Operator
+	possible       []*joinModel // those that agree with all results so far
+	rt             *rapid.T
+	claims         map[any]joinTaken // what was taken, by key
+	keys           []any
+	sources        []*joinSource
+	closed         []closedSource
+	from           map[string]*joinSource // by the value
+	strict         bool                   // a Take returns a key of the highest priority
+	put            int                    // the number of the last value
+	claimed, skips int                    // the numbers of claims in Go, and of actions that were skipped
+	gone           int                    // the values that have left, less those that came back
 
 	depth   int // of calls under way
 	until   int // so many calls of user code, other calls run
@@ -228,10 +228,18 @@ func (p *joinPlayer) play(rt *rapid.T, name string, call func() (joinCall, bool)
 	p.depth = 0
 	p.disarm()
 	if !is {
-		rt.Skip("impossible")
+		p.skip(rt)
+		return
 	}
 	p.settle(rt, outer, p.between)
 	p.keepOwed()
+}
+
+// skip has another action drawn, as a rule: a fuzzer may draw the same for ever.
+func (p *joinPlayer) skip(rt *rapid.T) {
+	if p.skips++; p.skips%32 > 0 {
+		rt.Skip("impossible, or rare")
+	}
 }
 
 // catch notes that Merge or an armed function has panicked.
@@ -960,7 +968,7 @@ var shutDown = shardq.DrainOptions{Delayed: shardq.RunDelayed, Retries: shardq.R
 // playDrain begins a drain. It does not wait for the end.
 func (p *joinPlayer) playDrain(rt *rapid.T) {
 	if rapid.IntRange(0, 9).Draw(rt, "rarely") < 9 {
-		rt.Skip("later")
+		p.skip(rt)
 	}
 	o := shardq.DrainOptions{
 		Delayed: rapid.SampledFrom([]shardq.DelayedPolicy{shardq.DropDelayed, shardq.RunDelayed, shardq.AwaitDelayed}).Draw(rt, "delayed"),
