@@ -145,7 +145,7 @@ func (s *Source[K, V]) Finish(ctx context.Context) error {
 // that have events of this source alone. A worker keeps the value that it has. If all
 // events of that value are of this source, it is not given back when it fails. Values
 // that another call is merging, taking or returning stay. Safe no longer changes.
-// If user code panics, another Drop goes on.
+// If user code panics, call Drop again, which returns all that was taken out.
 func (s *Source[K, V]) Drop() (dropped []Entry[K, V]) {
 	s.ledger.close(true)
 	s.c.sources.remove(s.ledger)

@@ -130,7 +130,7 @@ func (sh *shard) dropDelayed(to dropping) (all bool) {
 	}
 	return sh.wheel == nil || sh.wheel.Advance(never, stepsPerHold, func(id uint32) {
 		e := sh.table.At(id)
-		if sh.wheel.serves(id) && !sh.set.closing.discarding.Load() { // adds that were accepted before
+		if sh.wheel.serves(id) && !sh.set.closing.discarding.Load() { // the queue has accepted these adds
 			sh.add(id, e, request{priority: sh.clearDelay(id, e)})
 			return
 		}
