@@ -527,7 +527,7 @@ func (p *poolPlayer) stepsAtOnce(rt *rapid.T) {
 				calls = append(calls, func() { p.answer(run.items[0], answers) })
 			}
 			continue
-		case used[item], it.ready && !it.taken: // a worker may be about to take it
+		case used[item], it.ready && !it.taken, m.isClosed() && it.taken && it.began.IsZero(): // a worker may be about to take it, or to give it up
 			continue
 		case what == "cancel":
 			if it.began.IsZero() && (it.taken || m.drains) { // its batch may begin, or the drain end because of it
