@@ -690,7 +690,7 @@ func (p *joinPlayer) taken(err error, entries []joinEntry, claims []worker.Claim
 			if fault := m.Take(e.Key, e.Value); fault != "" {
 				return fault
 			}
-			if claims != nil && claims[i].Priority != before.priority && !before.vague {
+			if claims != nil && !before.vague && (claims[i].Priority > before.priority || claims[i].Priority < before.priority && e.Value == before.pending) { // C77
 				return fmt.Sprintf("claimed with priority %d: %+v", claims[i].Priority, before)
 			}
 			for _, other := range m.keys {
