@@ -53,8 +53,8 @@ func (p *joinPlayer) disarm() {
 }
 
 // survive returns what a call may have done that has panicked: nothing, or
-// everything.
-func (p *joinPlayer) survive(panicked any) joinCall { // C17, C54
+// everything. Merge has panicked before for the keys.
+func (p *joinPlayer) survive(panicked any, keys []any) joinCall { // C17, C54
 	text := p.endCall()
 	if panicked != errInjected {
 		return joinCall{play: func(*joinModel) string { return "a panic did not reach the caller" }}
@@ -76,12 +76,13 @@ func (p *joinPlayer) survive(panicked any) joinCall { // C17, C54
 	}
 	for i, does := range may {
 		may[i] = func(m *joinModel) string {
+			whole := m.clone()
+			fault := does(m) + m.split(keys)
 			if all == nil {
-				return does(m)
+				return fault
 			}
-			before, whole := *m.keys[p.key], m.clone()
+			before := *whole.keys[p.key]
 			_ = all[0](whole)
-			fault := does(m)
 			// C28: the limiter has done all that the call asks of it, or nothing. A
 			// Retry of a canceled value asks it, and ends as Done.
 			switch n := p.Queue().NumRequeues(p.key); {

@@ -98,6 +98,15 @@ func (k *joinKey) blur(until time.Time) {
 	k.vague, k.latest = true, latest(k.latest, latest(k.deadline, until))
 }
 
+// split says that Merge has panicked for keys.
+func (m *joinModel) split(keys []any) (fault string) { // C54
+	for _, key := range keys {
+		m.keys[key].split = true
+		m.keys[key].blur(m.now)
+	}
+	return ""
+}
+
 // remove removes the pending value, or the first ones of a split key.
 func (k *joinKey) remove(value string) (fault string) { // C54
 	rest, is := strings.CutPrefix(k.pending, value)

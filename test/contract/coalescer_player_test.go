@@ -242,30 +242,23 @@ func (p *joinPlayer) skip(rt *rapid.T) {
 	}
 }
 
-// catch notes that Merge or an armed function has panicked.
+// catch notes that Merge or an armed function has panicked, or one after the other.
 func (p *joinPlayer) catch(call func() (joinCall, bool)) (c joinCall, is bool) {
 	before := len(p.faulty)
 	defer func() {
-		if p.hasFired() {
-			c, is = p.survive(recover()), true
+		keys := slices.Clone(p.faulty[before:])
+		if p.faulty = p.faulty[:before]; p.hasFired() {
+			c, is = p.survive(recover(), keys), true
 			return
 		}
-		if len(p.faulty) == before {
+		if len(keys) == 0 {
 			return // any other panic goes on
 		}
-		keys := slices.Clone(p.faulty[before:])
-		p.faulty = p.faulty[:before]
 		if err := recover(); err != errMerge {
 			panic(err)
 		}
 		p.write("require.Panics(t, func() { %s })", p.endCall())
-		c, is = joinCall{keys: keys, panicked: true, play: func(m *joinModel) string {
-			for _, key := range keys {
-				m.keys[key].split = true
-				m.keys[key].blur(m.now)
-			}
-			return ""
-		}}, true
+		c, is = joinCall{keys: keys, panicked: true, play: func(m *joinModel) string { return m.split(keys) }}, true
 	}()
 	return call()
 }
@@ -287,11 +280,7 @@ func (p *joinPlayer) interrupt() {
 		p.lines = slices.Insert(p.lines[:begin], p.script.step, slices.Concat([]scriptLine{{text: code("c.at, c.inside = %d, func() {", number)}}, body, []scriptLine{{text: "}"}})...)
 	}()
 	calls := p.calls()
-	names := make([]string, 0, len(calls))
-	for name := range calls {
-		names = append(names, name)
-	}
-	slices.Sort(names)
+	names := slices.Sorted(maps.Keys(calls))
 	for range rapid.IntRange(1, 3).Draw(p.rt, "calls in the middle") {
 		call := calls[rapid.SampledFrom(names).Draw(p.rt, "call in the middle")]
 		if c, is := p.catch(call); is {
