@@ -165,11 +165,9 @@ func (p *player[T]) consume(s *consumer[T], text string, call func(ctx context.C
 		if caught(func() { call(ctx, s) }) {
 			s.err = errInjected
 		}
-		p.locked(func() {
-			if s.next == nil || s.err != nil {
-				p.outcomes = append(p.outcomes, s)
-			}
-		})
+		if s.next == nil || s.err != nil {
+			p.locked(func() { p.outcomes = append(p.outcomes, s) })
+		}
 	}()
 }
 
@@ -261,6 +259,11 @@ func (p *player[T]) endTurn() bool {
 		if s.next == nil || s.err != nil || len(s.items) > 0 || s.took == "" {
 			continue
 		}
+		for _, o := range p.copyOutcomes() { // they had returned before
+			if o.next == nil && o.err == nil && len(o.items) == 0 {
+				p.returned(o)
+			}
+		}
 		p.model.crossMarks(p.watermarks())
 		p.write("close(%s)\nsynctest.Wait()", s.name)
 		close(s.next)
@@ -324,10 +327,9 @@ func (p *player[T]) took(s *consumer[T], turn int) {
 
 // returned checks the outcome of a consumer.
 func (p *player[T]) returned(s *consumer[T]) { // C10, C35, C37
-	p.locked(func() {
-		p.outcomes = slices.DeleteFunc(p.outcomes, func(o *consumer[T]) bool { return o == s })
-	})
-	p.parked = slices.DeleteFunc(p.parked, func(o *consumer[T]) bool { return o == s })
+	same := func(o *consumer[T]) bool { return o == s }
+	p.locked(func() { p.outcomes = slices.DeleteFunc(p.outcomes, same) })
+	p.parked = slices.DeleteFunc(p.parked, same)
 	if s.call != "" {
 		p.write("requireReturned(%s, %s, %s)", p.t(), s.call, p.outcome(s))
 	}
@@ -357,8 +359,7 @@ func (p *player[T]) checkParked() { // C4, C10
 		p.fatalf("%s got %q, and not one of %q, which is not the order (C5)", s.call, s.items, may)
 	}
 	m := p.model
-	// If the clock was set back, a pause may begin again, of which consumers
-	// learn at its end.
+	// If the clock was set back, a pause may begin again; consumers learn so at its end.
 	leave := m.mayLeave() && !(p.setBack && m.grouped())
 	for _, s := range p.parked {
 		if s.canceled || leave || m.mustTake() {
