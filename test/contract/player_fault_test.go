@@ -61,7 +61,7 @@ func (p *player[T]) survive(a action) { // C17
 	switch {
 	case a.ends:
 		all = all[1:]
-	case slices.Contains([]string{"AfterFunc", "Reset", "Stop", "OnWatermark", "OnMisuse", "OnAdd"}, p.function):
+	case slices.Contains([]string{"AfterFunc", "Reset", "Stop", "OnWatermark", "OnMisuse", "OnAdd", "Forget"}, p.function):
 		slices.Reverse(all)
 	}
 	for _, does := range slices.Concat(all, a.parts) {
