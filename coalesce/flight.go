@@ -35,9 +35,11 @@ func (c *Coalescer[K, V]) doneAndLand(key K) {
 	c.queue.Forget(key)
 }
 
-// landEnded finishes a value whose processing was ended by a Done that was not owed.
+// landEnded finishes a value whose processing was ended by a Done that was not owed. The
+// flight may also be that of a processing which has just begun, or which a call returns.
 func (c *Coalescer[K, V]) landEnded(key K) {
-	if at, is := c.flightOf(key); is && !c.shards.Core.Valid(at.Sealed()) {
+	core := c.shards.Core
+	if at, is := c.flightOf(key); is && !core.Valid(at) && !core.Valid(at.Sealed()) {
 		c.finishAt(key, at)
 	}
 }

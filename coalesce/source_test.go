@@ -32,17 +32,8 @@ func TestC85PositionsBesideWorkers(t *testing.T) {
 	const readers, events = 3, 3000
 	c := MustNew(Options[int, []event]{Merge: func(pending, next []event) []event { return append(pending, next...) }})
 	var done [readers][events]atomic.Bool
-	var reading, rest sync.WaitGroup
+	var reading, rest, workers sync.WaitGroup
 	var ended atomic.Bool
-	work := func(claim worker.Claim[Entry[int, []event]], returns bool) error {
-		if returns {
-			return claim.Release()
-		}
-		for _, e := range claim.Item.Value {
-			done[e.source][e.offset].Store(true) // before the position can pass it
-		}
-		return claim.Done()
-	}
 	for r := range readers {
 		s, err := c.NewSource(string(rune('a'+r)), 0)
 		require.NoError(t, err)
@@ -61,7 +52,6 @@ func TestC85PositionsBesideWorkers(t *testing.T) {
 			}
 		})
 	}
-	var workers sync.WaitGroup
 	for w := range 3 {
 		workers.Go(func() {
 			for n := w; ; n++ {
@@ -69,7 +59,14 @@ func TestC85PositionsBesideWorkers(t *testing.T) {
 				if err != nil {
 					return
 				}
-				require.NoError(t, work(claim, n%3 == 0))
+				if n%3 == 0 {
+					require.NoError(t, claim.Release())
+					continue
+				}
+				for _, e := range claim.Item.Value {
+					done[e.source][e.offset].Store(true) // before the position can pass it
+				}
+				require.NoError(t, claim.Done())
 			}
 		})
 	}
@@ -174,11 +171,12 @@ func TestC86DropOfAMergedValue(t *testing.T) {
 	require.Equal(t, 1, c.Len())
 }
 
-// A Done that comes while a return goes on, or after it, does not count.
+// A Done during a return, after it, or before the next processing does not count.
 func TestC85LateDone(t *testing.T) {
 	var claim worker.Claim[Entry[int, int]]
 	var c *Coalescer[int, int]
-	c, s := newSource(t, Options[int, int]{Weight: func(int) int {
+	begin := func(shardq.Misuse[int]) { claim, _ = c.Claim(t.Context()) }
+	c, s := newSource(t, Options[int, int]{Queue: shardq.Options[int]{OnMisuse: begin}, Weight: func(int) int {
 		if claim.Owner() != nil {
 			require.ErrorIs(t, claim.Done(), worker.ErrClaimEnded)
 			require.ErrorIs(t, c.DoneClaims([]worker.Claim[Entry[int, int]]{claim}), worker.ErrClaimEnded)
@@ -190,7 +188,10 @@ func TestC85LateDone(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, claim.Release())
 	require.ErrorIs(t, claim.Done(), worker.ErrClaimEnded)
+	c.Done(1)
 	require.Zero(t, s.Safe())
+	require.NoError(t, claim.Done())
+	require.EqualValues(t, 1, s.Safe())
 }
 
 // A Put that has waited for room, and whose Merge panics, uses no offset. A lower one
