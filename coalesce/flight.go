@@ -35,8 +35,8 @@ func (c *Coalescer[K, V]) doneAndLand(key K) {
 	c.queue.Forget(key)
 }
 
-// landEnded finishes a value whose processing was ended by a Done that was not owed. The
-// flight may also be that of a processing which has just begun, or which a call returns.
+// landEnded finishes a value whose processing was ended by a Done that was not owed. A
+// processing that goes on keeps its flight: the next one, or one whose value a call returns.
 func (c *Coalescer[K, V]) landEnded(key K) {
 	core := c.shards.Core
 	if at, is := c.flightOf(key); is && !core.Valid(at) && !core.Valid(at.Sealed()) {
