@@ -84,9 +84,9 @@ func (p *joinPlayer) survive(panicked any, keys []any) joinCall { // C17, C54
 			before := *whole.keys[p.key]
 			_ = all[0](whole)
 			// C28: the limiter has done all that the call asks of it, or nothing. A
-			// Retry of a canceled value asks it, and ends as Done.
+			// Retry of a canceled or dropped value asks it, and ends as Done.
 			switch n := p.Queue().NumRequeues(p.key); {
-			case n == before.failures, n == whole.keys[p.key].failures, before.canceled && n == before.failures+1:
+			case n == before.failures, n == whole.keys[p.key].failures, (before.canceled || p.isDropped(before.taken)) && n == before.failures+1:
 				m.keys[p.key].failures = n
 			}
 			return fault
