@@ -199,6 +199,9 @@ func (p *player[T]) settle() {
 	p.noteTurnedAway()
 	p.explain()
 	p.match()
+	for _, s := range p.unmatched() { // those before may have been matched in the wrong order
+		p.noteTaker(s)
+	}
 	if len(p.takers) > 1 || p.spread && p.taking {
 		p.model.overlap()
 	}
@@ -206,7 +209,7 @@ func (p *player[T]) settle() {
 		m.disordered = m.disordered || len(p.parked) > 0
 		p.match()
 	}
-	if (p.ambiguous || p.spread) && slices.ContainsFunc(p.copyOutcomes(), func(s *consumer[T]) bool { return len(s.items) > 0 && s.err == nil }) {
+	if (p.ambiguous || p.spread) && len(p.unmatched()) > 0 {
 		p.model.disordered = true
 		p.match()
 	}
@@ -281,6 +284,11 @@ func (p *player[T]) copyOutcomes() (outcomes []*consumer[T]) {
 	return outcomes
 }
 
+// unmatched returns the consumers with items that the model has not handed out.
+func (p *player[T]) unmatched() []*consumer[T] {
+	return slices.DeleteFunc(p.copyOutcomes(), func(s *consumer[T]) bool { return len(s.items) == 0 || s.err != nil })
+}
+
 // take takes the first item of a consumer from the model, if it may have got
 // it. Of items that were handed out at the same time, successive Gets must have
 // been able to return them, and those of each call in their order.
@@ -305,11 +313,7 @@ func (p *player[T]) took(s *consumer[T], turn int) {
 	}
 	s.got = append(s.got, item)
 	p.taking = true
-	if !slices.Contains(p.takers, s) {
-		p.takers = append(p.takers, s)
-	}
-	several := p.model.prioritized && p.model.counts.Shards > 1 // shards, whose priorities Gets compare
-	p.ambiguous = p.ambiguous || len(p.takers) > 1 && (p.model.grouped() || several)
+	p.noteTaker(s)
 	s.items, s.size = s.items[1:], s.size-1
 	p.held = append(p.held, item)
 	delete(p.stuck, item)
@@ -323,6 +327,14 @@ func (p *player[T]) took(s *consumer[T], turn int) {
 		s.named++
 		s.claims = s.claims[1:]
 	}
+}
+
+func (p *player[T]) noteTaker(s *consumer[T]) {
+	if !slices.Contains(p.takers, s) {
+		p.takers = append(p.takers, s)
+	}
+	ranked := p.model.prioritized && (p.model.counts.Shards > 1 || p.model.interval() > 0)
+	p.ambiguous = p.ambiguous || len(p.takers) > 1 && (p.model.grouped() || ranked)
 }
 
 // returned checks the outcome of a consumer.

@@ -143,9 +143,9 @@ type player[T comparable] struct {
 	held   []string // in the order of their Gets
 	taking bool     // a consumer has got an item since the last call
 	takers []*consumer[T]
-	// ambiguous says that several consumers got items at once, of groups or by their
-	// priorities from several shards. There may have been more than one order, with
-	// other turns afterwards.
+	// ambiguous says that several consumers got items at once, of groups, from several
+	// shards by their priorities, or with a LowPriorityInterval. There may have been
+	// more than one order, with other turns afterwards.
 	ambiguous bool
 	// spread says that consumers may have got items while the call went on.
 	spread bool
