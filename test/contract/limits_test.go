@@ -18,8 +18,7 @@ func TestLimitsAreTheEngines(t *testing.T) {
 	require.Equal(t, 536_870_911, shard.MaxItems, "as the contract says")
 }
 
-// TestZeroQueue: every method of a queue that New has not made panics with a
-// sentence.
+// Every method of a queue that New has not made panics with a sentence.
 func TestZeroQueue(t *testing.T) {
 	q := reflect.ValueOf(&shardq.Queue[string]{})
 	for i := range q.NumMethod() {
@@ -40,8 +39,7 @@ func TestZeroQueue(t *testing.T) {
 	}
 }
 
-// TestStatsInALine: Stats are a line, with thousands set apart.
-func TestStatsInALine(t *testing.T) {
-	s := shardq.Stats{Ready: 3, Processing: 2, Delayed: 1000, Done: 25_565_100}
-	require.Equal(t, "3 ready, 2 in flight, 1,000 delayed, 25,565,100 done", s.String())
+func TestStatsSetThousandsApart(t *testing.T) {
+	require.Equal(t, "3 ready, 2 in flight, 1,000 delayed, 25,565,100 done",
+		shardq.Stats{Ready: 3, Processing: 2, Delayed: 1000, Done: 25_565_100}.String())
 }

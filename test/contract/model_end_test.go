@@ -189,6 +189,8 @@ func (m *model) close() (dropped []string) { // C13
 }
 
 func (m *model) dropDelayed() (dropped []string) { // C13, C28
+	serving := slices.DeleteFunc(m.delayed(), func(item string) bool { return !m.entry(item).serves || m.ends.discarding })
+	m.disordered = m.disordered || len(serving) > 1 && m.prioritized && m.interval() > 0 // see expire: their order is unknown
 	for _, e := range m.items {
 		switch {
 		case e.serves && !m.ends.discarding:
