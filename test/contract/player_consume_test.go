@@ -199,7 +199,7 @@ func (p *player[T]) settle() {
 	p.noteTurnedAway()
 	p.explain()
 	p.match()
-	for _, s := range p.unmatched() { // those before may have been matched in the wrong order
+	for _, s := range p.unmatched() { // others may have been matched in the wrong order
 		p.noteTaker(s)
 	}
 	if len(p.takers) > 1 || p.spread && p.taking {

@@ -71,7 +71,7 @@ func (p *player[T]) survive(a action) { // C17
 
 // explainPanic is explain for the one call that panicked.
 func (p *player[T]) explainPanic() {
-	outcomes := slices.DeleteFunc(p.copyOutcomes(), func(s *consumer[T]) bool { return s.err != nil || len(s.items) == 0 })
+	outcomes := p.unmatched()
 	all := p.model.clone()
 	_ = p.whole(all)
 	for _, r := range p.results {
